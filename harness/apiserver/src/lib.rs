@@ -1,0 +1,5 @@
+//! An in-memory Kubernetes API server for tests.
+//!
+//! Under construction; the map comes with the first rooms.
+
+pub mod error;
