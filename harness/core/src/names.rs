@@ -1,0 +1,74 @@
+//! Names that must not be mixed up, each a type of its own.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! name {
+    ($(#[$doc:meta])* $type:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $type(String);
+
+        impl $type {
+            /// Takes the name as it is; what it may consist of is checked where people write it.
+            pub fn new(name: impl Into<String>) -> Self {
+                Self(name.into())
+            }
+
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl From<&str> for $type {
+            fn from(name: &str) -> Self {
+                Self::new(name)
+            }
+        }
+    };
+}
+
+name! {
+    /// A case's `metadata.name`: unique in a run, the name of its test and of its evidence.
+    CaseId
+}
+name! {
+    /// A cluster of a fleet: `control` for the control plane, otherwise the member's name.
+    ClusterName
+}
+name! {
+    /// A part that a member plays in a case, such as `origin` or `destination`.
+    RoleName
+}
+name! {
+    /// An entry of the catalogue of requirements, such as `REC-01`.
+    RequirementId
+}
+name! {
+    /// A capability that an implementation declares, such as `PurgeDirectly`.
+    Feature
+}
+
+impl ClusterName {
+    /// The name under which the control plane stands in every timeline.
+    pub const CONTROL: &'static str = "control";
+
+    /// The control plane.
+    pub fn control() -> Self {
+        Self::new(Self::CONTROL)
+    }
+
+    /// Whether this is the control plane.
+    pub fn is_control(&self) -> bool {
+        self.0 == Self::CONTROL
+    }
+}

@@ -1,0 +1,138 @@
+//! The timeline: everything that happened on every cluster of a fleet, in one order.
+//!
+//! It is the only thing that crosses from I/O to judgement. Observers append [`Revision`]s, the runner appends
+//! [`Mark`]s; once it is closed it is judged, now or years later: it is written as JSON lines ([`wire`]) in the
+//! format of recordings, so that a recording of a real implementation is a timeline without marks.
+//!
+//! [`World`] is the state of all clusters at one moment of a timeline.
+
+mod mark;
+mod wire;
+mod world;
+
+use std::{sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::names::{ClusterName, RoleName};
+
+pub use mark::{Begin, Mark, StepEnd};
+pub use wire::TimelineError;
+pub use world::{ObjectId, World};
+
+/// What a revision says of its object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Change {
+    /// It was there when the observer began to look.
+    List,
+    /// It was created.
+    Added,
+    /// It was changed.
+    Modified,
+    /// It is gone from the cluster's API; the object is what it last was.
+    Deleted,
+}
+
+/// One revision of one object on one cluster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Revision {
+    /// The cluster it was seen on.
+    pub cluster: ClusterName,
+    /// The object's kind.
+    pub kind: String,
+    /// What happened to it.
+    pub change: Change,
+    /// The object as the API gave it, without `managedFields`.
+    pub object: Arc<Value>,
+    /// Who wrote it, where the cluster tells (the user agent of the request).
+    pub by: Option<String>,
+}
+
+/// What one line of a timeline holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// Something happened on a cluster.
+    Revision(Revision),
+    /// The runner did something, or came to know something.
+    Mark(Mark),
+}
+
+/// One line of a timeline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Time since the timeline began.
+    pub at: Duration,
+    /// Where it stands in the one order of the whole fleet. Strictly ascending.
+    pub seq: u64,
+    /// What happened.
+    pub event: Event,
+}
+
+/// Everything that happened, in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Timeline {
+    entries: Vec<Entry>,
+}
+
+impl Timeline {
+    /// A timeline of entries that are in order already.
+    ///
+    /// # Errors
+    /// [`TimelineError::Order`] if an entry does not come after the one before it.
+    pub fn new(entries: Vec<Entry>) -> Result<Self, TimelineError> {
+        let mut timeline = Self::default();
+        for entry in entries {
+            timeline.push(entry)?;
+        }
+        Ok(timeline)
+    }
+
+    /// Appends an entry.
+    ///
+    /// # Errors
+    /// [`TimelineError::Order`] if its `seq` is not greater than that of the last one.
+    pub fn push(&mut self, entry: Entry) -> Result<(), TimelineError> {
+        if let Some(last) = self.entries.last()
+            && entry.seq <= last.seq
+        {
+            return Err(TimelineError::Order {
+                line: self.entries.len() + 1,
+                seq: entry.seq,
+                last: last.seq,
+            });
+        }
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// All entries, in order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// All revisions with their entries, in order.
+    pub fn revisions(&self) -> impl DoubleEndedIterator<Item = (&Entry, &Revision)> {
+        self.entries.iter().filter_map(|entry| match &entry.event {
+            Event::Revision(revision) => Some((entry, revision)),
+            Event::Mark(_) => None,
+        })
+    }
+
+    /// All marks with their entries, in order.
+    pub fn marks(&self) -> impl DoubleEndedIterator<Item = (&Entry, &Mark)> {
+        self.entries.iter().filter_map(|entry| match &entry.event {
+            Event::Mark(mark) => Some((entry, mark)),
+            Event::Revision(_) => None,
+        })
+    }
+
+    /// The member that plays a role, once it has been bound.
+    pub fn role(&self, role: &RoleName) -> Option<&ClusterName> {
+        self.marks().find_map(|(_, mark)| match mark {
+            Mark::RoleBound { role: bound, cluster } if bound == role => Some(cluster),
+            _ => None,
+        })
+    }
+}

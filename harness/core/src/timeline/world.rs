@@ -1,0 +1,106 @@
+//! The state of all clusters at one moment of a timeline.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use serde_json::Value;
+
+use super::{Change, Entry, Event, Revision};
+use crate::names::ClusterName;
+
+/// Which object of which cluster. The namespace is empty for what has none.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectId {
+    /// The cluster it is on.
+    pub cluster: ClusterName,
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace, or nothing.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl ObjectId {
+    /// The id of the object that a revision is of.
+    pub fn of(revision: &Revision) -> Self {
+        let text = |member: &str| {
+            let value = revision.object.pointer(&format!("/metadata/{member}"));
+            value.and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        Self {
+            cluster: revision.cluster.clone(),
+            kind: revision.kind.clone(),
+            namespace: text("namespace"),
+            name: text("name"),
+        }
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            cluster,
+            kind,
+            namespace,
+            name,
+        } = self;
+        match namespace.as_str() {
+            "" => write!(f, "{kind} {name} on {cluster}"),
+            _ => write!(f, "{kind} {namespace}/{name} on {cluster}"),
+        }
+    }
+}
+
+/// What is there at one moment: every object's latest revision.
+#[derive(Debug, Clone, Default)]
+pub struct World {
+    objects: BTreeMap<ObjectId, Arc<Value>>,
+}
+
+impl World {
+    /// The state after the given entries.
+    pub fn after<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        let mut world = Self::default();
+        for entry in entries {
+            world.step(entry);
+        }
+        world
+    }
+
+    /// Moves on by one entry.
+    pub fn step(&mut self, entry: &Entry) {
+        let Event::Revision(revision) = &entry.event else {
+            return;
+        };
+        let id = ObjectId::of(revision);
+        match revision.change {
+            Change::List | Change::Added | Change::Modified => {
+                self.objects.insert(id, Arc::clone(&revision.object));
+            }
+            Change::Deleted => {
+                self.objects.remove(&id);
+            }
+        }
+    }
+
+    /// One object, if it is there.
+    pub fn get(&self, id: &ObjectId) -> Option<&Arc<Value>> {
+        self.objects.get(id)
+    }
+
+    /// All objects that are there, by cluster, kind, namespace and name.
+    pub fn objects(&self) -> impl Iterator<Item = (&ObjectId, &Arc<Value>)> {
+        self.objects.iter()
+    }
+
+    /// All objects of a kind on a cluster.
+    pub fn of_kind<'a>(
+        &'a self,
+        cluster: &'a ClusterName,
+        kind: &'a str,
+    ) -> impl Iterator<Item = (&'a ObjectId, &'a Arc<Value>)> {
+        self.objects
+            .iter()
+            .filter(move |(id, _)| id.cluster == *cluster && id.kind == kind)
+    }
+}
