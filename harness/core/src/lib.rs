@@ -3,7 +3,11 @@
 //! In the order in which a run goes through it:
 //!
 //! - [`names`]: case ids, cluster names, roles, requirement ids;
+//! - [`case`]: what people write into `cases/`, checked;
+//! - [`pattern`]: what an object must look like, by subset;
 //! - [`timeline`]: what happened, on every cluster, in one order.
 
+pub mod case;
 pub mod names;
+pub mod pattern;
 pub mod timeline;

@@ -1,0 +1,458 @@
+//! A checked case.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    path::PathBuf,
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::{
+    names::{CaseId, Feature, RequirementId, RoleName},
+    pattern::Pattern,
+};
+
+/// A case, checked: nothing in it can be wrong any more but what an implementation does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// `metadata.name`, unique in a run.
+    pub id: CaseId,
+    /// The folder below `cases/` that it lies in, such as `proposal`; snapshots lie in a folder of the same name.
+    pub area: String,
+    /// The file it was read from.
+    pub file: PathBuf,
+    /// `spec.title`: what it shows, as a sentence.
+    pub title: String,
+    /// `spec.requirements`: what it is about. Each must be proved by a step or an invariant.
+    pub requirements: BTreeSet<RequirementId>,
+    /// `spec.features`: what the target must be capable of.
+    pub features: BTreeSet<Feature>,
+    /// `spec.members`: how many members the fleet has; at least 1.
+    pub members: usize,
+    /// `spec.controller`: how the target is set up.
+    pub controller: ControllerSetup,
+    /// `spec.steps`, at least one.
+    pub steps: Vec<Step>,
+    /// `spec.invariants`: those that must have had something to judge; all others are judged where they apply.
+    pub invariants: BTreeSet<Invariant>,
+    /// `spec.exempt`: invariants that are not judged in this case, each with the reason.
+    pub exempt: BTreeMap<Invariant, String>,
+}
+
+/// How a target is set up for a case.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ControllerSetup {
+    /// `featureGates`: what is not named has its default.
+    pub feature_gates: BTreeMap<String, bool>,
+    /// `options`: flags by name without dashes, such as `resource-eviction-rate`, with their values as text.
+    pub options: BTreeMap<String, String>,
+}
+
+/// One step of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Its line in the file, from 1.
+    pub line: usize,
+    /// What is done.
+    pub action: Action,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// `apply`: server-side apply of objects.
+    Apply {
+        /// Where.
+        on: Vec<Place>,
+        /// The objects of the `file`, or the one `resource`. Texts in them may refer to roles.
+        objects: Vec<Value>,
+        /// The file they came from, below `fixtures/`, for people.
+        file: Option<String>,
+    },
+    /// `patch`: a merge patch of one object.
+    Patch {
+        /// Where.
+        on: Place,
+        /// What.
+        of: Subject,
+        /// The patch. Texts in it may refer to roles and captures.
+        merge: Value,
+    },
+    /// `setStatus`: a merge patch of an object's status, as the workload's own controller would make it.
+    SetStatus {
+        /// Where.
+        on: Place,
+        /// What.
+        of: Subject,
+        /// What `.status` becomes, merged.
+        status: Value,
+    },
+    /// `delete`: deletes an object; does not wait until it is gone.
+    Delete {
+        /// Where.
+        on: Place,
+        /// What.
+        of: Subject,
+    },
+    /// `bindRole`: waits until the scheduling result of a workload names one member that plays none of the other
+    /// roles, and gives it the role.
+    BindRole {
+        /// The role.
+        role: RoleName,
+        /// The workload.
+        from: ObjectRef,
+        /// Members with these roles do not count.
+        not: Vec<RoleName>,
+    },
+    /// `capture`: waits until a field is there and keeps its value; patterns refer to it as `${name}`.
+    Capture {
+        /// The name.
+        name: String,
+        /// Where.
+        on: Place,
+        /// What.
+        of: Subject,
+        /// The field, as keys from the object's root: `[status, jobStatus, jobID]`, written with dots.
+        field: Vec<String>,
+    },
+    /// `taint`: adds a taint to a cluster, leaving others alone.
+    Taint {
+        /// Which cluster.
+        cluster: Place,
+        /// The taint.
+        taint: Taint,
+    },
+    /// `untaint`: removes a taint from a cluster.
+    Untaint {
+        /// Which cluster.
+        cluster: Place,
+        /// The taint's key.
+        key: String,
+        /// The taint's effect.
+        effect: String,
+    },
+    /// `hold`: puts a finalizer on an object, so that it stays when it is deleted.
+    Hold {
+        /// Where.
+        on: Place,
+        /// What.
+        of: Subject,
+    },
+    /// `release`: takes that finalizer off again.
+    Release {
+        /// Where.
+        on: Place,
+        /// What.
+        of: Subject,
+    },
+    /// `lever`: does something to a cluster or to the target.
+    Lever(Lever),
+    /// `elapse`: lets time pass. On real clusters it really takes that long.
+    Elapse(Duration),
+    /// `wait`: waits until something holds.
+    Wait {
+        /// What is waited for.
+        until: Condition,
+        /// The phase whose timeout counts.
+        phase: Phase,
+    },
+    /// `assert`: judged on the timeline; `eventually`, `observed` and `firstSeen` also wait, `consistently` lets time pass.
+    Assert(Assertion),
+    /// `snapshot`: compares what is there with a file under `snapshots/`.
+    Snapshot(Snapshot),
+}
+
+/// A cluster, or several, as a case names them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// `control`: the control plane.
+    Control,
+    /// `members`: every member.
+    Members,
+    /// The member that plays a role.
+    Role(RoleName),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Control => f.pad("control"),
+            Self::Members => f.pad("members"),
+            Self::Role(role) => role.fmt(f),
+        }
+    }
+}
+
+/// Which object: `{kind, name}`, with `namespace` (default `default`) and `apiVersion` where the kind alone does not say.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectRef {
+    /// `apiVersion`; for kinds that the case applies itself it is filled in from there.
+    pub api_version: String,
+    /// `kind`.
+    pub kind: String,
+    /// `namespace`, or nothing for cluster-scoped kinds.
+    pub namespace: Option<String>,
+    /// `name`.
+    pub name: String,
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.name)
+    }
+}
+
+/// What a step is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// An object itself.
+    Object(ObjectRef),
+    /// `{bindingOf: …}`: the binding of a workload, on the control plane.
+    BindingOf(ObjectRef),
+    /// `{workOf: …, for: origin}`: the Work that carries a workload to a member, on the control plane.
+    WorkOf {
+        /// The workload.
+        workload: ObjectRef,
+        /// The member.
+        member: RoleName,
+    },
+    /// `{cluster: origin}`: the Cluster object of a member, on the control plane.
+    Cluster(RoleName),
+    /// `{eventOf: …}`: any Event that is about an object; matches if one of them does.
+    EventOf(Box<Subject>),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Object(object) => object.fmt(f),
+            Self::BindingOf(workload) => write!(f, "the binding of {workload}"),
+            Self::WorkOf { workload, member } => write!(f, "the work of {workload} for {member}"),
+            Self::Cluster(role) => write!(f, "the cluster {role}"),
+            Self::EventOf(subject) => write!(f, "an event of {subject}"),
+        }
+    }
+}
+
+/// A taint as it is put on a Cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taint {
+    /// `key`.
+    pub key: String,
+    /// `value`, may be left out.
+    pub value: Option<String>,
+    /// `effect`: `NoExecute`, `NoSchedule`, `PreferNoExecute`.
+    pub effect: String,
+}
+
+/// What can be done to a cluster or to the target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lever {
+    /// `{cutOff: origin}`: nobody reaches the member any more; it goes on running.
+    CutOff(RoleName),
+    /// `{heal: origin}`: it is reachable again.
+    Heal(RoleName),
+    /// `{stop: controller}`: the target is stopped.
+    StopController,
+    /// `{start: controller}`: the target is started again.
+    StartController,
+}
+
+impl fmt::Display for Lever {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CutOff(role) => write!(f, "cut off {role}"),
+            Self::Heal(role) => write!(f, "heal {role}"),
+            Self::StopController => f.write_str("stop the controller"),
+            Self::StartController => f.write_str("start the controller"),
+        }
+    }
+}
+
+/// Something that holds or does not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    /// Where.
+    pub on: Place,
+    /// What it is about.
+    pub of: Subject,
+    /// What must hold of it.
+    pub expect: Expect,
+}
+
+/// What must hold of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expect {
+    /// `present: true`: it is there.
+    Present,
+    /// `absent: true`: it is not there.
+    Absent,
+    /// `match`: it is there and looks like this.
+    Match(Pattern),
+    /// `noMatch`: it does not look like this, or is not there.
+    NoMatch(Pattern),
+}
+
+/// When something must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// `now`: at the moment of the step.
+    Now,
+    /// `eventually`: at some moment after the step began, in time.
+    Eventually,
+    /// `consistently`: at every moment for so long.
+    Consistently(Duration),
+    /// `observed`: of some revision since the run began, in time.
+    Observed,
+    /// `never`: of no revision from the run's beginning to its end.
+    Never,
+    /// `firstSeen`: of the first revision of the object that is there now (or comes in time).
+    FirstSeen,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Now => f.write_str("now"),
+            Self::Eventually => f.write_str("eventually"),
+            Self::Consistently(time) => write!(f, "consistently for {} s", time.as_secs_f64()),
+            Self::Observed => f.write_str("observed"),
+            Self::Never => f.write_str("never"),
+            Self::FirstSeen => f.write_str("first seen"),
+        }
+    }
+}
+
+/// An assertion.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assertion {
+    /// When it must hold.
+    pub mode: Mode,
+    /// What must hold.
+    pub condition: Condition,
+    /// The phase whose timeout counts where the mode waits.
+    pub phase: Phase,
+    /// What it shows if it holds; may be empty.
+    pub proves: BTreeSet<RequirementId>,
+}
+
+/// The named phases of a migration; each has a timeout, which a target may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Until a policy has led to a scheduling result.
+    Schedule,
+    /// Until a member's status is in the binding.
+    Collect,
+    /// From a taint to the eviction task.
+    Evict,
+    /// Until the old copy is gone.
+    Purge,
+    /// Until the new copy is there.
+    Create,
+    /// Until something is removed or tidied up.
+    Clear,
+}
+
+impl Phase {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Schedule,
+        Self::Collect,
+        Self::Evict,
+        Self::Purge,
+        Self::Create,
+        Self::Clear,
+    ];
+
+    /// Its name in cases.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Schedule => "schedule",
+            Self::Collect => "collect",
+            Self::Evict => "evict",
+            Self::Purge => "purge",
+            Self::Create => "create",
+            Self::Clear => "clear",
+        }
+    }
+}
+
+/// What is compared with a file under `snapshots/`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// Its name, unique in the case.
+    pub name: String,
+    /// The workload that it is about.
+    pub workload: ObjectRef,
+    /// What it shows.
+    pub of: Vec<SnapshotPart>,
+    /// The moment: when this object was first seen on that member, else the moment of the step.
+    pub when_first_seen_on: Option<RoleName>,
+}
+
+/// What a snapshot can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SnapshotPart {
+    /// `taints` of every member.
+    Taints,
+    /// `binding`: scheduling result and eviction tasks.
+    Binding,
+    /// `labels` of the template and of every copy.
+    Labels,
+}
+
+/// What must be true of a whole run, whatever its steps say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Invariant {
+    /// Under Directly an object is created on the next cluster only when it is absent from the one it left.
+    OriginGoneBeforeDestinationCreated,
+    /// Under Directly no two members hold the workload at the same moment.
+    AtMostOneLiveCopy,
+    /// No template ever carries an injected label that its owner did not give it.
+    NoLabelOnTemplate,
+    /// No cluster of clustersBeforeFailover is ever given an injected label.
+    NoLabelOnPredecessor,
+    /// A task's preserved state never changes once it is written.
+    PreservedStateNeverChanges,
+    /// No cluster is at once in the scheduling result and in a Directly task.
+    ResultAndTaskDisjoint,
+}
+
+impl Invariant {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::OriginGoneBeforeDestinationCreated,
+        Self::AtMostOneLiveCopy,
+        Self::NoLabelOnTemplate,
+        Self::NoLabelOnPredecessor,
+        Self::PreservedStateNeverChanges,
+        Self::ResultAndTaskDisjoint,
+    ];
+
+    /// Its name in cases.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OriginGoneBeforeDestinationCreated => "originGoneBeforeDestinationCreated",
+            Self::AtMostOneLiveCopy => "atMostOneLiveCopy",
+            Self::NoLabelOnTemplate => "noLabelOnTemplate",
+            Self::NoLabelOnPredecessor => "noLabelOnPredecessor",
+            Self::PreservedStateNeverChanges => "preservedStateNeverChanges",
+            Self::ResultAndTaskDisjoint => "resultAndTaskDisjoint",
+        }
+    }
+
+    /// The requirements that it shows where it had something to judge.
+    pub fn proves(self) -> BTreeSet<RequirementId> {
+        let ids: &[&str] = match self {
+            Self::OriginGoneBeforeDestinationCreated => &["PRG-01", "PRG-02"],
+            Self::AtMostOneLiveCopy => &["PRG-03"],
+            Self::NoLabelOnTemplate => &["REC-08"],
+            Self::NoLabelOnPredecessor => &["REC-03"],
+            Self::PreservedStateNeverChanges => &["STP-11"],
+            Self::ResultAndTaskDisjoint => &["PRG-11"],
+        };
+        ids.iter().map(|id| RequirementId::new(*id)).collect()
+    }
+}
