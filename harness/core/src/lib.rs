@@ -8,6 +8,10 @@
 //! - [`timeline`]: what happened, on every cluster, in one order.
 
 pub mod case;
+pub mod judge;
 pub mod names;
 pub mod pattern;
+pub mod plan;
+pub mod select;
 pub mod timeline;
+pub mod watch;

@@ -414,6 +414,8 @@ pub enum Invariant {
     NoLabelOnTemplate,
     /// No cluster of clustersBeforeFailover is ever given an injected label.
     NoLabelOnPredecessor,
+    /// A task whose state is to be injected names the clusters that ran the workload before.
+    TaskNamesPredecessors,
     /// A task's preserved state never changes once it is written.
     PreservedStateNeverChanges,
     /// No cluster is at once in the scheduling result and in a Directly task.
@@ -422,11 +424,12 @@ pub enum Invariant {
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::OriginGoneBeforeDestinationCreated,
         Self::AtMostOneLiveCopy,
         Self::NoLabelOnTemplate,
         Self::NoLabelOnPredecessor,
+        Self::TaskNamesPredecessors,
         Self::PreservedStateNeverChanges,
         Self::ResultAndTaskDisjoint,
     ];
@@ -438,6 +441,7 @@ impl Invariant {
             Self::AtMostOneLiveCopy => "atMostOneLiveCopy",
             Self::NoLabelOnTemplate => "noLabelOnTemplate",
             Self::NoLabelOnPredecessor => "noLabelOnPredecessor",
+            Self::TaskNamesPredecessors => "taskNamesPredecessors",
             Self::PreservedStateNeverChanges => "preservedStateNeverChanges",
             Self::ResultAndTaskDisjoint => "resultAndTaskDisjoint",
         }
@@ -450,6 +454,7 @@ impl Invariant {
             Self::AtMostOneLiveCopy => &["PRG-03"],
             Self::NoLabelOnTemplate => &["REC-08"],
             Self::NoLabelOnPredecessor => &["REC-03"],
+            Self::TaskNamesPredecessors => &["REC-03", "REC-04"],
             Self::PreservedStateNeverChanges => &["STP-11"],
             Self::ResultAndTaskDisjoint => &["PRG-11"],
         };

@@ -1,0 +1,188 @@
+//! The eviction tasks of a timeline: who left where, with which state, from when to when.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::{
+    case::model::ObjectRef,
+    names::ClusterName,
+    select::BINDING_KINDS,
+    timeline::{Change, Entry, Event, ObjectId},
+};
+
+/// A moment of a timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment {
+    /// The entry.
+    pub seq: u64,
+    /// Its time.
+    pub at: Duration,
+}
+
+impl From<&Entry> for Moment {
+    fn from(entry: &Entry) -> Self {
+        Self {
+            seq: entry.seq,
+            at: entry.at,
+        }
+    }
+}
+
+/// One eviction task, from its first revision to its last.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// The binding that it stands in.
+    pub binding: ObjectId,
+    /// The workload that moves.
+    pub workload: ObjectRef,
+    /// The cluster that it leaves.
+    pub from: ClusterName,
+    /// `purgeMode`; empty if the task does not say.
+    pub purge_mode: String,
+    /// `preservedLabelState`, as it was first written.
+    pub state: BTreeMap<String, String>,
+    /// `clustersBeforeFailover`.
+    pub before: BTreeSet<ClusterName>,
+    /// The scheduling result just before the task was written.
+    pub result_before: BTreeSet<ClusterName>,
+    /// When it was first seen.
+    pub written: Moment,
+    /// When the binding was first seen without it; none if it was there to the end.
+    pub cleared: Option<Moment>,
+    /// The first time that its state was another one, and what it was then.
+    pub state_changed: Option<(Moment, BTreeMap<String, String>)>,
+}
+
+impl Task {
+    /// Whether the old copy must be gone before the new one exists.
+    pub fn is_directly(&self) -> bool {
+        // `Immediately` is the older spelling (POL-06).
+        matches!(self.purge_mode.as_str(), "Directly" | "Immediately")
+    }
+
+    /// Whether the workload ran on one cluster alone; state is injected only then (REC-06).
+    pub fn is_single(&self) -> bool {
+        self.result_before.len() <= 1
+    }
+
+    /// Whether it stood in the binding at an entry.
+    pub fn is_pending_at(&self, seq: u64) -> bool {
+        self.written.seq <= seq && self.cleared.is_none_or(|cleared| seq < cleared.seq)
+    }
+
+    /// Whether an object is the workload, or a copy of it.
+    pub fn is_copy(&self, id: &ObjectId) -> bool {
+        id.kind == self.workload.kind
+            && id.name == self.workload.name
+            && id.namespace == self.workload.namespace.as_deref().unwrap_or_default()
+    }
+}
+
+/// All eviction tasks of a timeline, in the order in which they were first written.
+pub fn tasks(entries: &[Entry]) -> Vec<Task> {
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut open: BTreeMap<(ObjectId, ClusterName), usize> = BTreeMap::new();
+    let mut results: BTreeMap<ObjectId, BTreeSet<ClusterName>> = BTreeMap::new();
+    for entry in entries {
+        let Event::Revision(revision) = &entry.event else {
+            continue;
+        };
+        if !BINDING_KINDS.contains(&revision.kind.as_str()) {
+            continue;
+        }
+        let id = ObjectId::of(revision);
+        let gone = revision.change == Change::Deleted;
+        let listed = if gone {
+            &[]
+        } else {
+            list(&revision.object, "/spec/gracefulEvictionTasks")
+        };
+        let result = result_of(&revision.object);
+        let mut still = BTreeSet::new();
+        for task in listed {
+            let from = ClusterName::new(text(task, "fromCluster"));
+            still.insert(from.clone());
+            if let Some(index) = open.get(&(id.clone(), from.clone())) {
+                note_change(&mut tasks[*index], task, entry);
+            } else {
+                open.insert((id.clone(), from), tasks.len());
+                tasks.push(new_task(&id, &revision.object, task, results.get(&id), entry));
+            }
+        }
+        open.retain(|(binding, from), index| {
+            let kept = *binding != id || still.contains(from);
+            if !kept {
+                tasks[*index].cleared = Some(entry.into());
+            }
+            kept
+        });
+        results.insert(id, result);
+    }
+    tasks
+}
+
+fn new_task(
+    id: &ObjectId,
+    binding: &Value,
+    task: &Value,
+    result_before: Option<&BTreeSet<ClusterName>>,
+    entry: &Entry,
+) -> Task {
+    let resource = binding.pointer("/spec/resource").unwrap_or(&Value::Null);
+    let namespace = text(resource, "namespace");
+    Task {
+        binding: id.clone(),
+        workload: ObjectRef {
+            api_version: text(resource, "apiVersion"),
+            kind: text(resource, "kind"),
+            namespace: (!namespace.is_empty()).then_some(namespace),
+            name: text(resource, "name"),
+        },
+        from: ClusterName::new(text(task, "fromCluster")),
+        purge_mode: text(task, "purgeMode"),
+        state: state(task),
+        before: names(list(task, "/clustersBeforeFailover").iter()),
+        result_before: result_before.cloned().unwrap_or_default(),
+        written: entry.into(),
+        cleared: None,
+        state_changed: None,
+    }
+}
+
+fn note_change(known: &mut Task, task: &Value, entry: &Entry) {
+    let now = state(task);
+    if known.state_changed.is_none() && now != known.state {
+        known.state_changed = Some((entry.into(), now));
+    }
+}
+
+fn state(task: &Value) -> BTreeMap<String, String> {
+    let map = task.get("preservedLabelState").and_then(Value::as_object);
+    let pair = |(key, value): (&String, &Value)| (key.clone(), value.as_str().unwrap_or_default().to_owned());
+    map.into_iter().flatten().map(pair).collect()
+}
+
+/// The clusters of a binding's scheduling result.
+pub fn result_of(binding: &Value) -> BTreeSet<ClusterName> {
+    names(list(binding, "/spec/clusters").iter().filter_map(|it| it.get("name")))
+}
+
+fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+}
+
+fn text(value: &Value, member: &str) -> String {
+    value.get(member).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn names<'a>(values: impl Iterator<Item = &'a Value>) -> BTreeSet<ClusterName> {
+    values.filter_map(Value::as_str).map(ClusterName::new).collect()
+}

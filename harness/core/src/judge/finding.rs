@@ -1,0 +1,56 @@
+//! One thing that was not as it should be.
+
+use std::{collections::BTreeSet, fmt, time::Duration};
+
+use crate::{names::RequirementId, pattern::Mismatch, timeline::ObjectId};
+
+/// One thing that was not as it should be: what, expected, seen, where and when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// The requirements that it refutes; empty if a step failed that proves none.
+    pub requirements: BTreeSet<RequirementId>,
+    /// What was looked at, as a phrase.
+    pub title: String,
+    /// The step of the plan that it belongs to, from 0; none for invariants.
+    pub step: Option<usize>,
+    /// What should have been.
+    pub expected: String,
+    /// What was.
+    pub seen: String,
+    /// The object that it was seen on.
+    pub object: Option<ObjectId>,
+    /// The entry of the timeline where it was seen.
+    pub seq: u64,
+    /// The time of that entry.
+    pub at: Duration,
+    /// The places where the object is not as expected.
+    pub mismatches: Vec<Mismatch>,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids = self
+            .requirements
+            .iter()
+            .map(RequirementId::as_str)
+            .collect::<Vec<_>>()
+            .join(", ");
+        if ids.is_empty() {
+            writeln!(f, "{}", self.title)?;
+        } else {
+            writeln!(f, "{ids}: {}", self.title)?;
+        }
+        writeln!(f, "  expected  {}", self.expected)?;
+        writeln!(f, "  seen      {}", self.seen)?;
+        for mismatch in &self.mismatches {
+            writeln!(f, "            {mismatch}")?;
+        }
+        if let Some(object) = &self.object {
+            writeln!(f, "  object    {object}")?;
+        }
+        if let Some(step) = self.step {
+            writeln!(f, "  step      {}", step + 1)?;
+        }
+        write!(f, "  moment    {:.3} s, entry {}", self.at.as_secs_f64(), self.seq)
+    }
+}

@@ -1,0 +1,385 @@
+//! What must be true of every run, whatever its steps say.
+//!
+//! Each invariant is a function of the [`History`] that says how often it had something to judge and what it found.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{
+    Finding,
+    failovers::{self, Task},
+    steps::before_clean_up,
+};
+use crate::{
+    case::model::{Invariant, ObjectRef},
+    names::ClusterName,
+    timeline::{Change, Entry, Event, ObjectId, Revision, Timeline},
+};
+
+/// What the invariants came to.
+#[derive(Debug, Default)]
+pub struct Judged {
+    /// Everything found, by invariant, then in the order of the timeline.
+    pub findings: Vec<Finding>,
+    /// How often each had something to judge.
+    pub judged: BTreeMap<Invariant, usize>,
+}
+
+/// Judges a timeline by all invariants but the exempt ones.
+pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>) -> Judged {
+    let history = History::of(before_clean_up(timeline));
+    let mut all = Judged::default();
+    for invariant in Invariant::ALL
+        .into_iter()
+        .filter(|invariant| !exempt.contains(invariant))
+    {
+        let found = match invariant {
+            Invariant::OriginGoneBeforeDestinationCreated => origin_gone_first(&history),
+            Invariant::AtMostOneLiveCopy => at_most_one_copy(&history),
+            Invariant::NoLabelOnTemplate => no_label_on_template(&history),
+            Invariant::NoLabelOnPredecessor => no_label_on_predecessor(&history),
+            Invariant::TaskNamesPredecessors => task_names_predecessors(&history),
+            Invariant::PreservedStateNeverChanges => state_never_changes(&history),
+            Invariant::ResultAndTaskDisjoint => result_and_task_disjoint(&history),
+        };
+        all.judged.insert(invariant, found.judged);
+        all.findings.extend(found.findings);
+    }
+    all
+}
+
+/// A timeline, sorted for the questions that invariants ask.
+struct History<'a> {
+    tasks: Vec<Task>,
+    /// Revisions of every workload that a task moves, on all clusters, in order.
+    copies: BTreeMap<ObjectRef, Vec<(&'a Entry, &'a Revision)>>,
+    /// Revisions of every binding that has tasks.
+    bindings: BTreeMap<ObjectId, Vec<(&'a Entry, &'a Revision)>>,
+}
+
+#[derive(Default)]
+struct Found {
+    judged: usize,
+    findings: Vec<Finding>,
+}
+
+impl<'a> History<'a> {
+    fn of(entries: &'a [Entry]) -> Self {
+        let tasks = failovers::tasks(entries);
+        let mut copies: BTreeMap<ObjectRef, Vec<_>> =
+            tasks.iter().map(|task| (task.workload.clone(), Vec::new())).collect();
+        let mut bindings: BTreeMap<ObjectId, Vec<_>> =
+            tasks.iter().map(|task| (task.binding.clone(), Vec::new())).collect();
+        let by_name: BTreeMap<_, _> = copies
+            .keys()
+            .map(|workload| (key(workload), workload.clone()))
+            .collect();
+        for entry in entries {
+            let Event::Revision(revision) = &entry.event else {
+                continue;
+            };
+            let id = ObjectId::of(revision);
+            let key = (id.kind.clone(), id.namespace.clone(), id.name.clone());
+            if let Some(of_workload) = by_name.get(&key).and_then(|workload| copies.get_mut(workload)) {
+                of_workload.push((entry, revision));
+            }
+            if let Some(of_binding) = bindings.get_mut(&id) {
+                of_binding.push((entry, revision));
+            }
+        }
+        Self {
+            tasks,
+            copies,
+            bindings,
+        }
+    }
+
+    fn copies_of(&self, task: &Task) -> &[(&'a Entry, &'a Revision)] {
+        self.copies.get(&task.workload).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn binding_of(&self, task: &Task) -> &[(&'a Entry, &'a Revision)] {
+        self.bindings.get(&task.binding).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+fn key(workload: &ObjectRef) -> (String, String, String) {
+    (
+        workload.kind.clone(),
+        workload.namespace.clone().unwrap_or_default(),
+        workload.name.clone(),
+    )
+}
+
+/// PRG-01, PRG-02: under Directly an object is created on another cluster only when it is absent from the origin.
+fn origin_gone_first(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    for task in history
+        .tasks
+        .iter()
+        .filter(|task| task.is_directly() && task.is_single())
+    {
+        let mut on_origin: Option<&Value> = None;
+        for (entry, revision) in history.copies_of(task) {
+            let gone = revision.change == Change::Deleted;
+            if revision.cluster == task.from {
+                on_origin = (!gone).then_some(&*revision.object);
+                continue;
+            }
+            let created = revision.change == Change::Added && !revision.cluster.is_control();
+            if !created || !task.is_pending_at(entry.seq) {
+                continue;
+            }
+            found.judged += 1;
+            if let Some(old) = on_origin {
+                let marked = old.pointer("/metadata/deletionTimestamp").is_some();
+                let still = if marked {
+                    "still there, marked for deletion"
+                } else {
+                    "still there"
+                };
+                found.findings.push(finding(
+                    Invariant::OriginGoneBeforeDestinationCreated,
+                    entry,
+                    Some(ObjectId::of(revision)),
+                    format!(
+                        "{} absent from {} before it is created anywhere else",
+                        task.workload, task.from
+                    ),
+                    format!(
+                        "created on {} while the one on {} is {still}",
+                        revision.cluster, task.from
+                    ),
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// PRG-03: from the first Directly task of a workload that ran on one cluster, no two members hold it at once.
+fn at_most_one_copy(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    let mut seen = BTreeSet::new();
+    for task in history
+        .tasks
+        .iter()
+        .filter(|task| task.is_directly() && task.is_single())
+    {
+        if !seen.insert(key(&task.workload)) {
+            continue;
+        }
+        found.judged += 1;
+        let mut holders: BTreeSet<&ClusterName> = BTreeSet::new();
+        let mut overlapping = false;
+        for (entry, revision) in history
+            .copies_of(task)
+            .iter()
+            .filter(|(_, it)| !it.cluster.is_control())
+        {
+            match revision.change {
+                Change::Deleted => holders.remove(&revision.cluster),
+                Change::List | Change::Added | Change::Modified => holders.insert(&revision.cluster),
+            };
+            // One finding for each time that two copies begin to exist, not for each revision meanwhile.
+            let overlaps = holders.len() > 1 && entry.seq > task.written.seq;
+            if overlaps && !overlapping {
+                let all = holders
+                    .iter()
+                    .map(|cluster| cluster.as_str())
+                    .collect::<Vec<_>>()
+                    .join(" and ");
+                found.findings.push(finding(
+                    Invariant::AtMostOneLiveCopy,
+                    entry,
+                    Some(ObjectId::of(revision)),
+                    format!("{} on one cluster at most, at every moment", task.workload),
+                    format!("copies on {all} at the same time"),
+                ));
+            }
+            overlapping = overlaps;
+        }
+    }
+    found
+}
+
+/// REC-08: a template never gets the labels that are injected into its copies.
+fn no_label_on_template(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    for task in history.tasks.iter().filter(|task| !task.state.is_empty()) {
+        found.judged += 1;
+        let of_template = history.copies_of(task).iter().filter(|(_, it)| it.cluster.is_control());
+        // What the owner had put there before the failover is the owner's.
+        let own = of_template
+            .clone()
+            .take_while(|(entry, _)| entry.seq < task.written.seq)
+            .last();
+        let offending = of_template
+            .skip_while(|(entry, _)| entry.seq < task.written.seq)
+            .find_map(|(entry, revision)| {
+                let injected = injected(task, revision);
+                let new = injected
+                    .into_iter()
+                    .find(|key| own.and_then(|(_, own)| label(own, key)) != label(revision, key));
+                new.map(|key| (entry, revision, key))
+            });
+        if let Some((entry, revision, key)) = offending {
+            found.findings.push(finding(
+                Invariant::NoLabelOnTemplate,
+                entry,
+                Some(ObjectId::of(revision)),
+                format!("the template of {} without the label {key}", task.workload),
+                format!("{key}={} on the template", label(revision, key).unwrap_or_default()),
+            ));
+        }
+    }
+    found
+}
+
+/// REC-03: while a task is pending, none of its clustersBeforeFailover is given its labels.
+fn no_label_on_predecessor(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    for task in history.tasks.iter().filter(|task| !task.state.is_empty()) {
+        let copies = history.copies_of(task);
+        found.judged += 1;
+        // Labels that the copies had before came with the template, or from an earlier failover.
+        let mut had: BTreeSet<(&ClusterName, &str)> = BTreeSet::new();
+        for (entry, revision) in copies {
+            let here = task.before.contains(&revision.cluster) || revision.cluster == task.from;
+            if !here || revision.change == Change::Deleted {
+                continue;
+            }
+            for key in injected(task, revision) {
+                let is_new = had.insert((&revision.cluster, key));
+                if is_new && task.is_pending_at(entry.seq) {
+                    found.findings.push(finding(
+                        Invariant::NoLabelOnPredecessor,
+                        entry,
+                        Some(ObjectId::of(revision)),
+                        format!(
+                            "no label {key} on {}, which ran {} before",
+                            revision.cluster, task.workload
+                        ),
+                        format!("{key}={}", label(revision, key).unwrap_or_default()),
+                    ));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// REC-03, REC-04: a task whose state is to be injected names the clusters that ran the workload before.
+fn task_names_predecessors(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    let injecting = |task: &&Task| task.is_directly() && task.is_single() && !task.state.is_empty();
+    for task in history.tasks.iter().filter(injecting) {
+        found.judged += 1;
+        let expected = if task.result_before.is_empty() {
+            BTreeSet::from([task.from.clone()])
+        } else {
+            task.result_before.clone()
+        };
+        let entry = history
+            .binding_of(task)
+            .iter()
+            .find(|(entry, _)| entry.seq == task.written.seq);
+        if let (Some((entry, _)), true) = (entry, task.before != expected) {
+            found.findings.push(finding(
+                Invariant::TaskNamesPredecessors,
+                entry,
+                Some(task.binding.clone()),
+                format!(
+                    "clustersBeforeFailover [{}] in the task from {}",
+                    listed(&expected),
+                    task.from
+                ),
+                format!("[{}]", listed(&task.before)),
+            ));
+        }
+    }
+    found
+}
+
+/// STP-11: what a task has preserved stays what it is.
+fn state_never_changes(history: &History<'_>) -> Found {
+    let mut found = Found {
+        judged: history.tasks.len(),
+        findings: Vec::new(),
+    };
+    for task in &history.tasks {
+        let Some((moment, now)) = &task.state_changed else {
+            continue;
+        };
+        let entry = history
+            .binding_of(task)
+            .iter()
+            .find(|(entry, _)| entry.seq == moment.seq);
+        if let Some((entry, _)) = entry {
+            found.findings.push(finding(
+                Invariant::PreservedStateNeverChanges,
+                entry,
+                Some(task.binding.clone()),
+                format!(
+                    "preservedLabelState of the task from {} unchanged: {:?}",
+                    task.from, task.state
+                ),
+                format!("{now:?}"),
+            ));
+        }
+    }
+    found
+}
+
+/// PRG-11: a cluster that a Directly task empties is not in the scheduling result.
+fn result_and_task_disjoint(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    for task in history.tasks.iter().filter(|task| task.is_directly()) {
+        found.judged += 1;
+        let both = history.binding_of(task).iter().find(|(entry, revision)| {
+            task.is_pending_at(entry.seq) && failovers::result_of(&revision.object).contains(&task.from)
+        });
+        if let Some((entry, _)) = both {
+            found.findings.push(finding(
+                Invariant::ResultAndTaskDisjoint,
+                entry,
+                Some(task.binding.clone()),
+                format!(
+                    "{} not in the scheduling result while a Directly task empties it",
+                    task.from
+                ),
+                format!("{} in spec.clusters and in a pending task", task.from),
+            ));
+        }
+    }
+    found
+}
+
+/// The keys of a task's state that an object has as labels, with the same values.
+fn injected<'a>(task: &'a Task, revision: &Revision) -> Vec<&'a str> {
+    let same = |(key, value): &(&String, &String)| label(revision, key) == Some(value.as_str());
+    task.state.iter().filter(same).map(|(key, _)| key.as_str()).collect()
+}
+
+fn label<'a>(revision: &'a Revision, key: &str) -> Option<&'a str> {
+    revision.object.pointer("/metadata/labels")?.get(key)?.as_str()
+}
+
+fn listed(clusters: &BTreeSet<ClusterName>) -> String {
+    clusters.iter().map(ClusterName::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn finding(invariant: Invariant, entry: &Entry, object: Option<ObjectId>, expected: String, seen: String) -> Finding {
+    Finding {
+        requirements: invariant.proves(),
+        title: format!("invariant {}", invariant.name()),
+        step: None,
+        expected,
+        seen,
+        object,
+        seq: entry.seq,
+        at: entry.at,
+        mismatches: Vec::new(),
+    }
+}

@@ -1,0 +1,200 @@
+//! The steps of a plan, judged along the marks of its timeline.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
+
+use super::{Finding, SnapshotText, snapshots};
+use crate::{
+    case::model::{Action, Assertion, Mode},
+    names::RequirementId,
+    plan::Plan,
+    timeline::{Entry, Event, Mark, StepEnd, Timeline},
+    watch::{Evidence, Known, Outcome, Watch},
+};
+
+/// What the steps came to.
+#[derive(Debug, Default)]
+pub struct Judged {
+    pub findings: Vec<Finding>,
+    pub proved: BTreeSet<RequirementId>,
+    pub snapshots: Vec<SnapshotText>,
+}
+
+/// Where a step lies on the timeline, and how the runner says that it ended.
+struct Ran<'a> {
+    /// Entries from its start mark (inclusive) to its end mark (exclusive).
+    entries: Range<usize>,
+    end: Option<(&'a StepEnd, &'a Entry)>,
+}
+
+/// Judges all steps that ran; one that did not end well, or did not run at all, is a finding.
+pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
+    let ran = ran(timeline);
+    let mut judged = Judged::default();
+    for (number, step) in plan.steps.iter().enumerate() {
+        let Some(run) = ran.get(&number) else {
+            judged.findings.extend(not_reached(plan, number, timeline));
+            break;
+        };
+        match &step.action {
+            Action::Assert(assertion) => judge_assertion(number, assertion, run, timeline, &mut judged),
+            action => judged.findings.extend(ended_badly(number, action, run, timeline)),
+        }
+        if let Action::Snapshot(snapshot) = &step.action {
+            judged
+                .snapshots
+                .push(snapshots::take(snapshot, timeline, run.entries.end));
+        }
+    }
+    judged
+}
+
+fn ran(timeline: &Timeline) -> BTreeMap<usize, Ran<'_>> {
+    let mut ran: BTreeMap<usize, Ran<'_>> = BTreeMap::new();
+    for (index, entry) in timeline.entries().iter().enumerate() {
+        match &entry.event {
+            Event::Mark(Mark::StepStarted { step, .. }) => {
+                ran.insert(
+                    *step,
+                    Ran {
+                        entries: index..timeline.entries().len(),
+                        end: None,
+                    },
+                );
+            }
+            Event::Mark(Mark::StepEnded { step, end }) => {
+                if let Some(run) = ran.get_mut(step) {
+                    run.entries.end = index;
+                    run.end = Some((end, entry));
+                }
+            }
+            Event::Mark(_) | Event::Revision(_) => {}
+        }
+    }
+    ran
+}
+
+/// The part of a timeline that is judged: what comes with clean-up is no failover.
+pub fn before_clean_up(timeline: &Timeline) -> &[Entry] {
+    let clean_up = timeline
+        .entries()
+        .iter()
+        .position(|entry| entry.event == Event::Mark(Mark::CleanUp));
+    &timeline.entries()[..clean_up.unwrap_or(timeline.entries().len())]
+}
+
+fn judge_assertion(number: usize, assertion: &Assertion, run: &Ran<'_>, timeline: &Timeline, judged: &mut Judged) {
+    let entries = timeline.entries();
+    let mut watch = Watch::begin(assertion.mode, &assertion.condition, &entries[..=run.entries.start]);
+    let rest = match assertion.mode {
+        Mode::Never => &before_clean_up(timeline)[run.entries.start + 1..],
+        Mode::Now | Mode::Eventually | Mode::Consistently(_) | Mode::Observed | Mode::FirstSeen => {
+            &entries[run.entries.start + 1..run.entries.end]
+        }
+    };
+    for entry in rest {
+        if watch.outcome().is_some() {
+            break;
+        }
+        watch.feed(entry);
+    }
+    match watch.finish() {
+        Outcome::Held(_) => judged.proved.extend(assertion.proves.iter().cloned()),
+        Outcome::Failed(evidence) => judged.findings.push(failed(number, assertion, evidence, run)),
+    }
+}
+
+fn failed(number: usize, assertion: &Assertion, evidence: Evidence, run: &Ran<'_>) -> Finding {
+    let mut seen = match (&evidence.object, evidence.mismatches.is_empty()) {
+        (Some(object), true) => object.to_string(),
+        (Some(object), false) => format!("{object}, not like that"),
+        (None, _) => "no such object".to_owned(),
+    };
+    if let Some((StepEnd::TimedOut { phase, waited_secs }, _)) = &run.end {
+        seen = format!("{seen}, for {waited_secs} s (phase {phase})");
+    }
+    Finding {
+        requirements: assertion.proves.clone(),
+        title: format!("{}: {}", assertion.mode, assertion.condition.of),
+        step: Some(number),
+        expected: assertion.condition.to_string(),
+        seen,
+        object: evidence.object,
+        seq: evidence.seq,
+        at: evidence.at,
+        mismatches: evidence.mismatches,
+    }
+}
+
+/// A step that acts or waits: it failed if the runner says so.
+fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timeline: &Timeline) -> Option<Finding> {
+    let entries = timeline.entries();
+    let (seen, entry) = match run.end {
+        Some((StepEnd::Done, _)) => return None,
+        Some((StepEnd::TimedOut { phase, waited_secs }, entry)) => (
+            format!("nothing of the kind for {waited_secs} s (phase {phase})"),
+            entry,
+        ),
+        Some((StepEnd::Refused { message }, entry)) => (format!("refused: {message}"), entry),
+        None => ("the run ended in the middle of this step".to_owned(), entries.last()?),
+    };
+    let mut finding = Finding {
+        requirements: BTreeSet::new(),
+        title: "a step of the case could not be carried out".to_owned(),
+        step: Some(number),
+        expected: action.to_string(),
+        seen,
+        object: None,
+        seq: entry.seq,
+        at: entry.at,
+        mismatches: Vec::new(),
+    };
+    if let Action::Wait { until, .. } = action {
+        let mut watch = Watch::begin(Mode::Eventually, until, &entries[..=run.entries.start]);
+        entries[run.entries.start + 1..run.entries.end]
+            .iter()
+            .for_each(|entry| watch.feed(entry));
+        if let Outcome::Failed(nearest) = watch.finish() {
+            finding.mismatches = nearest.mismatches;
+            finding.object = nearest.object;
+        }
+    }
+    Some(finding)
+}
+
+/// Requirements whose steps were never reached are not shown; that needs a finding only if no earlier step has one.
+fn not_reached(plan: &Plan, number: usize, timeline: &Timeline) -> Option<Finding> {
+    let entries = timeline.entries();
+    let last = entries.last()?;
+    let stopped = entries.iter().any(|entry| {
+        matches!(
+            &entry.event,
+            Event::Mark(Mark::StepEnded {
+                end: StepEnd::TimedOut { .. } | StepEnd::Refused { .. },
+                ..
+            })
+        )
+    });
+    (!stopped).then(|| Finding {
+        requirements: BTreeSet::new(),
+        title: "the timeline ends before the case does".to_owned(),
+        step: Some(number),
+        expected: plan.steps[number].action.to_string(),
+        seen: "nothing of this step".to_owned(),
+        object: None,
+        seq: last.seq,
+        at: last.at,
+        mismatches: Vec::new(),
+    })
+}
+
+/// Roles and captures as they were known at an entry.
+pub fn known_at(timeline: &Timeline, end: usize) -> Known {
+    let mut known = Known::default();
+    for entry in &timeline.entries()[..end] {
+        known.learn(entry);
+    }
+    known
+}

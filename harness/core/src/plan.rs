@@ -1,0 +1,173 @@
+//! The plan: a case as a list of steps that can be printed and carried out, with no choice left.
+
+use std::fmt;
+
+use crate::{
+    case::model::{Action, Case, Condition, Expect, Mode, Place, SnapshotPart, Subject},
+    names::{CaseId, RequirementId},
+};
+
+/// The steps of a case, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The case.
+    pub case: CaseId,
+    /// What it shows.
+    pub title: String,
+    /// How many members the fleet has.
+    pub members: usize,
+    /// The steps.
+    pub steps: Vec<PlannedStep>,
+}
+
+/// One step of a plan. Its number is its place in [`Plan::steps`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedStep {
+    /// The line in the case file that it comes from.
+    pub line: usize,
+    /// What is done.
+    pub action: Action,
+}
+
+impl Plan {
+    /// The plan of a case. A step that applies something in several places becomes one step a place.
+    pub fn of(case: &Case) -> Self {
+        let steps = case.steps.iter().flat_map(|step| {
+            let planned = |action| PlannedStep {
+                line: step.line,
+                action,
+            };
+            match &step.action {
+                Action::Apply { on, objects, file } => on
+                    .iter()
+                    .map(|place| {
+                        let (objects, file) = (objects.clone(), file.clone());
+                        planned(Action::Apply {
+                            on: vec![place.clone()],
+                            objects,
+                            file,
+                        })
+                    })
+                    .collect(),
+                other => vec![planned(other.clone())],
+            }
+        });
+        Self {
+            case: case.id.clone(),
+            title: case.title.clone(),
+            members: case.members,
+            steps: steps.collect(),
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.case, self.title)?;
+        writeln!(f, "on 1 control plane and {} members", self.members)?;
+        for (number, step) in (1..).zip(&self.steps) {
+            writeln!(f, "{number:>3}  {}", step.action)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Apply { on, objects, file } => {
+                let places = on.iter().map(Place::to_string).collect::<Vec<_>>().join(", ");
+                let names = objects.iter().map(named).collect::<Vec<_>>().join(", ");
+                write!(f, "apply {names} on {places}")?;
+                file.as_ref().map_or(Ok(()), |file| write!(f, " ({file})"))
+            }
+            Self::Patch { on, of, merge } => write!(f, "patch {of} on {on} with {merge}"),
+            Self::SetStatus { on, of, status } => write!(f, "set the status of {of} on {on} to {status}"),
+            Self::Delete { on, of } => write!(f, "delete {of} on {on}"),
+            Self::BindRole { role, from, not } => {
+                write!(f, "bind role {role} to the cluster that {from} is scheduled to")?;
+                not.iter().try_for_each(|other| write!(f, ", not {other}"))
+            }
+            Self::Capture { name, on, of, field } => {
+                write!(f, "capture {name} = {} of {of} on {on}", field.join("."))
+            }
+            Self::Taint { cluster, taint } => {
+                let value = taint
+                    .value
+                    .as_ref()
+                    .map(|value| format!("={value}"))
+                    .unwrap_or_default();
+                write!(f, "taint {cluster} with {}{value}:{}", taint.key, taint.effect)
+            }
+            Self::Untaint { cluster, key, effect } => write!(f, "remove taint {key}:{effect} from {cluster}"),
+            Self::Hold { on, of } => write!(f, "hold {of} on {on} with a finalizer"),
+            Self::Release { on, of } => write!(f, "release {of} on {on}"),
+            Self::Lever(lever) => lever.fmt(f),
+            Self::Elapse(time) => write!(f, "let {} s pass", time.as_secs_f64()),
+            Self::Wait { until, phase } => write!(f, "wait until {until} (phase {})", phase.name()),
+            Self::Assert(assertion) => {
+                write!(f, "assert {}: {}", assertion.mode, assertion.condition)?;
+                if matches!(assertion.mode, Mode::Eventually | Mode::Observed | Mode::FirstSeen) {
+                    write!(f, " (phase {})", assertion.phase.name())?;
+                }
+                let proves = assertion.proves.iter().map(RequirementId::as_str).collect::<Vec<_>>();
+                if proves.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, " [{}]", proves.join(", "))
+                }
+            }
+            Self::Snapshot(snapshot) => {
+                let parts = snapshot
+                    .of
+                    .iter()
+                    .map(|part| part.name())
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                write!(f, "snapshot {}: {parts} of {}", snapshot.name, snapshot.workload)?;
+                snapshot
+                    .when_first_seen_on
+                    .as_ref()
+                    .map_or(Ok(()), |role| write!(f, " when first seen on {role}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let none = crate::pattern::Bindings::new();
+        let Self { on, of, expect } = self;
+        match of {
+            Subject::Object(_) | Subject::EventOf(_) => write!(f, "{of} on {on} ")?,
+            Subject::BindingOf(_) | Subject::WorkOf { .. } | Subject::Cluster(_) => write!(f, "{of} ")?,
+        }
+        match expect {
+            Expect::Present => f.write_str("is there"),
+            Expect::Absent => f.write_str("is not there"),
+            Expect::Match(pattern) => write!(f, "is like {}", pattern.describe(&none)),
+            Expect::NoMatch(pattern) => write!(f, "is not like {}", pattern.describe(&none)),
+        }
+    }
+}
+
+impl SnapshotPart {
+    /// Its name in cases.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Taints => "taints",
+            Self::Binding => "binding",
+            Self::Labels => "labels",
+        }
+    }
+}
+
+fn named(object: &serde_json::Value) -> String {
+    let text = |pointer| {
+        object
+            .pointer(pointer)
+            .and_then(serde_json::Value::as_str)
+            .unwrap_or("?")
+    };
+    format!("{} {}", text("/kind"), text("/metadata/name"))
+}

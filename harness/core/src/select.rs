@@ -1,0 +1,115 @@
+//! Which objects of a world a case speaks of.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::{
+    case::model::{ObjectRef, Place, Subject},
+    names::ClusterName,
+    pattern::Bindings,
+    timeline::{ObjectId, World},
+};
+
+/// The kinds of bindings: what a scheduling result and its eviction tasks are kept in.
+pub const BINDING_KINDS: [&str; 2] = ["ResourceBinding", "ClusterResourceBinding"];
+
+/// The prefix of the namespaces on the control plane that hold a member's Works.
+pub const EXECUTION_NAMESPACE: &str = "karmada-es-";
+
+/// The clusters that a place stands for. None for a role that is not bound yet.
+pub fn clusters(place: &Place, bindings: &Bindings, members: &[ClusterName]) -> Vec<ClusterName> {
+    match place {
+        Place::Control => vec![ClusterName::control()],
+        Place::Members => members.to_vec(),
+        Place::Role(role) => bindings.get(role.as_str()).map(ClusterName::new).into_iter().collect(),
+    }
+}
+
+/// Where a subject is looked for: bindings, Works and Clusters are on the control plane wherever the step looks.
+pub fn place_of<'a>(subject: &Subject, place: &'a Place) -> &'a Place {
+    match subject {
+        Subject::Object(_) | Subject::EventOf(_) => place,
+        Subject::BindingOf(_) | Subject::WorkOf { .. } | Subject::Cluster(_) => &Place::Control,
+    }
+}
+
+/// Whether an object is what a subject speaks of.
+pub fn is_subject(subject: &Subject, id: &ObjectId, object: &Value, bindings: &Bindings) -> bool {
+    match subject {
+        Subject::Object(wanted) => is_object(wanted, id),
+        Subject::BindingOf(workload) => {
+            BINDING_KINDS.contains(&id.kind.as_str()) && refers_to(object.pointer("/spec/resource"), workload)
+        }
+        Subject::WorkOf { workload, member } => {
+            let manifests = object.pointer("/spec/workload/manifests").and_then(Value::as_array);
+            id.kind == "Work"
+                && bindings
+                    .get(member.as_str())
+                    .is_some_and(|name| id.namespace == format!("{EXECUTION_NAMESPACE}{name}"))
+                && manifests.is_some_and(|all| all.iter().any(|manifest| carries(manifest, workload)))
+        }
+        Subject::Cluster(role) => {
+            id.kind == "Cluster" && bindings.get(role.as_str()).is_some_and(|name| *name == id.name)
+        }
+        Subject::EventOf(about) => id.kind == "Event" && is_event_of(about, object),
+    }
+}
+
+/// The objects of a world that a subject speaks of, on one cluster.
+pub fn find<'a>(
+    subject: &'a Subject,
+    cluster: &'a ClusterName,
+    world: &'a World,
+    bindings: &'a Bindings,
+) -> impl Iterator<Item = (&'a ObjectId, &'a Arc<Value>)> {
+    world
+        .objects()
+        .filter(move |(id, object)| id.cluster == *cluster && is_subject(subject, id, object, bindings))
+}
+
+fn is_object(wanted: &ObjectRef, id: &ObjectId) -> bool {
+    wanted.kind == id.kind && wanted.name == id.name && wanted.namespace.as_deref().unwrap_or_default() == id.namespace
+}
+
+/// Whether a reference (`spec.resource` of a binding) names a workload.
+pub fn refers_to(reference: Option<&Value>, workload: &ObjectRef) -> bool {
+    let text = |member: &str| {
+        reference
+            .and_then(|it| it.get(member))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    text("kind") == workload.kind
+        && text("name") == workload.name
+        && text("namespace") == workload.namespace.as_deref().unwrap_or_default()
+}
+
+fn carries(manifest: &Value, workload: &ObjectRef) -> bool {
+    let text = |pointer| manifest.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    text("/kind") == workload.kind
+        && text("/metadata/name") == workload.name
+        && text("/metadata/namespace") == workload.namespace.as_deref().unwrap_or_default()
+}
+
+fn is_event_of(about: &Subject, event: &Value) -> bool {
+    // core/v1 and events.k8s.io/v1 name the same thing differently.
+    let reference = event.get("involvedObject").or_else(|| event.get("regarding"));
+    let text = |member: &str| {
+        reference
+            .and_then(|it| it.get(member))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    match about {
+        Subject::Object(wanted) => text("kind") == wanted.kind && text("name") == wanted.name,
+        // The name of a binding is made from its workload's; see the shapes on the wire.
+        Subject::BindingOf(workload) => {
+            BINDING_KINDS.contains(&text("kind"))
+                && text("name") == format!("{}-{}", workload.name, workload.kind.to_lowercase())
+        }
+        Subject::WorkOf { .. } => text("kind") == "Work",
+        Subject::Cluster(_) => text("kind") == "Cluster",
+        Subject::EventOf(_) => false,
+    }
+}

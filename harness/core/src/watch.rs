@@ -1,0 +1,313 @@
+//! Whether a condition holds on a growing timeline: the same evaluation for the runner that waits and for the
+//! judge that looks back.
+//!
+//! A [`Watch`] begins at a step: it knows what happened until then and is fed what happens afterwards, entry by entry.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use serde_json::Value;
+
+use crate::{
+    case::model::{Condition, Expect, Mode},
+    names::ClusterName,
+    pattern::{Bindings, Mismatch},
+    select,
+    timeline::{Change, Entry, Event, Mark, ObjectId, Revision, World},
+};
+
+/// What the run knows at a moment: who plays which role, what was captured, who the members are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Roles and captured values.
+    pub bindings: Bindings,
+    /// The members of the fleet.
+    pub members: Vec<ClusterName>,
+}
+
+impl Known {
+    /// Takes in what an entry says.
+    pub fn learn(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::Mark(Mark::Begin(begin)) => self.members.clone_from(&begin.members),
+            Event::Mark(Mark::RoleBound { role, cluster }) => {
+                self.bindings.insert(role.to_string(), cluster.to_string());
+            }
+            Event::Mark(Mark::Captured { name, value }) => {
+                self.bindings.insert(name.clone(), value.clone());
+            }
+            Event::Mark(_) | Event::Revision(_) => {}
+        }
+    }
+}
+
+/// Where and when a condition was found to hold, or not to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// The entry that settled it.
+    pub seq: u64,
+    /// Its time.
+    pub at: Duration,
+    /// The object that was looked at, if there was one.
+    pub object: Option<ObjectId>,
+    /// Where the object is not as it should be; empty if it is, or if there is no object.
+    pub mismatches: Vec<Mismatch>,
+}
+
+/// How a condition came out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It held.
+    Held(Evidence),
+    /// It did not; the evidence is what came nearest.
+    Failed(Evidence),
+}
+
+/// A condition under observation from one step on.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    mode: Mode,
+    condition: &'a Condition,
+    known: Known,
+    began: Duration,
+    world: World,
+    /// The first revision of every object that is there (its latest incarnation), for `firstSeen`.
+    first: BTreeMap<ObjectId, (u64, Duration, Arc<Value>)>,
+    nearest: Option<Evidence>,
+    settled: Option<Outcome>,
+    last: (u64, Duration),
+}
+
+impl<'a> Watch<'a> {
+    /// Begins to watch after `history`.
+    pub fn begin(mode: Mode, condition: &'a Condition, history: &[Entry]) -> Self {
+        let mut known = Known::default();
+        for entry in history {
+            known.learn(entry);
+        }
+        let mut watch = Self {
+            mode,
+            condition,
+            known,
+            began: history.last().map(|entry| entry.at).unwrap_or_default(),
+            world: World::default(),
+            first: BTreeMap::new(),
+            nearest: None,
+            settled: None,
+            last: (0, Duration::ZERO),
+        };
+        for entry in history {
+            watch.take(entry);
+            if matches!(mode, Mode::Observed | Mode::Never) {
+                watch.look_at_revision(entry);
+            }
+        }
+        match mode {
+            Mode::Now | Mode::Eventually | Mode::Consistently(_) | Mode::FirstSeen => watch.look_at_world(),
+            Mode::Observed | Mode::Never => {}
+        }
+        watch
+    }
+
+    /// Takes in the next entry.
+    pub fn feed(&mut self, entry: &Entry) {
+        if let (Mode::Consistently(time), None) = (self.mode, &self.settled)
+            && entry.at >= self.began + time
+        {
+            self.settled = Some(Outcome::Held(self.evidence(None, Vec::new())));
+        }
+        self.take(entry);
+        if self.settled.is_some() {
+            return;
+        }
+        match self.mode {
+            Mode::Now => {}
+            Mode::Eventually | Mode::Consistently(_) | Mode::FirstSeen => self.look_at_world(),
+            Mode::Observed | Mode::Never => self.look_at_revision(entry),
+        }
+    }
+
+    /// How it came out, once that is certain.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.settled.as_ref()
+    }
+
+    /// How it came out, now that nothing more is to come.
+    pub fn finish(self) -> Outcome {
+        let nothing = self.evidence(None, Vec::new());
+        match (self.settled, self.mode) {
+            (Some(outcome), _) => outcome,
+            (None, Mode::Never | Mode::Consistently(_)) => Outcome::Held(nothing),
+            (None, Mode::Now | Mode::Eventually | Mode::Observed | Mode::FirstSeen) => {
+                Outcome::Failed(self.nearest.unwrap_or(nothing))
+            }
+        }
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        self.last = (entry.seq, entry.at);
+        if self.mode == Mode::FirstSeen
+            && let Event::Revision(revision) = &entry.event
+        {
+            let id = ObjectId::of(revision);
+            if revision.change == Change::Deleted {
+                self.first.remove(&id);
+            } else {
+                self.first
+                    .entry(id)
+                    .or_insert_with(|| (entry.seq, entry.at, Arc::clone(&revision.object)));
+            }
+        }
+        self.world.step(entry);
+    }
+
+    fn evidence(&self, object: Option<&ObjectId>, mismatches: Vec<Mismatch>) -> Evidence {
+        let (seq, at) = self.last;
+        Evidence {
+            seq,
+            at,
+            object: object.cloned(),
+            mismatches,
+        }
+    }
+
+    fn look_at_world(&mut self) {
+        if self.mode == Mode::FirstSeen {
+            return self.look_at_first();
+        }
+        match (self.world_holds(), self.mode) {
+            (outcome, Mode::Now)
+            | (outcome @ Outcome::Held(_), Mode::Eventually)
+            | (outcome @ Outcome::Failed(_), Mode::Consistently(_)) => self.settled = Some(outcome),
+            (Outcome::Failed(evidence), _) => self.keep_if_nearer(evidence),
+            (Outcome::Held(_), _) => {}
+        }
+    }
+
+    /// Whether the condition holds of the world as it is, on every cluster that it speaks of.
+    fn world_holds(&self) -> Outcome {
+        let mut outcome = Outcome::Failed(self.evidence(None, Vec::new()));
+        for cluster in self.clusters() {
+            outcome = self.cluster_holds(&cluster);
+            if matches!(outcome, Outcome::Failed(_)) {
+                break;
+            }
+        }
+        outcome
+    }
+
+    fn cluster_holds(&self, cluster: &ClusterName) -> Outcome {
+        let mut found = select::find(&self.condition.of, cluster, &self.world, &self.known.bindings);
+        let none = || self.evidence(None, Vec::new());
+        let some = |(id, _): (&ObjectId, _)| self.evidence(Some(id), Vec::new());
+        match &self.condition.expect {
+            Expect::Present => found
+                .next()
+                .map_or_else(|| Outcome::Failed(none()), |it| Outcome::Held(some(it))),
+            Expect::Absent => found
+                .next()
+                .map_or_else(|| Outcome::Held(none()), |it| Outcome::Failed(some(it))),
+            Expect::NoMatch(pattern) => found
+                .find(|(_, object)| pattern.matches(Some(object), &self.known.bindings))
+                .map_or_else(|| Outcome::Held(none()), |it| Outcome::Failed(some(it))),
+            Expect::Match(pattern) => {
+                let mut nearest: Option<Evidence> = None;
+                for (id, object) in found {
+                    let mismatches = pattern.mismatches(Some(object), &self.known.bindings);
+                    if mismatches.is_empty() {
+                        return Outcome::Held(self.evidence(Some(id), mismatches));
+                    }
+                    if nearest
+                        .as_ref()
+                        .is_none_or(|best| mismatches.len() < best.mismatches.len())
+                    {
+                        nearest = Some(self.evidence(Some(id), mismatches));
+                    }
+                }
+                Outcome::Failed(nearest.unwrap_or_else(none))
+            }
+        }
+    }
+
+    fn look_at_first(&mut self) {
+        for cluster in self.clusters() {
+            let found = select::find(&self.condition.of, &cluster, &self.world, &self.known.bindings).next();
+            let Some((id, (seq, at, object))) = found.and_then(|(id, _)| self.first.get_key_value(id)) else {
+                continue;
+            };
+            let (held, mismatches) = match &self.condition.expect {
+                Expect::Present => (true, Vec::new()),
+                Expect::Absent => (false, Vec::new()),
+                Expect::Match(pattern) => {
+                    let mismatches = pattern.mismatches(Some(object), &self.known.bindings);
+                    (mismatches.is_empty(), mismatches)
+                }
+                Expect::NoMatch(pattern) => (!pattern.matches(Some(object), &self.known.bindings), Vec::new()),
+            };
+            let evidence = Evidence {
+                seq: *seq,
+                at: *at,
+                object: Some(id.clone()),
+                mismatches,
+            };
+            self.settled = Some(if held {
+                Outcome::Held(evidence)
+            } else {
+                Outcome::Failed(evidence)
+            });
+            return;
+        }
+    }
+
+    fn look_at_revision(&mut self, entry: &Entry) {
+        if self.settled.is_some() {
+            return;
+        }
+        let Event::Revision(revision) = &entry.event else {
+            return;
+        };
+        let Some(id) = self.concerned(revision) else { return };
+        let gone = revision.change == Change::Deleted;
+        let bindings = &self.known.bindings;
+        let (held, mismatches) = match &self.condition.expect {
+            Expect::Present => (!gone, Vec::new()),
+            Expect::Absent => (gone, Vec::new()),
+            Expect::Match(_) if gone => return,
+            Expect::Match(pattern) => {
+                let mismatches = pattern.mismatches(Some(&revision.object), bindings);
+                (mismatches.is_empty(), mismatches)
+            }
+            Expect::NoMatch(pattern) => (gone || !pattern.matches(Some(&revision.object), bindings), Vec::new()),
+        };
+        let evidence = self.evidence(Some(&id), mismatches);
+        match (self.mode, held) {
+            (Mode::Never, true) => self.settled = Some(Outcome::Failed(evidence)),
+            (Mode::Never, false) => {}
+            (_, true) => self.settled = Some(Outcome::Held(evidence)),
+            (_, false) => self.keep_if_nearer(evidence),
+        }
+    }
+
+    fn concerned(&self, revision: &Revision) -> Option<ObjectId> {
+        let id = ObjectId::of(revision);
+        let here = self.clusters().contains(&id.cluster);
+        let about = select::is_subject(&self.condition.of, &id, &revision.object, &self.known.bindings);
+        (here && about).then_some(id)
+    }
+
+    fn clusters(&self) -> Vec<ClusterName> {
+        let place = select::place_of(&self.condition.of, &self.condition.on);
+        select::clusters(place, &self.known.bindings, &self.known.members)
+    }
+
+    /// Of several failures the one with the fewest differences teaches most; of equal ones the latest.
+    fn keep_if_nearer(&mut self, evidence: Evidence) {
+        let distance = |it: &Evidence| (it.object.is_none(), it.mismatches.len());
+        if self
+            .nearest
+            .as_ref()
+            .is_none_or(|best| distance(&evidence) <= distance(best))
+        {
+            self.nearest = Some(evidence);
+        }
+    }
+}
