@@ -2,12 +2,18 @@
 //!
 //! In the order in which a run goes through it:
 //!
-//! - [`names`]: case ids, cluster names, roles, requirement ids;
-//! - [`case`]: what people write into `cases/`, checked;
-//! - [`pattern`]: what an object must look like, by subset;
-//! - [`timeline`]: what happened, on every cluster, in one order.
+//! - [`names`]: case ids, cluster names, roles, requirement ids; [`catalogue`]: the requirements;
+//! - [`case`]: what people write into `cases/`, checked; [`pattern`]: what an object must look like, by subset;
+//! - [`plan`]: a case as a list of steps without choices;
+//! - [`timeline`]: what happened, on every cluster, in one order;
+//! - [`select`] and [`watch`]: which objects a condition speaks of, and whether it holds on a growing timeline;
+//! - [`judge`]: what a closed timeline says about an implementation;
+//! - [`event`] and [`excerpt`]: what people are told.
 
 pub mod case;
+pub mod catalogue;
+pub mod event;
+pub mod excerpt;
 pub mod judge;
 pub mod names;
 pub mod pattern;

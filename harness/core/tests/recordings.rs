@@ -18,11 +18,16 @@ use rstest::rstest;
 #[case::taint_removed("taint-removed-in-time", &[])]
 #[case::two_clusters("two-target-clusters", &[])]
 fn invariants_find_what_is_known(#[case] name: &str, #[case] expected: &[&str]) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recordings").join(name).with_extension("jsonl");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures/recordings")
+        .join(name)
+        .with_extension("jsonl");
     let timeline = Timeline::read(BufReader::new(File::open(path).unwrap())).unwrap();
     let findings = judge::judge_recording(&timeline);
-    let found: BTreeSet<_> =
-        findings.iter().flat_map(|finding| finding.requirements.iter().map(ToString::to_string)).collect();
+    let found: BTreeSet<_> = findings
+        .iter()
+        .flat_map(|finding| finding.requirements.iter().map(ToString::to_string))
+        .collect();
     let said = findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     assert_eq!(found, expected.iter().map(ToString::to_string).collect(), "\n{said}");
 }

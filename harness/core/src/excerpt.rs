@@ -1,0 +1,101 @@
+//! The part of a timeline around a moment, a line an entry, for people.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::timeline::{Change, Entry, Event, Mark, ObjectId, Revision, StepEnd, Timeline};
+
+/// Entries shown before and after the moment.
+const AROUND: usize = 8;
+
+/// The lines around the entry `seq`; that entry is marked with `>`.
+pub fn around(timeline: &Timeline, seq: u64) -> Vec<String> {
+    let entries = timeline.entries();
+    let centre = entries.partition_point(|entry| entry.seq < seq);
+    let from = centre.saturating_sub(AROUND);
+    let to = (centre + AROUND + 1).min(entries.len());
+    let mut before: BTreeMap<ObjectId, &Value> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for (index, entry) in entries[..to].iter().enumerate() {
+        if index >= from {
+            let marker = if index == centre { '>' } else { ' ' };
+            lines.push(format!("{marker} {}", line(entry, &before)));
+        }
+        if let Event::Revision(revision) = &entry.event {
+            before.insert(ObjectId::of(revision), &revision.object);
+        }
+    }
+    lines
+}
+
+fn line(entry: &Entry, before: &BTreeMap<ObjectId, &Value>) -> String {
+    let (at, seq) = (entry.at.as_secs_f64(), entry.seq);
+    match &entry.event {
+        Event::Revision(revision) => {
+            let id = ObjectId::of(revision);
+            let verb = match revision.change {
+                Change::List => "was there",
+                Change::Added => "created",
+                Change::Modified => "changed",
+                Change::Deleted => "gone",
+            };
+            let changed = changes(revision, before.get(&id).copied());
+            format!(
+                "{at:>9.3} {seq:>5}  {:<8} {} {} {verb}{changed}",
+                id.cluster, id.kind, id.name
+            )
+        }
+        Event::Mark(mark) => format!("{at:>9.3} {seq:>5}  {}", words(mark)),
+    }
+}
+
+fn words(mark: &Mark) -> String {
+    match mark {
+        Mark::Begin(begin) => format!("-- {} begins", begin.case),
+        Mark::StepStarted { step, text } => format!("-- step {}: {text}", step + 1),
+        Mark::StepEnded { step, end } => match end {
+            StepEnd::Done => format!("-- step {} done", step + 1),
+            StepEnd::TimedOut { phase, waited_secs } => {
+                format!("-- step {} timed out after {waited_secs} s (phase {phase})", step + 1)
+            }
+            StepEnd::Refused { message } => format!("-- step {} refused: {message}", step + 1),
+        },
+        Mark::RoleBound { role, cluster } => format!("-- {cluster} is the {role}"),
+        Mark::Captured { name, value } => format!("-- {name} = {value}"),
+        Mark::CleanUp => "-- clean-up".to_owned(),
+        Mark::Closed { .. } => "-- end".to_owned(),
+        Mark::Note { about, .. } => format!("-- {about}"),
+    }
+}
+
+/// The paths that changed, two levels deep: enough to see what a revision was about.
+fn changes(revision: &Revision, before: Option<&Value>) -> String {
+    let (Change::Modified, Some(before)) = (revision.change, before) else {
+        return String::new();
+    };
+    let mut paths = Vec::new();
+    for (key, value) in members(&revision.object).chain(members(before)) {
+        let old = before.get(key);
+        let new = revision.object.get(key);
+        if old == new {
+            continue;
+        }
+        for (inner, _) in members(value) {
+            let differs = old.and_then(|it| it.get(inner)) != new.and_then(|it| it.get(inner));
+            let path = format!("{key}.{inner}");
+            if differs && inner != "resourceVersion" && !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+    }
+    if paths.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", paths.join(", "))
+    }
+}
+
+fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten()
+}
