@@ -2,4 +2,5 @@
 //!
 //! Under construction; the map comes with the first rooms.
 
+pub mod builtin;
 pub mod error;
