@@ -1,0 +1,120 @@
+//! What a template is after parsing.
+
+use jsonpath_rust::parser::model::JpQuery;
+
+/// A part of a template: text as it stands, or an action in braces.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Part {
+    Text(String),
+    Action(Vec<Node>),
+}
+
+/// One step of an action, with the byte of the template at which it begins.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    pub at: usize,
+    pub kind: NodeKind,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum NodeKind {
+    /// `"text"` or `'text'`.
+    Text(String),
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+    /// A bare word: `range`, `end`, or a mistake that shows when it is evaluated.
+    Word(String),
+    /// `.key`, before the keys in a row have been made one [`Lookup`].
+    Field(String),
+    /// `.*`
+    Wildcard,
+    /// `..`
+    Recursive,
+    /// `[0]`, `[1:3]`, `[::2]`, `[*]`
+    Slice(Slice),
+    /// `[0,3:5]`, `['a','b']`
+    Union(Vec<Vec<Node>>),
+    /// `[?(@.a=="b")]`
+    Filter(Box<Filter>),
+    /// Keys in a row, optionally after `..`.
+    Lookup(Lookup),
+}
+
+/// `[start:end:step]`; `None` where nothing was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slice {
+    pub start: Option<i64>,
+    pub end: Option<i64>,
+    pub step: Option<i64>,
+    /// The end was not written but follows from the start: `[3]` is `[3:4]`, and `[-1]` ends at the list's end.
+    pub single: bool,
+}
+
+/// The condition of a filter.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Filter {
+    /// `[?(@.a)]` where the condition is nothing but keys: a query of `jsonpath-rust`.
+    HasKeys(JpQuery),
+    /// Any other condition without an operator.
+    Exists(Vec<Node>),
+    Compare {
+        left: Vec<Node>,
+        operator: Operator,
+        right: Vec<Node>,
+    },
+}
+
+/// The operator of a filter. Kubernetes accepts any row of `!<>=` and complains when it compares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Operator {
+    Less,
+    LessOrEqual,
+    Equal,
+    NotEqual,
+    GreaterOrEqual,
+    Greater,
+    Unknown(String),
+}
+
+/// One key of a [`Lookup`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub at: usize,
+    pub name: String,
+}
+
+/// Keys in a row, and the query that finds them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Lookup {
+    /// After `..`: the first key is looked for at every depth.
+    pub descend: bool,
+    pub keys: Vec<Key>,
+    pub query: JpQuery,
+}
+
+impl Part {
+    /// The byte of the template at which its first step begins, where that is known.
+    pub fn at(&self) -> usize {
+        match self {
+            Self::Text(_) => 0,
+            Self::Action(nodes) => nodes.first().map_or(0, |node| node.at),
+        }
+    }
+}
+
+impl Node {
+    /// Whether this step depends on the value that the template is evaluated against.
+    pub fn reads_value(&self) -> bool {
+        match &self.kind {
+            NodeKind::Text(_) | NodeKind::Int(_) | NodeKind::Float(_) | NodeKind::Bool(_) | NodeKind::Word(_) => false,
+            NodeKind::Field(_)
+            | NodeKind::Wildcard
+            | NodeKind::Recursive
+            | NodeKind::Slice(_)
+            | NodeKind::Union(_)
+            | NodeKind::Filter(_)
+            | NodeKind::Lookup(_) => true,
+        }
+    }
+}
