@@ -1,0 +1,11 @@
+//! Runs [`baton_jsonpath::exercise::exercise`] on whatever the fuzzer thinks of: a template, a NUL, a value in JSON.
+#![no_main]
+
+use baton_jsonpath::exercise::exercise;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &str| {
+    if let Err(broken) = exercise(input) {
+        panic!("{broken}");
+    }
+});
