@@ -1,6 +1,16 @@
 //! Cases: what people write into `cases/`, checked.
 //!
 //! [`model`] is what the rest of the harness sees. Nothing in it refers to anything that is not there: references,
-//! requirement ids and paths were checked when the file was read.
+//! requirement ids and paths were checked when the file was read. On the way there:
+//!
+//! - [`yaml`]: the file as a tree with positions; `decode`: taking it apart, keeping all errors;
+//! - [`refs`]: what a case refers to; `steps` and [`read`](mod@read): the format itself;
+//! - [`diagnostic`]: what its author is told.
 
+mod decode;
+pub mod diagnostic;
 pub mod model;
+pub mod read;
+pub mod refs;
+mod steps;
+pub mod yaml;

@@ -1,0 +1,64 @@
+//! What is wrong with a file that a person wrote: what, where, and how to mend it.
+
+use std::{fmt, ops::Range, path::PathBuf};
+
+/// One thing that is wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// The part of the file that is meant, in bytes.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:{}:{}: {}",
+            self.file.display(),
+            self.line,
+            self.column,
+            self.message
+        )?;
+        self.help.as_ref().map_or(Ok(()), |help| write!(f, " ({help})"))
+    }
+}
+
+/// The nearest of the names that are possible, if one is near enough to have been meant.
+pub fn nearest<'a>(name: &str, possible: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const NEAR_ENOUGH: f64 = 0.75;
+    possible
+        .into_iter()
+        .map(|candidate| {
+            (
+                strsim::jaro_winkler(&name.to_lowercase(), &candidate.to_lowercase()),
+                candidate,
+            )
+        })
+        .filter(|(score, _)| *score >= NEAR_ENOUGH)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, candidate)| candidate)
+}
+
+/// Words that say what is possible, with the nearest first if there is one.
+pub fn suggestion<'a>(name: &str, possible: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    const MANY: usize = 16;
+    if let Some(near) = nearest(name, possible.clone()) {
+        return format!("did you mean `{near}`?");
+    }
+    let all: Vec<_> = possible.into_iter().collect();
+    match all.len() {
+        0 => "there is none to choose from".to_owned(),
+        1..=MANY => format!("possible are {}", all.join(", ")),
+        more => format!("possible are {}, … ({more} in all)", all[..MANY].join(", ")),
+    }
+}

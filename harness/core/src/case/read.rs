@@ -1,0 +1,258 @@
+//! From the text of a file to a checked case.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use super::{
+    decode::{Fields, Notes},
+    diagnostic::Diagnostic,
+    model::{Action, Case, ControllerSetup, Invariant},
+    refs::{Scope, Surroundings},
+    steps::Reader,
+    yaml::{self, Data, Node},
+};
+use crate::{
+    names::{CaseId, RequirementId},
+    plan::Plan,
+};
+
+/// The `apiVersion` of cases.
+pub const API_VERSION: &str = "baton.dev/v1alpha1";
+
+/// Reads a case.
+///
+/// # Errors
+/// Everything that is wrong with the file, in its order.
+pub fn read(file: &Path, area: &str, bytes: &[u8], around: &Surroundings<'_>) -> Result<Case, Vec<Diagnostic>> {
+    let root = yaml::parse(file, bytes).map_err(|diagnostic| vec![*diagnostic])?;
+    let mut reader = Reader {
+        around,
+        scope: Scope::default(),
+        notes: Notes::new(file),
+    };
+    let case = reader.case(&root, area);
+    let diagnostics = reader.notes.into_diagnostics();
+    match case {
+        Some(case) if diagnostics.is_empty() => Ok(case),
+        _ => Err(diagnostics),
+    }
+}
+
+/// Cases of one name: their evidence would overwrite each other.
+pub fn duplicates(cases: &[Case]) -> Vec<Diagnostic> {
+    let mut first: BTreeMap<&CaseId, &Case> = BTreeMap::new();
+    let mut found = Vec::new();
+    for case in cases {
+        match first.get(&case.id) {
+            None => {
+                first.insert(&case.id, case);
+            }
+            Some(other) => found.push(Diagnostic {
+                file: case.file.clone(),
+                line: 1,
+                column: 1,
+                span: 0..0,
+                message: format!("`{}` is also the name of {}", case.id, other.file.display()),
+                help: Some("give one of them another `metadata.name`".to_owned()),
+            }),
+        }
+    }
+    found
+}
+
+impl Reader<'_> {
+    fn case(&mut self, root: &Node, area: &str) -> Option<Case> {
+        let fields = self
+            .notes
+            .map(root, "a case", &["apiVersion", "kind", "metadata", "spec"])?;
+        self.constant(&fields, "apiVersion", API_VERSION);
+        self.constant(&fields, "kind", "Case");
+        let id = fields
+            .need("metadata", &mut self.notes)
+            .and_then(|node| self.metadata(node));
+        let spec = fields.need("spec", &mut self.notes)?;
+        let names = [
+            "title",
+            "requirements",
+            "features",
+            "members",
+            "controller",
+            "steps",
+            "invariants",
+            "exempt",
+        ];
+        let spec = self.notes.map(spec, "spec", &names)?;
+        let title = spec
+            .need("title", &mut self.notes)
+            .and_then(|node| self.notes.text(node, "title"));
+        let requirements = spec.need("requirements", &mut self.notes);
+        let requirements_of = requirements.map(|node| self.around.requirements(node, &mut self.notes));
+        let features = spec
+            .need("features", &mut self.notes)
+            .map(|node| self.around.features(node, &mut self.notes));
+        let members = spec.get("members").map_or(Some(2), |node| self.members(node));
+        let controller = spec
+            .get("controller")
+            .map(|node| self.controller_setup(node))
+            .unwrap_or_default();
+        let steps_node = spec.need("steps", &mut self.notes)?;
+        let steps: Vec<_> = match &steps_node.data {
+            Data::List(items) => items.iter().filter_map(|item| self.step(item)).collect(),
+            Data::Scalar { .. } | Data::Map(_) => {
+                self.notes.wrong(
+                    steps_node,
+                    format!("steps must be a list, not {}", steps_node.describe()),
+                    "",
+                );
+                Vec::new()
+            }
+        };
+        let invariants = spec
+            .get("invariants")
+            .map(|node| self.invariants(node))
+            .unwrap_or_default();
+        let exempt = spec.get("exempt").map(|node| self.exempt(node)).unwrap_or_default();
+        let case = Case {
+            id: id?,
+            area: area.to_owned(),
+            file: self.notes.file().to_owned(),
+            title: title?,
+            requirements: requirements_of?,
+            features: features?,
+            members: members?,
+            controller,
+            steps,
+            invariants,
+            exempt,
+        };
+        // With steps left out for their errors, what they prove is missing too.
+        if self.notes.is_empty() {
+            self.check_proofs(&case, requirements?);
+        }
+        Some(case)
+    }
+
+    fn constant(&mut self, fields: &Fields<'_>, name: &str, value: &str) {
+        let Some(node) = fields.need(name, &mut self.notes) else {
+            return;
+        };
+        if self.notes.text(node, name).is_some_and(|text| text != value) {
+            self.notes.wrong(node, format!("{name} must be `{value}`"), "");
+        }
+    }
+
+    fn metadata(&mut self, node: &Node) -> Option<CaseId> {
+        let fields = self.notes.map(node, "metadata", &["name"])?;
+        let node = fields.need("name", &mut self.notes)?;
+        let name = self.notes.text(node, "name")?;
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || !name.chars().all(plain) {
+            let help = "small letters, digits and dashes: it names files";
+            self.notes
+                .wrong(node, format!("`{name}` cannot be a case's name"), help);
+            return None;
+        }
+        Some(CaseId::new(name))
+    }
+
+    fn members(&mut self, node: &Node) -> Option<usize> {
+        const MOST: u64 = 50;
+        let number = node.value().as_u64().filter(|number| (1..=MOST).contains(number));
+        if number.is_none() {
+            self.notes
+                .wrong(node, format!("members must be a number from 1 to {MOST}"), "");
+        }
+        number.and_then(|number| usize::try_from(number).ok())
+    }
+
+    fn controller_setup(&mut self, node: &Node) -> ControllerSetup {
+        let mut setup = ControllerSetup::default();
+        let Some(fields) = self.notes.map(node, "controller", &["featureGates", "options"]) else {
+            return setup;
+        };
+        if let Some(Node {
+            data: Data::Map(gates), ..
+        }) = fields.get("featureGates")
+        {
+            for (key, value) in gates {
+                if let Some(on) = self.notes.boolean(value, "a feature gate") {
+                    setup.feature_gates.insert(key.key(), on);
+                }
+            }
+        }
+        if let Some(Node {
+            data: Data::Map(options),
+            ..
+        }) = fields.get("options")
+        {
+            for (key, value) in options {
+                match &value.data {
+                    Data::Scalar { text, .. } => {
+                        setup.options.insert(key.key(), text.clone());
+                    }
+                    Data::List(_) | Data::Map(_) => self.notes.wrong(value, "an option has one value", ""),
+                }
+            }
+        }
+        setup
+    }
+
+    fn invariants(&mut self, node: &Node) -> BTreeSet<Invariant> {
+        let possible = Invariant::ALL.map(|invariant| (invariant.name(), invariant));
+        match &node.data {
+            Data::List(items) => items
+                .iter()
+                .filter_map(|item| self.notes.one_of(item, "invariant", &possible))
+                .collect(),
+            Data::Scalar { .. } | Data::Map(_) => {
+                self.notes
+                    .wrong(node, format!("invariants must be a list, not {}", node.describe()), "");
+                BTreeSet::new()
+            }
+        }
+    }
+
+    fn exempt(&mut self, node: &Node) -> BTreeMap<Invariant, String> {
+        let possible = Invariant::ALL.map(|invariant| (invariant.name(), invariant));
+        let mut exempt = BTreeMap::new();
+        for item in node.items() {
+            let Some(fields) = self.notes.map(item, "an exemption", &["invariant", "reason"]) else {
+                continue;
+            };
+            let invariant = fields.need("invariant", &mut self.notes);
+            let invariant = invariant.and_then(|node| self.notes.one_of(node, "invariant", &possible));
+            let reason = fields
+                .need("reason", &mut self.notes)
+                .and_then(|node| self.notes.text(node, "reason"));
+            exempt.extend(invariant.zip(reason));
+        }
+        exempt
+    }
+
+    /// Every requirement that a case is about must be proved by something in it, and the other way round.
+    fn check_proofs(&mut self, case: &Case, node: &Node) {
+        let of_steps = Plan::of(case).steps.into_iter().filter_map(|step| match step.action {
+            Action::Assert(assertion) => Some(assertion.proves),
+            _ => None,
+        });
+        let proved: BTreeSet<RequirementId> = of_steps
+            .chain(case.invariants.iter().map(|invariant| invariant.proves()))
+            .flatten()
+            .collect();
+        let listed = |ids: Vec<&RequirementId>| ids.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(", ");
+        let unproved: Vec<_> = case.requirements.difference(&proved).collect();
+        if !unproved.is_empty() {
+            let help = "name it under `proves` of an assertion, or list an invariant that proves it";
+            self.notes
+                .wrong(node, format!("nothing in this case proves {}", listed(unproved)), help);
+        }
+        let unlisted: Vec<_> = proved.difference(&case.requirements).collect();
+        if !unlisted.is_empty() {
+            let help = "add it here, so that one sees what the case is about";
+            self.notes
+                .wrong(node, format!("the case also proves {}", listed(unlisted)), help);
+        }
+    }
+}

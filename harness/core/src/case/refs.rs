@@ -1,0 +1,264 @@
+//! What a case refers to, and whether it is there: roles, captures, kinds, files, requirements.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{
+    decode::Notes,
+    diagnostic::suggestion,
+    model::{ObjectRef, Place, Subject},
+    yaml::Node,
+};
+use crate::{
+    catalogue::Catalogue,
+    names::{Feature, RequirementId, RoleName},
+    pattern::{self, Pattern},
+};
+
+/// What checking a case needs from outside.
+pub struct Surroundings<'a> {
+    /// The requirements that cases may cite, and the features they belong to.
+    pub catalogue: &'a Catalogue,
+    /// Gives the text of a file below `fixtures/`, or says why there is none.
+    pub fixture: &'a dyn Fn(&str) -> Result<String, String>,
+    /// The files that there are below `fixtures/`, for suggestions.
+    pub fixtures: &'a [String],
+    /// Checks a JSONPath template; says what is wrong with it.
+    pub check_path: &'a dyn Fn(&str) -> Result<(), String>,
+}
+
+/// What is known at a step, because of the steps before it.
+#[derive(Debug, Default)]
+pub struct Scope {
+    /// Roles that are bound.
+    pub roles: BTreeSet<String>,
+    /// Values that are captured.
+    pub captures: BTreeSet<String>,
+    /// The `apiVersion` of every kind that was applied, and whether it is in a namespace.
+    pub kinds: BTreeMap<String, (String, bool)>,
+    /// Whether a file could not be read, so that kinds may be unknown that are not the author's mistake.
+    pub incomplete: bool,
+}
+
+/// Kinds that cases speak of without applying them.
+const KNOWN_KINDS: [(&str, &str, bool); 12] = [
+    ("ClusterPropagationPolicy", "policy.karmada.io/v1alpha1", false),
+    ("Cluster", "cluster.karmada.io/v1alpha1", false),
+    ("ClusterResourceBinding", "work.karmada.io/v1alpha2", false),
+    ("ConfigMap", "v1", true),
+    ("CustomResourceDefinition", "apiextensions.k8s.io/v1", false),
+    ("Deployment", "apps/v1", true),
+    ("Job", "batch/v1", true),
+    ("Namespace", "v1", false),
+    ("Pod", "v1", true),
+    ("PropagationPolicy", "policy.karmada.io/v1alpha1", true),
+    ("ResourceBinding", "work.karmada.io/v1alpha2", true),
+    ("StatefulSet", "apps/v1", true),
+];
+
+impl Scope {
+    /// Takes in an object that is applied.
+    pub fn applied(&mut self, object: &Value) {
+        let text = |pointer| {
+            object
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let (kind, api_version) = (text("/kind"), text("/apiVersion"));
+        if kind == "CustomResourceDefinition" {
+            let versions = object.pointer("/spec/versions").and_then(Value::as_array);
+            let served = versions
+                .into_iter()
+                .flatten()
+                .find(|version| version["served"] == Value::Bool(true));
+            let version = served.and_then(|version| version["name"].as_str()).unwrap_or_default();
+            let defined = (
+                format!("{}/{version}", text("/spec/group")),
+                text("/spec/scope") != "Cluster",
+            );
+            self.kinds.insert(text("/spec/names/kind"), defined);
+        }
+        let known = self.kind(&kind).is_none_or(|(_, namespaced)| namespaced);
+        self.kinds.insert(kind, (api_version, known));
+    }
+
+    fn kind(&self, kind: &str) -> Option<(String, bool)> {
+        let known = KNOWN_KINDS.iter().find(|(name, _, _)| *name == kind);
+        self.kinds
+            .get(kind)
+            .cloned()
+            .or_else(|| known.map(|(_, api_version, it)| ((*api_version).to_owned(), *it)))
+    }
+
+    /// A role that must be bound.
+    pub fn role(&self, node: &Node, notes: &mut Notes) -> Option<RoleName> {
+        let name = notes.text(node, "a role")?;
+        if self.roles.contains(&name) {
+            return Some(RoleName::new(name));
+        }
+        let help = if self.roles.is_empty() {
+            "bind it first with `bindRole`".to_owned()
+        } else {
+            format!(
+                "{}; or bind it first with `bindRole`",
+                suggestion(&name, self.roles.iter().map(String::as_str))
+            )
+        };
+        notes.wrong(node, format!("no role `{name}` is bound before this step"), help);
+        None
+    }
+
+    /// A place: `control`, `members` or a role that is bound.
+    pub fn place(&self, node: &Node, notes: &mut Notes) -> Option<Place> {
+        match notes.text(node, "a place")?.as_str() {
+            "control" => Some(Place::Control),
+            "members" => Some(Place::Members),
+            _ => self.role(node, notes).map(Place::Role),
+        }
+    }
+
+    /// `{kind, name}` with `namespace` and `apiVersion` where they are needed.
+    pub fn object(&self, node: &Node, notes: &mut Notes) -> Option<ObjectRef> {
+        let fields = notes.map(node, "an object", &["apiVersion", "kind", "namespace", "name"])?;
+        let kind_node = fields.need("kind", notes);
+        let kind = kind_node.and_then(|node| notes.text(node, "kind"));
+        let name = fields.need("name", notes).and_then(|node| notes.text(node, "name"));
+        let own_version = fields.get("apiVersion").and_then(|node| notes.text(node, "apiVersion"));
+        let own_namespace = fields.get("namespace").and_then(|node| notes.text(node, "namespace"));
+        let (kind, name) = (kind?, name?);
+        let known = self.kind(&kind);
+        let Some(api_version) = own_version.or_else(|| known.clone().map(|(api_version, _)| api_version)) else {
+            if self.incomplete {
+                return None;
+            }
+            let kinds: Vec<_> = self
+                .kinds
+                .keys()
+                .map(String::as_str)
+                .chain(KNOWN_KINDS.iter().map(|(kind, _, _)| *kind))
+                .collect();
+            let help = format!("{}; or add `apiVersion`", suggestion(&kind, kinds));
+            notes.wrong(
+                kind_node.unwrap_or(node),
+                format!("the kind `{kind}` is not known here"),
+                help,
+            );
+            return None;
+        };
+        let namespaced = known.is_none_or(|(_, namespaced)| namespaced);
+        let namespace = namespaced.then(|| own_namespace.unwrap_or_else(|| "default".to_owned()));
+        Some(ObjectRef {
+            api_version,
+            kind,
+            namespace,
+            name,
+        })
+    }
+
+    /// What a step is about.
+    pub fn subject(&self, node: &Node, notes: &mut Notes) -> Option<Subject> {
+        if let Some(workload) = node.get("bindingOf") {
+            notes.map(node, "a binding", &["bindingOf"])?;
+            return self.object(workload, notes).map(Subject::BindingOf);
+        }
+        if let Some(workload) = node.get("workOf") {
+            let fields = notes.map(node, "a work", &["workOf", "for"])?;
+            let member = fields.need("for", notes).and_then(|node| self.role(node, notes));
+            return Some(Subject::WorkOf {
+                workload: self.object(workload, notes)?,
+                member: member?,
+            });
+        }
+        if let Some(role) = node.get("cluster") {
+            notes.map(node, "a cluster", &["cluster"])?;
+            return self.role(role, notes).map(Subject::Cluster);
+        }
+        if let Some(about) = node.get("eventOf") {
+            notes.map(node, "an event", &["eventOf"])?;
+            return self
+                .subject(about, notes)
+                .map(|about| Subject::EventOf(Box::new(about)));
+        }
+        self.object(node, notes).map(Subject::Object)
+    }
+
+    /// A pattern whose references are all known.
+    pub fn pattern(&self, node: &Node, notes: &mut Notes) -> Option<Pattern> {
+        match Pattern::from_value(&node.value()) {
+            Ok(pattern) => {
+                self.references(node, &pattern.references(), notes);
+                Some(pattern)
+            }
+            Err((path, message)) => {
+                let place = if path.is_empty() {
+                    String::new()
+                } else {
+                    format!("in `{path}`: ")
+                };
+                notes.wrong(node, format!("{place}{message}"), "");
+                None
+            }
+        }
+    }
+
+    /// Checks that what texts refer to is known: roles that are bound, values that are captured.
+    pub fn references(&self, node: &Node, names: &[&str], notes: &mut Notes) {
+        for name in names {
+            if !self.roles.contains(*name) && !self.captures.contains(*name) {
+                let known: Vec<_> = self.roles.iter().chain(&self.captures).map(String::as_str).collect();
+                let message = format!("`${{{name}}}` refers to no role or capture before this step");
+                notes.wrong(node, message, suggestion(name, known));
+            }
+        }
+    }
+
+    /// Checks the references in all texts of a value.
+    pub fn references_in(&self, node: &Node, value: &Value, notes: &mut Notes) {
+        match value {
+            Value::String(text) => self.references(node, &pattern::references(text), notes),
+            Value::Array(items) => items.iter().for_each(|item| self.references_in(node, item, notes)),
+            Value::Object(map) => map.values().for_each(|item| self.references_in(node, item, notes)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+impl Surroundings<'_> {
+    /// A list of requirement ids, all of them in the catalogue.
+    pub fn requirements(&self, node: &Node, notes: &mut Notes) -> BTreeSet<RequirementId> {
+        let mut ids = BTreeSet::new();
+        for (item, text) in notes.texts(node, "a requirement") {
+            let id = RequirementId::new(&text);
+            if self.catalogue.get(&id).is_some() {
+                ids.insert(id);
+            } else {
+                let known: Vec<_> = self.catalogue.iter().map(|it| it.id.as_str()).collect();
+                notes.wrong(
+                    item,
+                    format!("there is no requirement `{text}`"),
+                    suggestion(&text, known),
+                );
+            }
+        }
+        ids
+    }
+
+    /// A list of features, all of them in the catalogue.
+    pub fn features(&self, node: &Node, notes: &mut Notes) -> BTreeSet<Feature> {
+        let known = self.catalogue.features();
+        let mut features = BTreeSet::new();
+        for (item, text) in notes.texts(node, "a feature") {
+            let feature = Feature::new(&text);
+            if known.contains(&feature) {
+                features.insert(feature);
+            } else {
+                let names: Vec<_> = known.iter().map(|it| it.as_str()).collect();
+                notes.wrong(item, format!("there is no feature `{text}`"), suggestion(&text, names));
+            }
+        }
+        features
+    }
+}
