@@ -4,3 +4,4 @@
 
 pub mod builtin;
 pub mod error;
+pub mod schema;

@@ -1,0 +1,164 @@
+//! What is wrong with a definition as a whole; its spec is looked at in `spec`.
+
+use serde_json::Value;
+
+use super::super::names::dns_1123_subdomain;
+use super::{condition, spec, storage_version, text, versions};
+use crate::error::{FieldError, FieldErrorType};
+
+const APPROVAL: &str = "api-approved.kubernetes.io";
+
+/// What is wrong with a new definition, its metadata apart except for the name.
+pub fn validate_create(crd: &Value) -> Vec<FieldError> {
+    let mut errors = check_name(crd);
+    errors.extend(spec::check(crd));
+    errors.extend(check_status(crd));
+    errors.extend(check_approval(crd, None));
+    errors
+}
+
+/// What is wrong with a changed definition.
+pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = spec::check(new);
+    let (new_spec, old_spec) = (member(new, "spec"), member(old, "spec"));
+    let (new_names, old_names) = (member(new_spec, "names"), member(old_spec, "names"));
+    let established = condition(member(old, "status"), "Established") == Some(true);
+    let mut fixed = vec![
+        ("spec.group", new_spec, old_spec, "group"),
+        ("spec.names.plural", new_names, old_names, "plural"),
+    ];
+    if established {
+        fixed.push(("spec.scope", new_spec, old_spec, "scope"));
+        fixed.push(("spec.names.kind", new_names, old_names, "kind"));
+    }
+    for (field, new, old, key) in fixed {
+        if text(new, key) != text(old, key) {
+            let value = Value::from(text(new, key));
+            errors.push(FieldError::with_value(
+                FieldErrorType::Invalid,
+                field,
+                &value,
+                "field is immutable",
+            ));
+        }
+    }
+    errors.extend(check_status(new));
+    errors.extend(check_approval(new, Some(old)));
+    errors
+}
+
+/// What is wrong with a changed status.
+pub fn validate_status_update(new: &Value, _old: &Value) -> Vec<FieldError> {
+    spec::check_names(member(member(new, "status"), "acceptedNames"), "status.acceptedNames")
+}
+
+fn member<'v>(value: &'v Value, key: &str) -> &'v Value {
+    value.get(key).unwrap_or(&Value::Null)
+}
+
+fn check_name(crd: &Value) -> Vec<FieldError> {
+    let name = text(member(crd, "metadata"), "name");
+    let spec = member(crd, "spec");
+    let expected = format!("{}.{}", text(member(spec, "names"), "plural"), text(spec, "group"));
+    let mut details = dns_1123_subdomain(name);
+    if name != expected {
+        details.push("must be spec.names.plural+\".\"+spec.group".to_owned());
+    }
+    let finding =
+        |detail: String| FieldError::with_value(FieldErrorType::Invalid, "metadata.name", &Value::from(name), &detail);
+    details.into_iter().map(finding).collect()
+}
+
+fn check_status(crd: &Value) -> Vec<FieldError> {
+    let status = member(crd, "status");
+    let mut errors = spec::check_names(member(status, "acceptedNames"), "status.acceptedNames");
+    let field = "status.storedVersions";
+    let stored_value = member(status, "storedVersions");
+    let stored = stored_value.as_array().map_or(&[][..], Vec::as_slice);
+    if stored.is_empty() {
+        let detail = "must have at least one stored version";
+        errors.push(FieldError::with_value(
+            FieldErrorType::Invalid,
+            field,
+            stored_value,
+            detail,
+        ));
+        return errors;
+    }
+    let storage = versions(crd)
+        .iter()
+        .filter(|version| super::is_true(version, "storage"));
+    for version in storage.map(|version| text(version, "name")) {
+        if !stored.iter().any(|name| name == version) {
+            let detail = format!("must have the storage version {version}");
+            errors.push(FieldError::with_value(
+                FieldErrorType::Invalid,
+                field,
+                stored_value,
+                &detail,
+            ));
+        }
+    }
+    for (index, name) in stored.iter().enumerate() {
+        let known = versions(crd).iter().any(|version| version.get("name") == Some(name));
+        if !known {
+            let version = name.as_str().unwrap_or_default();
+            let detail = format!(
+                "missing from spec.versions; {version} was previously a storage version, and must remain in \
+                 spec.versions until a storage migration ensures no data remains persisted in {version} and removes \
+                 {version} from status.storedVersions"
+            );
+            errors.push(FieldError::with_value(
+                FieldErrorType::Invalid,
+                format!("{field}[{index}]"),
+                name,
+                &detail,
+            ));
+        }
+    }
+    errors
+}
+
+/// Whether a group belongs to Kubernetes itself.
+pub(super) fn is_protected(group: &str) -> bool {
+    ["k8s.io", "kubernetes.io"]
+        .iter()
+        .any(|suffix| group == *suffix || group.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.')))
+}
+
+/// The annotation that approves a definition in a protected group.
+pub(super) fn approval_annotation(crd: &Value) -> &str {
+    text(member(member(crd, "metadata"), "annotations"), APPROVAL)
+}
+
+fn check_approval(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    if !is_protected(text(member(crd, "spec"), "group")) || storage_version(crd).is_none() {
+        return Vec::new();
+    }
+    let value = approval_annotation(crd);
+    if old.is_some_and(|old| approval_annotation(old) == value) {
+        return Vec::new();
+    }
+    let field = format!("metadata.annotations[{APPROVAL}]");
+    let see = "see https://github.com/kubernetes/enhancements/pull/1111";
+    if value.is_empty() {
+        let detail = format!("protected groups must have approval annotation \"{APPROVAL}\", {see}");
+        return vec![FieldError::without_value(FieldErrorType::Required, field, &detail)];
+    }
+    let is_url = value
+        .split_once("://")
+        .is_some_and(|(scheme, host)| !scheme.is_empty() && !host.is_empty());
+    if value.starts_with("unapproved") || is_url {
+        return Vec::new();
+    }
+    let detail = format!(
+        "protected groups must have approval annotation \"{APPROVAL}\" with either a URL or a reason starting with \
+         \"unapproved\", {see}"
+    );
+    vec![FieldError::with_value(
+        FieldErrorType::Invalid,
+        field,
+        &Value::from(value),
+        &detail,
+    )]
+}

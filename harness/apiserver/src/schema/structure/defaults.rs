@@ -1,0 +1,53 @@
+//! Defaults must obey the schema that they are for.
+
+use serde_json::Value;
+
+use super::super::node::Node;
+use super::super::path::Path;
+use super::super::validate::{self, Findings};
+use super::super::{defaults, prune};
+use super::invalid;
+use crate::error::FieldError;
+
+/// What is wrong with the defaults of a schema that is structural otherwise.
+pub(super) fn check(node: &Node, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    walk(node, path, &mut errors);
+    errors
+}
+
+fn walk(node: &Node, path: &str, errors: &mut Vec<FieldError>) {
+    if let Some(default) = &node.default {
+        check_default(node, default, &format!("{path}.default"), errors);
+    }
+    for (name, property) in &node.properties {
+        walk(property, &format!("{path}.properties[{name}]"), errors);
+    }
+    if let Some(additional) = node.additional_schema() {
+        walk(additional, &format!("{path}.additionalProperties"), errors);
+    }
+    if let Some(items) = node.items.as_deref() {
+        walk(items, &format!("{path}.items"), errors);
+    }
+}
+
+fn check_default(node: &Node, default: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let mut pruned = default.clone();
+    prune::prune_inside(node, &mut pruned);
+    if &pruned != default {
+        errors.push(invalid(path, default, "must not have unknown fields"));
+        return;
+    }
+    // Defaults below fill in what this one leaves out, as they would in an object.
+    let mut whole = default.clone();
+    defaults::fill(node, &mut whole);
+    let root = Path::root(path);
+    let mut findings = Findings::default();
+    validate::check(node, &whole, None, &root, &mut findings);
+    validate::embedded::check(node, &whole, &root, &mut findings.errors);
+    validate::keyed::check(node, &whole, None, &root, &mut findings.errors);
+    errors.append(&mut findings.errors);
+    if errors.is_empty() && node.below.rules {
+        super::super::cel::rules::check(node, &whole, None, &root, errors);
+    }
+}

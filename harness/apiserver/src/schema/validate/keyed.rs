@@ -1,0 +1,86 @@
+//! Lists that are sets or maps: no item twice.
+
+use serde_json::{Map, Value};
+
+use super::super::node::{ListType, Node};
+use super::super::path::Path;
+use super::quoted_value;
+use crate::error::{FieldError, FieldErrorType};
+
+/// Finds repeated items of set and map lists anywhere in `value`.
+pub fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if !node.below.keyed_lists || old == Some(value) {
+        return;
+    }
+    match value {
+        Value::Array(items) => {
+            let repeated = match node.list_type {
+                ListType::Set => repeated(items.iter(), path),
+                ListType::Map => {
+                    let keys: Vec<Value> = items.iter().map(|item| keys_of(node, item)).collect();
+                    repeated(keys.iter(), path)
+                }
+                ListType::Atomic => Vec::new(),
+            };
+            errors.extend(repeated);
+            if let Some(schema) = node.items.as_deref() {
+                for (index, item) in items.iter().enumerate() {
+                    check(schema, item, None, &path.index(index), errors);
+                }
+            }
+        }
+        Value::Object(map) => {
+            let old = old.and_then(Value::as_object);
+            for (key, value) in map {
+                let old = old.and_then(|old| old.get(key));
+                if let Some(property) = node.properties.get(key) {
+                    check(property, value, old, &path.field(key), errors);
+                } else if let Some(schema) = node.additional_schema() {
+                    check(schema, value, old, &path.key(key), errors);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The later ones of equal values, each once more than it is needed.
+fn repeated<'v>(values: impl Iterator<Item = &'v Value>, path: &Path<'_>) -> Vec<FieldError> {
+    let mut order: Vec<(usize, String, &Value)> = values
+        .enumerate()
+        .map(|(index, value)| (index, value.to_string(), value))
+        .collect();
+    order.sort_by(|left, right| left.1.cmp(&right.1).then(left.0.cmp(&right.0)));
+    let mut found: Vec<(usize, &Value)> = Vec::new();
+    for group in order.chunk_by(|left, right| left.1 == right.1) {
+        // A third one of the same kind is not reported again.
+        if let Some((index, _, value)) = group.get(1) {
+            found.push((*index, value));
+        }
+    }
+    found.sort_by_key(|(index, _)| *index);
+    let finding = |(index, value): (usize, &Value)| FieldError {
+        error_type: FieldErrorType::Duplicate,
+        field: path.index(index).bracketed_field(),
+        message: format!("Duplicate value: {}", quoted_value(value)),
+    };
+    found.into_iter().map(finding).collect()
+}
+
+/// The part of an item that tells it apart.
+fn keys_of(node: &Node, item: &Value) -> Value {
+    let mut keys = Map::new();
+    for key in &node.map_keys {
+        if let Some(value) = item.get(key) {
+            keys.insert(key.clone(), value.clone());
+        }
+    }
+    Value::Object(keys)
+}
+
+/// The item of `items` that has the same keys.
+pub fn find_by_keys<'v>(node: &Node, items: &'v [Value], item: &Value) -> Option<&'v Value> {
+    items
+        .iter()
+        .find(|other| node.map_keys.iter().all(|key| other.get(key) == item.get(key)))
+}
