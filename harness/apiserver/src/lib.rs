@@ -5,3 +5,5 @@
 pub mod builtin;
 pub mod error;
 pub mod schema;
+pub mod findings;
+pub mod metadata;

@@ -1,0 +1,239 @@
+//! Reading a JSON value into a [`Shape`] and writing it back, in place.
+
+use base64::Engine as _;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::{Node, Presence, Shape, Struct};
+use crate::builtin::quantity::Quantity;
+
+const QUANTITY_ERROR: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+/// Deeper than any type; only values without a type are recursive, and they are not walked.
+const MAX_DEPTH: usize = 100;
+
+/// Where the walk is: for the words of an error.
+struct Place<'a> {
+    structure: &'a str,
+    path: String,
+}
+
+impl Shape {
+    /// Brings an object into its typed form; the error is that of the API server's decoder.
+    pub(super) fn decode(&self, object: &mut Value) -> Result<(), String> {
+        let mut place = Place {
+            structure: "",
+            path: String::new(),
+        };
+        self.walk(0, object, &mut place, 0)
+    }
+
+    fn walk<'a>(&'a self, node: usize, value: &mut Value, place: &mut Place<'a>, depth: usize) -> Result<(), String> {
+        if depth > MAX_DEPTH {
+            return Ok(());
+        }
+        match &self.nodes[node] {
+            Node::Struct(structure) => {
+                let Value::Object(members) = value else {
+                    return Err(self.mismatch(node, value, place));
+                };
+                self.members(structure, members, place, depth)
+            }
+            Node::List(items) => {
+                let Value::Array(list) = value else {
+                    return Err(self.mismatch(node, value, place));
+                };
+                for item in list {
+                    if item.is_null() {
+                        *item = self.zero(*items);
+                    }
+                    self.walk(*items, item, place, depth + 1)?;
+                }
+                Ok(())
+            }
+            Node::Map(values) => {
+                let Value::Object(map) = value else {
+                    return Err(self.mismatch(node, value, place));
+                };
+                for each in map.values_mut() {
+                    if each.is_null() {
+                        *each = self.zero(*values);
+                    }
+                    self.walk(*values, each, place, depth + 1)?;
+                }
+                Ok(())
+            }
+            Node::Any => Ok(()),
+            _ => self.scalar(node, value, place),
+        }
+    }
+
+    fn scalar(&self, node: usize, value: &mut Value, place: &Place<'_>) -> Result<(), String> {
+        match (&self.nodes[node], &*value) {
+            (Node::Text, Value::String(_)) | (Node::Boolean, Value::Bool(_)) | (Node::Number, Value::Number(_)) => {
+                Ok(())
+            }
+            (Node::Integer { bits }, Value::Number(number)) => {
+                let fits = number
+                    .as_i64()
+                    .is_some_and(|number| *bits == 64 || i32::try_from(number).is_ok());
+                if fits {
+                    Ok(())
+                } else {
+                    Err(self.mismatch(node, value, place))
+                }
+            }
+            (Node::IntOrString, Value::String(_)) => Ok(()),
+            (Node::IntOrString, Value::Number(number)) if number.as_i64().is_some() => Ok(()),
+            (Node::Bytes, Value::String(text)) => check_base64(text),
+            (Node::Quantity, Value::String(text)) => replace_quantity(value, &text.clone()),
+            (Node::Quantity, Value::Number(number)) => replace_quantity(value, &number.to_string()),
+            (Node::Time | Node::MicroTime, Value::String(text)) => {
+                let time = parse_time(text, matches!(self.nodes[node], Node::MicroTime))?;
+                *value = Value::String(time);
+                Ok(())
+            }
+            _ => Err(self.mismatch(node, value, place)),
+        }
+    }
+
+    fn members<'a>(
+        &'a self,
+        structure: &'a Struct,
+        members: &mut Map<String, Value>,
+        place: &mut Place<'a>,
+        depth: usize,
+    ) -> Result<(), String> {
+        members.retain(|key, value| structure.fields.contains_key(key) && !value.is_null());
+        for (field, member) in &structure.fields {
+            if let Some(value) = members.get_mut(field) {
+                let (outer, length) = (place.structure, place.path.len());
+                place.structure = &structure.name;
+                if length > 0 {
+                    place.path.push('.');
+                }
+                place.path.push_str(field);
+                self.walk(member.node, value, place, depth + 1)?;
+                place.structure = outer;
+                place.path.truncate(length);
+            }
+            self.settle(field, member, members);
+        }
+        Ok(())
+    }
+
+    /// Leaves out or fills in a field as its presence says.
+    fn settle(&self, field: &str, member: &super::Member, members: &mut Map<String, Value>) {
+        let is_empty = members.get(field).is_none_or(is_zero);
+        match member.presence {
+            Presence::Kept => {}
+            Presence::Omitted if is_empty => {
+                members.remove(field);
+            }
+            Presence::Null if is_empty => {
+                members.insert(field.to_owned(), Value::Null);
+            }
+            Presence::Always if !members.contains_key(field) => {
+                members.insert(field.to_owned(), self.zero(member.node));
+            }
+            Presence::Omitted | Presence::Null | Presence::Always => {}
+        }
+    }
+
+    /// The value of a field of that type that nobody set.
+    fn zero(&self, node: usize) -> Value {
+        match &self.nodes[node] {
+            Node::Struct(structure) => {
+                let mut members = Map::new();
+                for (field, member) in &structure.fields {
+                    self.settle(field, member, &mut members);
+                }
+                Value::Object(members)
+            }
+            Node::List(_) | Node::Map(_) | Node::Bytes | Node::Time | Node::MicroTime | Node::Any => Value::Null,
+            Node::Text => Value::from(""),
+            Node::Integer { .. } | Node::Number | Node::IntOrString => Value::from(0),
+            Node::Boolean => Value::from(false),
+            Node::Quantity => Value::from("0"),
+        }
+    }
+
+    fn mismatch(&self, node: usize, value: &Value, place: &Place<'_>) -> String {
+        let wanted = self.type_name(node);
+        let found = match value {
+            Value::Null => "null".to_owned(),
+            Value::Bool(_) => "bool".to_owned(),
+            Value::Number(number) if matches!(self.nodes[node], Node::Integer { .. }) => format!("number {number}"),
+            Value::Number(_) => "number".to_owned(),
+            Value::String(_) => "string".to_owned(),
+            Value::Array(_) => "array".to_owned(),
+            Value::Object(_) => "object".to_owned(),
+        };
+        if place.structure.is_empty() {
+            return format!("json: cannot unmarshal {found} into Go value of type {wanted}");
+        }
+        format!(
+            "json: cannot unmarshal {found} into Go struct field {}.{} of type {wanted}",
+            place.structure, place.path
+        )
+    }
+
+    fn type_name(&self, node: usize) -> String {
+        match &self.nodes[node] {
+            Node::Struct(structure) => format!("{}.{}", structure.package, structure.name),
+            Node::List(items) => format!("[]{}", self.type_name(*items)),
+            Node::Map(values) => format!("map[string]{}", self.type_name(*values)),
+            Node::Text | Node::Time | Node::MicroTime | Node::Quantity | Node::IntOrString => "string".to_owned(),
+            Node::Integer { bits } => format!("int{bits}"),
+            Node::Number => "float64".to_owned(),
+            Node::Boolean => "bool".to_owned(),
+            Node::Bytes => "[]uint8".to_owned(),
+            Node::Any => "interface {}".to_owned(),
+        }
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_i64() == Some(0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+    }
+}
+
+fn check_base64(text: &str) -> Result<(), String> {
+    match base64::engine::general_purpose::STANDARD.decode(text) {
+        Ok(_) => Ok(()),
+        Err(base64::DecodeError::InvalidByte(offset, _) | base64::DecodeError::InvalidLastSymbol { offset, .. }) => {
+            Err(format!("illegal base64 data at input byte {offset}"))
+        }
+        Err(_) => Err(format!("illegal base64 data at input byte {}", text.len())),
+    }
+}
+
+fn replace_quantity(value: &mut Value, text: &str) -> Result<(), String> {
+    let quantity = Quantity::parse(text).ok_or(QUANTITY_ERROR)?;
+    *value = Value::String(quantity.canonical());
+    Ok(())
+}
+
+/// A time as the API server writes it: UTC, whole seconds or microseconds.
+fn parse_time(text: &str, micro: bool) -> Result<String, String> {
+    let layout = if micro {
+        "2006-01-02T15:04:05.000000Z07:00"
+    } else {
+        "2006-01-02T15:04:05Z07:00"
+    };
+    let at: Timestamp = text
+        .parse()
+        .map_err(|_| format!("parsing time {text:?} as \"{layout}\": cannot parse {text:?} as \"2006\""))?;
+    let format = if micro {
+        "%Y-%m-%dT%H:%M:%S%.6fZ"
+    } else {
+        "%Y-%m-%dT%H:%M:%SZ"
+    };
+    Ok(at.strftime(format).to_string())
+}

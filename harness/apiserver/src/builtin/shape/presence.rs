@@ -1,0 +1,149 @@
+//! Which fields are left out when empty and which are always written.
+//!
+//! The API's schema says what is required; everything else here is how the API server's own types are written, as seen
+//! in its answers.
+
+use super::{Node, Presence};
+
+/// Optional structures and quantities that are no pointers: written even when nothing is in them.
+const ALWAYS: &[(&str, &str)] = &[
+    ("Container", "resources"),
+    ("ContainerStatus", "lastState"),
+    ("ContainerStatus", "state"),
+    ("DaemonSetSpec", "updateStrategy"),
+    ("DeploymentSpec", "strategy"),
+    ("EphemeralContainer", "resources"),
+    ("Event", "deprecatedSource"),
+    ("Event", "regarding"),
+    ("Event", "reportingComponent"),
+    ("Event", "reportingInstance"),
+    ("Event", "source"),
+    ("IngressServiceBackend", "port"),
+    ("IngressStatus", "loadBalancer"),
+    ("JobTemplateSpec", "metadata"),
+    ("JobTemplateSpec", "spec"),
+    ("NetworkPolicySpec", "podSelector"),
+    ("NodeDaemonEndpoints", "kubeletEndpoint"),
+    ("NodeStatus", "daemonEndpoints"),
+    ("NodeStatus", "nodeInfo"),
+    ("PersistentVolumeClaim", "metadata"),
+    ("PersistentVolumeClaim", "spec"),
+    ("PersistentVolumeClaim", "status"),
+    ("PersistentVolumeClaimSpec", "resources"),
+    ("PersistentVolumeClaimTemplate", "metadata"),
+    ("PodTemplate", "template"),
+    ("PodTemplateSpec", "metadata"),
+    ("PodTemplateSpec", "spec"),
+    ("ResourceFieldSelector", "divisor"),
+    ("ServiceStatus", "loadBalancer"),
+    ("StatefulSetSpec", "updateStrategy"),
+    ("StatefulSetStatus", "availableReplicas"),
+];
+
+/// Written as `null` when nothing is in them.
+const NULL: &[(&str, &str)] = &[
+    ("ClusterRole", "rules"),
+    ("ContainerStateRunning", "startedAt"),
+    ("ContainerStateTerminated", "finishedAt"),
+    ("ContainerStateTerminated", "startedAt"),
+    ("ControllerRevision", "data"),
+    ("EndpointSlice", "ports"),
+    ("Event", "deprecatedFirstTimestamp"),
+    ("Event", "deprecatedLastTimestamp"),
+    ("Event", "eventTime"),
+    ("Event", "firstTimestamp"),
+    ("Event", "lastTimestamp"),
+    ("EventSeries", "lastObservedTime"),
+    ("HorizontalPodAutoscalerStatus", "currentMetrics"),
+    ("Role", "rules"),
+];
+
+/// Optional texts that are pointers: an empty one stays.
+const KEPT_TEXTS: &[(&str, &str)] = &[
+    ("DNSConfigOption", "value"),
+    ("EndpointPort", "appProtocol"),
+    ("EndpointPort", "name"),
+    ("HostPathVolumeSource", "type"),
+    ("IngressSpec", "ingressClassName"),
+    ("LeaseSpec", "holderIdentity"),
+    ("PersistentVolumeClaimSpec", "storageClassName"),
+    ("PersistentVolumeClaimSpec", "volumeAttributesClassName"),
+    ("PodDNSConfigOption", "value"),
+    ("TypedLocalObjectReference", "apiGroup"),
+    ("TypedObjectReference", "apiGroup"),
+    ("TypedObjectReference", "namespace"),
+];
+
+/// Optional numbers and booleans that are no pointers: zero and false are left out.
+const OMITTED_ZEROES: &[&str] = &[
+    "active",
+    "availableReplicas",
+    "count",
+    "currentReplicas",
+    "deprecatedCount",
+    "failed",
+    "failureThreshold",
+    "fullyLabeledReplicas",
+    "generation",
+    "globalDefault",
+    "hostIPC",
+    "hostNetwork",
+    "hostPID",
+    "hostPort",
+    "initialDelaySeconds",
+    "lun",
+    "minReadySeconds",
+    "nodePort",
+    "numberAvailable",
+    "numberUnavailable",
+    "observedGeneration",
+    "paused",
+    "periodSeconds",
+    "publishNotReadyAddresses",
+    "readOnly",
+    "readyReplicas",
+    "signal",
+    "stdin",
+    "stdinOnce",
+    "succeeded",
+    "successThreshold",
+    "tty",
+    "unavailableReplicas",
+    "unschedulable",
+    "updatedNumberScheduled",
+    "updatedReplicas",
+];
+
+/// Exceptions from [`OMITTED_ZEROES`], and fields whose name alone does not tell.
+const POINTERS: &[(&str, &str)] = &[
+    ("CSIVolumeSource", "readOnly"),
+    ("HorizontalPodAutoscalerStatus", "observedGeneration"),
+];
+const NO_POINTERS: &[(&str, &str)] = &[
+    ("DeploymentStatus", "replicas"),
+    ("Probe", "timeoutSeconds"),
+    ("ScaleSpec", "replicas"),
+];
+
+/// The presence of a field of a structure.
+pub(super) fn presence(of: &str, field: &str, node: Option<&Node>, required: bool, is_root: bool) -> Presence {
+    let place = (of, field);
+    let is_condition_time = of.ends_with("Condition") && matches!(node, Some(Node::Time | Node::MicroTime));
+    if NULL.contains(&place) || is_condition_time {
+        return Presence::Null;
+    }
+    let is_body = is_root && matches!(field, "spec" | "status") && matches!(node, Some(Node::Struct(_)));
+    if required || is_body || ALWAYS.contains(&place) {
+        return Presence::Always;
+    }
+    match node {
+        Some(Node::List(_) | Node::Map(_) | Node::Bytes) => Presence::Omitted,
+        Some(Node::Text) if !KEPT_TEXTS.contains(&place) => Presence::Omitted,
+        Some(Node::Integer { .. } | Node::Boolean)
+            if NO_POINTERS.contains(&place) || (OMITTED_ZEROES.contains(&field) && !POINTERS.contains(&place)) =>
+        {
+            Presence::Omitted
+        }
+        _ => Presence::Kept,
+    }
+}

@@ -1,0 +1,150 @@
+//! Collecting [`FieldError`]s while walking through an object.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::error::{FieldError, FieldErrorType};
+
+/// The place of a field, written only when there is something to say about it.
+#[derive(Debug, Clone, Copy)]
+pub enum Field<'a> {
+    /// The object itself.
+    Root,
+    /// A named field of a place; the name may have dots.
+    Named(&'a Field<'a>, &'a str),
+    /// An item of a list.
+    Item(&'a Field<'a>, usize),
+    /// A value of a map.
+    Key(&'a Field<'a>, &'a str),
+}
+
+impl<'a> Field<'a> {
+    /// `self.name`.
+    pub fn child(&'a self, name: &'a str) -> Self {
+        Self::Named(self, name)
+    }
+
+    /// `self[index]`.
+    pub fn item(&'a self, index: usize) -> Self {
+        Self::Item(self, index)
+    }
+
+    /// `self[key]`.
+    pub fn key(&'a self, key: &'a str) -> Self {
+        Self::Key(self, key)
+    }
+}
+
+impl fmt::Display for Field<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Named(Self::Root, name) => f.write_str(name),
+            Self::Named(of, name) => write!(f, "{of}.{name}"),
+            Self::Item(of, index) => write!(f, "{of}[{index}]"),
+            Self::Key(of, key) => write!(f, "{of}[{key}]"),
+        }
+    }
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+pub struct Findings(Vec<FieldError>);
+
+impl Findings {
+    /// All of them.
+    pub fn into_vec(self) -> Vec<FieldError> {
+        self.0
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds findings made elsewhere.
+    pub fn extend(&mut self, findings: Vec<FieldError>) {
+        self.0.extend(findings);
+    }
+
+    /// `Invalid value: VALUE: DETAIL`.
+    pub fn invalid(&mut self, field: &Field<'_>, value: impl Into<Value>, detail: &str) {
+        self.with_value(FieldErrorType::Invalid, field, &value.into(), detail);
+    }
+
+    /// `Invalid value: TEXT: DETAIL`, the value being written already.
+    pub fn invalid_text(&mut self, field: &Field<'_>, text: &str, detail: &str) {
+        self.0.push(FieldError {
+            error_type: FieldErrorType::Invalid,
+            field: field.to_string(),
+            message: format!("Invalid value: {text}: {detail}"),
+        });
+    }
+
+    /// `Invalid value`, once for every message.
+    pub fn invalid_each(&mut self, field: &Field<'_>, value: &str, details: Vec<String>) {
+        for detail in details {
+            self.invalid(field, value, &detail);
+        }
+    }
+
+    /// `Required value`, with `: DETAIL` if there is one.
+    pub fn required(&mut self, field: &Field<'_>, detail: &str) {
+        self.0.push(FieldError::without_value(
+            FieldErrorType::Required,
+            field.to_string(),
+            detail,
+        ));
+    }
+
+    /// `Forbidden: DETAIL`.
+    pub fn forbidden(&mut self, field: &Field<'_>, detail: &str) {
+        self.0.push(FieldError::without_value(
+            FieldErrorType::Forbidden,
+            field.to_string(),
+            detail,
+        ));
+    }
+
+    /// `Duplicate value: VALUE`.
+    pub fn duplicate(&mut self, field: &Field<'_>, value: impl Into<Value>) {
+        self.with_value(FieldErrorType::Duplicate, field, &value.into(), "");
+    }
+
+    /// `Not found: VALUE`.
+    pub fn not_found(&mut self, field: &Field<'_>, value: impl Into<Value>) {
+        self.with_value(FieldErrorType::NotFound, field, &value.into(), "");
+    }
+
+    /// `Unsupported value: VALUE: supported values: …`.
+    pub fn not_supported(&mut self, field: &Field<'_>, value: impl Into<Value>, supported: &[&str]) {
+        self.not_supported_text(field, &value.into().to_string(), supported);
+    }
+
+    /// [`Self::not_supported`] of a value that is written already.
+    pub fn not_supported_text(&mut self, field: &Field<'_>, text: &str, supported: &[&str]) {
+        let quoted: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
+        self.0.push(FieldError {
+            error_type: FieldErrorType::NotSupported,
+            field: field.to_string(),
+            message: format!("Unsupported value: {text}: supported values: {}", quoted.join(", ")),
+        });
+    }
+
+    /// `Too long: may not be more than MAX bytes`.
+    pub fn too_long(&mut self, field: &Field<'_>, max: usize) {
+        let detail = format!("may not be more than {max} bytes");
+        self.0.push(FieldError::without_value(
+            FieldErrorType::TooLong,
+            field.to_string(),
+            &detail,
+        ));
+    }
+
+    /// Any other finding that quotes its value.
+    pub fn with_value(&mut self, error_type: FieldErrorType, field: &Field<'_>, value: &Value, detail: &str) {
+        self.0
+            .push(FieldError::with_value(error_type, field.to_string(), value, detail));
+    }
+}

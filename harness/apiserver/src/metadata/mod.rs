@@ -1,0 +1,9 @@
+//! `metadata` of every object, built in or custom: what may be in it and what may change.
+//!
+//! [`names`] has the rules for names, labels and keys, each giving the API server's own words. [`validate_create`] and
+//! [`validate_update`] check a whole `metadata`; [`crate::findings`] is how findings are written.
+
+pub mod names;
+mod object_meta;
+
+pub use object_meta::{Strictness, validate_create, validate_labels, validate_update};
