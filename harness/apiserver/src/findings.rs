@@ -21,16 +21,19 @@ pub enum Field<'a> {
 
 impl<'a> Field<'a> {
     /// `self.name`.
+    #[must_use]
     pub fn child(&'a self, name: &'a str) -> Self {
         Self::Named(self, name)
     }
 
     /// `self[index]`.
+    #[must_use]
     pub fn item(&'a self, index: usize) -> Self {
         Self::Item(self, index)
     }
 
     /// `self[key]`.
+    #[must_use]
     pub fn key(&'a self, key: &'a str) -> Self {
         Self::Key(self, key)
     }

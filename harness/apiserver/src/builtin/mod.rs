@@ -1,8 +1,12 @@
 //! The built-in kinds: what there is and how each behaves, as tables.
 //!
-//! Read [`catalogue`] first: the resources with their names, verbs and subresources; then [`shape`]: what a body becomes
-//! when it is read into the types of its kind.
+//! Read [`catalogue`] first: the resources with their names, verbs and subresources. Then in the order in which a write
+//! goes through them: [`shape`], what a body becomes when it is read into the types of its kind; [`defaults`];
+//! [`prepare`], what a write keeps, drops and counts; [`services`], the addresses of Services; `validate`.
 
 pub mod catalogue;
+pub mod defaults;
+pub mod prepare;
 pub mod quantity;
+pub mod services;
 pub mod shape;

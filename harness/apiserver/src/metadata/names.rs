@@ -188,7 +188,7 @@ pub fn label_value(value: &str) -> Vec<String> {
     messages
 }
 
-/// A key of a ConfigMap's or Secret's data.
+/// A key in the data of a `ConfigMap` or `Secret`.
 pub fn config_key(value: &str) -> Vec<String> {
     let mut messages = Vec::new();
     if value.len() > 253 {

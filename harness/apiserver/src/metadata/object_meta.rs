@@ -238,7 +238,7 @@ mod tests {
 
     use super::*;
 
-    fn created(metadata: Value) -> Vec<String> {
+    fn created(metadata: &Value) -> Vec<String> {
         let mut found = Findings::default();
         let object = json!({ "metadata": metadata });
         validate_create(&object, true, names::is_dns_subdomain, Strictness::Builtin, &mut found);
@@ -267,7 +267,7 @@ mod tests {
                 &["metadata.annotations: Too long: may not be more than 262144 bytes"],
             ),
         ] {
-            assert_eq!(created(metadata), expected);
+            assert_eq!(created(&metadata), expected);
         }
     }
 

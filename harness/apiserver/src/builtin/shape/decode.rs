@@ -28,6 +28,14 @@ impl Shape {
         self.walk(0, object, &mut place, 0)
     }
 
+    /// The status of an object that has none yet.
+    pub(super) fn zero_status(&self) -> Option<Value> {
+        match self.nodes.first() {
+            Some(Node::Struct(structure)) => structure.fields.get("status").map(|member| self.zero(member.node)),
+            _ => None,
+        }
+    }
+
     fn walk<'a>(&'a self, node: usize, value: &mut Value, place: &mut Place<'a>, depth: usize) -> Result<(), String> {
         if depth > MAX_DEPTH {
             return Ok(());
@@ -126,7 +134,6 @@ impl Shape {
     fn settle(&self, field: &str, member: &super::Member, members: &mut Map<String, Value>) {
         let is_empty = members.get(field).is_none_or(is_zero);
         match member.presence {
-            Presence::Kept => {}
             Presence::Omitted if is_empty => {
                 members.remove(field);
             }
@@ -136,7 +143,7 @@ impl Shape {
             Presence::Always if !members.contains_key(field) => {
                 members.insert(field.to_owned(), self.zero(member.node));
             }
-            Presence::Omitted | Presence::Null | Presence::Always => {}
+            Presence::Kept | Presence::Omitted | Presence::Null | Presence::Always => {}
         }
     }
 

@@ -108,9 +108,14 @@ kinds! {
 ///
 /// # Errors
 /// The decoder's own words, such as `json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of
-/// type int32`. Kinds without a table (CustomResourceDefinition) are left as they are.
+/// type int32`. Kinds without a table (`CustomResourceDefinition`) are left as they are.
 pub fn decode(group: &str, kind: &str, object: &mut Value) -> Result<(), String> {
     shape(group, kind).map_or(Ok(()), |shape| shape.decode(object))
+}
+
+/// The status that a new object of a kind has.
+pub(crate) fn zero_status(group: &str, kind: &str) -> Option<Value> {
+    shape(group, kind)?.zero_status()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod kinds;
 mod presence;
 
 pub use kinds::decode;
+pub(crate) use kinds::zero_status;
 
 use std::collections::BTreeMap;
 

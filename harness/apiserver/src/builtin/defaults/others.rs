@@ -1,0 +1,262 @@
+//! Defaults of all other kinds.
+
+use base64::Engine as _;
+use serde_json::{Value, json};
+
+use super::rules::Rule::{Also, Bool, Do, Each, Empty, If, In, Int, Text};
+use super::rules::{Object, Rule, apply, set};
+
+/// The rules of a kind that runs no pods.
+pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
+    match (group, kind) {
+        ("", "Service") => SERVICE,
+        ("", "Secret") => &[Do(string_data), Text("type", "Opaque")],
+        ("coordination.k8s.io", "Lease") => &[In("spec", &[Do(no_strategy)])],
+        ("", "Namespace") => &[In("status", &[Text("phase", "Active")])],
+        ("", "Node") => &[In("status", &[Do(allocatable)])],
+        ("", "Endpoints") => &[Each("subsets", &[Each("ports", &[Text("protocol", "TCP")])])],
+        ("", "PersistentVolumeClaim") => &[
+            In("spec", &[Text("volumeMode", "Filesystem")]),
+            In("status", &[Text("phase", "Pending")]),
+        ],
+        ("", "PersistentVolume") => PERSISTENT_VOLUME,
+        ("", "LimitRange") => &[In(
+            "spec",
+            &[Each("limits", &[If("type", "Container", &[Do(container_limits)])])],
+        )],
+        ("discovery.k8s.io", "EndpointSlice") => &[Each("ports", &[Do(port_name), Text("protocol", "TCP")])],
+        ("autoscaling", "HorizontalPodAutoscaler") => AUTOSCALER,
+        ("networking.k8s.io", "NetworkPolicy") => NETWORK_POLICY,
+        ("networking.k8s.io", "IngressClass") => &[In("spec", &[In("parameters", &[Text("scope", "Cluster")])])],
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => ROLE_BINDING,
+        ("scheduling.k8s.io", "PriorityClass") => &[Text("preemptionPolicy", "PreemptLowerPriority")],
+        ("storage.k8s.io", "StorageClass") => {
+            &[Text("reclaimPolicy", "Delete"), Text("volumeBindingMode", "Immediate")]
+        }
+        ("storage.k8s.io", "CSIDriver") => CSI_DRIVER,
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => &[Each("webhooks", WEBHOOK)],
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => {
+            &[Each("webhooks", &[Also(WEBHOOK), Text("reinvocationPolicy", "Never")])]
+        }
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => &[In(
+            "spec",
+            &[Text("failurePolicy", "Fail"), In("matchConstraints", MATCH_RESOURCES)],
+        )],
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
+            &[In("spec", &[In("matchResources", MATCH_RESOURCES)])]
+        }
+        _ => &[],
+    }
+}
+
+const SERVICE: &[Rule] = &[In(
+    "spec",
+    &[
+        Text("sessionAffinity", "None"),
+        If("sessionAffinity", "ClientIP", &[Do(affinity_timeout)]),
+        Text("type", "ClusterIP"),
+        Each("ports", &[Text("protocol", "TCP"), Do(target_port)]),
+        If(
+            "type",
+            "NodePort",
+            &[
+                Text("externalTrafficPolicy", "Cluster"),
+                Text("internalTrafficPolicy", "Cluster"),
+            ],
+        ),
+        If(
+            "type",
+            "LoadBalancer",
+            &[
+                Text("externalTrafficPolicy", "Cluster"),
+                Text("internalTrafficPolicy", "Cluster"),
+                Bool("allocateLoadBalancerNodePorts", true),
+            ],
+        ),
+        If("type", "ClusterIP", &[Text("internalTrafficPolicy", "Cluster")]),
+    ],
+)];
+
+const PERSISTENT_VOLUME: &[Rule] = &[
+    In(
+        "spec",
+        &[
+            Text("persistentVolumeReclaimPolicy", "Retain"),
+            Text("volumeMode", "Filesystem"),
+            In("hostPath", &[Do(empty_type)]),
+        ],
+    ),
+    In("status", &[Text("phase", "Pending")]),
+];
+
+const NETWORK_POLICY: &[Rule] = &[In(
+    "spec",
+    &[
+        Do(policy_types),
+        Each("ingress", &[Each("ports", &[Text("protocol", "TCP")])]),
+        Each("egress", &[Each("ports", &[Text("protocol", "TCP")])]),
+    ],
+)];
+
+const ROLE_BINDING: &[Rule] = &[
+    In("roleRef", &[Text("apiGroup", "rbac.authorization.k8s.io")]),
+    Each(
+        "subjects",
+        &[
+            If("kind", "User", &[Text("apiGroup", "rbac.authorization.k8s.io")]),
+            If("kind", "Group", &[Text("apiGroup", "rbac.authorization.k8s.io")]),
+        ],
+    ),
+];
+
+const CSI_DRIVER: &[Rule] = &[In(
+    "spec",
+    &[
+        Bool("attachRequired", true),
+        Bool("podInfoOnMount", false),
+        Bool("storageCapacity", false),
+        Text("fsGroupPolicy", "ReadWriteOnceWithFSType"),
+        Bool("requiresRepublish", false),
+        Bool("seLinuxMount", false),
+        Do(volume_lifecycle),
+    ],
+)];
+
+const RULES: &[Rule] = &[Text("scope", "*")];
+
+const WEBHOOK: &[Rule] = &[
+    Text("failurePolicy", "Fail"),
+    Text("matchPolicy", "Equivalent"),
+    Empty("namespaceSelector"),
+    Empty("objectSelector"),
+    Int("timeoutSeconds", 10),
+    Each("rules", RULES),
+    In("clientConfig", &[In("service", &[Int("port", 443)])]),
+];
+
+const MATCH_RESOURCES: &[Rule] = &[
+    Text("matchPolicy", "Equivalent"),
+    Empty("namespaceSelector"),
+    Empty("objectSelector"),
+    Each("resourceRules", RULES),
+    Each("excludeResourceRules", RULES),
+];
+
+const AUTOSCALER: &[Rule] = &[In(
+    "spec",
+    &[
+        Int("minReplicas", 1),
+        Do(default_metric),
+        In("behavior", &[Do(scaling_behavior)]),
+    ],
+)];
+
+/// `stringData` is a way to write `data`.
+fn string_data(secret: &mut Object) {
+    let Some(Value::Object(texts)) = secret.remove("stringData") else {
+        return;
+    };
+    let data = secret.entry("data").or_insert_with(|| json!({}));
+    if let Some(data) = data.as_object_mut() {
+        for (key, text) in texts {
+            let encoded = base64::engine::general_purpose::STANDARD.encode(text.as_str().unwrap_or_default());
+            data.insert(key, encoded.into());
+        }
+    }
+}
+
+/// Coordinated leader election is off by default; its fields are dropped.
+fn no_strategy(spec: &mut Object) {
+    spec.remove("strategy");
+    spec.remove("preferredHolder");
+}
+
+fn affinity_timeout(spec: &mut Object) {
+    set(
+        spec,
+        "sessionAffinityConfig",
+        || json!({"clientIP": {"timeoutSeconds": 10800}}),
+    );
+}
+
+fn target_port(port: &mut Object) {
+    let number = port.get("port").cloned().unwrap_or_default();
+    let is_missing = port
+        .get("targetPort")
+        .is_none_or(|target| target.as_i64() == Some(0) || target.as_str() == Some(""));
+    if is_missing {
+        port.insert("targetPort".to_owned(), number);
+    }
+}
+
+fn allocatable(status: &mut Object) {
+    if let Some(capacity) = status.get("capacity").cloned() {
+        set(status, "allocatable", || capacity);
+    }
+}
+
+fn empty_type(source: &mut Object) {
+    source.entry("type").or_insert_with(|| Value::from(""));
+}
+
+/// The name of a port is a pointer that defaults to no name.
+fn port_name(port: &mut Object) {
+    port.entry("name").or_insert_with(|| Value::from(""));
+}
+
+/// Limits that are not given: the default from the maximum, the default request from the default, then the minimum.
+fn container_limits(limit: &mut Object) {
+    for (from, to) in [
+        ("max", "default"),
+        ("default", "defaultRequest"),
+        ("min", "defaultRequest"),
+    ] {
+        let Some(source) = limit.get(from).and_then(Value::as_object).cloned() else {
+            continue;
+        };
+        if let Some(target) = limit.entry(to).or_insert_with(|| json!({})).as_object_mut() {
+            for (resource, quantity) in source {
+                target.entry(resource).or_insert(quantity);
+            }
+        }
+    }
+}
+
+fn policy_types(spec: &mut Object) {
+    let types = if spec.contains_key("egress") {
+        json!(["Ingress", "Egress"])
+    } else {
+        json!(["Ingress"])
+    };
+    set(spec, "policyTypes", || types);
+}
+
+fn volume_lifecycle(spec: &mut Object) {
+    set(spec, "volumeLifecycleModes", || json!(["Persistent"]));
+}
+
+fn default_metric(spec: &mut Object) {
+    set(spec, "metrics", || {
+        let target = json!({"type": "Utilization", "averageUtilization": 80});
+        json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}])
+    });
+}
+
+fn scaling_behavior(behavior: &mut Object) {
+    let up = json!([
+        {"type": "Pods", "value": 4, "periodSeconds": 15},
+        {"type": "Percent", "value": 100, "periodSeconds": 15},
+    ]);
+    let down = json!([{"type": "Percent", "value": 100, "periodSeconds": 15}]);
+    for (direction, policies) in [("scaleUp", up), ("scaleDown", down)] {
+        set(behavior, direction, || json!({}));
+        let Some(rules) = behavior.get_mut(direction).and_then(Value::as_object_mut) else {
+            continue;
+        };
+        if direction == "scaleUp" {
+            apply(&[Int("stabilizationWindowSeconds", 0)], rules);
+        }
+        apply(&[Text("selectPolicy", "Max")], rules);
+        set(rules, "policies", || policies);
+    }
+}

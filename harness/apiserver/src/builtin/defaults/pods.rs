@@ -1,0 +1,195 @@
+//! Defaults of pods and pod templates.
+
+use serde_json::{Map, Value};
+
+use super::rules::Rule::{Also, Bool, Do, Each, Empty, In, Int, Text};
+use super::rules::{Object, Rule, set};
+
+/// A Pod; more is defaulted here than in the templates of workloads.
+pub(super) const POD: &[Rule] = &[In(
+    "spec",
+    &[
+        Also(POD_SPEC),
+        Bool("enableServiceLinks", true),
+        Do(host_ports),
+        Each("containers", &[In("resources", &[Do(requests_from_limits)])]),
+        Each("initContainers", &[In("resources", &[Do(requests_from_limits)])]),
+    ],
+)];
+
+/// A kind that has nothing but `template`.
+pub(super) const POD_TEMPLATE: &[Rule] = &[TEMPLATE];
+
+/// The `template` of a workload.
+pub(super) const TEMPLATE: Rule = In("template", &[In("spec", POD_SPEC)]);
+
+const POD_SPEC: &[Rule] = &[
+    Text("dnsPolicy", "ClusterFirst"),
+    Text("restartPolicy", "Always"),
+    Text("schedulerName", "default-scheduler"),
+    Int("terminationGracePeriodSeconds", 30),
+    Empty("securityContext"),
+    Do(service_account),
+    Each("containers", CONTAINER),
+    Each("initContainers", CONTAINER),
+    Each("ephemeralContainers", CONTAINER),
+    Each("volumes", VOLUME),
+];
+
+const CONTAINER: &[Rule] = &[
+    Do(pull_policy),
+    Text("terminationMessagePath", "/dev/termination-log"),
+    Text("terminationMessagePolicy", "File"),
+    Each("ports", &[Text("protocol", "TCP")]),
+    Each(
+        "env",
+        &[In(
+            "valueFrom",
+            &[FIELD_REF, In("fileKeyRef", &[Bool("optional", false)])],
+        )],
+    ),
+    In("livenessProbe", PROBE),
+    In("readinessProbe", PROBE),
+    In("startupProbe", PROBE),
+    In("lifecycle", &[In("postStart", HANDLER), In("preStop", HANDLER)]),
+];
+
+const FIELD_REF: Rule = In("fieldRef", &[Text("apiVersion", "v1")]);
+
+const HANDLER: &[Rule] = &[In("httpGet", &[Text("path", "/"), Text("scheme", "HTTP")])];
+
+const PROBE: &[Rule] = &[
+    Also(HANDLER),
+    In("grpc", &[Text("service", "")]),
+    Int("timeoutSeconds", 1),
+    Int("periodSeconds", 10),
+    Int("successThreshold", 1),
+    Int("failureThreshold", 3),
+];
+
+const DOWNWARD_ITEMS: Rule = Each("items", &[FIELD_REF]);
+
+const VOLUME: &[Rule] = &[
+    Do(empty_dir),
+    In("secret", &[Int("defaultMode", 420)]),
+    In("configMap", &[Int("defaultMode", 420)]),
+    In("downwardAPI", &[Int("defaultMode", 420), DOWNWARD_ITEMS]),
+    In(
+        "projected",
+        &[
+            Int("defaultMode", 420),
+            Each(
+                "sources",
+                &[
+                    In("serviceAccountToken", &[Int("expirationSeconds", 3600)]),
+                    In("downwardAPI", &[DOWNWARD_ITEMS]),
+                ],
+            ),
+        ],
+    ),
+    In("hostPath", &[Do(host_path_type)]),
+    In("iscsi", &[Text("iscsiInterface", "default")]),
+    In(
+        "rbd",
+        &[
+            Text("pool", "rbd"),
+            Text("user", "admin"),
+            Text("keyring", "/etc/ceph/keyring"),
+        ],
+    ),
+    In(
+        "azureDisk",
+        &[
+            Text("cachingMode", "ReadWrite"),
+            Text("kind", "Shared"),
+            Text("fsType", "ext4"),
+            Bool("readOnly", false),
+        ],
+    ),
+    In(
+        "ephemeral",
+        &[In(
+            "volumeClaimTemplate",
+            &[In("spec", &[Text("volumeMode", "Filesystem")])],
+        )],
+    ),
+    In("image", &[Do(image_volume)]),
+];
+
+fn text<'a>(object: &'a Object, field: &str) -> &'a str {
+    object.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// `Always` for images without a tag or with `latest`, unless a digest fixes them.
+fn default_pull_policy(image: &str) -> &'static str {
+    if image.contains('@') {
+        return "IfNotPresent";
+    }
+    let name = image.rsplit('/').next().unwrap_or_default();
+    match name.split_once(':') {
+        None | Some((_, "latest" | "")) => "Always",
+        Some(_) => "IfNotPresent",
+    }
+}
+
+fn pull_policy(container: &mut Object) {
+    let policy = default_pull_policy(text(container, "image"));
+    set(container, "imagePullPolicy", || Value::from(policy));
+}
+
+fn image_volume(source: &mut Object) {
+    let policy = default_pull_policy(text(source, "reference"));
+    set(source, "pullPolicy", || Value::from(policy));
+}
+
+fn host_path_type(source: &mut Object) {
+    source.entry("type").or_insert_with(|| Value::from(""));
+}
+
+fn empty_dir(volume: &mut Object) {
+    if volume.keys().all(|field| field == "name") {
+        volume.insert("emptyDir".to_owned(), Value::Object(Map::new()));
+    }
+}
+
+/// The name of the service account has two fields, which are always the same.
+fn service_account(spec: &mut Object) {
+    let name = [text(spec, "serviceAccountName"), text(spec, "serviceAccount")]
+        .into_iter()
+        .find(|name| !name.is_empty())
+        .map(str::to_owned);
+    if let Some(name) = name {
+        spec.insert("serviceAccount".to_owned(), Value::from(name.clone()));
+        spec.insert("serviceAccountName".to_owned(), Value::from(name));
+    }
+}
+
+/// In the host's network, a container's port is the host's port.
+fn host_ports(spec: &mut Object) {
+    if spec.get("hostNetwork").and_then(Value::as_bool) != Some(true) {
+        return;
+    }
+    for list in ["containers", "initContainers"] {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
+            let ports = container.get_mut("ports").and_then(Value::as_array_mut);
+            for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
+                let number = port.get("containerPort").cloned().unwrap_or_default();
+                set(port, "hostPort", || number);
+            }
+        }
+    }
+}
+
+/// What is limited but not requested is requested in full.
+fn requests_from_limits(resources: &mut Object) {
+    let Some(limits) = resources.get("limits").and_then(Value::as_object).cloned() else {
+        return;
+    };
+    let requests = resources.entry("requests").or_insert_with(|| Value::Object(Map::new()));
+    if let Some(requests) = requests.as_object_mut() {
+        for (resource, limit) in limits {
+            requests.entry(resource).or_insert(limit);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What single kinds do before validation.
+
+use serde_json::{Map, Value, json};
+
+use super::super::catalogue::Resource;
+use super::super::services;
+use super::{copy, object_in, pods, put};
+
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+/// A new object.
+pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
+    match (resource.group, resource.kind) {
+        ("", "Pod") => pods::create(members),
+        ("", "Namespace") => {
+            members.insert("spec".to_owned(), json!({"finalizers": ["kubernetes"]}));
+            name_label(members);
+        }
+        ("", "Node") => not_ready_taint(members),
+        ("apps", "DaemonSet") => set_template_generation(members, 1),
+        ("batch", "Job") => {
+            job_selector(members);
+            // What reading the stored object would fill in.
+            super::super::defaults::labels_from_template(members);
+        }
+        _ => {}
+    }
+}
+
+/// A write of the object itself, or of a subresource that changes its specification.
+pub(super) fn update(
+    resource: &Resource,
+    members: &mut Map<String, Value>,
+    before: &Map<String, Value>,
+    subresource: Option<&str>,
+) {
+    match (resource.group, resource.kind) {
+        ("", "Namespace") => {
+            if subresource != Some("finalize") {
+                copy(members, before, "spec");
+            }
+            name_label(members);
+        }
+        ("", "Service") => services::keep_allocated(members, before),
+        ("apps", "DaemonSet") => {
+            let generation = template_generation(before);
+            let template =
+                |members: &Map<String, Value>| members.get("spec").and_then(|spec| spec.get("template")).cloned();
+            let changed = template(members) != template(before);
+            set_template_generation(members, generation + i64::from(changed));
+        }
+        _ => {}
+    }
+}
+
+/// A write of the status; everything but status and metadata is the old one already.
+pub(super) fn update_status(resource: &Resource, members: &mut Map<String, Value>, before: &Map<String, Value>) {
+    let kept = match (resource.group, resource.kind) {
+        ("apps", "Deployment") => "labels",
+        ("", "Pod") => "ownerReferences",
+        _ => return,
+    };
+    let none = Map::new();
+    let before = before.get("metadata").and_then(Value::as_object).unwrap_or(&none);
+    if let Some(metadata) = object_in(members, "metadata") {
+        copy(metadata, before, kept);
+    }
+}
+
+/// Every namespace is labelled with its name.
+fn name_label(members: &mut Map<String, Value>) {
+    let name = members
+        .get("metadata")
+        .and_then(|metadata| metadata.get("name"))
+        .cloned();
+    if let Some(name) = name {
+        put(members, &["metadata", "labels", "kubernetes.io/metadata.name"], name);
+    }
+}
+
+/// A new node is not ready until somebody says so.
+fn not_ready_taint(members: &mut Map<String, Value>) {
+    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    let Some(spec) = object_in(members, "spec") else { return };
+    let taints = spec.entry("taints").or_insert_with(|| json!([]));
+    if let Some(taints) = taints.as_array_mut()
+        && !taints
+            .iter()
+            .any(|each| each.get("key") == taint.get("key") && each.get("effect") == taint.get("effect"))
+    {
+        taints.push(taint);
+    }
+}
+
+fn template_generation(members: &Map<String, Value>) -> i64 {
+    members
+        .get("metadata")
+        .and_then(|metadata| {
+            metadata
+                .get("annotations")?
+                .get(TEMPLATE_GENERATION)?
+                .as_str()?
+                .parse()
+                .ok()
+        })
+        .unwrap_or(1)
+}
+
+fn set_template_generation(members: &mut Map<String, Value>, generation: i64) {
+    put(
+        members,
+        &["metadata", "annotations", TEMPLATE_GENERATION],
+        generation.to_string().into(),
+    );
+}
+
+/// A job selects its pods by its own uid, unless it says that it chose its selector itself.
+fn job_selector(members: &mut Map<String, Value>) {
+    let at = |path: [&str; 2]| members.get(path[0]).and_then(|value| value.get(path[1]));
+    if at(["spec", "manualSelector"]).and_then(Value::as_bool) == Some(true) {
+        return;
+    }
+    let text = |key: &str| {
+        at(["metadata", key])
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let (name, uid) = (text("name"), text("uid"));
+    for (key, value) in [
+        ("batch.kubernetes.io/controller-uid", &uid),
+        ("controller-uid", &uid),
+        ("batch.kubernetes.io/job-name", &name),
+        ("job-name", &name),
+    ] {
+        put(
+            members,
+            &["spec", "template", "metadata", "labels", key],
+            value.clone().into(),
+        );
+    }
+    let key = "batch.kubernetes.io/controller-uid";
+    put(members, &["spec", "selector", "matchLabels", key], uid.into());
+}

@@ -1,0 +1,211 @@
+//! New pods: status, quality of service, and what the default admission plugins add.
+
+use serde_json::{Map, Value, json};
+
+use super::super::quantity::Quantity;
+use super::object_in;
+
+/// A pod starts as pending.
+pub(super) fn create(members: &mut Map<String, Value>) {
+    let class = quality_of_service(members.get("spec").unwrap_or(&Value::Null));
+    members.insert("status".to_owned(), json!({"phase": "Pending", "qosClass": class}));
+    let Some(spec) = object_in(members, "spec") else { return };
+    if spec
+        .get("terminationGracePeriodSeconds")
+        .and_then(Value::as_i64)
+        .is_some_and(|seconds| seconds < 0)
+    {
+        spec.insert("terminationGracePeriodSeconds".to_owned(), Value::from(1));
+    }
+}
+
+/// `Guaranteed`, `Burstable` or `BestEffort`, from what all containers request and are limited to.
+pub fn quality_of_service(spec: &Value) -> &'static str {
+    let mut any = false;
+    let mut guaranteed = true;
+    let lists = ["containers", "initContainers"]
+        .into_iter()
+        .filter_map(|list| spec.get(list)?.as_array());
+    for container in lists.flatten() {
+        let amount = |kind: &str, resource: &str| {
+            let text = container.get("resources")?.get(kind)?.get(resource)?.as_str()?;
+            Quantity::parse(text).map(Quantity::nanos).filter(|nanos| *nanos > 0)
+        };
+        for resource in ["cpu", "memory"] {
+            let (request, limit) = (amount("requests", resource), amount("limits", resource));
+            any |= request.is_some() || limit.is_some();
+            guaranteed &= limit.is_some() && request.is_none_or(|request| Some(request) == limit);
+        }
+    }
+    match (any, guaranteed) {
+        (false, _) => "BestEffort",
+        (true, true) => "Guaranteed",
+        (true, false) => "Burstable",
+    }
+}
+
+/// What admission needs to know of a `PriorityClass`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PriorityClass {
+    /// Its name.
+    pub name: String,
+    /// `value`.
+    pub value: i64,
+    /// `preemptionPolicy`.
+    pub preemption_policy: String,
+}
+
+impl PriorityClass {
+    /// Reads an object of the kind.
+    pub fn read(object: &Value) -> Option<Self> {
+        Some(Self {
+            name: object.get("metadata")?.get("name")?.as_str()?.to_owned(),
+            value: object.get("value").and_then(Value::as_i64).unwrap_or(0),
+            preemption_policy: object
+                .get("preemptionPolicy")
+                .and_then(Value::as_str)
+                .unwrap_or("PreemptLowerPriority")
+                .to_owned(),
+        })
+    }
+
+    /// The classes that every cluster has.
+    fn system(name: &str) -> Option<Self> {
+        let value = match name {
+            "system-cluster-critical" => 2_000_000_000,
+            "system-node-critical" => 2_000_001_000,
+            _ => return None,
+        };
+        Some(Self {
+            name: name.to_owned(),
+            value,
+            preemption_policy: "PreemptLowerPriority".to_owned(),
+        })
+    }
+}
+
+/// Why a pod is forbidden.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PriorityRefused {
+    /// There is no such class.
+    #[error("no PriorityClass with name {0} was found")]
+    NotFound(String),
+    /// The pod says another priority than its class.
+    #[error(
+        "the integer value of priority ({given}) must not be provided in pod spec; \
+         priority admission controller computed {computed} from the given PriorityClass name"
+    )]
+    Differs {
+        /// In the pod.
+        given: i64,
+        /// Of the class.
+        computed: i64,
+    },
+}
+
+/// Adds to a new pod what the default admission plugins add: priority, and tolerations of nodes that fail.
+///
+/// `class` finds a class by its name, or the global default if there is no name.
+///
+/// # Errors
+/// What the `Priority` plugin refuses.
+pub fn admit(
+    pod: &mut Value,
+    class: impl FnOnce(Option<&str>) -> Option<PriorityClass>,
+) -> Result<(), PriorityRefused> {
+    let Some(members) = pod.as_object_mut() else {
+        return Ok(());
+    };
+    let annotations = members.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    let is_mirror = annotations.is_some_and(|all| all.get("kubernetes.io/config.mirror").is_some());
+    let Some(spec) = object_in(members, "spec") else {
+        return Ok(());
+    };
+    let name = spec
+        .get("priorityClassName")
+        .and_then(Value::as_str)
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned);
+    let found = match &name {
+        Some(name) => {
+            let found = PriorityClass::system(name).or_else(|| class(Some(name)));
+            Some(found.ok_or_else(|| PriorityRefused::NotFound(name.clone()))?)
+        }
+        None => class(None),
+    };
+    let computed = found.as_ref().map_or(0, |class| class.value);
+    if let Some(given) = spec
+        .get("priority")
+        .and_then(Value::as_i64)
+        .filter(|given| *given != computed)
+        && !is_mirror
+    {
+        return Err(PriorityRefused::Differs { given, computed });
+    }
+    let preemption = found
+        .as_ref()
+        .map_or("PreemptLowerPriority", |class| &class.preemption_policy)
+        .to_owned();
+    if let Some(class) = found {
+        spec.insert("priorityClassName".to_owned(), class.name.into());
+    }
+    spec.insert("priority".to_owned(), computed.into());
+    spec.entry("preemptionPolicy").or_insert_with(|| preemption.into());
+    tolerate_failing_nodes(spec);
+    Ok(())
+}
+
+/// Unless it says something else, a pod stays five minutes on a node that is not ready or unreachable.
+fn tolerate_failing_nodes(spec: &mut Map<String, Value>) {
+    let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
+    let Some(tolerations) = tolerations.as_array_mut() else {
+        return;
+    };
+    let missing: Vec<&str> = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
+        .into_iter()
+        .filter(|key| !tolerations.iter().any(|toleration| tolerates(toleration, key)))
+        .collect();
+    for key in missing {
+        tolerations.push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}));
+    }
+}
+
+fn tolerates(toleration: &Value, key: &str) -> bool {
+    let text = |field: &str| toleration.get(field).and_then(Value::as_str).unwrap_or_default();
+    matches!(text("effect"), "" | "NoExecute") && (text("key").is_empty() || text("key") == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_gets_priority_and_tolerations() {
+        let mut pod = json!({"metadata": {}, "spec": {"tolerations": [
+            {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"},
+        ]}});
+        assert_eq!(admit(&mut pod, |_| None), Ok(()));
+        assert_eq!(pod["spec"]["priority"], json!(0));
+        assert_eq!(
+            pod["spec"]["tolerations"][1]["key"],
+            json!("node.kubernetes.io/unreachable")
+        );
+        let mut pod = json!({"metadata": {}, "spec": {"priorityClassName": "nope"}});
+        assert_eq!(
+            admit(&mut pod, |_| None).map_err(|refused| refused.to_string()),
+            Err("no PriorityClass with name nope was found".to_owned())
+        );
+    }
+
+    #[test]
+    fn quality_follows_from_requests_and_limits() {
+        let container = |resources: Value| json!({"containers": [{"resources": resources}]});
+        for (resources, expected) in [
+            (json!({}), "BestEffort"),
+            (json!({"requests": {"cpu": "1"}}), "Burstable"),
+            (json!({"limits": {"cpu": "1", "memory": "1Gi"}}), "Guaranteed"),
+        ] {
+            assert_eq!(quality_of_service(&container(resources)), expected);
+        }
+    }
+}
