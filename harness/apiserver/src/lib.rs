@@ -4,6 +4,6 @@
 
 pub mod builtin;
 pub mod error;
-pub mod schema;
 pub mod findings;
 pub mod metadata;
+pub mod schema;
