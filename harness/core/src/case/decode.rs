@@ -48,10 +48,11 @@ impl Notes {
         });
     }
 
-    /// Everything found, in the order of the file.
+    /// Everything found, in the order of the file; what is wrong in several scenarios once.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.found
             .sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
+        self.found.dedup();
         self.found
     }
 

@@ -10,6 +10,7 @@ use super::{
     diagnostic::Diagnostic,
     model::{Action, Case, ControllerSetup, Invariant},
     refs::{Scope, Surroundings},
+    scenarios,
     steps::Reader,
     yaml::{self, Data, Node},
 };
@@ -21,22 +22,35 @@ use crate::{
 /// The `apiVersion` of cases.
 pub const API_VERSION: &str = "baton.dev/v1alpha1";
 
-/// Reads a case.
+/// Reads the cases of a file: one, or one a scenario.
 ///
 /// # Errors
 /// Everything that is wrong with the file, in its order.
-pub fn read(file: &Path, area: &str, bytes: &[u8], around: &Surroundings<'_>) -> Result<Case, Vec<Diagnostic>> {
+pub fn read(file: &Path, area: &str, bytes: &[u8], around: &Surroundings<'_>) -> Result<Vec<Case>, Vec<Diagnostic>> {
     let root = yaml::parse(file, bytes).map_err(|diagnostic| vec![*diagnostic])?;
-    let mut reader = Reader {
-        around,
-        scope: Scope::default(),
-        notes: Notes::new(file),
-    };
-    let case = reader.case(&root, area);
-    let diagnostics = reader.notes.into_diagnostics();
-    match case {
-        Some(case) if diagnostics.is_empty() => Ok(case),
-        _ => Err(diagnostics),
+    let mut notes = Notes::new(file);
+    let mut cases = Vec::new();
+    for (scenario, root) in scenarios::expand(&root, &mut notes) {
+        let mut reader = Reader {
+            around,
+            scope: Scope::default(),
+            notes,
+        };
+        let case = reader.case(&root, area);
+        notes = reader.notes;
+        cases.extend(case.map(|case| match scenario {
+            Some(scenario) => Case {
+                id: CaseId::new(format!("{}-{scenario}", case.id)),
+                ..case
+            },
+            None => case,
+        }));
+    }
+    let diagnostics = notes.into_diagnostics();
+    if diagnostics.is_empty() {
+        Ok(cases)
+    } else {
+        Err(diagnostics)
     }
 }
 
