@@ -1,9 +1,40 @@
 //! An in-memory Kubernetes API server for tests.
 //!
-//! Under construction; the map comes with the first rooms.
+//! No etcd, no kubelet, no clock of its own: time and revisions are handed in ([`Options`]), so that a fleet of
+//! servers can share one order of writes and run on a paused clock. [`ApiServer::service`] is the door for a
+//! `kube::Client` in the same process, [`ApiServer::serve`] the one for everybody else.
+//!
+//! In which order to read it:
+//!
+//! - [`mod@error`]: findings about fields; `status`: the errors of the API;
+//! - `store`: objects, revisions, history, the commit tap ([`Commits`]);
+//! - `registry`: which resources there are;
+//! - `api`: the way of a request through the core, verb by verb;
+//! - `controllers`: what follows from commits: established definitions, collected garbage, emptied namespaces;
+//! - `discovery`, `selector`, `levers`, `door`: what their names say.
 
+mod api;
 pub mod builtin;
+mod controllers;
+mod discovery;
+mod door;
 pub mod error;
 pub mod findings;
+mod ids;
+mod levers;
+mod meta;
 pub mod metadata;
+mod options;
+mod registry;
 pub mod schema;
+mod selector;
+mod server;
+mod status;
+mod store;
+
+pub use api::body::ResponseBody;
+pub use door::Serving;
+pub use levers::{Counted, Cut, Failure, Levers, Matching};
+pub use options::{Clock, Options, Revisions};
+pub use server::{ApiServer, InProcess};
+pub use store::commits::{Change, Commit, Commits};

@@ -1,10 +1,11 @@
 //! What a run tells while it goes on, and what it came to. Every output, live or written, consumes these events and
 //! nothing else.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use crate::{
     judge::Verdict,
+    measure::Migration,
     names::{CaseId, Feature, RequirementId},
 };
 
@@ -57,8 +58,8 @@ pub struct CaseResult {
     pub wall: Duration,
     /// How long it took by the clusters' clock.
     pub virtual_time: Duration,
-    /// API writes between the first taint and the end, by user agent, where they were counted.
-    pub writes: BTreeMap<String, u64>,
+    /// What its first migration cost, if there was one.
+    pub migration: Option<Migration>,
     /// Where its timeline was written, if it was.
     pub timeline: Option<PathBuf>,
 }

@@ -8,6 +8,7 @@
 //! - [`timeline`]: what happened, on every cluster, in one order;
 //! - [`select`] and [`watch`]: which objects a condition speaks of, and whether it holds on a growing timeline;
 //! - [`judge`]: what a closed timeline says about an implementation;
+//! - [`measure`]: what a migration cost;
 //! - [`event`] and [`excerpt`]: what people are told.
 
 pub mod case;
@@ -15,6 +16,7 @@ pub mod catalogue;
 pub mod event;
 pub mod excerpt;
 pub mod judge;
+pub mod measure;
 pub mod names;
 pub mod pattern;
 pub mod plan;

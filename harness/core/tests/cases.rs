@@ -1,46 +1,11 @@
 //! Case files as people write them: right ones are read, wrong ones are explained.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 
-use baton_core::{
-    case::{diagnostic::Diagnostic, model::Case, read, refs::Surroundings},
-    catalogue::Catalogue,
-    plan::Plan,
-};
+use baton_core::plan::Plan;
 use rstest::rstest;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-#[expect(clippy::unwrap_used, reason = "a test cannot go on without the catalogue")]
-/// Reads a case with the repository around it; any path that begins and ends with a brace passes for a JSONPath.
-fn read_case(file: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
-    let catalogue =
-        Catalogue::parse(&std::fs::read_to_string(root().join("cases/requirements.yaml")).unwrap()).unwrap();
-    let fixture = |name: &str| {
-        std::fs::read_to_string(root().join("fixtures").join(name)).map_err(|error| error.kind().to_string())
-    };
-    let check_path = |path: &str| {
-        if path.ends_with('}') {
-            Ok(())
-        } else {
-            Err("unclosed".to_owned())
-        }
-    };
-    let fixtures = ["workloads/deploy.yaml".to_owned(), "workloads/sts.yaml".to_owned()];
-    let around = Surroundings {
-        catalogue: &catalogue,
-        fixture: &fixture,
-        fixtures: &fixtures,
-        check_path: &check_path,
-    };
-    read::read(file, "proposal", bytes, &around)
-}
-
-fn lines(found: &[Diagnostic]) -> String {
-    found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-}
 
 #[rstest]
 fn every_case_of_the_suite_can_be_read(
@@ -48,12 +13,37 @@ fn every_case_of_the_suite_can_be_read(
     #[exclude("requirements")]
     path: PathBuf,
 ) {
-    let case = read_case(&path, &std::fs::read(&path).unwrap()).unwrap_or_else(|found| panic!("{}", lines(&found)));
-    assert!(Plan::of(&case).steps.len() >= case.steps.len());
+    let cases = common::read_cases(&path).unwrap_or_else(|found| panic!("{}", common::lines(&found)));
+    assert!(cases.iter().all(|case| Plan::of(case).steps.len() >= case.steps.len()));
 }
 
 #[test]
 fn all_errors_of_a_file_are_told_at_once() {
-    let found = read_case(Path::new("everything.yaml"), include_bytes!("bad/everything.yaml")).unwrap_err();
-    insta::assert_snapshot!(lines(&found));
+    let found = common::read_bytes(Path::new("everything.yaml"), include_bytes!("bad/everything.yaml")).unwrap_err();
+    insta::assert_snapshot!(common::lines(&found));
+}
+
+#[test]
+fn a_file_with_scenarios_is_several_cases() {
+    let text = r"
+apiVersion: baton.dev/v1alpha1
+kind: Case
+metadata: {name: several}
+spec:
+  title: A $(kind) is there
+  requirements: [POL-01]
+  features: [Propagation]
+  scenarios:
+    - {name: one, with: {kind: Deployment, match: {spec: {replicas: 2}}}}
+    - {name: two, with: {kind: Job, match: {spec: {parallelism: 1}}}}
+  steps:
+    - assert: {mode: now, on: control, of: {kind: $(kind), name: x-$(kind)}, match: $(match), proves: POL-01}
+";
+    let cases = common::read_bytes(Path::new("several.yaml"), text.as_bytes()).unwrap();
+    let plans = cases.iter().map(|case| Plan::of(case).to_string()).collect::<String>();
+    insta::assert_snapshot!(plans);
+    let wrong = text.replace("title: A $(kind)", "title: A $(kin)");
+    let found = common::read_bytes(Path::new("several.yaml"), wrong.as_bytes()).unwrap_err();
+    let told = "several.yaml:6:10: `$(kin)` is no parameter of every scenario (did you mean `kind`?)";
+    assert_eq!(common::lines(&found), told);
 }

@@ -4,6 +4,7 @@
 //! requirement ids and paths were checked when the file was read. On the way there:
 //!
 //! - [`yaml`]: the file as a tree with positions; `decode`: taking it apart, keeping all errors;
+//! - `scenarios`: one file, several cases;
 //! - [`refs`]: what a case refers to; `steps` and [`read`](mod@read): the format itself;
 //! - [`diagnostic`]: what its author is told.
 
@@ -12,5 +13,6 @@ pub mod diagnostic;
 pub mod model;
 pub mod read;
 pub mod refs;
+mod scenarios;
 mod steps;
 pub mod yaml;

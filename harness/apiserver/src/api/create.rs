@@ -1,0 +1,140 @@
+//! Create.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::read::show;
+use super::reply::{Reply, Shown};
+use super::{Call, Core, decode, kinds};
+use crate::meta;
+use crate::status::{About, ApiError};
+use crate::store::{Expect, Write, key};
+
+/// How often a taken generated name is replaced by another one.
+const GENERATE_ATTEMPTS: usize = 8;
+
+impl Core {
+    pub(super) fn create(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
+        if call.subresource.is_some() {
+            return Err(ApiError::method_not_allowed());
+        }
+        let mut object = decode::object(call)?;
+        decode::check_type(call, &mut object)?;
+        self.create_object(call, object, warnings)
+    }
+
+    /// Creates a decoded object: also the second half of an apply or an update that creates.
+    pub(super) fn create_object(
+        self: &Arc<Self>,
+        call: &Call,
+        mut object: Value,
+        _warnings: &mut Vec<String>,
+    ) -> Result<Reply, ApiError> {
+        if meta::resource_version(&object).is_some() {
+            return Err(ApiError::plain_500(
+                "resourceVersion should not be set on objects to be created",
+            ));
+        }
+        check_namespace(call, &mut object)?;
+        self.check_namespace_is_there(call, &object)?;
+        kinds::default(&call.resource, &mut object);
+        let generated = self.stamp(&mut object);
+        kinds::prepare_create(&call.resource, &mut object);
+        for attempt in 1.. {
+            let name = meta::name(&object).unwrap_or_default().to_owned();
+            let errors = kinds::validate_create(&call.resource, &object);
+            if !errors.is_empty() {
+                return Err(ApiError::invalid(call.about_kind(&name), &errors));
+            }
+            match self.insert(call, object.clone(), &name) {
+                Err(error) if error.reason == "AlreadyExists" && attempt < GENERATE_ATTEMPTS => match &generated {
+                    Some(base) => meta::set(&mut object, "name", format!("{base}{}", self.ids.suffix())),
+                    None => return Err(error),
+                },
+                result => {
+                    let object = result?;
+                    return Ok(Reply::Object { code: 201, object });
+                }
+            }
+        }
+        Err(ApiError::internal("no name could be generated"))
+    }
+
+    /// Sets what the server sets on every new object. Gives the `generateName` that the name was made from.
+    fn stamp(&self, object: &mut Value) -> Option<String> {
+        for key in [
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+            "generation",
+        ] {
+            meta::unset(object, key);
+        }
+        meta::set(object, "uid", self.ids.uid());
+        meta::set(object, "creationTimestamp", self.now());
+        if meta::name(object).is_some() {
+            return None;
+        }
+        let base = meta::str_at(object, &["metadata", "generateName"])?.to_owned();
+        // Names of 63 characters at most, so that they can be labels.
+        let kept: String = base.chars().take(58).collect();
+        meta::set(object, "name", format!("{kept}{}", self.ids.suffix()));
+        Some(kept)
+    }
+
+    fn insert(self: &Arc<Self>, call: &Call, object: Value, name: &str) -> Result<Shown, ApiError> {
+        let resource = &call.resource;
+        let key = key(call.namespace.as_deref(), name);
+        if call.query.dry_run() {
+            return match self.store.get(resource.bucket, &key) {
+                Some(_) => Err(ApiError::already_exists(call.about(name))),
+                None => Ok(Shown::Value(Arc::new(object))),
+            };
+        }
+        let object = self.to_storage(resource, object);
+        let stored = self
+            .commit(resource.bucket, &key, Expect::Absent, Write::Put(object), &call.caller)
+            .map_err(|_| ApiError::already_exists(call.about(name)))?;
+        Ok(show(resource, &stored))
+    }
+
+    fn check_namespace_is_there(&self, call: &Call, object: &Value) -> Result<(), ApiError> {
+        let Some(namespace) = &call.namespace else {
+            return Ok(());
+        };
+        let about = About {
+            group: "",
+            kind: "namespaces",
+            name: namespace,
+        };
+        let found = self.namespace(namespace).ok_or_else(|| ApiError::not_found(about))?;
+        if meta::deletion_timestamp(&found.value).is_none() {
+            return Ok(());
+        }
+        let name = meta::name(object).unwrap_or_default();
+        let cause = format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let mut error = ApiError::forbidden(call.about(name), &cause);
+        if let Some(details) = error.details.as_mut().and_then(Value::as_object_mut) {
+            let message = format!("namespace {namespace} is being terminated");
+            let cause = serde_json::json!({"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"});
+            details.insert("causes".to_owned(), serde_json::json!([cause]));
+        }
+        Err(error)
+    }
+}
+
+/// The namespace of the path goes into the object; another one in the object is refused.
+pub(super) fn check_namespace(call: &Call, object: &mut Value) -> Result<(), ApiError> {
+    match (&call.namespace, meta::namespace(object)) {
+        (Some(namespace), None) => meta::set(object, "namespace", namespace.clone()),
+        (Some(namespace), Some(given)) if namespace == given => {}
+        (None, None) => {}
+        (Some(_) | None, Some(_)) => {
+            return Err(ApiError::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+    }
+    Ok(())
+}

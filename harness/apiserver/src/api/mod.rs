@@ -1,0 +1,291 @@
+//! The core: a request in, an answer out, whichever door it came through.
+//!
+//! [`Core::handle`] is the way of every request: levers, who asks ([`Caller`]), where the path leads ([`route`]),
+//! what is to be done ([`read`], [`watch`], [`write`], [`patch`], [`delete`], [`scale`]) and in which form the answer
+//! goes out ([`negotiate`]).
+
+pub(crate) mod body;
+mod create;
+pub(crate) mod decode;
+mod delete;
+mod kinds;
+pub(crate) mod negotiate;
+mod patch;
+mod query;
+mod read;
+pub(crate) mod reply;
+pub(crate) mod route;
+mod scale;
+mod watch;
+mod write;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use tokio::sync::Notify;
+
+use crate::discovery;
+use crate::ids::Ids;
+use crate::levers::{Levers, Seen};
+use crate::options::Options;
+use crate::registry::{Registry, Resource};
+use crate::status::{About, ApiError};
+use crate::store::Store;
+use body::ResponseBody;
+use query::Query;
+use reply::Reply;
+use route::{ResourceRoute, Route};
+
+/// The largest body of a request.
+const MAX_BODY: usize = 3 * 1024 * 1024;
+
+/// Who sent a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) user: Arc<str>,
+    pub(crate) groups: Arc<[String]>,
+    pub(crate) user_agent: Arc<str>,
+}
+
+/// One server: everything that its requests share.
+pub(crate) struct Core {
+    pub(crate) options: Options,
+    pub(crate) store: Arc<Store>,
+    pub(crate) registry: Registry,
+    pub(crate) ids: Ids,
+    pub(crate) levers: Levers,
+    /// Wakes garbage collection and namespace clean-up.
+    pub(crate) work: Arc<Notify>,
+}
+
+/// A request for a resource, taken apart.
+pub(crate) struct Call {
+    pub(crate) verb: Verb,
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) subresource: Option<String>,
+    pub(crate) query: Query,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) caller: Caller,
+}
+
+/// What a request for a resource wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    Patch,
+    Delete,
+    DeleteCollection,
+}
+
+impl Verb {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+        }
+    }
+
+    fn of(method: &Method, target: &ResourceRoute, query: &Query) -> Option<Self> {
+        let named = target.name.is_some();
+        match *method {
+            Method::GET | Method::HEAD if target.watch || (query.is_set("watch") && target.subresource.is_none()) => {
+                Some(Self::Watch)
+            }
+            Method::GET | Method::HEAD if named => Some(Self::Get),
+            Method::GET | Method::HEAD => Some(Self::List),
+            Method::POST => Some(Self::Create),
+            Method::PUT if named => Some(Self::Update),
+            Method::PATCH if named => Some(Self::Patch),
+            Method::DELETE if named => Some(Self::Delete),
+            Method::DELETE => Some(Self::DeleteCollection),
+            _ => None,
+        }
+    }
+}
+
+impl Call {
+    /// The words of an error about this object; `details.kind` is the plural.
+    pub(crate) fn about<'a>(&'a self, name: &'a str) -> About<'a> {
+        About {
+            group: &self.resource.group,
+            kind: &self.resource.plural,
+            name,
+        }
+    }
+
+    /// The words of an error about this object; `details.kind` is the kind.
+    pub(crate) fn about_kind<'a>(&'a self, name: &'a str) -> About<'a> {
+        About {
+            group: &self.resource.group,
+            kind: &self.resource.kind,
+            name,
+        }
+    }
+
+    /// The prefix of the keys of the collection.
+    pub(crate) fn prefix(&self) -> String {
+        self.namespace
+            .as_ref()
+            .map(|namespace| format!("{namespace}/"))
+            .unwrap_or_default()
+    }
+
+    /// The key of the object.
+    pub(crate) fn key(&self) -> String {
+        crate::store::key(self.namespace.as_deref(), self.name.as_deref().unwrap_or_default())
+    }
+
+    pub(crate) fn header(&self, name: header::HeaderName) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+impl Core {
+    /// Answers a request.
+    pub(crate) async fn handle<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        caller: Caller,
+    ) -> std::io::Result<Response<ResponseBody>>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        self.levers.reachable().await?;
+        let (parts, body) = request.into_parts();
+        let body = match Limited::new(body, MAX_BODY).collect().await {
+            Ok(collected) => collected.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                return Ok(negotiate::error(&parts.headers, &ApiError::too_large()));
+            }
+            Err(error) => return Err(std::io::Error::other(error)),
+        };
+        let mut warnings = Vec::new();
+        let answer = self.answer(&parts, body, caller, &mut warnings).await;
+        self.levers.reachable().await?;
+        let mut response = match answer {
+            Ok(reply) => negotiate::reply(&parts.headers, &Query::parse(parts.uri.query()), reply)
+                .unwrap_or_else(|error| negotiate::error(&parts.headers, &error)),
+            Err(error) => negotiate::error(&parts.headers, &error),
+        };
+        negotiate::add_warnings(response.headers_mut(), &warnings);
+        if parts.method == Method::HEAD {
+            *response.body_mut() = ResponseBody::full(Bytes::new());
+        }
+        Ok(response)
+    }
+
+    async fn answer(
+        self: &Arc<Self>,
+        parts: &http::request::Parts,
+        body: Bytes,
+        caller: Caller,
+        warnings: &mut Vec<String>,
+    ) -> Result<Reply, ApiError> {
+        let catalogue = self.registry.current();
+        let target = match route::route(&catalogue, parts.uri.path()) {
+            Route::Resource(target) => target,
+            other => return discovery::answer(self, &catalogue, other, parts),
+        };
+        let query = Query::parse(parts.uri.query());
+        let verb = Verb::of(&parts.method, &target, &query).ok_or_else(ApiError::method_not_allowed)?;
+        let call = Call {
+            verb,
+            resource: target.resource,
+            namespace: target.namespace,
+            name: target.name,
+            subresource: target.subresource,
+            query,
+            headers: parts.headers.clone(),
+            body,
+            caller,
+        };
+        self.levers
+            .pass(&Seen {
+                verb: verb.as_str(),
+                group: &call.resource.group,
+                kind: &call.resource.kind,
+                namespace: call.namespace.as_deref(),
+                name: call.name.as_deref(),
+                subresource: call.subresource.as_deref(),
+                client: &call.caller.user_agent,
+            })
+            .await?;
+        self.check_verb(&call)?;
+        if let Some(warning) = call.resource.custom().and_then(|custom| custom.deprecation.clone()) {
+            warnings.push(warning);
+        }
+        self.dispatch(&call, warnings)
+    }
+
+    fn check_verb(&self, call: &Call) -> Result<(), ApiError> {
+        let allowed = match &call.subresource {
+            None => call.resource.allows(call.verb.as_str()),
+            Some(name) => call
+                .resource
+                .subresource(name)
+                .is_some_and(|subresource| subresource.verbs.iter().any(|verb| verb == call.verb.as_str())),
+        };
+        let everywhere = call.resource.namespaced && call.namespace.is_none();
+        let fits = match call.verb {
+            Verb::Create => call.name.is_none() != call.subresource.is_some() && !everywhere,
+            Verb::DeleteCollection => !everywhere,
+            Verb::Get | Verb::List | Verb::Watch | Verb::Update | Verb::Patch | Verb::Delete => true,
+        };
+        if allowed && fits {
+            Ok(())
+        } else {
+            Err(ApiError::method_not_allowed())
+        }
+    }
+
+    fn dispatch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
+        if call.subresource.as_deref() == Some("scale") {
+            return self.scale(call);
+        }
+        match call.verb {
+            Verb::Get => self.get(call),
+            Verb::List => self.list(call),
+            Verb::Watch => self.watch(call),
+            Verb::Create => self.create(call, warnings),
+            Verb::Update => self.update(call, warnings),
+            Verb::Patch => self.patch(call, warnings),
+            Verb::Delete => self.delete(call),
+            Verb::DeleteCollection => self.delete_collection(call),
+        }
+    }
+
+    /// The current time as `metadata` has it.
+    pub(crate) fn now(&self) -> String {
+        crate::meta::time((self.options.clock)())
+    }
+}
+
+/// A plain answer.
+pub(crate) fn response(code: u16, content_type: &str, body: ResponseBody) -> Response<ResponseBody> {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if let Ok(value) = header::HeaderValue::from_str(content_type) {
+        response.headers_mut().insert(header::CONTENT_TYPE, value);
+    }
+    response.headers_mut().insert(
+        header::CACHE_CONTROL,
+        header::HeaderValue::from_static("no-cache, private"),
+    );
+    response
+}

@@ -1,0 +1,114 @@
+//! What a request is answered with, before it is known in which form.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::body::ResponseBody;
+use crate::registry::Resource;
+use crate::store::Stored;
+
+/// An answer that is no error.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// One object of a resource.
+    Object { code: u16, object: Shown },
+    /// A collection.
+    List(List),
+    /// A `Status`, a `Scale` or another object that is made for the answer.
+    Made { code: u16, object: Value },
+    /// The lines of a watch.
+    Watch(ResponseBody, &'static str),
+    /// Something that is no API object.
+    Raw {
+        code: u16,
+        content_type: &'static str,
+        body: Bytes,
+    },
+}
+
+/// An object as it is shown.
+#[derive(Debug, Clone)]
+pub(crate) enum Shown {
+    /// As it is stored, but for the version.
+    Stored(Arc<Stored>),
+    /// Made for this answer, as of a dry run or a conversion.
+    Value(Arc<Value>),
+}
+
+impl Shown {
+    pub(crate) fn value(&self) -> &Arc<Value> {
+        match self {
+            Self::Stored(stored) => &stored.value,
+            Self::Value(value) => value,
+        }
+    }
+
+    /// The members besides `apiVersion` and `kind` as JSON.
+    pub(crate) fn members(&self) -> Bytes {
+        match self {
+            Self::Stored(stored) => stored.members().clone(),
+            Self::Value(value) => Bytes::from(crate::store::members(value)),
+        }
+    }
+}
+
+/// A collection.
+#[derive(Debug)]
+pub(crate) struct List {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) items: Vec<Shown>,
+    pub(crate) revision: u64,
+    pub(crate) next: Option<String>,
+    pub(crate) remaining: Option<usize>,
+}
+
+/// `{"apiVersion":…,"kind":…,` and the other members.
+pub(crate) fn write_object(out: &mut Vec<u8>, api_version: &str, kind: &str, members: &[u8]) {
+    out.extend_from_slice(b"{\"kind\":\"");
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(b"\",\"apiVersion\":\"");
+    out.extend_from_slice(api_version.as_bytes());
+    out.push(b'"');
+    if members.len() > 2 {
+        out.push(b',');
+    }
+    out.extend_from_slice(members.get(1..).unwrap_or(b"}"));
+}
+
+impl List {
+    pub(crate) fn metadata(&self) -> Value {
+        let mut metadata = serde_json::Map::new();
+        metadata.insert("resourceVersion".to_owned(), self.revision.to_string().into());
+        if let Some(next) = &self.next {
+            metadata.insert("continue".to_owned(), next.clone().into());
+        }
+        if let Some(remaining) = self.remaining {
+            metadata.insert("remainingItemCount".to_owned(), remaining.into());
+        }
+        metadata.into()
+    }
+
+    /// The list as JSON, put together from what each item has been written as before.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        let resource = &self.resource;
+        let head = serde_json::json!({"metadata": self.metadata()}).to_string();
+        let mut out = Vec::new();
+        write_object(&mut out, &resource.api_version, &resource.list_kind, head.as_bytes());
+        out.pop();
+        out.extend_from_slice(b",\"items\":[");
+        for (index, item) in self.items.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            if resource.custom().is_some() {
+                write_object(&mut out, &resource.api_version, &resource.kind, &item.members());
+            } else {
+                out.extend_from_slice(&item.members());
+            }
+        }
+        out.extend_from_slice(b"]}\n");
+        out
+    }
+}

@@ -1,0 +1,123 @@
+//! Where a path leads.
+
+use std::sync::Arc;
+
+use crate::registry::{Catalogue, Resource};
+
+use super::query::decode_segment;
+
+/// What a path names.
+#[derive(Debug)]
+pub(crate) enum Route {
+    /// `/version`
+    Version,
+    /// `/healthz`, `/livez`, `/readyz` and their checks: the first word and the rest.
+    Health(String, Option<String>),
+    /// `/metrics`
+    Metrics,
+    /// `/`
+    Index,
+    /// `/api`
+    LegacyVersions,
+    /// `/apis`
+    Groups,
+    /// `/apis/apps`
+    Group(String),
+    /// `/apis/apps/v1`, `/api/v1`
+    GroupVersion(String, String),
+    /// `/openapi/…`
+    OpenApi(String),
+    /// A collection, an object or a subresource.
+    Resource(ResourceRoute),
+    /// No such path: the answer is the text of a web server.
+    UnknownPath,
+    /// A path under a group that no resource has: the answer is a `Status`.
+    UnknownResource,
+}
+
+/// The resource part of a path.
+#[derive(Debug, Clone)]
+pub(crate) struct ResourceRoute {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) subresource: Option<String>,
+    /// The old form `/api/v1/watch/…`.
+    pub(crate) watch: bool,
+}
+
+/// Follows a path.
+pub(crate) fn route(catalogue: &Catalogue, path: &str) -> Route {
+    let segments: Vec<String> = path
+        .split('/')
+        .filter(|segment| !segment.is_empty())
+        .map(|segment| decode_segment(segment).into_owned())
+        .collect();
+    let words: Vec<&str> = segments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [] => Route::Index,
+        ["version"] => Route::Version,
+        ["metrics"] => Route::Metrics,
+        [check @ ("healthz" | "livez" | "readyz"), rest @ ..] => {
+            Route::Health((*check).to_owned(), (!rest.is_empty()).then(|| rest.join("/")))
+        }
+        ["openapi", rest @ ..] => Route::OpenApi(rest.join("/")),
+        ["api"] => Route::LegacyVersions,
+        ["apis"] => Route::Groups,
+        ["apis", group] => catalogue
+            .group(group)
+            .filter(|_| !group.is_empty())
+            .map_or(Route::UnknownPath, |group| Route::Group(group.name.clone())),
+        ["api", version, rest @ ..] => in_version(catalogue, "", version, rest),
+        ["apis", group, version, rest @ ..] => in_version(catalogue, group, version, rest),
+        _ => Route::UnknownPath,
+    }
+}
+
+fn in_version(catalogue: &Catalogue, group: &str, version: &str, rest: &[&str]) -> Route {
+    if catalogue.version(group, version).is_none() {
+        return Route::UnknownResource;
+    }
+    let (watch, rest) = match rest {
+        ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
+        rest => (false, rest),
+    };
+    let find = |plural: &str| catalogue.find(group, version, plural).cloned();
+    let owned = |text: &&str| (*text).to_owned();
+    let (namespace, plural, name, subresource) = match rest {
+        [] => return Route::GroupVersion(group.to_owned(), version.to_owned()),
+        ["namespaces", namespace, plural, rest @ ..]
+            if !(group.is_empty() && matches!(*plural, "status" | "finalize")) && rest.len() <= 2 =>
+        {
+            (
+                Some(owned(namespace)),
+                *plural,
+                rest.first().map(owned),
+                rest.get(1).map(owned),
+            )
+        }
+        [plural, rest @ ..] if rest.len() <= 2 => (None, *plural, rest.first().map(owned), rest.get(1).map(owned)),
+        _ => return Route::UnknownResource,
+    };
+    let Some(resource) = find(plural) else {
+        return Route::UnknownResource;
+    };
+    let fits = if resource.namespaced {
+        namespace.is_some() || name.is_none()
+    } else {
+        namespace.is_none()
+    };
+    let known = subresource
+        .as_deref()
+        .is_none_or(|name| resource.subresource(name).is_some());
+    if !fits || !known {
+        return Route::UnknownResource;
+    }
+    Route::Resource(ResourceRoute {
+        resource,
+        namespace,
+        name,
+        subresource,
+        watch,
+    })
+}

@@ -1,0 +1,169 @@
+//! Update, and the way that every change of an existing object takes: read, change, check, commit if nobody was faster.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::create::check_namespace;
+use super::read::show;
+use super::reply::{Reply, Shown};
+use super::{Call, Caller, Core, decode, kinds};
+use crate::meta;
+use crate::registry::Resource;
+use crate::status::ApiError;
+use crate::store::{BucketId, Expect, Moved, Stored, Write};
+
+impl Core {
+    pub(super) fn update(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
+        let mut object = decode::object(call)?;
+        decode::check_type(call, &mut object)?;
+        check_name(call, &object)?;
+        check_namespace(call, &mut object)?;
+        kinds::default(&call.resource, &mut object);
+        self.change(call, warnings, |_| Ok(object.clone()))
+    }
+
+    /// Changes the object that a call names. `change` gets the present state in the version of the call and gives
+    /// the wanted one; it is asked again when somebody else was faster.
+    pub(super) fn change(
+        self: &Arc<Self>,
+        call: &Call,
+        _warnings: &mut Vec<String>,
+        mut change: impl FnMut(&Value) -> Result<Value, ApiError>,
+    ) -> Result<Reply, ApiError> {
+        let name = call.name.as_deref().unwrap_or_default();
+        let resource = &call.resource;
+        loop {
+            let stored = self.find(call)?;
+            let shown = show(resource, &stored);
+            let old = shown.value();
+            let mut new = change(old)?;
+            let unconditional = match meta::resource_version(&new) {
+                None => true,
+                Some(given) if Some(given) == meta::resource_version(old) => false,
+                Some(_) => return Err(ApiError::modified(call.about(name))),
+            };
+            keep_metadata(&mut new, old);
+            kinds::prepare_update(resource, &mut new, old, call.subresource.as_deref());
+            let errors = kinds::validate_update(resource, &new, old);
+            if !errors.is_empty() {
+                return Err(ApiError::invalid(call.about_kind(name), &errors));
+            }
+            match self.replace(call, &stored, new) {
+                Ok(object) => return Ok(Reply::Object { code: 200, object }),
+                Err(Moved) if unconditional => {}
+                Err(Moved) => return Err(ApiError::modified(call.about(name))),
+            }
+        }
+    }
+
+    /// Commits a checked new state of an object; a deleted one that nothing holds any more goes.
+    pub(super) fn replace(self: &Arc<Self>, call: &Call, old: &Arc<Stored>, new: Value) -> Result<Shown, Moved> {
+        let resource = &call.resource;
+        let released = is_released(resource, &new);
+        if !released && same(&new, show(resource, old).value()) {
+            return Ok(show(resource, old));
+        }
+        if call.query.dry_run() {
+            return Ok(Shown::Value(Arc::new(new)));
+        }
+        let new = self.to_storage(resource, new);
+        let key = crate::store::key_of(&new);
+        let write = if released { Write::Delete(new) } else { Write::Put(new) };
+        let stored = self.commit(
+            resource.bucket,
+            &key,
+            Expect::Revision(old.revision),
+            write,
+            &call.caller,
+        )?;
+        Ok(show(resource, &stored))
+    }
+
+    /// An object in the version that it is stored in.
+    pub(super) fn to_storage(&self, resource: &Resource, object: Value) -> Value {
+        if resource.api_version == resource.storage_api_version {
+            return object;
+        }
+        let mut object = object;
+        if let Some(members) = object.as_object_mut() {
+            members.insert("apiVersion".to_owned(), resource.storage_api_version.clone().into());
+        }
+        object
+    }
+
+    /// Every write ends here.
+    pub(crate) fn commit(
+        self: &Arc<Self>,
+        bucket: BucketId,
+        key: &str,
+        expect: Expect,
+        write: Write,
+        caller: &Caller,
+    ) -> Result<Arc<Stored>, Moved> {
+        let stored = self.store.commit(bucket, key, expect, write, &caller.user_agent)?;
+        self.after_commit(bucket, &stored);
+        Ok(stored)
+    }
+
+    pub(crate) fn namespace(&self, name: &str) -> Option<Arc<Stored>> {
+        self.store.get(self.store.bucket("", "namespaces"), name)
+    }
+}
+
+/// Whether a deleted object is held by nothing any more.
+pub(super) fn is_released(resource: &Resource, object: &Value) -> bool {
+    let held_by_spec = resource.is("", "namespaces")
+        && meta::at(object, &["spec", "finalizers"])
+            .and_then(Value::as_array)
+            .is_some_and(|list| !list.is_empty());
+    let grace = meta::at(object, &["metadata", "deletionGracePeriodSeconds"])
+        .and_then(Value::as_i64)
+        .unwrap_or(0);
+    meta::deletion_timestamp(object).is_some()
+        && meta::finalizers(object).next().is_none()
+        && grace == 0
+        && !held_by_spec
+}
+
+/// Whether two states are the same but for the resource version.
+fn same(new: &Value, old: &Value) -> bool {
+    let mut new = new.clone();
+    meta::set(
+        &mut new,
+        "resourceVersion",
+        meta::resource_version(old).unwrap_or_default(),
+    );
+    new == *old
+}
+
+pub(super) fn check_name(call: &Call, object: &Value) -> Result<(), ApiError> {
+    let wanted = call.name.as_deref().unwrap_or_default();
+    match meta::name(object) {
+        Some(name) if name == wanted => Ok(()),
+        Some(name) => Err(ApiError::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({wanted})"
+        ))),
+        None => Err(ApiError::bad_request(format!(
+            "the name of the object ({wanted} based on URL) was undeterminable: name must be provided"
+        ))),
+    }
+}
+
+/// What no update can change.
+fn keep_metadata(new: &mut Value, old: &Value) {
+    for key in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+        "generation",
+    ] {
+        match meta::at(old, &["metadata", key]) {
+            Some(value) => meta::set(new, key, value.clone()),
+            None => meta::unset(new, key),
+        }
+    }
+    meta::set(new, "resourceVersion", meta::resource_version(old).unwrap_or_default());
+}

@@ -1,0 +1,123 @@
+//! Reading and writing `metadata` of objects that are plain JSON.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+/// The member at a path of object keys.
+pub(crate) fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, key| value.get(*key))
+}
+
+/// The string at a path of object keys, if it is one and not empty.
+pub(crate) fn str_at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
+    at(value, path).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+fn meta_str<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object
+        .get("metadata")?
+        .get(key)?
+        .as_str()
+        .filter(|text| !text.is_empty())
+}
+
+pub(crate) fn name(object: &Value) -> Option<&str> {
+    meta_str(object, "name")
+}
+
+pub(crate) fn namespace(object: &Value) -> Option<&str> {
+    meta_str(object, "namespace")
+}
+
+pub(crate) fn uid(object: &Value) -> Option<&str> {
+    meta_str(object, "uid")
+}
+
+pub(crate) fn resource_version(object: &Value) -> Option<&str> {
+    meta_str(object, "resourceVersion")
+}
+
+pub(crate) fn deletion_timestamp(object: &Value) -> Option<&str> {
+    meta_str(object, "deletionTimestamp")
+}
+
+/// `metadata` to write to; made if it is missing or no object.
+pub(crate) fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    let object = object.as_object_mut()?;
+    let metadata = object.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+    if !metadata.is_object() {
+        *metadata = Value::Object(Map::new());
+    }
+    metadata.as_object_mut()
+}
+
+/// Sets a member of `metadata`.
+pub(crate) fn set(object: &mut Value, key: &str, value: impl Into<Value>) {
+    if let Some(metadata) = metadata_mut(object) {
+        metadata.insert(key.to_owned(), value.into());
+    }
+}
+
+/// Removes a member of `metadata`.
+pub(crate) fn unset(object: &mut Value, key: &str) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove(key);
+    }
+}
+
+/// The finalizers, in order.
+pub(crate) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
+    at(object, &["metadata", "finalizers"])
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+}
+
+pub(crate) fn has_finalizer(object: &Value, finalizer: &str) -> bool {
+    finalizers(object).any(|each| each == finalizer)
+}
+
+/// Replaces the finalizers; an empty list removes the member.
+pub(crate) fn set_finalizers(object: &mut Value, finalizers: Vec<String>) {
+    if finalizers.is_empty() {
+        unset(object, "finalizers");
+    } else {
+        set(object, "finalizers", finalizers);
+    }
+}
+
+/// One entry of `metadata.ownerReferences`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owner<'a> {
+    pub(crate) api_version: &'a str,
+    pub(crate) kind: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) uid: &'a str,
+    pub(crate) block_owner_deletion: bool,
+}
+
+pub(crate) fn owners(object: &Value) -> impl Iterator<Item = Owner<'_>> {
+    at(object, &["metadata", "ownerReferences"])
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|owner| {
+            let text = |key: &str| owner.get(key).and_then(Value::as_str);
+            Some(Owner {
+                api_version: text("apiVersion").unwrap_or_default(),
+                kind: text("kind").unwrap_or_default(),
+                name: text("name").unwrap_or_default(),
+                uid: text("uid")?,
+                block_owner_deletion: owner
+                    .get("blockOwnerDeletion")
+                    .and_then(Value::as_bool)
+                    .unwrap_or_default(),
+            })
+        })
+}
+
+/// A time as `metadata` has it: whole seconds, UTC.
+pub(crate) fn time(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

@@ -1,0 +1,221 @@
+//! Resources that CustomResourceDefinitions add.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Group, Origin, Resource, Subresource, Version};
+use crate::builtin::catalogue::storage_version_hash;
+use crate::meta;
+use crate::store::Store;
+
+const VERBS: [&str; 8] = [
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+];
+
+/// What one version of a definition says about its objects.
+#[derive(Debug)]
+pub(crate) struct CustomVersion {
+    /// Name of the definition.
+    pub(crate) definition: String,
+    /// The entry of `spec.versions`.
+    pub(crate) spec: Value,
+    pub(crate) scale: Option<ScalePaths>,
+    pub(crate) has_status: bool,
+    /// Warning to send with every answer of this version.
+    pub(crate) deprecation: Option<String>,
+}
+
+/// The paths of the scale subresource, such as `.spec.replicas`.
+#[derive(Debug)]
+pub(crate) struct ScalePaths {
+    pub(crate) spec_replicas: String,
+    pub(crate) status_replicas: String,
+    pub(crate) label_selector: Option<String>,
+}
+
+/// Whether a condition of a definition is true.
+pub(crate) fn condition_is_true(definition: &Value, condition: &str) -> bool {
+    meta::at(definition, &["status", "conditions"])
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .any(|each| {
+            each.get("type").and_then(Value::as_str) == Some(condition)
+                && each.get("status").and_then(Value::as_str) == Some("True")
+        })
+}
+
+/// Adds the resources of every established definition.
+pub(super) fn add<'a>(store: &Store, groups: &mut Vec<Group>, definitions: impl Iterator<Item = &'a Value>) {
+    for definition in definitions.filter(|definition| condition_is_true(definition, "Established")) {
+        let Some(spec) = definition.get("spec") else { continue };
+        let Some(group_name) = meta::str_at(spec, &["group"]) else {
+            continue;
+        };
+        let index = groups
+            .iter()
+            .position(|group| group.name == group_name)
+            .unwrap_or_else(|| {
+                groups.push(Group {
+                    name: group_name.to_owned(),
+                    versions: Vec::new(),
+                });
+                groups.len() - 1
+            });
+        let group = &mut groups[index];
+        for version in spec.get("versions").and_then(Value::as_array).into_iter().flatten() {
+            if version.get("served").and_then(Value::as_bool) != Some(true) {
+                continue;
+            }
+            if let Some(resource) = resource(store, definition, version) {
+                insert(group, resource);
+            }
+        }
+        group.versions.sort_by(|a, b| compare_versions(&a.name, &b.name));
+    }
+}
+
+fn insert(group: &mut Group, resource: Resource) {
+    let index = group
+        .versions
+        .iter()
+        .position(|version| version.name == resource.version)
+        .unwrap_or_else(|| {
+            group.versions.push(Version {
+                name: resource.version.clone(),
+                resources: Vec::new(),
+            });
+            group.versions.len() - 1
+        });
+    let resources = &mut group.versions[index].resources;
+    let place = resources.partition_point(|each| each.plural < resource.plural);
+    resources.insert(place, Arc::new(resource));
+}
+
+fn resource(store: &Store, definition: &Value, version: &Value) -> Option<Resource> {
+    let spec = definition.get("spec")?;
+    let names = meta::at(definition, &["status", "acceptedNames"]).or_else(|| spec.get("names"))?;
+    let group = meta::str_at(spec, &["group"])?.to_owned();
+    let name = meta::str_at(version, &["name"])?.to_owned();
+    let plural = meta::str_at(names, &["plural"])?.to_owned();
+    let kind = meta::str_at(names, &["kind"])?.to_owned();
+    let text = |key: &str| meta::str_at(names, &[key]).map(str::to_owned);
+    let texts = |key: &str| -> Vec<String> {
+        let list = names.get(key).and_then(Value::as_array);
+        list.into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
+    };
+    let storage = spec
+        .get("versions")?
+        .as_array()?
+        .iter()
+        .find(|version| version.get("storage").and_then(Value::as_bool) == Some(true))?;
+    let has_status = meta::at(version, &["subresources", "status"]).is_some();
+    let scale = meta::at(version, &["subresources", "scale"]).and_then(scale_paths);
+    let custom = CustomVersion {
+        definition: meta::name(definition)?.to_owned(),
+        spec: version.clone(),
+        has_status,
+        scale,
+        deprecation: deprecation(&group, &kind, version),
+    };
+    Some(Resource {
+        api_version: format!("{group}/{name}"),
+        list_kind: text("listKind").unwrap_or_else(|| format!("{kind}List")),
+        singular: text("singular").unwrap_or_else(|| kind.to_lowercase()),
+        short_names: texts("shortNames"),
+        categories: texts("categories"),
+        namespaced: meta::str_at(spec, &["scope"]) == Some("Namespaced"),
+        verbs: VERBS.iter().map(|verb| (*verb).to_owned()).collect(),
+        subresources: subresources(&group, &name, &kind, &custom),
+        bucket: store.bucket(&group, &plural),
+        storage_api_version: format!("{group}/{}", meta::str_at(storage, &["name"])?),
+        storage_version_hash: Some(storage_version_hash(&group, meta::str_at(storage, &["name"])?, &kind)),
+        origin: Origin::Custom(custom),
+        version: name,
+        group,
+        kind,
+        plural,
+    })
+}
+
+fn subresources(group: &str, version: &str, kind: &str, custom: &CustomVersion) -> Vec<Subresource> {
+    let verbs: Vec<String> = ["get", "patch", "update"].map(str::to_owned).to_vec();
+    let mut subresources = Vec::new();
+    if custom.has_status {
+        subresources.push(Subresource {
+            name: "status".to_owned(),
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            verbs: verbs.clone(),
+        });
+    }
+    if custom.scale.is_some() {
+        subresources.push(Subresource {
+            name: "scale".to_owned(),
+            group: "autoscaling".to_owned(),
+            version: "v1".to_owned(),
+            kind: "Scale".to_owned(),
+            verbs,
+        });
+    }
+    subresources
+}
+
+fn scale_paths(scale: &Value) -> Option<ScalePaths> {
+    let text = |key: &str| meta::str_at(scale, &[key]).map(str::to_owned);
+    Some(ScalePaths {
+        spec_replicas: text("specReplicasPath")?,
+        status_replicas: text("statusReplicasPath")?,
+        label_selector: text("labelSelectorPath"),
+    })
+}
+
+fn deprecation(group: &str, kind: &str, version: &Value) -> Option<String> {
+    if version.get("deprecated").and_then(Value::as_bool) != Some(true) {
+        return None;
+    }
+    let given = meta::str_at(version, &["deprecationWarning"]).map(str::to_owned);
+    let name = meta::str_at(version, &["name"]).unwrap_or_default();
+    Some(given.unwrap_or_else(|| format!("{group}/{name} {kind} is deprecated")))
+}
+
+/// The order of preference: stable before beta before alpha, higher numbers first, other names last by alphabet.
+pub(crate) fn compare_versions(a: &str, b: &str) -> Ordering {
+    match (parse_version(a), parse_version(b)) {
+        (Some(a), Some(b)) => b.cmp(&a),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => a.cmp(b),
+    }
+}
+
+/// (stability, major, minor) of `v1`, `v2beta3` and the like.
+fn parse_version(version: &str) -> Option<(u8, u64, u64)> {
+    let rest = version.strip_prefix('v')?;
+    let split = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (major, rest) = rest.split_at(split);
+    let major = major.parse().ok()?;
+    if rest.is_empty() {
+        return Some((2, major, 0));
+    }
+    let (stability, minor) = match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
+        (Some(minor), _) => (1, minor),
+        (None, Some(minor)) => (0, minor),
+        (None, None) => return None,
+    };
+    Some((stability, major, minor.parse().ok()?))
+}

@@ -1,0 +1,35 @@
+//! Label and field selectors, as the query of a list or a watch carries them.
+
+pub(crate) mod fields;
+pub(crate) mod labels;
+
+use serde_json::Value;
+
+use crate::registry::Resource;
+use crate::status::ApiError;
+use fields::FieldSelector;
+use labels::LabelSelector;
+
+/// What a list or a watch is restricted to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Selectors {
+    pub(crate) labels: LabelSelector,
+    pub(crate) fields: FieldSelector,
+}
+
+impl Selectors {
+    pub(crate) fn parse(resource: &Resource, labels: Option<&str>, fields: Option<&str>) -> Result<Self, ApiError> {
+        let labels = LabelSelector::parse(labels.unwrap_or_default())
+            .map_err(|error| ApiError::bad_request(format!("unable to parse requirement: {error}")))?;
+        let fields = FieldSelector::parse(resource, fields.unwrap_or_default())?;
+        Ok(Self { labels, fields })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    pub(crate) fn matches(&self, object: &Value) -> bool {
+        self.labels.matches(object) && self.fields.matches(object)
+    }
+}

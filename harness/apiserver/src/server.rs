@@ -1,0 +1,156 @@
+//! The server as its users hold it.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::api::body::ResponseBody;
+use crate::api::{Caller, Core};
+use crate::door::{self, Serving};
+use crate::ids::Ids;
+use crate::levers::Levers;
+use crate::options::Options;
+use crate::registry::Registry;
+use crate::store::commits::Commits;
+use crate::store::{Expect, Store, Write};
+
+/// The namespaces that every cluster has from the beginning.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// An API server. Clones are handles to the same one; it goes when the last of them and of its services go.
+#[derive(Clone)]
+pub struct ApiServer {
+    core: Arc<Core>,
+}
+
+impl ApiServer {
+    /// A server with the namespaces that every cluster has, and nothing else.
+    pub fn new(options: Options) -> Self {
+        let store = Arc::new(Store::new(
+            options.revisions.clone(),
+            options.clock.clone(),
+            options.history,
+        ));
+        let core = Arc::new(Core {
+            registry: Registry::new(&store),
+            ids: Ids::new(&options.name, options.seed),
+            levers: Levers::new(store.clone()),
+            work: Arc::new(Notify::new()),
+            store,
+            options,
+        });
+        for name in NAMESPACES {
+            core.add_namespace(name);
+        }
+        Self { core }
+    }
+
+    /// The name from the options.
+    pub fn name(&self) -> &str {
+        &self.core.options.name
+    }
+
+    /// The door for clients in the same process, who are administrators; commits bear their user agent.
+    /// Fits `kube::Client::new`.
+    pub fn service(&self, user_agent: &str) -> InProcess {
+        let caller = Caller {
+            user: Arc::from("kubernetes-admin"),
+            groups: Arc::from(["system:masters".to_owned(), "system:authenticated".to_owned()]),
+            user_agent: Arc::from(user_agent),
+        };
+        InProcess {
+            core: self.core.clone(),
+            caller,
+        }
+    }
+
+    /// Opens the door for everybody else: HTTPS on a free port of 127.0.0.1.
+    pub async fn serve(&self) -> io::Result<Serving> {
+        door::serve(self.core.clone()).await
+    }
+
+    /// Every stored revision from now on, first what is there.
+    pub fn commits(&self) -> Commits {
+        self.core.store.commits()
+    }
+
+    /// What can be done to the server.
+    pub fn levers(&self) -> &Levers {
+        &self.core.levers
+    }
+}
+
+impl std::fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiServer")
+            .field("options", &self.core.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Core {
+    fn add_namespace(self: &Arc<Self>, name: &str) {
+        let namespace = json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {
+                "name": name,
+                "uid": self.ids.uid(),
+                "creationTimestamp": self.now(),
+                "labels": {"kubernetes.io/metadata.name": name},
+            },
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        });
+        let bucket = self.store.bucket("", "namespaces");
+        // Nobody else has the store yet, so that the name cannot be taken.
+        let _ = self.store.commit(
+            bucket,
+            name,
+            Expect::Absent,
+            Write::Put(namespace),
+            &Arc::from("kube-apiserver"),
+        );
+    }
+}
+
+/// The in-process door: a `tower` service.
+#[derive(Clone)]
+pub struct InProcess {
+    core: Arc<Core>,
+    caller: Caller,
+}
+
+impl std::fmt::Debug for InProcess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InProcess")
+            .field("caller", &self.caller)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<B> tower::Service<Request<B>> for InProcess
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<ResponseBody>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let Self { core, caller } = self.clone();
+        Box::pin(async move { core.handle(request, caller).await })
+    }
+}

@@ -1,0 +1,62 @@
+//! Following a resource: a cursor into its history. A watcher holds no queue of its own, so that one that does not
+//! read costs nothing; when what it has not read is dropped from the history, it is told so.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::{BucketId, Compacted, Event, Store};
+
+/// How many events are taken from the history at a time.
+const BATCH: usize = 64;
+
+/// The watcher has fallen behind the history.
+#[derive(Debug)]
+pub(crate) struct Lagged;
+
+/// A place in the history of one resource.
+pub(crate) struct Cursor {
+    store: Arc<Store>,
+    bucket: BucketId,
+    position: u64,
+    appended: watch::Receiver<u64>,
+}
+
+impl Store {
+    /// A cursor at the first event after a revision.
+    pub(crate) fn follow(self: &Arc<Self>, bucket: BucketId, after: u64) -> Result<Cursor, Compacted> {
+        let inner = self.lock();
+        let bucket_ref = &inner.buckets[bucket.0];
+        Ok(Cursor {
+            store: self.clone(),
+            bucket,
+            position: bucket_ref.position_after(after)?,
+            appended: bucket_ref.subscribe(),
+        })
+    }
+}
+
+impl Cursor {
+    /// The next events; empty when there is none yet.
+    pub(crate) fn take(&mut self) -> Result<Vec<Arc<Event>>, Lagged> {
+        self.appended.mark_unchanged();
+        let inner = self.store.lock();
+        let events = inner.buckets[self.bucket.0]
+            .events_from(self.position, BATCH)
+            .ok_or(Lagged)?;
+        drop(inner);
+        self.position += u64::try_from(events.len()).unwrap_or_default();
+        Ok(events)
+    }
+
+    /// Waits until there is something to take, or until the store is gone.
+    pub(crate) async fn changed(&mut self) {
+        // An error means that the store is gone, and then so is the server.
+        let _ = self.appended.changed().await;
+    }
+
+    /// The revision at which everything before the cursor has been seen, if nothing is left to take.
+    pub(crate) fn revision(&self) -> u64 {
+        self.store.revision()
+    }
+}

@@ -1,0 +1,118 @@
+//! One file, several cases: `spec.scenarios` names them, each with values for the parameters that the rest of the
+//! file refers to as `$(name)`.
+//!
+//!     scenarios:
+//!       - {name: deployment, with: {kind: Deployment, object: deploy}}
+//!       - {name: statefulset, with: {kind: StatefulSet, object: sts}}
+//!
+//! A text that is nothing but a parameter becomes its value, whatever that is; otherwise the value must be a scalar.
+
+use std::collections::BTreeMap;
+
+use super::{
+    decode::Notes,
+    diagnostic::suggestion,
+    yaml::{Data, Node},
+};
+
+/// The file once for each scenario, with the scenario's name; once without a name if there are none.
+pub fn expand(root: &Node, notes: &mut Notes) -> Vec<(Option<String>, Node)> {
+    let Some(scenarios) = root.get("spec").and_then(|spec| spec.get("scenarios")) else {
+        return vec![(None, root.clone())];
+    };
+    let mut expanded: Vec<(Option<String>, Node)> = Vec::new();
+    for scenario in scenarios.items() {
+        let Some(fields) = notes.map(scenario, "a scenario", &["name", "with"]) else {
+            continue;
+        };
+        let Some(name_node) = fields.need("name", notes) else {
+            continue;
+        };
+        let Some(name) = notes.text(name_node, "name") else {
+            continue;
+        };
+        if expanded.iter().any(|(known, _)| known.as_ref() == Some(&name)) {
+            notes.wrong(name_node, format!("a second scenario `{name}`"), "take another name");
+        }
+        let values: BTreeMap<String, &Node> = match fields.get("with").map(|node| &node.data) {
+            Some(Data::Map(members)) => members.iter().map(|(key, value)| (key.key(), value)).collect(),
+            Some(Data::Scalar { .. } | Data::List(_)) | None => BTreeMap::new(),
+        };
+        let mut node = root.clone();
+        remove_scenarios(&mut node);
+        fill(&mut node, &values, notes);
+        expanded.push((Some(name), node));
+    }
+    if expanded.is_empty() {
+        notes.wrong(
+            scenarios,
+            "scenarios must be a list with at least one entry",
+            "or leave it out",
+        );
+    }
+    expanded
+}
+
+fn remove_scenarios(root: &mut Node) {
+    let Data::Map(members) = &mut root.data else { return };
+    for (key, spec) in members {
+        if let (true, Data::Map(spec)) = (key.key() == "spec", &mut spec.data) {
+            spec.retain(|(key, _)| key.key() != "scenarios");
+        }
+    }
+}
+
+fn fill(node: &mut Node, values: &BTreeMap<String, &Node>, notes: &mut Notes) {
+    match &mut node.data {
+        Data::List(items) => items.iter_mut().for_each(|item| fill(item, values, notes)),
+        Data::Map(members) => {
+            for (key, value) in members {
+                fill(key, values, notes);
+                fill(value, values, notes);
+            }
+        }
+        Data::Scalar { text, .. } if text.contains("$(") => {
+            let text = text.clone();
+            let whole = text.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
+            if let Some(value) = whole.and_then(|name| values.get(name)) {
+                node.data = value.data.clone();
+                return;
+            }
+            let filled = fill_text(&text, values, node, notes);
+            if let Data::Scalar { text, .. } = &mut node.data {
+                *text = filled;
+            }
+        }
+        Data::Scalar { .. } => {}
+    }
+}
+
+fn fill_text(text: &str, values: &BTreeMap<String, &Node>, node: &Node, notes: &mut Notes) -> String {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("$(") {
+        filled.push_str(before);
+        let Some((name, behind)) = after.split_once(')') else {
+            filled.push_str("$(");
+            rest = after;
+            continue;
+        };
+        match values.get(name).map(|value| &value.data) {
+            Some(Data::Scalar { text, .. }) => filled.push_str(text),
+            Some(Data::List(_) | Data::Map(_)) => {
+                notes.wrong(
+                    node,
+                    format!("`$({name})` is no single value"),
+                    "let it stand alone here",
+                );
+            }
+            None => {
+                let help = suggestion(name, values.keys().map(String::as_str));
+                notes.wrong(node, format!("`$({name})` is no parameter of every scenario"), help);
+            }
+        }
+        rest = behind;
+    }
+    filled.push_str(rest);
+    filled
+}

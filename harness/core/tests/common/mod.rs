@@ -1,0 +1,60 @@
+//! Reading the cases of the repository.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::path::{Path, PathBuf};
+
+use baton_core::{
+    case::{diagnostic::Diagnostic, model::Case, read, refs::Surroundings},
+    catalogue::Catalogue,
+};
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The only case of a file below `cases/`.
+#[expect(clippy::panic, reason = "a test cannot go on without its case")]
+pub fn case(file: &str) -> Case {
+    match read_cases(&root().join("cases").join(file)) {
+        Ok(cases) => cases
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| panic!("there is no case in {file}")),
+        Err(found) => panic!("{}", lines(&found)),
+    }
+}
+
+/// Reads the cases of a file of the repository.
+pub fn read_cases(file: &Path) -> Result<Vec<Case>, Vec<Diagnostic>> {
+    read_bytes(file, &std::fs::read(file).unwrap_or_default())
+}
+
+/// Reads cases with the repository around it; any path that ends with a brace passes for a JSONPath.
+pub fn read_bytes(file: &Path, bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic>> {
+    let catalogue = std::fs::read_to_string(root().join("cases/requirements.yaml")).unwrap_or_default();
+    let catalogue = Catalogue::parse(&catalogue).unwrap_or_default();
+    let fixture = |name: &str| {
+        std::fs::read_to_string(root().join("fixtures").join(name)).map_err(|error| error.kind().to_string())
+    };
+    let check_path = |path: &str| {
+        if path.ends_with('}') {
+            Ok(())
+        } else {
+            Err("unclosed".to_owned())
+        }
+    };
+    let fixtures = ["workloads/deploy.yaml".to_owned(), "workloads/sts.yaml".to_owned()];
+    let around = Surroundings {
+        catalogue: &catalogue,
+        fixture: &fixture,
+        fixtures: &fixtures,
+        check_path: &check_path,
+    };
+    read::read(file, "proposal", bytes, &around)
+}
+
+/// Diagnostics, a line each.
+pub fn lines(found: &[Diagnostic]) -> String {
+    found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
