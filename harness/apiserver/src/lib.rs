@@ -11,6 +11,7 @@
 //! - `registry`: which resources there are;
 //! - `api`: the way of a request through the core, verb by verb;
 //! - `controllers`: what follows from commits: established definitions, collected garbage, emptied namespaces;
+//! - [`merge`]: patches, managed fields and the types they need;
 //! - `discovery`, `selector`, `levers`, `door`: what their names say.
 
 mod api;
@@ -22,6 +23,7 @@ pub mod error;
 pub mod findings;
 mod ids;
 mod levers;
+pub mod merge;
 mod meta;
 pub mod metadata;
 mod options;

@@ -1,0 +1,370 @@
+//! Who owns which field: writes of all kinds recorded in `metadata.managedFields`, and server-side apply.
+//!
+//! [`update`] is for creates, updates and patches: it gives the writer what it changed. [`apply`] merges a document of
+//! what a manager wants into the live object. Call both with the object after defaulting and before admission, as the
+//! real server does; then [`settle`], so that a write that changes nothing but times is none.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::conflict::{Conflict, Conflicts};
+use super::last_applied;
+use super::managers::{self, ManagerKey, Managers, Operation, Owned};
+use super::set::Set;
+use super::typed::{check, combine, compare, fields_of, remove, with_named_fields};
+use super::types::TypeModel;
+
+/// Who owns the fields of objects that were never applied before.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+
+/// A write, as far as the ownership of fields is concerned.
+#[derive(Debug, Clone, Copy)]
+pub struct Write<'a> {
+    /// The field manager.
+    pub manager: &'a str,
+    /// The `apiVersion` of the object: `apps/v1`.
+    pub api_version: &'a str,
+    /// `status`, `scale`; empty for the object itself.
+    pub subresource: &'a str,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// What an apply makes of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Applied {
+    /// The whole new object, with its `managedFields`. Not yet defaulted.
+    pub object: Value,
+}
+
+/// Why an apply was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// Others own fields with different values: 409 with reason `Conflict`.
+    #[error(transparent)]
+    Conflicts(#[from] Conflicts),
+    /// The document cannot be applied: 400.
+    #[error("{0}")]
+    BadRequest(String),
+    /// The document does not fit the type: 500 without a reason.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl Write<'_> {
+    fn key(&self, operation: Operation) -> ManagerKey {
+        ManagerKey::new(self.manager, operation, self.api_version, self.subresource)
+    }
+
+    fn time(&self) -> Box<str> {
+        self.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
+    }
+}
+
+/// The manager of a request: the `fieldManager` parameter, else the user agent up to the first slash.
+pub fn manager_or_user_agent(field_manager: Option<&str>, user_agent: &str) -> String {
+    if let Some(manager) = field_manager.filter(|manager| !manager.is_empty()) {
+        return manager.to_owned();
+    }
+    let mut manager = String::new();
+    for character in user_agent.split('/').next().unwrap_or_default().chars() {
+        if character.is_control() {
+            continue;
+        }
+        if manager.len() + character.len_utf8() > 128 {
+            break;
+        }
+        manager.push(character);
+    }
+    manager
+}
+
+/// Records who made `new` of `live` (`None`: created it) in `metadata.managedFields` of `new`. Clients may set or clear
+/// the managed fields with a write to the object itself.
+pub fn update(model: &TypeModel, live: Option<&Value>, new: &mut Value, write: &Write<'_>) {
+    let mut managers = live_or_new(live, new, write.subresource);
+    take_managed_fields(new);
+    let untracked = managers.entries.is_empty() && live.is_some();
+    if !untracked {
+        record(model, live, new, &mut managers, write);
+        managers.cap();
+    }
+    managers.write(new);
+}
+
+/// Merges what a manager applies into the live object, `None` if there is none yet.
+pub fn apply(
+    model: &TypeModel,
+    live: Option<&Value>,
+    applied: &Value,
+    write: &Write<'_>,
+    force: bool,
+) -> Result<Applied, ApplyError> {
+    acceptable(model, applied, write)?;
+    let mut managers = Managers::of(live);
+    let mut base = live.cloned().unwrap_or_else(|| model.skeleton().clone());
+    take_managed_fields(&mut base);
+    if managers.entries.is_empty() && live.is_some() {
+        let before = Write {
+            manager: BEFORE_FIRST_APPLY,
+            ..*write
+        };
+        record(model, None, &base, &mut managers, &before);
+    }
+    let object = match merge(model, &base, applied, &mut managers, write, force) {
+        Err(refused) if write.manager == last_applied::MANAGER => {
+            let others = last_applied::without_allowed(model, &base, refused);
+            if !others.is_empty() {
+                return Err(conflicts(&others).into());
+            }
+            merge(model, &base, applied, &mut managers, write, true).map_err(|refused| conflicts(&refused))?
+        }
+        outcome => outcome.map_err(|refused| conflicts(&refused))?,
+    };
+    let changed = object != base;
+    if let Some(mine) = managers.entries.get_mut(&write.key(Operation::Apply))
+        && changed
+    {
+        mine.time = Some(write.time());
+    }
+    let mut object = object;
+    if write.manager == last_applied::MANAGER {
+        last_applied::renew(&mut object, applied);
+    }
+    managers.write(&mut object);
+    Ok(Applied { object })
+}
+
+/// Keeps the old managed fields if nothing but their times has changed, so that such a write is none at all.
+pub fn settle(old: &Value, new: &mut Value) {
+    let (Some(before), Some(after)) = (managers::list(old), managers::list(new)) else {
+        return;
+    };
+    let same_but_times = before.len() == after.len() && {
+        let (before, after) = (without_times(before), without_times(after));
+        before.iter().all(|entry| after.contains(entry))
+    };
+    if same_but_times && same_but_managed_fields(old, new) {
+        let before = Value::Array(before.clone());
+        if let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("managedFields".to_owned(), before);
+        }
+    }
+}
+
+fn without_times(entries: &[Value]) -> Vec<Value> {
+    let mut entries = entries.to_vec();
+    for entry in &mut entries {
+        if let Some(entry) = entry.as_object_mut() {
+            entry.remove("time");
+        }
+    }
+    entries
+}
+
+fn same_but_managed_fields(old: &Value, new: &Value) -> bool {
+    let differs = |left: &Map<String, Value>, right: &Map<String, Value>, skip: &str| {
+        let left = left.iter().filter(|(name, _)| *name != skip);
+        left.ne(right.iter().filter(|(name, _)| *name != skip))
+    };
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
+        return false;
+    };
+    let metadata = |object: &Map<String, Value>| object.get("metadata").and_then(Value::as_object).cloned();
+    !differs(old, new, "metadata")
+        && !differs(
+            &metadata(old).unwrap_or_default(),
+            &metadata(new).unwrap_or_default(),
+            "managedFields",
+        )
+}
+
+fn take_managed_fields(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+}
+
+/// The managers to go on from: those that the client sent, if it sent any, else those of the live object.
+fn live_or_new(live: Option<&Value>, new: &Value, subresource: &str) -> Managers {
+    if subresource.is_empty()
+        && let Some(sent) = managers::list(new)
+    {
+        let reset = matches!(sent.as_slice(), [single] if single.as_object().is_some_and(Map::is_empty));
+        if reset {
+            return Managers::default();
+        }
+        if let Some(sent) = Managers::read(sent)
+            && !sent.entries.is_empty()
+        {
+            return sent;
+        }
+    }
+    Managers::of(live)
+}
+
+/// Gives the writer the fields that it changed, and takes them and those it removed from the others.
+fn record(model: &TypeModel, live: Option<&Value>, new: &Value, managers: &mut Managers, write: &Write<'_>) {
+    let live = live.unwrap_or_else(|| model.skeleton());
+    let changes = compare(model, live, new).without(&model.ignored(write.subresource));
+    let mut mine = changes.modified;
+    mine.unite(changes.added);
+    managers.take_from_others(None, &mine);
+    managers.take_from_others(None, &changes.removed);
+    strip(&mut mine);
+    if !mine.is_empty() {
+        let key = write.key(Operation::Update);
+        let owned = managers.entries.entry(key).or_insert_with(|| Owned {
+            api_version: write.api_version.into(),
+            set: Set::default(),
+            time: None,
+        });
+        owned.set.unite(mine);
+        // The times of what the scale subresource writes are not kept.
+        if write.subresource != "scale" {
+            owned.time = Some(write.time());
+        }
+    }
+    managers.drop_empty();
+}
+
+/// Nobody owns what identifies an object and what the server writes itself.
+fn strip(set: &mut Set) {
+    use std::sync::LazyLock;
+    static NOBODYS: LazyLock<Set> = LazyLock::new(|| {
+        let mut set = Set::default();
+        for name in ["apiVersion", "kind", "metadata"] {
+            set.insert_path(&[name]);
+        }
+        for name in [
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "clusterName",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        ] {
+            set.insert_path(&["metadata", name]);
+        }
+        set
+    });
+    *set = set.difference(&NOBODYS);
+}
+
+fn acceptable(model: &TypeModel, applied: &Value, write: &Write<'_>) -> Result<(), ApplyError> {
+    let text = |name: &str| applied.get(name).and_then(Value::as_str).unwrap_or_default();
+    if text("apiVersion") != write.api_version {
+        return Err(ApplyError::BadRequest(format!(
+            "Incorrect version specified in apply patch. Specified patch version: {}, expected: {}",
+            text("apiVersion"),
+            write.api_version
+        )));
+    }
+    let metadata = |name: &str| applied.get("metadata").and_then(|metadata| metadata.get(name));
+    if metadata("managedFields").is_some_and(|list| !list.is_null()) {
+        return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
+    }
+    let Some(message) = check(model, applied, false) else {
+        return Ok(());
+    };
+    let named = |name: &str| metadata(name).and_then(Value::as_str).unwrap_or_default();
+    let group_version = if write.api_version.contains('/') {
+        write.api_version.to_owned()
+    } else {
+        format!("/{}", write.api_version)
+    };
+    Err(ApplyError::Internal(format!(
+        "failed to create typed patch object ({}/{}; {group_version}, Kind={}): {message}",
+        named("namespace"),
+        named("name"),
+        text("kind"),
+    )))
+}
+
+/// Who conflicts, in which fields.
+pub(super) type Refused = Vec<(ManagerKey, Set)>;
+
+fn conflicts(refused: &Refused) -> Conflicts {
+    let of = |(key, set): &(ManagerKey, Set)| {
+        let manager = key.written();
+        let paths = set.paths().into_iter();
+        paths
+            .map(|field| Conflict {
+                manager: manager.clone(),
+                field,
+            })
+            .collect::<Vec<_>>()
+    };
+    Conflicts(refused.iter().flat_map(of).collect())
+}
+
+/// The live object with the applied one merged in and what is no longer applied removed. Managers stay as they were if
+/// there are conflicts.
+fn merge(
+    model: &TypeModel,
+    live: &Value,
+    applied: &Value,
+    managers: &mut Managers,
+    write: &Write<'_>,
+    force: bool,
+) -> Result<Value, Refused> {
+    let key = write.key(Operation::Apply);
+    let ignored = model.ignored(write.subresource);
+    let set = fields_of(model, applied).recursive_difference(&ignored);
+    let last = managers
+        .entries
+        .get(&key)
+        .map(|owned| (owned.set.clone(), owned.time.clone()));
+    let mut wanted = set.clone();
+    for (other, owned) in &managers.entries {
+        if *other != key && other.operation == Operation::Apply {
+            wanted.unite(owned.set.clone());
+        }
+    }
+    let merged = combine(model, live, applied);
+    let object = match &last {
+        Some((last, _)) if !last.is_empty() => prune(model, &merged, last, &wanted),
+        _ => merged,
+    };
+    let difference = compare(model, live, &object).without(&ignored);
+    let mut changed = difference.modified;
+    changed.unite(difference.added);
+    let contested: Refused = managers
+        .entries
+        .iter()
+        .filter(|(other, _)| **other != key)
+        .map(|(other, owned)| (other.clone(), owned.set.intersection(&changed)))
+        .filter(|(_, common)| !common.is_empty())
+        .collect();
+    if !force && !contested.is_empty() {
+        return Err(contested);
+    }
+    managers.take_from_others(Some(&key), &changed);
+    managers.take_from_others(Some(&key), &difference.removed);
+    let mut mine = set;
+    strip(&mut mine);
+    let owned = Owned {
+        api_version: write.api_version.into(),
+        set: mine,
+        time: last.and_then(|(_, time)| time),
+    };
+    managers.entries.insert(key, owned);
+    managers.drop_empty();
+    Ok(object)
+}
+
+/// Removes what the manager applied last and does not now, unless somebody else applies it or it never was theirs.
+fn prune(model: &TypeModel, merged: &Value, last: &Set, wanted: &Set) -> Value {
+    let named = |set: &Set| with_named_fields(model, set);
+    let last = named(last);
+    let without_last = remove(model, merged, &last);
+    let all = named(&fields_of(model, merged));
+    let mut keep = named(&fields_of(model, &without_last));
+    keep.unite(named(wanted));
+    let owned_back = remove(model, merged, &all.difference(&keep));
+    let left = named(&fields_of(model, &owned_back));
+    remove(model, merged, &all.difference(&left).intersection(&last))
+}

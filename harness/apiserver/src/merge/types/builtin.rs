@@ -1,0 +1,272 @@
+//! Models of the built-in kinds, made on first use from the schemas of `k8s-openapi`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+
+use super::registry::{KINDS, Kind, position};
+use super::{
+    Field, Key, ListKind, ListNode, MapNode, Node, NodeId, Origin, Patch, Presence, Scalar, TypeModel, UNTYPED, tables,
+};
+
+/// One cell per kind, in the order of [`KINDS`].
+static MODELS: LazyLock<Vec<OnceLock<Arc<TypeModel>>>> =
+    LazyLock::new(|| KINDS.iter().map(|_| OnceLock::new()).collect());
+
+/// The model of a built-in kind, `None` if there is no such kind.
+pub fn builtin(group: &str, version: &str, kind: &str) -> Option<Arc<TypeModel>> {
+    let index = position(group, version, kind)?;
+    let (cell, entry) = (MODELS.get(index)?, KINDS.get(index)?);
+    Some(Arc::clone(cell.get_or_init(|| Arc::new(build(entry)))))
+}
+
+/// The schema of a kind (usually a reference) and the definitions it needs.
+pub(crate) fn definitions<'a>(kinds: impl Iterator<Item = &'a Kind>) -> (Vec<Value>, Map<String, Value>) {
+    let mut generator = SchemaGenerator::new(SchemaSettings::draft2020_12());
+    let roots = kinds.map(|entry| (entry.schema)(&mut generator).to_value()).collect();
+    (roots, generator.take_definitions(true))
+}
+
+fn build(entry: &Kind) -> TypeModel {
+    let (roots, definitions) = definitions(std::iter::once(entry));
+    let mut builder = Builder {
+        definitions: &definitions,
+        known: BTreeMap::new(),
+        nodes: vec![Node::Untyped],
+        root: roots.first().and_then(reference).unwrap_or_default().to_owned(),
+    };
+    let root = roots.first().map_or(UNTYPED, |schema| builder.schema(schema, None));
+    if let Some(Node::Map(map)) = builder.nodes.get_mut(root) {
+        map.resource = true;
+    }
+    TypeModel {
+        nodes: builder.nodes,
+        root,
+        origin: Origin::Builtin {
+            group: entry.group,
+            kind: entry.name,
+        },
+        zero: OnceLock::new(),
+    }
+}
+
+/// The name of the definition that a schema refers to.
+pub(crate) fn reference(schema: &Value) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.rsplit('/').next()
+}
+
+struct Builder<'a> {
+    definitions: &'a Map<String, Value>,
+    known: BTreeMap<&'a str, NodeId>,
+    nodes: Vec<Node>,
+    root: String,
+}
+
+impl<'a> Builder<'a> {
+    fn add(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+
+    /// The node of a schema; `place` is the struct and field that it is of.
+    fn schema(&mut self, schema: &'a Value, place: Option<(&str, &str)>) -> NodeId {
+        if let Some(name) = reference(schema) {
+            return self.definition(name);
+        }
+        let format = schema.get("format").and_then(Value::as_str);
+        let scalar = match (schema.get("type").and_then(Value::as_str), format) {
+            (Some("string"), Some("byte")) => Scalar::Bytes,
+            (Some("string"), _) => Scalar::String,
+            (Some("boolean"), _) => Scalar::Boolean,
+            (Some("integer"), Some("int32")) => Scalar::Int32,
+            (Some("integer"), _) => Scalar::Int64,
+            (Some("number"), _) => Scalar::Number,
+            (Some("array"), _) => return self.list(schema, place),
+            (Some("object"), _) => return self.map(schema, place),
+            _ if schema.get("x-kubernetes-int-or-string").is_some() => Scalar::Any,
+            _ => return UNTYPED,
+        };
+        self.add(Node::Scalar(scalar))
+    }
+
+    fn definition(&mut self, name: &'a str) -> NodeId {
+        if let Some(id) = self.known.get(name) {
+            return *id;
+        }
+        let scalar = match tables::short(name) {
+            "IntOrString" => Some(Scalar::IntOrString),
+            "Quantity" => Some(Scalar::Quantity),
+            "Time" => Some(Scalar::Time),
+            "MicroTime" => Some(Scalar::MicroTime),
+            _ => None,
+        };
+        if let Some(scalar) = scalar {
+            let id = self.add(Node::Scalar(scalar));
+            self.known.insert(name, id);
+            return id;
+        }
+        let properties = self.definitions.get(name).and_then(|schema| schema.get("properties"));
+        let Some(properties) = properties.and_then(Value::as_object) else {
+            // RawExtension, JSON, FieldsV1 and the unions of JSONSchemaProps.
+            self.known.insert(name, UNTYPED);
+            return UNTYPED;
+        };
+        let id = self.add(Node::Untyped);
+        self.known.insert(name, id);
+        let fields = self.fields(name, properties);
+        let node = Node::Map(MapNode {
+            name: name.into(),
+            fields,
+            others: None,
+            atomic: tables::atomic_struct(tables::short(name)),
+            resource: false,
+        });
+        if let Some(slot) = self.nodes.get_mut(id) {
+            *slot = node;
+        }
+        id
+    }
+
+    fn fields(&mut self, name: &'a str, properties: &'a Map<String, Value>) -> BTreeMap<Box<str>, Field> {
+        let short = tables::short(name);
+        let required: Vec<&str> = self
+            .definitions
+            .get(name)
+            .and_then(|schema| schema.get("required"))
+            .and_then(Value::as_array)
+            .map(|names| names.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default();
+        let mut fields = BTreeMap::new();
+        for (field, schema) in properties {
+            let node = self.schema(schema, Some((short, field)));
+            let is_struct = matches!(self.nodes.get(node), Some(Node::Map(map)) if !map.name.is_empty() && !map.atomic)
+                || reference(schema)
+                    .is_some_and(|target| self.known.get(target) == Some(&node) && self.is_struct(node));
+            let presence = tables::presence(short, field, name == self.root, required.contains(&&**field), is_struct);
+            fields.insert(
+                field.as_str().into(),
+                Field {
+                    node,
+                    patch: tables::patch(short, field),
+                    presence,
+                },
+            );
+        }
+        fields
+    }
+
+    /// Whether the node is a struct that is merged field by field; one that is still being made counts as not.
+    fn is_struct(&self, id: NodeId) -> bool {
+        matches!(self.nodes.get(id), Some(Node::Map(map)) if !map.name.is_empty() && !map.atomic)
+    }
+
+    fn list(&mut self, schema: &'a Value, place: Option<(&str, &str)>) -> NodeId {
+        let items = schema.get("items").map_or(UNTYPED, |items| self.schema(items, None));
+        let kind = match place.map_or(tables::List::Atomic, |(name, field)| tables::list(name, field)) {
+            tables::List::Atomic => ListKind::Atomic,
+            tables::List::Set => ListKind::Set,
+            tables::List::Map(keys) => {
+                let of = schema.get("items").and_then(reference).map_or("", tables::short);
+                let key = |name: &&'static str| Key {
+                    name: (*name).into(),
+                    default: tables::key_default(of, name).map(Value::from),
+                };
+                ListKind::Map(keys.iter().map(key).collect())
+            }
+        };
+        self.add(Node::List(ListNode { items, kind }))
+    }
+
+    fn map(&mut self, schema: &'a Value, place: Option<(&str, &str)>) -> NodeId {
+        let others = match schema.get("additionalProperties") {
+            Some(inner) if inner.is_object() => self.schema(inner, None),
+            _ => UNTYPED,
+        };
+        let fields = match schema.get("properties").and_then(Value::as_object) {
+            None => BTreeMap::new(),
+            Some(properties) => properties
+                .iter()
+                .map(|(field, inner)| {
+                    let node = self.schema(inner, None);
+                    let field = field.as_str().into();
+                    (field, plain_field(node))
+                })
+                .collect(),
+        };
+        let others = (fields.is_empty() || schema.get("additionalProperties").is_some()).then_some(others);
+        self.add(Node::Map(MapNode {
+            fields,
+            others,
+            atomic: place.is_some_and(|(name, field)| tables::atomic_map(name, field)),
+            ..MapNode::default()
+        }))
+    }
+}
+
+/// A field without anything special.
+pub(super) fn plain_field(node: NodeId) -> Field {
+    Field {
+        node,
+        patch: Patch::default(),
+        presence: Presence::Optional,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_kind_has_a_model_with_metadata() {
+        for entry in KINDS {
+            let model = builtin(entry.group, entry.version, entry.name).expect("model");
+            let Node::Map(root) = model.node(model.root) else {
+                panic!("{} is not a struct", entry.name);
+            };
+            assert!(root.fields.contains_key("kind"), "{}", entry.name);
+            assert!(root.fields.contains_key("metadata"), "{}", entry.name);
+        }
+        assert!(builtin("apps", "v1", "Nope").is_none());
+    }
+
+    #[test]
+    fn lists_and_structs_are_merged_as_the_tables_say() {
+        let model = builtin("apps", "v1", "Deployment").expect("model");
+        let at = |path: &[&str]| {
+            path.iter().fold(model.root, |id, step| match model.node(id) {
+                Node::Map(map) => map.member(step).expect("member"),
+                Node::List(list) => list.items,
+                Node::Untyped | Node::Scalar(_) => panic!("no {step}"),
+            })
+        };
+        let Node::List(ports) = model.node(at(&["spec", "template", "spec", "containers", "*", "ports"])) else {
+            panic!("ports are no list");
+        };
+        let key = |name: &str, default: Option<Value>| Key {
+            name: name.into(),
+            default,
+        };
+        assert_eq!(
+            ports.kind,
+            ListKind::Map(vec![key("containerPort", None), key("protocol", Some(json!("TCP")))])
+        );
+        assert!(matches!(model.node(at(&["spec", "selector"])), Node::Map(map) if map.atomic));
+        assert!(matches!(
+            model.node(at(&["spec", "replicas"])),
+            Node::Scalar(Scalar::Int32)
+        ));
+    }
+
+    #[test]
+    fn structs_that_go_always_writes_are_in_the_skeleton() {
+        let skeleton = builtin("apps", "v1", "Deployment").expect("model");
+        assert_eq!(
+            *skeleton.skeleton(),
+            json!({"metadata": {}, "spec": {"selector": null, "strategy": {}, "template": {"metadata": {}, "spec": {"containers": null}}}, "status": {}})
+        );
+    }
+}
