@@ -9,6 +9,9 @@ use super::{
     yaml::{Data, Node},
 };
 
+/// The most things that are told of one file.
+const MOST: usize = 100;
+
 /// What was found wrong so far in one file.
 #[derive(Debug)]
 pub struct Notes {
@@ -48,12 +51,85 @@ impl Notes {
         });
     }
 
-    /// Everything found, in the order of the file; what is wrong in several scenarios once.
+    /// Takes in what was found before the decoding began.
+    pub fn extend(&mut self, found: Vec<Diagnostic>) {
+        self.found.extend(found);
+    }
+
+    /// What was probably meant by a name; not looked for any more when very much is wrong.
+    pub fn suggestion<'s>(&self, name: &str, possible: impl IntoIterator<Item = &'s str> + Clone) -> String {
+        if self.found.len() < MOST {
+            suggestion(name, possible)
+        } else {
+            String::new()
+        }
+    }
+
+    /// Everything found, in the order of the file: what is wrong in several scenarios once, of very many things the
+    /// first.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.found
             .sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
         self.found.dedup();
+        let more = self.found.len().saturating_sub(MOST);
+        self.found.truncate(MOST);
+        if let (1.., Some(last)) = (more, self.found.last().cloned()) {
+            self.found.push(Diagnostic {
+                message: format!("and {more} more things are wrong after this"),
+                help: None,
+                ..last
+            });
+        }
         self.found
+    }
+
+    /// The members of a map with any names.
+    pub fn members<'n>(&mut self, node: &'n Node, what: &str) -> &'n [(Node, Node)] {
+        match &node.data {
+            Data::Map(members) => members,
+            Data::Scalar { .. } | Data::List(_) => {
+                self.wrong(node, format!("{what} must be a map, not {}", node.describe()), "");
+                &[]
+            }
+        }
+    }
+
+    /// The items of a list.
+    pub fn list<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Node] {
+        match &node.data {
+            Data::List(items) => items,
+            Data::Scalar { .. } | Data::Map(_) => {
+                self.wrong(node, format!("{what} must be a list, not {}", node.describe()), "");
+                &[]
+            }
+        }
+    }
+
+    /// The name of a case or a scenario: it names tests and files.
+    pub fn case_name(&mut self, node: &Node, what: &str) -> Option<String> {
+        let text = self.text(node, what)?;
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if !text.is_empty() && text.chars().all(plain) {
+            return Some(text);
+        }
+        let help = "small letters, digits and dashes: it names files";
+        self.wrong(node, format!("`{text}` cannot be {what}"), help);
+        None
+    }
+
+    /// A name that people make up: it stands in paths of files and in references such as `${origin}`.
+    pub fn name(&mut self, node: &Node, what: &str) -> Option<String> {
+        const LONGEST: usize = 63;
+        let text = self.text(node, what)?;
+        let plain = text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+        if plain && (1..=LONGEST).contains(&text.len()) {
+            return Some(text);
+        }
+        let help = "letters, digits, dashes and underscores, at most 63";
+        self.wrong(node, format!("`{text}` cannot be {what}"), help);
+        None
     }
 
     /// A map with these members and no others.
@@ -67,9 +143,10 @@ impl Notes {
             return None;
         };
         for (key, _) in members {
-            if !possible.contains(&key.key().as_str()) {
+            if !possible.contains(&key.key()) {
                 let message = format!("{what} has no field `{}`", key.key());
-                self.wrong(key, message, suggestion(&key.key(), possible.iter().copied()));
+                let help = self.suggestion(key.key(), possible.iter().copied());
+                self.wrong(key, message, help);
             }
         }
         Some(Fields {
@@ -114,7 +191,8 @@ impl Notes {
         let found = possible.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
         if found.is_none() {
             let names: Vec<_> = possible.iter().map(|(name, _)| *name).collect();
-            self.wrong(node, format!("`{text}` is no {what}"), suggestion(&text, names));
+            let help = self.suggestion(&text, names);
+            self.wrong(node, format!("`{text}` is no {what}"), help);
         }
         found
     }
@@ -147,18 +225,41 @@ impl Notes {
     }
 }
 
-/// A time such as `300s`, `5m`, `1h` or `250ms`.
+/// A time such as `300s`, `5m`, `1h30m`, `1.5s` or `250ms`.
 pub fn parse_duration(text: &str) -> Option<std::time::Duration> {
-    let split = text.find(|c: char| c.is_ascii_alphabetic())?;
-    let number: f64 = text[..split].parse().ok()?;
-    let seconds = match &text[split..] {
-        "ms" => number / 1000.0,
-        "s" => number,
-        "m" => number * 60.0,
-        "h" => number * 3600.0,
+    let mut rest = text;
+    let mut nanos: u128 = 0;
+    while !rest.is_empty() {
+        let number_ends = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, behind) = rest.split_at(number_ends);
+        let unit_ends = behind.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at(unit_ends);
+        nanos = nanos.checked_add(parse_part(number, unit)?)?;
+        rest = behind;
+    }
+    let seconds = u64::try_from(nanos / NANOS).ok()?;
+    let subsec = u32::try_from(nanos % NANOS).ok()?;
+    (!text.is_empty()).then(|| std::time::Duration::new(seconds, subsec))
+}
+
+const NANOS: u128 = 1_000_000_000;
+
+fn parse_part(number: &str, unit: &str) -> Option<u128> {
+    let unit: u128 = match unit {
+        "ms" => NANOS / 1000,
+        "s" => NANOS,
+        "m" => 60 * NANOS,
+        "h" => 3600 * NANOS,
         _ => return None,
     };
-    std::time::Duration::try_from_secs_f64(seconds).ok()
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let whole = whole.parse::<u64>().ok()?;
+    // More digits than nanoseconds have mean nothing.
+    let fraction = fraction
+        .get(..fraction.len().min(12))
+        .filter(|digits| !digits.is_empty())?;
+    let scale = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
+    Some(u128::from(whole) * unit + u128::from(fraction.parse::<u64>().ok()?) * unit / scale)
 }
 
 /// The members of a map whose names are known to be possible.
@@ -182,5 +283,45 @@ impl<'n> Fields<'n> {
             notes.wrong(self.node, format!("{} needs `{name}`", self.what), "");
         }
         member
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::parse_duration;
+
+    #[test]
+    fn times_have_units() {
+        let times = [
+            ("300s", Duration::from_mins(5)),
+            ("5m", Duration::from_mins(5)),
+            ("1h30m", Duration::from_mins(90)),
+            ("250ms", Duration::from_millis(250)),
+            ("1.5s", Duration::from_millis(1500)),
+            ("0s", Duration::ZERO),
+        ];
+        for (text, time) in times {
+            assert_eq!(parse_duration(text), Some(time), "{text}");
+        }
+        let wrong = [
+            "",
+            "300",
+            "s",
+            "5 m",
+            "-5s",
+            "1e3s",
+            "1.s",
+            "NaNs",
+            "5d",
+            "1h30",
+            "99999999999999999999h",
+            "ü",
+        ];
+        for text in wrong {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+        assert_eq!(parse_duration("18446744073709551615h"), None);
     }
 }

@@ -36,6 +36,10 @@ impl fmt::Display for Diagnostic {
 /// The nearest of the names that are possible, if one is near enough to have been meant.
 pub fn nearest<'a>(name: &str, possible: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const NEAR_ENOUGH: f64 = 0.75;
+    const LONGEST: usize = 64;
+    if name.len() > LONGEST {
+        return None;
+    }
     possible
         .into_iter()
         .map(|candidate| {

@@ -27,8 +27,9 @@ pub const API_VERSION: &str = "baton.dev/v1alpha1";
 /// # Errors
 /// Everything that is wrong with the file, in its order.
 pub fn read(file: &Path, area: &str, bytes: &[u8], around: &Surroundings<'_>) -> Result<Vec<Case>, Vec<Diagnostic>> {
-    let root = yaml::parse(file, bytes).map_err(|diagnostic| vec![*diagnostic])?;
+    let (root, found) = yaml::parse(file, bytes).map_err(|diagnostic| vec![*diagnostic])?;
     let mut notes = Notes::new(file);
+    notes.extend(found);
     let mut cases = Vec::new();
     for (scenario, root) in scenarios::expand(&root, &mut notes) {
         let mut reader = Reader {
@@ -112,17 +113,11 @@ impl Reader<'_> {
             .map(|node| self.controller_setup(node))
             .unwrap_or_default();
         let steps_node = spec.need("steps", &mut self.notes)?;
-        let steps: Vec<_> = match &steps_node.data {
-            Data::List(items) => items.iter().filter_map(|item| self.step(item)).collect(),
-            Data::Scalar { .. } | Data::Map(_) => {
-                self.notes.wrong(
-                    steps_node,
-                    format!("steps must be a list, not {}", steps_node.describe()),
-                    "",
-                );
-                Vec::new()
-            }
-        };
+        let items = self.notes.list(steps_node, "steps");
+        let steps: Vec<_> = items.iter().filter_map(|item| self.step(item)).collect();
+        if matches!(&steps_node.data, Data::List(items) if items.is_empty()) {
+            self.notes.wrong(steps_node, "a case needs a step", "");
+        }
         let invariants = spec
             .get("invariants")
             .map(|node| self.invariants(node))
@@ -144,6 +139,7 @@ impl Reader<'_> {
         // With steps left out for their errors, what they prove is missing too.
         if self.notes.is_empty() {
             self.check_proofs(&case, requirements?);
+            self.check_consistency(&case, spec.node);
         }
         Some(case)
     }
@@ -160,14 +156,7 @@ impl Reader<'_> {
     fn metadata(&mut self, node: &Node) -> Option<CaseId> {
         let fields = self.notes.map(node, "metadata", &["name"])?;
         let node = fields.need("name", &mut self.notes)?;
-        let name = self.notes.text(node, "name")?;
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if name.is_empty() || !name.chars().all(plain) {
-            let help = "small letters, digits and dashes: it names files";
-            self.notes
-                .wrong(node, format!("`{name}` cannot be a case's name"), help);
-            return None;
-        }
+        let name = self.notes.case_name(node, "a case's name")?;
         Some(CaseId::new(name))
     }
 
@@ -186,25 +175,18 @@ impl Reader<'_> {
         let Some(fields) = self.notes.map(node, "controller", &["featureGates", "options"]) else {
             return setup;
         };
-        if let Some(Node {
-            data: Data::Map(gates), ..
-        }) = fields.get("featureGates")
-        {
-            for (key, value) in gates {
+        if let Some(gates) = fields.get("featureGates") {
+            for (key, value) in self.notes.members(gates, "featureGates") {
                 if let Some(on) = self.notes.boolean(value, "a feature gate") {
-                    setup.feature_gates.insert(key.key(), on);
+                    setup.feature_gates.insert(key.key().to_owned(), on);
                 }
             }
         }
-        if let Some(Node {
-            data: Data::Map(options),
-            ..
-        }) = fields.get("options")
-        {
-            for (key, value) in options {
+        if let Some(options) = fields.get("options") {
+            for (key, value) in self.notes.members(options, "options") {
                 match &value.data {
                     Data::Scalar { text, .. } => {
-                        setup.options.insert(key.key(), text.clone());
+                        setup.options.insert(key.key().to_owned(), text.clone());
                     }
                     Data::List(_) | Data::Map(_) => self.notes.wrong(value, "an option has one value", ""),
                 }
@@ -215,23 +197,17 @@ impl Reader<'_> {
 
     fn invariants(&mut self, node: &Node) -> BTreeSet<Invariant> {
         let possible = Invariant::ALL.map(|invariant| (invariant.name(), invariant));
-        match &node.data {
-            Data::List(items) => items
-                .iter()
-                .filter_map(|item| self.notes.one_of(item, "invariant", &possible))
-                .collect(),
-            Data::Scalar { .. } | Data::Map(_) => {
-                self.notes
-                    .wrong(node, format!("invariants must be a list, not {}", node.describe()), "");
-                BTreeSet::new()
-            }
-        }
+        let items = self.notes.list(node, "invariants");
+        items
+            .iter()
+            .filter_map(|item| self.notes.one_of(item, "invariant", &possible))
+            .collect()
     }
 
     fn exempt(&mut self, node: &Node) -> BTreeMap<Invariant, String> {
         let possible = Invariant::ALL.map(|invariant| (invariant.name(), invariant));
         let mut exempt = BTreeMap::new();
-        for item in node.items() {
+        for item in self.notes.list(node, "exempt") {
             let Some(fields) = self.notes.map(item, "an exemption", &["invariant", "reason"]) else {
                 continue;
             };
@@ -243,6 +219,37 @@ impl Reader<'_> {
             exempt.extend(invariant.zip(reason));
         }
         exempt
+    }
+
+    /// What each part of a case allows for itself, but not beside the others.
+    fn check_consistency(&mut self, case: &Case, spec: &Node) {
+        let at = |name| spec.get(name).unwrap_or(spec);
+        for invariant in case.invariants.iter().filter(|it| case.exempt.contains_key(it)) {
+            let message = format!("`{}` is listed under `invariants` and under `exempt`", invariant.name());
+            self.notes.wrong(at("exempt"), message, "keep one of them");
+        }
+        let needed = case.requirements.iter().filter_map(|id| self.around.catalogue.get(id));
+        let missing: BTreeSet<_> = needed
+            .filter(|requirement| !case.features.contains(&requirement.feature))
+            .map(|requirement| format!("{} for {}", requirement.feature, requirement.id))
+            .collect();
+        if !missing.is_empty() {
+            let missing = missing.into_iter().collect::<Vec<_>>().join(", ");
+            let help = "a target that does not declare it would fail the case instead of not supporting it";
+            self.notes
+                .wrong(at("features"), format!("the case also needs {missing}"), help);
+        }
+        let mut snapshots = BTreeSet::new();
+        for step in &case.steps {
+            if let Action::Snapshot(snapshot) = &step.action
+                && !snapshots.insert(&snapshot.name)
+            {
+                let steps = at("steps").items();
+                let place = steps.iter().find(|node| node.line == step.line).unwrap_or(spec);
+                let message = format!("a snapshot before this one is called `{}` too", snapshot.name);
+                self.notes.wrong(place, message, "its file would be the same");
+            }
+        }
     }
 
     /// Every requirement that a case is about must be proved by something in it, and the other way round.

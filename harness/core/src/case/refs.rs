@@ -8,7 +8,7 @@ use super::{
     decode::Notes,
     diagnostic::suggestion,
     model::{ObjectRef, Place, Subject},
-    yaml::Node,
+    yaml::{Data, Node},
 };
 use crate::{
     catalogue::Catalogue,
@@ -149,6 +149,9 @@ impl Scope {
             return None;
         };
         let namespaced = known.is_none_or(|(_, namespaced)| namespaced);
+        if let (false, Some(node)) = (namespaced, fields.get("namespace")) {
+            notes.wrong(node, format!("a {kind} is in no namespace"), "leave it out");
+        }
         let namespace = namespaced.then(|| own_namespace.unwrap_or_else(|| "default".to_owned()));
         Some(ObjectRef {
             api_version,
@@ -187,42 +190,58 @@ impl Scope {
 
     /// A pattern whose references are all known.
     pub fn pattern(&self, node: &Node, notes: &mut Notes) -> Option<Pattern> {
+        self.references_in(node, notes);
         match Pattern::from_value(&node.value()) {
-            Ok(pattern) => {
-                self.references(node, &pattern.references(), notes);
-                Some(pattern)
-            }
-            Err((path, message)) => {
-                let place = if path.is_empty() {
-                    String::new()
-                } else {
-                    format!("in `{path}`: ")
-                };
-                notes.wrong(node, format!("{place}{message}"), "");
+            Ok(pattern) => Some(pattern),
+            Err((_, message)) => {
+                let mut lists = Vec::new();
+                bare_lists(node, &mut lists);
+                for list in lists {
+                    notes.wrong(list, message.clone(), "");
+                }
                 None
             }
         }
     }
 
-    /// Checks that what texts refer to is known: roles that are bound, values that are captured.
-    pub fn references(&self, node: &Node, names: &[&str], notes: &mut Notes) {
-        for name in names {
-            if !self.roles.contains(*name) && !self.captures.contains(*name) {
+    /// Checks that what a text refers to is known: roles that are bound, values that are captured.
+    fn references(&self, node: &Node, text: &str, notes: &mut Notes) {
+        for name in pattern::references(text) {
+            if !self.roles.contains(name) && !self.captures.contains(name) {
                 let known: Vec<_> = self.roles.iter().chain(&self.captures).map(String::as_str).collect();
                 let message = format!("`${{{name}}}` refers to no role or capture before this step");
-                notes.wrong(node, message, suggestion(name, known));
+                let help = notes.suggestion(name, known);
+                notes.wrong(node, message, help);
             }
         }
     }
 
     /// Checks the references in all texts of a value.
-    pub fn references_in(&self, node: &Node, value: &Value, notes: &mut Notes) {
-        match value {
-            Value::String(text) => self.references(node, &pattern::references(text), notes),
-            Value::Array(items) => items.iter().for_each(|item| self.references_in(node, item, notes)),
-            Value::Object(map) => map.values().for_each(|item| self.references_in(node, item, notes)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    pub fn references_in(&self, node: &Node, notes: &mut Notes) {
+        match &node.data {
+            Data::Scalar { text, .. } => self.references(node, text, notes),
+            Data::List(items) => items.iter().for_each(|item| self.references_in(item, notes)),
+            Data::Map(members) => members.iter().for_each(|(_, value)| self.references_in(value, notes)),
         }
+    }
+}
+
+/// The lists in a pattern that do not say how they are meant.
+fn bare_lists<'n>(node: &'n Node, found: &mut Vec<&'n Node>) {
+    match &node.data {
+        Data::Scalar { .. } => {}
+        Data::List(items) => {
+            found.push(node);
+            for item in items {
+                bare_lists(item, found);
+            }
+        }
+        Data::Map(members) => match members.as_slice() {
+            [(key, list)] if ["contains", "exactly", "lacks"].contains(&key.key()) => {
+                list.items().iter().for_each(|item| bare_lists(item, found));
+            }
+            members => members.iter().for_each(|(_, value)| bare_lists(value, found)),
+        },
     }
 }
 
@@ -236,11 +255,8 @@ impl Surroundings<'_> {
                 ids.insert(id);
             } else {
                 let known: Vec<_> = self.catalogue.iter().map(|it| it.id.as_str()).collect();
-                notes.wrong(
-                    item,
-                    format!("there is no requirement `{text}`"),
-                    suggestion(&text, known),
-                );
+                let help = notes.suggestion(&text, known);
+                notes.wrong(item, format!("there is no requirement `{text}`"), help);
             }
         }
         ids
@@ -256,7 +272,8 @@ impl Surroundings<'_> {
                 features.insert(feature);
             } else {
                 let names: Vec<_> = known.iter().map(|it| it.as_str()).collect();
-                notes.wrong(item, format!("there is no feature `{text}`"), suggestion(&text, names));
+                let help = notes.suggestion(&text, names);
+                notes.wrong(item, format!("there is no feature `{text}`"), help);
             }
         }
         features

@@ -6,13 +6,13 @@
 //!       - {name: statefulset, with: {kind: StatefulSet, object: sts}}
 //!
 //! A text that is nothing but a parameter becomes its value, whatever that is; otherwise the value must be a scalar.
+//! What the scenarios come to together is bounded like what aliases expand to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     decode::Notes,
-    diagnostic::suggestion,
-    yaml::{Data, Node},
+    yaml::{Data, MOST_NODES, Node},
 };
 
 /// The file once for each scenario, with the scenario's name; once without a name if there are none.
@@ -21,6 +21,7 @@ pub fn expand(root: &Node, notes: &mut Notes) -> Vec<(Option<String>, Node)> {
         return vec![(None, root.clone())];
     };
     let mut expanded: Vec<(Option<String>, Node)> = Vec::new();
+    let mut count = 0;
     for scenario in scenarios.items() {
         let Some(fields) = notes.map(scenario, "a scenario", &["name", "with"]) else {
             continue;
@@ -28,19 +29,23 @@ pub fn expand(root: &Node, notes: &mut Notes) -> Vec<(Option<String>, Node)> {
         let Some(name_node) = fields.need("name", notes) else {
             continue;
         };
-        let Some(name) = notes.text(name_node, "name") else {
+        let Some(name) = notes.case_name(name_node, "a scenario's name") else {
             continue;
         };
         if expanded.iter().any(|(known, _)| known.as_ref() == Some(&name)) {
             notes.wrong(name_node, format!("a second scenario `{name}`"), "take another name");
         }
-        let values: BTreeMap<String, &Node> = match fields.get("with").map(|node| &node.data) {
-            Some(Data::Map(members)) => members.iter().map(|(key, value)| (key.key(), value)).collect(),
-            Some(Data::Scalar { .. } | Data::List(_)) | None => BTreeMap::new(),
-        };
+        let with = fields.get("with").map(|node| notes.members(node, "with"));
+        let values = with.unwrap_or_default();
+        let values: BTreeMap<&str, &Node> = values.iter().map(|(key, value)| (key.key(), value)).collect();
         let mut node = root.clone();
         remove_scenarios(&mut node);
-        fill(&mut node, &values, notes);
+        fill(&mut node, &values, notes, &mut count);
+        if count > MOST_NODES {
+            let help = format!("{MOST_NODES} values are possible in all scenarios together");
+            notes.wrong(scenario, "the scenarios come to too many values", help);
+            break;
+        }
         expanded.push((Some(name), node));
     }
     if expanded.is_empty() {
@@ -62,20 +67,23 @@ fn remove_scenarios(root: &mut Node) {
     }
 }
 
-fn fill(node: &mut Node, values: &BTreeMap<String, &Node>, notes: &mut Notes) {
+/// Puts the values in, and counts the nodes that there are then. Stops when there are too many.
+fn fill(node: &mut Node, values: &BTreeMap<&str, &Node>, notes: &mut Notes, count: &mut usize) {
+    *count += 1;
+    if *count > MOST_NODES {
+        return;
+    }
     match &mut node.data {
-        Data::List(items) => items.iter_mut().for_each(|item| fill(item, values, notes)),
-        Data::Map(members) => {
-            for (key, value) in members {
-                fill(key, values, notes);
-                fill(value, values, notes);
-            }
-        }
+        Data::List(items) => items.iter_mut().for_each(|item| fill(item, values, notes, count)),
+        Data::Map(members) => fill_members(members, values, notes, count),
         Data::Scalar { text, .. } if text.contains("$(") => {
             let text = text.clone();
             let whole = text.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
             if let Some(value) = whole.and_then(|name| values.get(name)) {
-                node.data = value.data.clone();
+                *count += value.size();
+                if *count <= MOST_NODES {
+                    node.data = value.data.clone();
+                }
                 return;
             }
             let filled = fill_text(&text, values, node, notes);
@@ -87,7 +95,22 @@ fn fill(node: &mut Node, values: &BTreeMap<String, &Node>, notes: &mut Notes) {
     }
 }
 
-fn fill_text(text: &str, values: &BTreeMap<String, &Node>, node: &Node, notes: &mut Notes) -> String {
+/// Keys may hold parameters too, as long as they stay texts that stand there once.
+fn fill_members(members: &mut [(Node, Node)], values: &BTreeMap<&str, &Node>, notes: &mut Notes, count: &mut usize) {
+    let mut known = BTreeSet::new();
+    for (key, value) in members {
+        fill(key, values, notes, count);
+        if !matches!(key.data, Data::Scalar { .. }) {
+            notes.wrong(key, "a key must be a text", "");
+        } else if !known.insert(key.key().to_owned()) {
+            let message = format!("`{}` stands here a second time", key.key());
+            notes.wrong(key, message, "keep one of them");
+        }
+        fill(value, values, notes, count);
+    }
+}
+
+fn fill_text(text: &str, values: &BTreeMap<&str, &Node>, node: &Node, notes: &mut Notes) -> String {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("$(") {
@@ -107,7 +130,7 @@ fn fill_text(text: &str, values: &BTreeMap<String, &Node>, node: &Node, notes: &
                 );
             }
             None => {
-                let help = suggestion(name, values.keys().map(String::as_str));
+                let help = notes.suggestion(name, values.keys().copied());
                 notes.wrong(node, format!("`$({name})` is no parameter of every scenario"), help);
             }
         }

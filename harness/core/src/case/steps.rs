@@ -69,12 +69,12 @@ impl<'a> Reader<'a> {
             .iter()
             .find(|(known, _)| *known == name)
             .map(|(_, read)| *read);
-        let action = match (read, name.as_str()) {
+        let action = match (read, name) {
             (Some(read), _) => read(self, body)?,
             (None, "snapshot") => self.snapshot(body)?,
             (None, _) => {
                 self.notes
-                    .wrong(key, format!("there is no step `{name}`"), suggestion(&name, names));
+                    .wrong(key, format!("there is no step `{name}`"), suggestion(name, names));
                 return None;
             }
         };
@@ -133,6 +133,13 @@ impl<'a> Reader<'a> {
     }
 
     fn file(&mut self, node: &Node, name: &str) -> Option<Vec<Value>> {
+        let below = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', ':', '\0']);
+        if !name.split('/').all(below) {
+            let help = "name a file below fixtures/, such as `workloads/deploy.yaml`";
+            self.notes
+                .wrong(node, format!("`{name}` is no path below fixtures/"), help);
+            return None;
+        }
         let text = match (self.around.fixture)(name) {
             Ok(text) => text,
             Err(reason) => {
@@ -168,7 +175,7 @@ impl<'a> Reader<'a> {
                 .wrong(node, "a resource needs apiVersion, kind and metadata.name", "");
             return None;
         }
-        self.scope.references_in(node, &value, &mut self.notes);
+        self.scope.references_in(node, &mut self.notes);
         Some(value)
     }
 
@@ -238,9 +245,8 @@ impl<'a> Reader<'a> {
 
     fn value(&mut self, fields: &Fields<'_>, name: &str) -> Option<Value> {
         let node = fields.need(name, &mut self.notes)?;
-        let value = node.value();
-        self.scope.references_in(node, &value, &mut self.notes);
-        Some(value)
+        self.scope.references_in(node, &mut self.notes);
+        Some(node.value())
     }
 
     fn delete(&mut self, node: &Node) -> Option<Action> {
@@ -261,7 +267,7 @@ impl<'a> Reader<'a> {
     fn bind_role(&mut self, node: &Node) -> Option<Action> {
         let fields = self.notes.map(node, "bindRole", &["role", "from", "not"])?;
         let role_node = fields.need("role", &mut self.notes);
-        let role = role_node.and_then(|node| self.notes.text(node, "role"));
+        let role = role_node.and_then(|node| self.notes.name(node, "a role's name"));
         let from = fields
             .need("from", &mut self.notes)
             .and_then(|node| self.scope.object(node, &mut self.notes));
@@ -276,7 +282,13 @@ impl<'a> Reader<'a> {
                 .collect(),
             Some(node) => self.scope.role(node, &mut self.notes).into_iter().collect(),
         };
-        let (role, role_node) = (role?, role_node?);
+        let Some((role, role_node)) = role.zip(role_node) else {
+            // Steps that use it are not wrong for that.
+            self.scope
+                .roles
+                .extend(role_node.and_then(|node| node.value().as_str().map(ToOwned::to_owned)));
+            return None;
+        };
         if ["control", "members"].contains(&role.as_str()) || !self.scope.roles.insert(role.clone()) {
             self.notes.wrong(
                 role_node,
@@ -294,12 +306,17 @@ impl<'a> Reader<'a> {
     fn capture(&mut self, node: &Node) -> Option<Action> {
         let fields = self.notes.map(node, "capture", &["name", "on", "of", "field"])?;
         let name_node = fields.need("name", &mut self.notes);
-        let name = name_node.and_then(|node| self.notes.text(node, "name"));
+        let name = name_node.and_then(|node| self.notes.name(node, "a captured value's name"));
         let target = self.target(&fields);
         let field = fields
             .need("field", &mut self.notes)
             .and_then(|node| self.notes.text(node, "field"));
-        let (name, name_node) = (name?, name_node?);
+        let Some((name, name_node)) = name.zip(name_node) else {
+            self.scope
+                .captures
+                .extend(name_node.and_then(|node| node.value().as_str().map(ToOwned::to_owned)));
+            return None;
+        };
         if self.scope.roles.contains(&name) || !self.scope.captures.insert(name.clone()) {
             self.notes.wrong(
                 name_node,
@@ -578,7 +595,7 @@ impl<'a> Reader<'a> {
             .map(node, "snapshot", &["name", "workload", "of", "whenFirstSeenOn"])?;
         let name = fields
             .need("name", &mut self.notes)
-            .and_then(|node| self.notes.text(node, "name"));
+            .and_then(|node| self.notes.name(node, "a snapshot's name"));
         let workload = fields
             .need("workload", &mut self.notes)
             .and_then(|node| self.scope.object(node, &mut self.notes));
