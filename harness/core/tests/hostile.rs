@@ -202,6 +202,16 @@ fn the_good_case_is_good() {
     "members: 3\n  scenarios: [{name: one, with: {k: [1]}}]\n  $(k): 4",
     "10:3: a key must be a text"
 )]
+#[case(
+    "for: statusCollected, of: *deploy,",
+    "for: statusCollected, on: origin, of: *deploy,",
+    "23:36: a wait for statusCollected has no field `on` (possible are for, of, from, status, phase)"
+)]
+#[case(
+    "match: {metadata: {labels: {a: \"${replicas}\"}}}, proves: [REC-01]",
+    "absent: true, proves: [REC-01]",
+    "39:15: `absent` does not go with the mode `firstSeen`"
+)]
 fn a_mistake_is_told_with_its_place(#[case] from: &str, #[case] to: &str, #[case] want: &str) {
     let told = told_of(from, to);
     let want = if want == "nothing" {

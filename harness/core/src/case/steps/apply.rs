@@ -1,0 +1,140 @@
+//! `apply`: objects of a file or of the case itself.
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::Reader;
+use crate::case::{
+    diagnostic::suggestion,
+    model::{Action, Place},
+    yaml::{Data, Node},
+};
+
+impl Reader<'_> {
+    pub(super) fn apply(&mut self, node: &Node) -> Option<Action> {
+        let fields = self.notes.map(node, "apply", &["on", "file", "resource"])?;
+        let on = fields
+            .need("on", &mut self.notes)
+            .map(|node| self.places(node))
+            .unwrap_or_default();
+        let mut file = None;
+        let objects = match (fields.get("file"), fields.get("resource")) {
+            (Some(node), None) => {
+                file = self.notes.text(node, "file");
+                let objects = file.as_deref().and_then(|name| self.file(node, name));
+                self.scope.incomplete |= objects.is_none();
+                objects?
+            }
+            (None, Some(node)) => {
+                self.check_paths(node);
+                let object = self.resource(node)?;
+                vec![object]
+            }
+            (Some(_), Some(node)) => {
+                self.notes.wrong(
+                    node,
+                    "apply takes `file` or `resource`, not both",
+                    "make two steps of it",
+                );
+                return None;
+            }
+            (None, None) => {
+                self.notes.wrong(node, "apply needs `file` or `resource`", "");
+                return None;
+            }
+        };
+        for object in &objects {
+            self.scope.applied(object);
+        }
+        (!on.is_empty()).then_some(Action::Apply { on, objects, file })
+    }
+
+    fn places(&mut self, node: &Node) -> Vec<Place> {
+        match &node.data {
+            Data::List(items) => items
+                .iter()
+                .filter_map(|item| self.scope.place(item, &mut self.notes))
+                .collect(),
+            Data::Scalar { .. } | Data::Map(_) => self.scope.place(node, &mut self.notes).into_iter().collect(),
+        }
+    }
+
+    fn file(&mut self, node: &Node, name: &str) -> Option<Vec<Value>> {
+        let below = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', ':', '\0']);
+        if !name.split('/').all(below) {
+            let help = "name a file below fixtures/, such as `workloads/deploy.yaml`";
+            self.notes
+                .wrong(node, format!("`{name}` is no path below fixtures/"), help);
+            return None;
+        }
+        let text = match (self.around.fixture)(name) {
+            Ok(text) => text,
+            Err(reason) => {
+                let help = suggestion(name, self.around.fixtures.iter().map(String::as_str));
+                self.notes
+                    .wrong(node, format!("fixtures/{name} cannot be read: {reason}"), help);
+                return None;
+            }
+        };
+        let objects: Result<Vec<Value>, _> = serde_yaml::Deserializer::from_str(&text)
+            .map(Value::deserialize)
+            .collect();
+        match objects {
+            Ok(objects) if objects.iter().all(is_object) => Some(objects),
+            Ok(_) => {
+                let help = "every document in it needs apiVersion, kind and metadata.name";
+                self.notes
+                    .wrong(node, format!("fixtures/{name} holds something that is no object"), help);
+                None
+            }
+            Err(error) => {
+                self.notes
+                    .wrong(node, format!("fixtures/{name} is no YAML: {error}"), "");
+                None
+            }
+        }
+    }
+
+    fn resource(&mut self, node: &Node) -> Option<Value> {
+        let value = node.value();
+        if !is_object(&value) {
+            self.notes
+                .wrong(node, "a resource needs apiVersion, kind and metadata.name", "");
+            return None;
+        }
+        self.scope.references_in(node, &mut self.notes);
+        Some(value)
+    }
+
+    /// The paths in the policies of a case must parse; one that is meant not to is given in a file.
+    fn check_paths(&mut self, resource: &Node) {
+        let failover = resource.get("spec").and_then(|spec| spec.get("failover"));
+        for part in ["cluster", "application"] {
+            let behaviour = failover.and_then(|failover| failover.get(part));
+            let rules = behaviour
+                .and_then(|it| it.get("statePreservation"))
+                .and_then(|it| it.get("rules"));
+            for path in rules
+                .map(Node::items)
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|rule| rule.get("jsonPath"))
+            {
+                let Some(text) = path.value().as_str().map(ToOwned::to_owned) else {
+                    continue;
+                };
+                if let Err(reason) = (self.around.check_path)(&text) {
+                    let message = format!("the JSONPath `{text}` does not parse: {reason}");
+                    self.notes
+                        .wrong(path, message, "paths are written as in `{ .jobStatus.jobID }`");
+                }
+            }
+        }
+    }
+}
+
+fn is_object(value: &Value) -> bool {
+    ["/apiVersion", "/kind", "/metadata/name"]
+        .iter()
+        .all(|pointer| value.pointer(pointer).is_some_and(Value::is_string))
+}

@@ -1,0 +1,255 @@
+//! `wait` and `assert`: what must hold, when, and for how long it is waited for.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::Reader;
+use crate::{
+    case::{
+        decode::Fields,
+        model::{Action, Assertion, Condition, Expect, Mode, Phase, Place, Subject},
+        yaml::Node,
+    },
+    names::RoleName,
+    pattern::Pattern,
+};
+
+/// What `wait` waits for, by the names that cases use.
+#[derive(Clone, Copy)]
+enum Awaited {
+    Created,
+    Gone,
+    Match,
+    NoMatch,
+    Healthy,
+    StatusCollected,
+    TaskWritten,
+    TaskCleared,
+}
+
+impl Awaited {
+    const ALL: [(&'static str, Self); 8] = [
+        ("created", Self::Created),
+        ("gone", Self::Gone),
+        ("match", Self::Match),
+        ("noMatch", Self::NoMatch),
+        ("healthy", Self::Healthy),
+        ("statusCollected", Self::StatusCollected),
+        ("taskWritten", Self::TaskWritten),
+        ("taskCleared", Self::TaskCleared),
+    ];
+
+    /// The fields that go with it: what would mean nothing is no field of it.
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Created | Self::Gone => &["for", "on", "of", "phase"],
+            Self::Match => &["for", "on", "of", "match", "phase"],
+            Self::NoMatch => &["for", "on", "of", "noMatch", "phase"],
+            Self::Healthy | Self::StatusCollected => &["for", "of", "from", "status", "phase"],
+            Self::TaskWritten | Self::TaskCleared => &["for", "of", "from", "phase"],
+        }
+    }
+
+    /// The phase whose timeout counts if the case does not say.
+    fn phase(self) -> Phase {
+        match self {
+            Self::Created => Phase::Create,
+            Self::Gone => Phase::Purge,
+            Self::Match | Self::NoMatch | Self::Healthy | Self::StatusCollected => Phase::Collect,
+            Self::TaskWritten => Phase::Evict,
+            Self::TaskCleared => Phase::Clear,
+        }
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn wait(&mut self, node: &Node) -> Option<Action> {
+        let Some(name) = node.get("for") else {
+            let fields = self.notes.map(node, "wait", &["for", "on", "of", "from", "phase"])?;
+            fields.need("for", &mut self.notes);
+            return None;
+        };
+        let awaited = self.notes.one_of(name, "condition", &Awaited::ALL)?;
+        let what = name.value().as_str().map(|name| format!("a wait for {name}"));
+        let fields = self.notes.map(node, &what.unwrap_or_default(), awaited.fields())?;
+        let until = match awaited {
+            Awaited::Created => self.plain(&fields, Some(Expect::Present)),
+            Awaited::Gone => self.plain(&fields, Some(Expect::Absent)),
+            Awaited::Match => {
+                let pattern = self.needed_pattern(&fields, "match");
+                self.plain(&fields, pattern.map(Expect::Match))
+            }
+            Awaited::NoMatch => {
+                let pattern = self.needed_pattern(&fields, "noMatch");
+                self.plain(&fields, pattern.map(Expect::NoMatch))
+            }
+            Awaited::Healthy => self.collected(&fields, Some(json!({"health": "Healthy"}))),
+            Awaited::StatusCollected => self.collected(&fields, None),
+            Awaited::TaskWritten => self.task(&fields, true),
+            Awaited::TaskCleared => self.task(&fields, false),
+        };
+        let phase = self.phase(&fields, awaited.phase());
+        Some(Action::Wait { until: until?, phase })
+    }
+
+    fn needed_pattern(&mut self, fields: &Fields<'_>, name: &str) -> Option<Pattern> {
+        fields
+            .need(name, &mut self.notes)
+            .and_then(|node| self.scope.pattern(node, &mut self.notes))
+    }
+
+    fn plain(&mut self, fields: &Fields<'_>, expect: Option<Expect>) -> Option<Condition> {
+        let (on, of) = self.target(fields)?;
+        Some(Condition {
+            on,
+            of,
+            expect: expect?,
+        })
+    }
+
+    /// The workload's binding, and the role that `from` names.
+    fn workload_from(&mut self, fields: &Fields<'_>) -> Option<(Subject, RoleName)> {
+        let of = fields
+            .need("of", &mut self.notes)
+            .and_then(|node| self.scope.object(node, &mut self.notes));
+        let from = fields
+            .need("from", &mut self.notes)
+            .and_then(|node| self.scope.role(node, &mut self.notes));
+        Some((Subject::BindingOf(of?), from?))
+    }
+
+    fn collected(&mut self, fields: &Fields<'_>, item: Option<Value>) -> Option<Condition> {
+        let target = self.workload_from(fields);
+        let status = match fields.get("status") {
+            Some(node) => self.scope.pattern(node, &mut self.notes)?,
+            None => Pattern::Present,
+        };
+        let (of, from) = target?;
+        let mut members = match Pattern::from_value(&item.unwrap_or(json!({}))) {
+            Ok(Pattern::Map(members)) => members,
+            _ => std::collections::BTreeMap::default(),
+        };
+        members.insert("clusterName".to_owned(), Pattern::Text(format!("${{{from}}}")));
+        members.insert("status".to_owned(), status);
+        let items = Pattern::Contains(vec![Pattern::Map(members)]);
+        let status = Pattern::Map([("aggregatedStatus".to_owned(), items)].into());
+        let expect = Expect::Match(Pattern::Map([("status".to_owned(), status)].into()));
+        Some(Condition {
+            on: Place::Control,
+            of,
+            expect,
+        })
+    }
+
+    fn task(&mut self, fields: &Fields<'_>, written: bool) -> Option<Condition> {
+        let (of, from) = self.workload_from(fields)?;
+        let from = Pattern::Map([("fromCluster".to_owned(), Pattern::Text(format!("${{{from}}}")))].into());
+        let tasks = if written {
+            Pattern::Contains(vec![from])
+        } else {
+            Pattern::Lacks(vec![from])
+        };
+        let spec = Pattern::Map([("gracefulEvictionTasks".to_owned(), tasks)].into());
+        let expect = Expect::Match(Pattern::Map([("spec".to_owned(), spec)].into()));
+        Some(Condition {
+            on: Place::Control,
+            of,
+            expect,
+        })
+    }
+
+    fn phase(&mut self, fields: &Fields<'_>, default: Phase) -> Phase {
+        let possible = Phase::ALL.map(|phase| (phase.name(), phase));
+        let named = fields
+            .get("phase")
+            .and_then(|node| self.notes.one_of(node, "phase", &possible));
+        named.unwrap_or(default)
+    }
+
+    pub(super) fn assert(&mut self, node: &Node) -> Option<Action> {
+        const MODES: [(&str, Mode); 6] = [
+            ("now", Mode::Now),
+            ("eventually", Mode::Eventually),
+            ("consistently", Mode::Consistently(Duration::ZERO)),
+            ("observed", Mode::Observed),
+            ("never", Mode::Never),
+            ("firstSeen", Mode::FirstSeen),
+        ];
+        let possible = [
+            "mode", "for", "on", "of", "match", "noMatch", "absent", "present", "phase", "proves",
+        ];
+        let fields = self.notes.map(node, "assert", &possible)?;
+        let mode = fields
+            .need("mode", &mut self.notes)
+            .and_then(|node| self.notes.one_of(node, "mode", &MODES));
+        let mode = match (mode, fields.get("for")) {
+            (Some(Mode::Consistently(_)), _) => {
+                let time = fields
+                    .need("for", &mut self.notes)
+                    .and_then(|node| self.notes.duration(node, "for"));
+                time.map(Mode::Consistently)
+            }
+            (mode, None) => mode,
+            (_, Some(node)) => {
+                self.notes.wrong(
+                    node,
+                    "`for` goes with the mode `consistently`",
+                    "use `phase` for a timeout",
+                );
+                None
+            }
+        };
+        let target = self.target(&fields);
+        let expect = self.expect(&fields);
+        let proves = match fields.get("proves") {
+            Some(node) => self.around.requirements(node, &mut self.notes),
+            None => BTreeSet::new(),
+        };
+        if let (Some(Mode::FirstSeen), Some(Expect::Absent)) = (mode, &expect) {
+            let help = "what is seen is there; use `now`, `never` or `consistently`";
+            self.notes
+                .wrong(fields.node, "`absent` does not go with the mode `firstSeen`", help);
+        }
+        let default = if mode == Some(Mode::FirstSeen) {
+            Phase::Create
+        } else {
+            Phase::Collect
+        };
+        let phase = self.phase(&fields, default);
+        let (on, of) = target?;
+        let condition = Condition {
+            on,
+            of,
+            expect: expect?,
+        };
+        Some(Action::Assert(Assertion {
+            mode: mode?,
+            condition,
+            phase,
+            proves,
+        }))
+    }
+
+    fn expect(&mut self, fields: &Fields<'_>) -> Option<Expect> {
+        let given: Vec<_> = ["match", "noMatch", "absent", "present"]
+            .into_iter()
+            .filter_map(|name| fields.get(name).map(|node| (name, node)))
+            .collect();
+        let [(name, node)] = given.as_slice() else {
+            let help = "say what must hold with one of `match`, `noMatch`, `absent: true`, `present: true`";
+            self.notes
+                .wrong(fields.node, format!("this assertion says {} things", given.len()), help);
+            return None;
+        };
+        match *name {
+            "match" => self.scope.pattern(node, &mut self.notes).map(Expect::Match),
+            "noMatch" => self.scope.pattern(node, &mut self.notes).map(Expect::NoMatch),
+            name => {
+                let yes = self.notes.boolean(node, name)?;
+                let absent = (name == "absent") == yes;
+                Some(if absent { Expect::Absent } else { Expect::Present })
+            }
+        }
+    }
+}
