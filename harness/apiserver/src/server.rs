@@ -9,10 +9,10 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::json;
-use tokio::sync::Notify;
 
 use crate::api::body::ResponseBody;
 use crate::api::{Caller, Core};
+use crate::controllers::Backlog;
 use crate::door::{self, Serving};
 use crate::ids::Ids;
 use crate::levers::Levers;
@@ -42,7 +42,7 @@ impl ApiServer {
             registry: Registry::new(&store),
             ids: Ids::new(&options.name, options.seed),
             levers: Levers::new(store.clone()),
-            work: Arc::new(Notify::new()),
+            backlog: Backlog::default(),
             store,
             options,
         });

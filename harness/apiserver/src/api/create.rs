@@ -38,7 +38,7 @@ impl Core {
         }
         check_namespace(call, &mut object)?;
         self.check_namespace_is_there(call, &object)?;
-        kinds::default(&call.resource, &mut object);
+        kinds::decode(&call.resource, &mut object)?;
         let generated = self.stamp(&mut object);
         kinds::prepare_create(&call.resource, &mut object);
         for attempt in 1.. {
@@ -54,7 +54,11 @@ impl Core {
                 },
                 result => {
                     let object = result?;
-                    return Ok(Reply::Object { code: 201, object });
+                    return Ok(Reply::Object {
+                        code: 201,
+                        object,
+                        resource: call.resource.clone(),
+                    });
                 }
             }
         }

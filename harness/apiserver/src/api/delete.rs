@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use super::read::show;
 use super::reply::{List, Reply, Shown};
 use super::write::is_released;
-use super::{Call, Caller, Core, decode};
+use super::{Call, Caller, Core, decode, kinds};
 use crate::meta;
 use crate::registry::Resource;
+use crate::schema::crd::{CLEANUP_FINALIZER, set_condition};
 use crate::selector::Selectors;
 use crate::status::{About, ApiError};
 use crate::store::{Expect, Stored, Write, key_of};
@@ -50,7 +51,11 @@ impl Core {
         let stored = self.find(call)?;
         let deleted = self.delete_object(&call.resource, &key_of(&stored.value), &options, &call.caller)?;
         Ok(match deleted {
-            Deleted::Marked(object) => Reply::Object { code: 200, object },
+            Deleted::Marked(object) => Reply::Object {
+                code: 200,
+                object,
+                resource: call.resource.clone(),
+            },
             Deleted::Gone(object) => Reply::Made {
                 code: 200,
                 object: success(call, &object),
@@ -148,17 +153,37 @@ impl Core {
         {
             finalizers.push(wanted.to_owned());
         }
+        let definition = kinds::is_definition(resource);
+        if definition && !finalizers.iter().any(|each| each == CLEANUP_FINALIZER) {
+            finalizers.push(CLEANUP_FINALIZER.to_owned());
+        }
         meta::set_finalizers(&mut marked, finalizers);
         if meta::deletion_timestamp(object).is_none() {
             meta::set(&mut marked, "deletionTimestamp", self.now());
-            meta::set(&mut marked, "deletionGracePeriodSeconds", 0);
+            if !definition && !resource.is("", "namespaces") {
+                meta::set(&mut marked, "deletionGracePeriodSeconds", 0);
+            }
+            if definition && let Some(status) = marked.get_mut("status") {
+                let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+                set_condition(
+                    status,
+                    "Terminating",
+                    true,
+                    "InstanceDeletionPending",
+                    message,
+                    &self.now(),
+                );
+            }
             if let Some(generation) = meta::at(object, &["metadata", "generation"]).and_then(Value::as_i64) {
                 meta::set(&mut marked, "generation", generation + 1);
             }
             if resource.is("", "namespaces")
                 && let Some(members) = marked.as_object_mut()
             {
-                members.insert("status".to_owned(), json!({"phase": "Terminating"}));
+                let status = members.entry("status").or_insert_with(|| json!({}));
+                if let Some(status) = status.as_object_mut() {
+                    status.insert("phase".to_owned(), "Terminating".into());
+                }
             }
         }
         (marked != *object).then_some(marked)

@@ -2,68 +2,122 @@
 
 use serde_json::{Value, json};
 
+use crate::builtin::{catalogue, defaults, prepare, shape};
 use crate::error::FieldError;
+use crate::findings::Findings;
 use crate::meta;
-use crate::registry::Resource;
+use crate::metadata::{self, Strictness, names};
+use crate::registry::custom::CustomVersion;
+use crate::registry::{Origin, Resource};
+use crate::schema::crd;
+use crate::status::ApiError;
 
-/// Fills in what an object leaves out.
-pub(super) fn default(_resource: &Resource, _object: &mut Value) {}
+/// The three ways in which objects are treated.
+#[derive(Clone, Copy)]
+enum Kind<'a> {
+    /// A `CustomResourceDefinition`, which is built in but has a way of its own.
+    Definition,
+    Builtin(&'static catalogue::Resource),
+    Custom(&'a CustomVersion),
+}
+
+fn kind_of(resource: &Resource) -> Kind<'_> {
+    match &resource.origin {
+        Origin::Builtin(_) if is_definition(resource) => Kind::Definition,
+        Origin::Builtin(entry) => Kind::Builtin(entry),
+        Origin::Custom(custom) => Kind::Custom(custom),
+    }
+}
+
+pub(crate) fn is_definition(resource: &Resource) -> bool {
+    resource.is("apiextensions.k8s.io", "customresourcedefinitions")
+}
+
+/// Brings what was read into the form of its kind: types checked, unknown fields dropped, defaults filled in.
+pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<(), ApiError> {
+    match kind_of(resource) {
+        Kind::Definition => crd::default(object),
+        Kind::Builtin(entry) => {
+            shape::decode(entry.group, entry.kind, object).map_err(|error| {
+                let (kind, version) = (entry.kind, entry.version);
+                let message = format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}");
+                ApiError::bad_request(message)
+            })?;
+            defaults::default(entry.group, entry.kind, object);
+        }
+        Kind::Custom(custom) => {
+            if let Some(schema) = &custom.schema {
+                schema.prune(object);
+                schema.apply_defaults(object);
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Sets what a new object begins with, and drops what a client must not set.
 pub(super) fn prepare_create(resource: &Resource, object: &mut Value) {
-    if has_generation(resource) {
-        meta::set(object, "generation", 1);
-    }
-    let drops_status = resource.subresource("status").is_some();
-    if let Some(members) = object.as_object_mut()
-        && drops_status
-    {
-        members.remove("status");
+    match kind_of(resource) {
+        Kind::Builtin(entry) => prepare::prepare_create(entry, object),
+        Kind::Definition => {
+            crd::prepare_create(object);
+            meta::set(object, "generation", 1);
+        }
+        Kind::Custom(custom) => {
+            if custom.has_status {
+                put(object, "status", None);
+            }
+            meta::set(object, "generation", 1);
+        }
     }
     if resource.is("", "namespaces") {
-        if let Some(name) = meta::name(object).map(str::to_owned)
-            && let Some(metadata) = meta::metadata_mut(object)
-        {
-            let labels = metadata.entry("labels").or_insert_with(|| json!({}));
-            if let Some(labels) = labels.as_object_mut() {
-                labels.insert("kubernetes.io/metadata.name".to_owned(), name.into());
-            }
-        }
-        if let Some(members) = object.as_object_mut() {
-            members.insert("spec".to_owned(), json!({"finalizers": ["kubernetes"]}));
-            members.insert("status".to_owned(), json!({"phase": "Active"}));
+        begin_namespace(object);
+    }
+}
+
+/// A namespace has its own name as a label, and a finalizer that holds it until it is empty.
+fn begin_namespace(object: &mut Value) {
+    let name = meta::name(object).unwrap_or_default().to_owned();
+    if let Some(metadata) = meta::metadata_mut(object) {
+        let labels = metadata.entry("labels").or_insert_with(|| json!({}));
+        if let Some(labels) = labels.as_object_mut() {
+            labels.insert("kubernetes.io/metadata.name".to_owned(), name.into());
         }
     }
+    let mut finalizers: Vec<Value> = meta::at(object, &["spec", "finalizers"])
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    if !finalizers.iter().any(|each| each == "kubernetes") {
+        finalizers.push("kubernetes".into());
+    }
+    put(object, "spec", Some(json!({"finalizers": finalizers})));
+    put(object, "status", Some(json!({"phase": "Active"})));
 }
 
 /// Keeps what this request cannot change, and counts the generation.
 pub(super) fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subresource: Option<&str>) {
-    match subresource {
-        Some("status") => {
+    match kind_of(resource) {
+        Kind::Builtin(entry) => prepare::prepare_update(entry, new, old, subresource),
+        Kind::Definition | Kind::Custom(_) if subresource == Some("status") => {
             let status = new.get("status").cloned();
             let managed = meta::at(new, &["metadata", "managedFields"]).cloned();
-            let version = meta::resource_version(new).map(str::to_owned);
             *new = old.clone();
             put(new, "status", status);
-            if let Some(version) = version {
-                meta::set(new, "resourceVersion", version);
-            }
             if let Some(managed) = managed {
                 meta::set(new, "managedFields", managed);
             }
         }
-        Some(_) | None => {
-            if resource.subresource("status").is_some() {
+        Kind::Definition => {
+            crd::prepare_update(new, old);
+            count_generation(new, old, true);
+        }
+        Kind::Custom(custom) => {
+            if custom.has_status {
                 put(new, "status", old.get("status").cloned());
             }
-            if resource.is("", "namespaces") {
-                put(new, "spec", old.get("spec").cloned());
-            }
+            count_generation(new, old, custom.has_status);
         }
-    }
-    if let Some(generation) = meta::at(old, &["metadata", "generation"]).and_then(Value::as_i64) {
-        let bump = i64::from(subresource.is_none() && changed_beyond_metadata(resource, new, old));
-        meta::set(new, "generation", generation + bump);
     }
 }
 
@@ -75,29 +129,96 @@ fn put(object: &mut Value, key: &str, value: Option<Value>) {
     };
 }
 
-fn has_generation(resource: &Resource) -> bool {
-    resource.custom().is_some() || matches!(resource.group.as_str(), "apps" | "batch" | "apiextensions.k8s.io")
-}
-
-fn changed_beyond_metadata(resource: &Resource, new: &Value, old: &Value) -> bool {
-    let ignored = |key: &str| {
-        key == "metadata"
-            || (key == "status" && (resource.custom().is_none() || resource.subresource("status").is_some()))
+/// The generation grows with every change beyond metadata, and beyond the status where that is written apart.
+fn count_generation(new: &mut Value, old: &Value, status_apart: bool) {
+    let ignored = |key: &str| key == "metadata" || (key == "status" && status_apart);
+    let changed = match (new.as_object(), old.as_object()) {
+        (Some(new), Some(old)) => new
+            .keys()
+            .chain(old.keys())
+            .any(|key| !ignored(key) && new.get(key) != old.get(key)),
+        _ => false,
     };
-    let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else {
-        return false;
-    };
-    new.keys()
-        .chain(old.keys())
-        .any(|key| !ignored(key) && new.get(key) != old.get(key))
+    let generation = meta::at(old, &["metadata", "generation"])
+        .and_then(Value::as_i64)
+        .unwrap_or(1);
+    meta::set(new, "generation", generation + i64::from(changed));
 }
 
 /// What is wrong with a new object.
-pub(super) fn validate_create(_resource: &Resource, _object: &Value) -> Vec<FieldError> {
-    Vec::new()
+pub(super) fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
+    let mut found = Findings::default();
+    match kind_of(resource) {
+        Kind::Builtin(_) => {
+            let rule = name_rule(resource);
+            metadata::validate_create(object, resource.namespaced, rule, Strictness::Builtin, &mut found);
+        }
+        Kind::Definition => {
+            metadata::validate_create(object, false, names::is_dns_subdomain, Strictness::Builtin, &mut found);
+            found.extend(crd::validate_create(object));
+        }
+        Kind::Custom(custom) => {
+            let rule = names::is_dns_subdomain;
+            metadata::validate_create(object, resource.namespaced, rule, Strictness::Custom, &mut found);
+            found.extend(validate_custom(custom, object, None, None));
+        }
+    }
+    found.into_vec()
+}
+
+fn name_rule(resource: &Resource) -> names::NameRule {
+    if resource.is("", "namespaces") {
+        names::is_dns_label
+    } else if resource.is("", "services") {
+        names::is_dns_1035_label
+    } else if resource.group == "rbac.authorization.k8s.io" {
+        names::path_segment
+    } else {
+        names::is_dns_subdomain
+    }
 }
 
 /// What is wrong with a change.
-pub(super) fn validate_update(_resource: &Resource, _new: &Value, _old: &Value) -> Vec<FieldError> {
-    Vec::new()
+pub(super) fn validate_update(
+    resource: &Resource,
+    new: &Value,
+    old: &Value,
+    subresource: Option<&str>,
+) -> Vec<FieldError> {
+    let mut found = Findings::default();
+    match kind_of(resource) {
+        Kind::Builtin(_) => metadata::validate_update(new, old, Strictness::Builtin, &mut found),
+        Kind::Definition => {
+            metadata::validate_update(new, old, Strictness::Builtin, &mut found);
+            found.extend(match subresource {
+                Some("status") => crd::validate_status_update(new, old),
+                Some(_) | None => crd::validate_update(new, old),
+            });
+        }
+        Kind::Custom(custom) => {
+            metadata::validate_update(new, old, Strictness::Custom, &mut found);
+            found.extend(validate_custom(custom, new, Some(old), subresource));
+        }
+    }
+    found.into_vec()
+}
+
+fn validate_custom(
+    custom: &CustomVersion,
+    new: &Value,
+    old: Option<&Value>,
+    subresource: Option<&str>,
+) -> Vec<FieldError> {
+    let mut errors = custom
+        .scale
+        .as_ref()
+        .map(|scale| scale.validate(new))
+        .unwrap_or_default();
+    if let Some(schema) = &custom.schema {
+        errors.extend(match subresource {
+            Some("status") => schema.validate_status(new, old),
+            Some(_) | None => schema.validate(new, old),
+        });
+    }
+    errors
 }

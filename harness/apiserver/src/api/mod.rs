@@ -4,28 +4,31 @@
 //! what is to be done ([`read`], [`watch`], [`write`], [`patch`], [`delete`], [`scale`]) and in which form the answer
 //! goes out ([`negotiate`]).
 
+pub(crate) mod accept;
 pub(crate) mod body;
 mod create;
 pub(crate) mod decode;
-mod delete;
-mod kinds;
+pub(crate) mod delete;
+pub(crate) mod kinds;
 pub(crate) mod negotiate;
+mod options;
 mod patch;
 mod query;
 mod read;
 pub(crate) mod reply;
 pub(crate) mod route;
 mod scale;
+mod table;
 mod watch;
-mod write;
+pub(crate) mod write;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use tokio::sync::Notify;
 
+use crate::controllers::Backlog;
 use crate::discovery;
 use crate::ids::Ids;
 use crate::levers::{Levers, Seen};
@@ -33,6 +36,7 @@ use crate::options::Options;
 use crate::registry::{Registry, Resource};
 use crate::status::{About, ApiError};
 use crate::store::Store;
+use accept::Form;
 use body::ResponseBody;
 use query::Query;
 use reply::Reply;
@@ -56,8 +60,8 @@ pub(crate) struct Core {
     pub(crate) registry: Registry,
     pub(crate) ids: Ids,
     pub(crate) levers: Levers,
-    /// Wakes garbage collection and namespace clean-up.
-    pub(crate) work: Arc<Notify>,
+    /// What garbage collection and the like have to look at.
+    pub(crate) backlog: Backlog,
 }
 
 /// A request for a resource, taken apart.
@@ -103,9 +107,7 @@ impl Verb {
     fn of(method: &Method, target: &ResourceRoute, query: &Query) -> Option<Self> {
         let named = target.name.is_some();
         match *method {
-            Method::GET | Method::HEAD if target.watch || (query.is_set("watch") && target.subresource.is_none()) => {
-                Some(Self::Watch)
-            }
+            Method::GET | Method::HEAD if target.watch || (query.is_set("watch") && !named) => Some(Self::Watch),
             Method::GET | Method::HEAD if named => Some(Self::Get),
             Method::GET | Method::HEAD => Some(Self::List),
             Method::POST => Some(Self::Create),
@@ -166,6 +168,7 @@ impl Core {
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        self.ensure_running();
         self.levers.reachable().await?;
         let (parts, body) = request.into_parts();
         let body = match Limited::new(body, MAX_BODY).collect().await {
@@ -176,11 +179,22 @@ impl Core {
             Err(error) => return Err(std::io::Error::other(error)),
         };
         let mut warnings = Vec::new();
-        let answer = self.answer(&parts, body, caller, &mut warnings).await;
+        let mut form = accept::any(&parts.headers);
+        let query = Query::parse(parts.uri.query());
+        let pretty = wants_pretty(&query, &caller.user_agent);
+        let answer = self.answer(&parts, body, caller, &mut form, &mut warnings).await;
         self.levers.reachable().await?;
         let mut response = match answer {
-            Ok(reply) => negotiate::reply(&parts.headers, &Query::parse(parts.uri.query()), reply)
-                .unwrap_or_else(|error| negotiate::error(&parts.headers, &error)),
+            Ok(reply) => {
+                let now = (self.options.clock)();
+                let wish = negotiate::Wish {
+                    form,
+                    query: &query,
+                    now,
+                    pretty,
+                };
+                negotiate::reply(&wish, reply).unwrap_or_else(|error| negotiate::error(&parts.headers, &error))
+            }
             Err(error) => negotiate::error(&parts.headers, &error),
         };
         negotiate::add_warnings(response.headers_mut(), &warnings);
@@ -195,6 +209,7 @@ impl Core {
         parts: &http::request::Parts,
         body: Bytes,
         caller: Caller,
+        form: &mut Form,
         warnings: &mut Vec<String>,
     ) -> Result<Reply, ApiError> {
         let catalogue = self.registry.current();
@@ -227,6 +242,7 @@ impl Core {
             })
             .await?;
         self.check_verb(&call)?;
+        *form = accept::of_call(&call)?;
         if let Some(warning) = call.resource.custom().and_then(|custom| custom.deprecation.clone()) {
             warnings.push(warning);
         }
@@ -274,6 +290,14 @@ impl Core {
     pub(crate) fn now(&self) -> String {
         crate::meta::time((self.options.clock)())
     }
+}
+
+/// Whether an answer is for human eyes.
+fn wants_pretty(query: &Query, user_agent: &str) -> bool {
+    let by_hand = ["curl", "Wget", "Mozilla/5.0"]
+        .iter()
+        .any(|agent| user_agent.starts_with(agent));
+    query.flag("pretty").unwrap_or(by_hand)
 }
 
 /// A plain answer.

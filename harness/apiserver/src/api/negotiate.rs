@@ -1,29 +1,116 @@
-//! In which form an answer goes out, and what it carries besides.
+//! Writes an answer in the form that was asked for.
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, header};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::accept::{self, Form, Format, MetaVersion, View, not_acceptable};
 use super::body::ResponseBody;
 use super::query::Query;
-use super::reply::{Reply, Shown, write_object};
+use super::reply::{List, Reply, Shown, write_object};
 use super::response;
+use super::table;
+use crate::registry::Resource;
 use crate::status::ApiError;
 
 const JSON: &str = "application/json";
+const YAML: &str = "application/yaml";
+
+/// What a form needs to know besides the reply.
+pub(crate) struct Wish<'a> {
+    pub(crate) form: Form,
+    pub(crate) query: &'a Query,
+    pub(crate) now: jiff::Timestamp,
+    pub(crate) pretty: bool,
+}
 
 /// The answer to a request that went well.
-pub(super) fn reply(_headers: &HeaderMap, _query: &Query, reply: Reply) -> Result<Response<ResponseBody>, ApiError> {
-    Ok(match reply {
-        Reply::Object { code, object } => response(code, JSON, ResponseBody::full(object_json(&object))),
-        Reply::List(list) => response(200, JSON, ResponseBody::full(list.to_json())),
-        Reply::Made { code, object } => response(code, JSON, ResponseBody::full(object.to_string())),
-        Reply::Watch(body, content_type) => response(200, content_type, body),
+pub(super) fn reply(wish: &Wish<'_>, reply: Reply) -> Result<Response<ResponseBody>, ApiError> {
+    match reply {
+        Reply::Object { code, object, resource } => one(wish, code, &resource, &object),
+        Reply::List(list) => many(wish, &list),
+        Reply::Made { code, object } => Ok(written(wish, code, &object)),
+        Reply::Watch(body, content_type) => Ok(response(200, content_type, body)),
         Reply::Raw {
             code,
             content_type,
             body,
-        } => response(code, content_type, ResponseBody::full(body)),
+        } => Ok(response(code, content_type, ResponseBody::full(body))),
+    }
+}
+
+fn one(wish: &Wish<'_>, code: u16, resource: &Resource, object: &Shown) -> Result<Response<ResponseBody>, ApiError> {
+    match wish.form.view {
+        View::Whole if wish.form.format == Format::Json && !wish.pretty => {
+            Ok(response(code, JSON, ResponseBody::full(object_json(object))))
+        }
+        View::Whole => Ok(written(wish, code, object.value())),
+        View::Partial(version) => Ok(written(wish, code, &partial(object.value(), version))),
+        View::Table(version) => {
+            let items = [object.clone()];
+            let metadata =
+                json!({"resourceVersion": crate::meta::resource_version(object.value()).unwrap_or_default()});
+            Ok(written(
+                wish,
+                code,
+                &table::table(wish, resource, &items, metadata, version)?,
+            ))
+        }
+        View::PartialList(_) => Err(not_acceptable(format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
+            go_type(resource, false)
+        ))),
+    }
+}
+
+fn many(wish: &Wish<'_>, list: &List) -> Result<Response<ResponseBody>, ApiError> {
+    match wish.form.view {
+        View::Whole if wish.form.format == Format::Json && !wish.pretty => {
+            Ok(response(200, JSON, ResponseBody::full(list.to_json())))
+        }
+        View::Whole => {
+            let value = serde_json::from_slice(&list.to_json()).unwrap_or_default();
+            Ok(written(wish, 200, &value))
+        }
+        View::PartialList(version) => {
+            let items: Vec<Value> = list.items.iter().map(|item| partial(item.value(), version)).collect();
+            let object = json!({
+                "kind": "PartialObjectMetadataList",
+                "apiVersion": version.api_version(),
+                "metadata": list.metadata(),
+                "items": items,
+            });
+            Ok(written(wish, 200, &object))
+        }
+        View::Table(version) => {
+            let table = table::table(wish, &list.resource, &list.items, list.metadata(), version)?;
+            Ok(written(wish, 200, &table))
+        }
+        View::Partial(_) => Err(not_acceptable(format!(
+            "you requested PartialObjectMetadata, but the requested object is a list ({})",
+            go_type(&list.resource, true)
+        ))),
+    }
+}
+
+/// How a message names the type of an object or a list of them.
+fn go_type(resource: &Resource, list: bool) -> String {
+    if resource.custom().is_some() {
+        return format!("*unstructured.Unstructured{}", if list { "List" } else { "" });
+    }
+    let package = match resource.group.split('.').next() {
+        Some("") | None => "core",
+        Some(package) => package,
+    };
+    format!("*{package}.{}", if list { &resource.list_kind } else { &resource.kind })
+}
+
+/// An object's metadata.
+pub(super) fn partial(object: &Value, version: MetaVersion) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": version.api_version(),
+        "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
     })
 }
 
@@ -37,11 +124,31 @@ fn object_json(object: &Shown) -> Bytes {
     Bytes::from(out)
 }
 
+fn written(wish: &Wish<'_>, code: u16, object: &Value) -> Response<ResponseBody> {
+    let (content_type, mut text) = match wish.form.format {
+        Format::Json if wish.pretty => (JSON, format!("{object:#}")),
+        Format::Json => (JSON, object.to_string()),
+        // Plain JSON values always have a form in YAML; JSON itself is one.
+        Format::Yaml => (
+            YAML,
+            serde_yaml::to_string(object).unwrap_or_else(|_| object.to_string()),
+        ),
+    };
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    response(code, content_type, ResponseBody::full(text))
+}
+
 /// The answer to a request that failed.
-pub(crate) fn error(_headers: &HeaderMap, error: &ApiError) -> Response<ResponseBody> {
-    let mut body = error.to_status().to_string();
-    body.push('\n');
-    response(error.code, JSON, ResponseBody::full(body))
+pub(crate) fn error(headers: &HeaderMap, error: &ApiError) -> Response<ResponseBody> {
+    let wish = Wish {
+        form: accept::any(headers),
+        query: &Query::default(),
+        now: jiff::Timestamp::UNIX_EPOCH,
+        pretty: false,
+    };
+    written(&wish, error.code, &error.to_status())
 }
 
 /// One `Warning` header each, in the form that clients take apart.

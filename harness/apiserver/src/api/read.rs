@@ -2,21 +2,30 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
 
+use super::options;
 use super::reply::{List, Reply, Shown};
 use super::{Call, Core};
 use crate::registry::Resource;
 use crate::selector::Selectors;
 use crate::status::ApiError;
-use crate::store::Stored;
+use crate::store::{Stored, key_of};
 
 impl Core {
     pub(super) fn get(&self, call: &Call) -> Result<Reply, ApiError> {
+        let wanted = options::version(call.query.get("resourceVersion")).map_err(ApiError::plain_500)?;
+        let current = self.store.revision();
+        if let Some(wanted) = wanted.filter(|wanted| *wanted > current) {
+            return Err(options::too_new(wanted, current));
+        }
         let stored = self.find(call)?;
         Ok(Reply::Object {
             code: 200,
             object: show(&call.resource, &stored),
+            resource: call.resource.clone(),
         })
     }
 
@@ -28,24 +37,137 @@ impl Core {
     }
 
     pub(super) fn list(&self, call: &Call) -> Result<Reply, ApiError> {
-        let selectors = Selectors::parse(
-            &call.resource,
-            call.query.get("labelSelector"),
-            call.query.get("fieldSelector"),
-        )?;
-        let (objects, revision) = self.store.list(call.resource.bucket, &call.prefix());
-        let items = objects
-            .iter()
-            .filter(|stored| selectors.matches(&stored.value))
-            .map(|stored| show(&call.resource, stored))
-            .collect();
+        options::check_list(call)?;
+        let selectors = selectors(call)?;
+        let page = Page::read(call)?;
+        let (objects, revision) = self.snapshot(call, &page)?;
+        let matching = objects.iter().filter(|stored| selectors.matches(&stored.value));
+        let mut rest =
+            matching.skip_while(|stored| page.after.as_ref().is_some_and(|after| key_of(&stored.value) <= *after));
+        let mut items: Vec<&Arc<Stored>> = match page.limit {
+            Some(limit) => rest.by_ref().take(limit).collect(),
+            None => rest.by_ref().collect(),
+        };
+        let left = rest.count();
+        let next = items
+            .last()
+            .filter(|_| left > 0)
+            .map(|last| token(revision, &key_of(&last.value)));
         Ok(Reply::List(List {
             resource: call.resource.clone(),
-            items,
+            items: items.drain(..).map(|stored| show(&call.resource, stored)).collect(),
             revision,
-            next: None,
-            remaining: None,
+            next,
+            remaining: (left > 0 && selectors.is_empty()).then_some(left),
         }))
+    }
+
+    /// The objects of the collection at the revision that a list is to show.
+    fn snapshot(&self, call: &Call, page: &Page) -> Result<(Vec<Arc<Stored>>, u64), ApiError> {
+        let (bucket, prefix) = (call.resource.bucket, call.prefix());
+        let current = self.store.revision();
+        if let Some(wanted) = page.revision.filter(|wanted| *wanted > current) {
+            return Err(options::too_new(wanted, current));
+        }
+        let Some(revision) = page.revision.filter(|_| page.exact) else {
+            return Ok(self.store.list(bucket, &prefix));
+        };
+        let objects = self.store.list_at(bucket, &prefix, revision).map_err(|_| {
+            ApiError::expired(if page.after.is_some() {
+                "The provided continue parameter is too old to display a consistent list result. You can start a new \
+                 list without the continue parameter."
+            } else {
+                "The resourceVersion for the provided list is too old."
+            })
+        })?;
+        Ok((objects, revision))
+    }
+}
+
+/// What a call selects.
+pub(super) fn selectors(call: &Call) -> Result<Selectors, ApiError> {
+    Selectors::parse(
+        &call.resource,
+        call.query.get("labelSelector"),
+        call.query.get("fieldSelector"),
+    )
+}
+
+/// Which part of a collection a list is to show, and at which revision.
+struct Page {
+    limit: Option<usize>,
+    revision: Option<u64>,
+    /// Whether the revision is meant exactly, and not as the oldest acceptable one.
+    exact: bool,
+    /// The key of the last object of the page before.
+    after: Option<String>,
+}
+
+impl Page {
+    fn read(call: &Call) -> Result<Self, ApiError> {
+        let given = call.query.get("resourceVersion");
+        let limit = call
+            .query
+            .number("limit")?
+            .and_then(|limit| usize::try_from(limit).ok())
+            .filter(|limit| *limit > 0);
+        if let Some(token) = call.query.get("continue") {
+            if given.is_some_and(|given| given != "0") {
+                let message = "specifying resource version is not allowed when using continue";
+                return Err(ApiError::bad_request(message));
+            }
+            let (revision, after) =
+                read_token(token).map_err(|error| ApiError::bad_request(format!("invalid continue token: {error}")))?;
+            return Ok(Self {
+                limit,
+                revision: Some(revision),
+                exact: true,
+                after: Some(after),
+            });
+        }
+        let revision = options::version(given)
+            .map_err(|error| ApiError::bad_request(format!("invalid resource version: {error}")))?;
+        let exact = match call.query.get("resourceVersionMatch") {
+            Some("Exact") => true,
+            Some(_) => false,
+            None => limit.is_some(),
+        };
+        Ok(Self {
+            limit,
+            revision,
+            exact,
+            after: None,
+        })
+    }
+}
+
+/// The token of the page behind an object.
+fn token(revision: u64, last: &str) -> String {
+    let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": format!("{last}\0")});
+    URL_SAFE_NO_PAD.encode(token.to_string())
+}
+
+fn read_token(token: &str) -> Result<(u64, String), String> {
+    let bytes = URL_SAFE_NO_PAD
+        .decode(token)
+        .map_err(|_| "continue key is not valid: illegal base64 data at input byte 0".to_owned())?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|_| {
+        let first = bytes.first().copied().unwrap_or_default();
+        let first = if first.is_ascii_graphic() {
+            char::from(first).to_string()
+        } else {
+            format!("\\x{first:02x}")
+        };
+        format!("continue key is not valid: invalid character '{first}' looking for beginning of value")
+    })?;
+    let revision = value.get("rv").and_then(Value::as_u64);
+    let start = value
+        .get("start")
+        .and_then(Value::as_str)
+        .and_then(|start| start.strip_suffix('\0'));
+    match (revision, start) {
+        (Some(revision), Some(start)) => Ok((revision, start.to_owned())),
+        _ => Err("continue key is not valid: incorrect encoded start resourceVersion".to_owned()),
     }
 }
 

@@ -13,7 +13,11 @@ use crate::store::Stored;
 #[derive(Debug)]
 pub(crate) enum Reply {
     /// One object of a resource.
-    Object { code: u16, object: Shown },
+    Object {
+        code: u16,
+        object: Shown,
+        resource: Arc<Resource>,
+    },
     /// A collection.
     List(List),
     /// A `Status`, a `Scale` or another object that is made for the answer.

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::body::ResponseBody;
-use super::read::show;
+use super::options;
+use super::read::{selectors, show};
 use super::reply::{Reply, write_object};
 use super::{Call, Core};
 use crate::meta;
@@ -19,7 +20,7 @@ use crate::registry::Resource;
 use crate::selector::Selectors;
 use crate::status::ApiError;
 use crate::store::commits::Change;
-use crate::store::watch::Cursor;
+use crate::store::watch::{Cursor, Ended};
 use crate::store::{Event, Stored};
 
 /// How long a watch lasts that says nothing about it.
@@ -42,20 +43,13 @@ struct Watch {
 
 impl Core {
     pub(super) fn watch(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
-        let mut selectors = Selectors::parse(
-            &call.resource,
-            call.query.get("labelSelector"),
-            call.query.get("fieldSelector"),
-        )?;
+        options::check_watch(call)?;
+        let mut selectors = selectors(call)?;
         if let Some(name) = &call.name {
             selectors.fields = crate::selector::fields::FieldSelector::name(name);
         }
-        let version = call.query.get("resourceVersion");
         let send_initial = call.query.flag("sendInitialEvents");
-        let after = match version {
-            None | Some("0") => None,
-            Some(text) => Some(text.parse::<u64>().map_err(|_| bad_version(text))?),
-        };
+        let after = options::version(call.query.get("resourceVersion")).map_err(ApiError::plain_500)?;
         let bookmarks = call.query.is_set("allowWatchBookmarks");
         let prefix = call.prefix();
         let mut pending = VecDeque::new();
@@ -135,7 +129,8 @@ impl Watch {
                         self.pending.extend(self.seen(&event));
                     }
                 }
-                Err(_) => {
+                Err(Ended::Retired) => self.over = true,
+                Err(Ended::Lagged) => {
                     self.over = true;
                     let error = ApiError::expired("The resourceVersion for the provided watch is too old.");
                     self.pending.push_back(error_line(&error));
@@ -194,12 +189,6 @@ impl Watch {
 
 fn in_namespace(object: &Value, prefix: &str) -> bool {
     meta::namespace(object).is_some_and(|namespace| prefix.strip_suffix('/') == Some(namespace))
-}
-
-fn bad_version(text: &str) -> ApiError {
-    ApiError::plain_500(format!(
-        "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
-    ))
 }
 
 fn line(resource: &Resource, typed: &str, stored: &Arc<Stored>) -> Bytes {

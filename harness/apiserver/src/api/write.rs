@@ -19,7 +19,6 @@ impl Core {
         decode::check_type(call, &mut object)?;
         check_name(call, &object)?;
         check_namespace(call, &mut object)?;
-        kinds::default(&call.resource, &mut object);
         self.change(call, warnings, |_| Ok(object.clone()))
     }
 
@@ -43,14 +42,21 @@ impl Core {
                 Some(given) if Some(given) == meta::resource_version(old) => false,
                 Some(_) => return Err(ApiError::modified(call.about(name))),
             };
+            kinds::decode(resource, &mut new)?;
             keep_metadata(&mut new, old);
             kinds::prepare_update(resource, &mut new, old, call.subresource.as_deref());
-            let errors = kinds::validate_update(resource, &new, old);
+            let errors = kinds::validate_update(resource, &new, old, call.subresource.as_deref());
             if !errors.is_empty() {
                 return Err(ApiError::invalid(call.about_kind(name), &errors));
             }
             match self.replace(call, &stored, new) {
-                Ok(object) => return Ok(Reply::Object { code: 200, object }),
+                Ok(object) => {
+                    return Ok(Reply::Object {
+                        code: 200,
+                        object,
+                        resource: call.resource.clone(),
+                    });
+                }
                 Err(Moved) if unconditional => {}
                 Err(Moved) => return Err(ApiError::modified(call.about(name))),
             }
@@ -101,9 +107,9 @@ impl Core {
         write: Write,
         caller: &Caller,
     ) -> Result<Arc<Stored>, Moved> {
-        let stored = self.store.commit(bucket, key, expect, write, &caller.user_agent)?;
-        self.after_commit(bucket, &stored);
-        Ok(stored)
+        let committed = self.store.commit(bucket, key, expect, write, &caller.user_agent)?;
+        self.after_commit(&committed);
+        Ok(committed.stored)
     }
 
     pub(crate) fn namespace(&self, name: &str) -> Option<Arc<Stored>> {
@@ -112,7 +118,7 @@ impl Core {
 }
 
 /// Whether a deleted object is held by nothing any more.
-pub(super) fn is_released(resource: &Resource, object: &Value) -> bool {
+pub(crate) fn is_released(resource: &Resource, object: &Value) -> bool {
     let held_by_spec = resource.is("", "namespaces")
         && meta::at(object, &["spec", "finalizers"])
             .and_then(Value::as_array)

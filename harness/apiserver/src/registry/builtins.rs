@@ -8,7 +8,7 @@ use crate::store::Store;
 
 /// The groups in the order of discovery.
 pub(super) fn groups(store: &Store) -> Vec<Group> {
-    let version = |version: &catalogue::Version| Version {
+    let version = |version: &'static catalogue::Version| Version {
         name: version.name.to_owned(),
         resources: version
             .resources
@@ -29,7 +29,7 @@ fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-fn resource(store: &Store, entry: &catalogue::Resource) -> Resource {
+fn resource(store: &Store, entry: &'static catalogue::Resource) -> Resource {
     // Events of both groups are one storage.
     let group = if entry.kind == "Event" { "" } else { entry.group };
     let storage = catalogue::by_plural(group, stored_version(entry), entry.plural).unwrap_or(entry);
@@ -49,7 +49,7 @@ fn resource(store: &Store, entry: &catalogue::Resource) -> Resource {
         bucket: store.bucket(group, entry.plural),
         storage_api_version: storage.api_version(),
         storage_version_hash: entry.storage_version_hash(),
-        origin: Origin::Builtin,
+        origin: Origin::Builtin(entry),
     }
 }
 

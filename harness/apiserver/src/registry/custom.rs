@@ -8,6 +8,9 @@ use serde_json::Value;
 use super::{Group, Origin, Resource, Subresource, Version};
 use crate::builtin::catalogue::storage_version_hash;
 use crate::meta;
+use crate::schema::Schema;
+use crate::schema::crd::deprecation_warning;
+use crate::schema::crd::scale::ScalePaths;
 use crate::store::Store;
 
 const VERBS: [&str; 8] = [
@@ -28,18 +31,11 @@ pub(crate) struct CustomVersion {
     pub(crate) definition: String,
     /// The entry of `spec.versions`.
     pub(crate) spec: Value,
+    pub(crate) schema: Option<Schema>,
     pub(crate) scale: Option<ScalePaths>,
     pub(crate) has_status: bool,
     /// Warning to send with every answer of this version.
     pub(crate) deprecation: Option<String>,
-}
-
-/// The paths of the scale subresource, such as `.spec.replicas`.
-#[derive(Debug)]
-pub(crate) struct ScalePaths {
-    pub(crate) spec_replicas: String,
-    pub(crate) status_replicas: String,
-    pub(crate) label_selector: Option<String>,
 }
 
 /// Whether a condition of a definition is true.
@@ -123,13 +119,13 @@ fn resource(store: &Store, definition: &Value, version: &Value) -> Option<Resour
         .iter()
         .find(|version| version.get("storage").and_then(Value::as_bool) == Some(true))?;
     let has_status = meta::at(version, &["subresources", "status"]).is_some();
-    let scale = meta::at(version, &["subresources", "scale"]).and_then(scale_paths);
     let custom = CustomVersion {
         definition: meta::name(definition)?.to_owned(),
         spec: version.clone(),
         has_status,
-        scale,
-        deprecation: deprecation(&group, &kind, version),
+        scale: ScalePaths::of_version(version),
+        schema: meta::at(version, &["schema", "openAPIV3Schema"]).map(Schema::build),
+        deprecation: deprecation_warning(spec, version),
     };
     Some(Resource {
         api_version: format!("{group}/{name}"),
@@ -173,24 +169,6 @@ fn subresources(group: &str, version: &str, kind: &str, custom: &CustomVersion) 
         });
     }
     subresources
-}
-
-fn scale_paths(scale: &Value) -> Option<ScalePaths> {
-    let text = |key: &str| meta::str_at(scale, &[key]).map(str::to_owned);
-    Some(ScalePaths {
-        spec_replicas: text("specReplicasPath")?,
-        status_replicas: text("statusReplicasPath")?,
-        label_selector: text("labelSelectorPath"),
-    })
-}
-
-fn deprecation(group: &str, kind: &str, version: &Value) -> Option<String> {
-    if version.get("deprecated").and_then(Value::as_bool) != Some(true) {
-        return None;
-    }
-    let given = meta::str_at(version, &["deprecationWarning"]).map(str::to_owned);
-    let name = meta::str_at(version, &["name"]).unwrap_or_default();
-    Some(given.unwrap_or_else(|| format!("{group}/{name} {kind} is deprecated")))
 }
 
 /// The order of preference: stable before beta before alpha, higher numbers first, other names last by alphabet.

@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
 
+use crate::builtin::catalogue;
 use crate::store::{BucketId, Store};
 
 /// A resource in one served version.
@@ -49,7 +50,7 @@ pub(crate) struct Subresource {
 /// Where a resource comes from.
 #[derive(Debug)]
 pub(crate) enum Origin {
-    Builtin,
+    Builtin(&'static catalogue::Resource),
     Custom(custom::CustomVersion),
 }
 
@@ -64,14 +65,14 @@ impl Resource {
 
     pub(crate) fn custom(&self) -> Option<&custom::CustomVersion> {
         match &self.origin {
-            Origin::Builtin => None,
+            Origin::Builtin(_) => None,
             Origin::Custom(custom) => Some(custom),
         }
     }
 
     /// Whether it is this built-in resource.
     pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
-        self.group == group && self.plural == plural && matches!(self.origin, Origin::Builtin)
+        self.group == group && self.plural == plural && matches!(self.origin, Origin::Builtin(_))
     }
 }
 
@@ -134,6 +135,12 @@ impl Catalogue {
             .flat_map(|version| &version.resources)
             .filter(|resource| resource.allows("list"))
             .filter(move |resource| seen.insert(resource.bucket))
+    }
+
+    /// The resource of a definition, in its preferred version.
+    pub(crate) fn of_definition(&self, name: &str) -> Option<&Arc<Resource>> {
+        self.stored()
+            .find(|resource| resource.custom().is_some_and(|custom| custom.definition == name))
     }
 
     /// The resource whose objects live in a bucket.

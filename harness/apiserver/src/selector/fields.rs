@@ -40,7 +40,9 @@ impl FieldSelector {
     /// Parses a selector and checks that the resource can be selected by its fields.
     pub(crate) fn parse(resource: &Resource, text: &str) -> Result<Self, ApiError> {
         let mut requirements = Vec::new();
-        for term in split_terms(text) {
+        let mut terms = split_terms(text);
+        terms.sort_unstable();
+        for term in terms {
             if term.is_empty() {
                 continue;
             }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::meta;
+use crate::metadata::names;
 
 /// A parsed label selector; all requirements must hold.
 #[derive(Debug, Clone, Default)]
@@ -65,18 +66,24 @@ impl LabelSelector {
         })
     }
 
-    /// Parses a selector; the error is what follows `unable to parse requirement: `.
+    /// Parses a selector; the error is a kube-apiserver's own message.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser {
             tokens: lex(text),
             position: 0,
         };
         let mut requirements = Vec::new();
-        if parser.peek() == &Token::End {
-            return Ok(Self(requirements));
-        }
         loop {
-            requirements.push(parser.requirement()?);
+            match parser.peek() {
+                Token::End => break,
+                Token::Word(_) | Token::Not | Token::In | Token::NotIn => {}
+                other => {
+                    let found = other.text();
+                    return Err(format!("found '{found}', expected: !, identifier, or 'end of string'"));
+                }
+            }
+            let requirement = parser.requirement();
+            requirements.push(requirement.map_err(|error| format!("unable to parse requirement: {error}"))?);
             match parser.next() {
                 Token::End => break,
                 Token::Comma => {
@@ -255,18 +262,28 @@ impl Parser {
     }
 }
 
-fn check_key(_key: &str) -> Result<(), String> {
-    Ok(())
+fn check_key(key: &str) -> Result<(), String> {
+    let wrong = names::qualified_name(key);
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(format!("<nil>: Invalid value: {key:?}: {}", wrong.join("; ")))
 }
 
-fn check_values(_key: &str, operator: Operator, values: &[String]) -> Result<(), String> {
+fn check_values(key: &str, operator: Operator, values: &[String]) -> Result<(), String> {
     if matches!(operator, Operator::Greater | Operator::Less) {
-        for value in values {
-            if value.parse::<i64>().is_err() {
-                return Err(format!(
-                    "values[0]: Invalid value: {value:?}: for 'Gt', 'Lt' operators, the value must be an integer"
-                ));
-            }
+        for value in values.iter().filter(|value| value.parse::<i64>().is_err()) {
+            let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
+            return Err(format!("values[0]: Invalid value: {value:?}: {detail}"));
+        }
+    }
+    for (index, value) in values.iter().enumerate() {
+        let wrong = names::label_value(value);
+        if !wrong.is_empty() {
+            return Err(format!(
+                "values[{index}][{key}]: Invalid value: {value:?}: {}",
+                wrong.join("; ")
+            ));
         }
     }
     Ok(())

@@ -47,6 +47,8 @@ pub(super) struct Bucket {
     /// The history is complete for revisions after this one.
     oldest: u64,
     limit: usize,
+    /// How often the resource has ceased to be served.
+    pub(super) retired: u64,
     /// How many events there have been; watches wait for it to move.
     appended: watch::Sender<u64>,
 }
@@ -59,6 +61,7 @@ impl Bucket {
             dropped: 0,
             oldest: revision,
             limit,
+            retired: 0,
             appended: watch::Sender::new(0),
         }
     }
@@ -136,6 +139,11 @@ impl Bucket {
             self.drop_oldest();
         }
         self.oldest = revision;
+    }
+
+    pub(super) fn retire(&mut self) {
+        self.retired += 1;
+        self.appended.send_modify(|count| *count += 1);
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {

@@ -68,6 +68,15 @@ pub(crate) struct Compacted {
     pub(crate) oldest: u64,
 }
 
+/// What a commit has done.
+#[derive(Debug)]
+pub(crate) struct Committed {
+    pub(crate) bucket: BucketId,
+    pub(crate) change: Change,
+    pub(crate) stored: Arc<Stored>,
+    pub(crate) previous: Option<Arc<Stored>>,
+}
+
 /// What a commit does.
 #[derive(Debug)]
 pub(crate) enum Write {
@@ -153,6 +162,15 @@ impl Store {
         self.lock().owners.dependents(uid)
     }
 
+    pub(crate) fn has_dependents(&self, uid: &str) -> bool {
+        self.lock().owners.has_dependents(uid)
+    }
+
+    /// Ends the watches of a resource that is no longer served.
+    pub(crate) fn retire(&self, bucket: BucketId) {
+        self.lock().buckets[bucket.0].retire();
+    }
+
     /// The live object with this uid.
     pub(crate) fn by_uid(&self, uid: &str) -> Option<(BucketId, Arc<Stored>)> {
         let inner = self.lock();
@@ -169,7 +187,7 @@ impl Store {
         expect: Expect,
         write: Write,
         by: &Arc<str>,
-    ) -> Result<Arc<Stored>, Moved> {
+    ) -> Result<Committed, Moved> {
         let at = (self.clock)();
         let mut inner = self.lock();
         let previous = inner.buckets[bucket.0].get(key);
@@ -195,8 +213,14 @@ impl Store {
             .owners
             .replace(bucket, key, previous.as_ref().map(|p| &*p.value), live);
         inner.tell(&Commit::new(change, &stored, at, by.clone()));
-        inner.buckets[bucket.0].apply(key, Event::new(change, stored.clone(), previous));
-        Ok(stored)
+        inner.buckets[bucket.0].apply(key, Event::new(change, stored.clone(), previous.clone()));
+        drop(inner);
+        Ok(Committed {
+            bucket,
+            change,
+            stored,
+            previous,
+        })
     }
 
     /// Every revision from now on, first what is there.

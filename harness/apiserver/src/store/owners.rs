@@ -22,6 +22,10 @@ impl OwnerIndex {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 
+    pub(super) fn has_dependents(&self, uid: &str) -> bool {
+        self.dependents.contains_key(uid)
+    }
+
     pub(super) fn object(&self, uid: &str) -> Option<Place> {
         self.objects.get(uid).cloned()
     }

@@ -10,15 +10,21 @@ use super::{BucketId, Compacted, Event, Store};
 /// How many events are taken from the history at a time.
 const BATCH: usize = 64;
 
-/// The watcher has fallen behind the history.
-#[derive(Debug)]
-pub(crate) struct Lagged;
+/// Why there is nothing more to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The watcher has fallen behind the history.
+    Lagged,
+    /// The resource is no longer served.
+    Retired,
+}
 
 /// A place in the history of one resource.
 pub(crate) struct Cursor {
     store: Arc<Store>,
     bucket: BucketId,
     position: u64,
+    retired: u64,
     appended: watch::Receiver<u64>,
 }
 
@@ -31,6 +37,7 @@ impl Store {
             store: self.clone(),
             bucket,
             position: bucket_ref.position_after(after)?,
+            retired: bucket_ref.retired,
             appended: bucket_ref.subscribe(),
         })
     }
@@ -38,12 +45,12 @@ impl Store {
 
 impl Cursor {
     /// The next events; empty when there is none yet.
-    pub(crate) fn take(&mut self) -> Result<Vec<Arc<Event>>, Lagged> {
+    pub(crate) fn take(&mut self) -> Result<Vec<Arc<Event>>, Ended> {
         self.appended.mark_unchanged();
         let inner = self.store.lock();
         let events = inner.buckets[self.bucket.0]
             .events_from(self.position, BATCH)
-            .ok_or(Lagged)?;
+            .ok_or(Ended::Lagged)?;
         drop(inner);
         self.position += u64::try_from(events.len()).unwrap_or_default();
         Ok(events)
