@@ -5,6 +5,20 @@
 //! key is an error, an operand of another type is an error, and some of its corners are accidents that people rely on.
 //! `fixtures/jsonpath/vectors.jsonl` holds answers of the original; the tests compare all of them.
 //!
+//! ```
+//! use baton_jsonpath::Template;
+//! use serde_json::json;
+//!
+//! let status = json!({"jobStatus": {"jobId": "e6fdb5c0", "startTime": 1_734_462_491_693_u64}});
+//! let template = Template::parse("job-{.jobStatus.jobId}-{ .jobStatus.startTime }")?;
+//! assert_eq!(template.evaluate(&status)?, "job-e6fdb5c0-1734462491693");
+//!
+//! let error = Template::parse("{.jobStatus.jobID}")?.evaluate(&status).unwrap_err();
+//! assert_eq!(error.to_string(), "jobID is not found (column 12)");
+//! assert_eq!(error.help().as_deref(), Some("did you mean `jobId`?"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Read in this order:
 //!
 //! - `node`: what a template is after parsing;
@@ -65,6 +79,19 @@ impl Template {
     /// The template as it was written.
     pub fn as_str(&self) -> &str {
         &self.source
+    }
+
+    /// The keys that each action reads first, from the value's root: `{.a.b[0].c}-{.d}` gives `a.b` and `d`. Actions in
+    /// and after a range are left out, as they begin elsewhere. For those who know which keys a value can have.
+    pub fn leading_keys(&self) -> Vec<Vec<&str>> {
+        let actions = self.parts.iter().filter_map(|part| match part {
+            node::Part::Text(_) => None,
+            node::Part::Action(list) => Some(list),
+        });
+        actions
+            .take_while(|list| !list.iter().any(node::Node::begins_range))
+            .filter_map(|list| list.first()?.leading_keys())
+            .collect()
     }
 
     /// Whether the template reads anything from the value: a path without braces is plain text and does not.

@@ -104,6 +104,21 @@ impl Part {
 }
 
 impl Node {
+    /// Whether this is the word `range`.
+    pub fn begins_range(&self) -> bool {
+        matches!(&self.kind, NodeKind::Word(word) if word == "range")
+    }
+
+    /// The keys of a step that is nothing but keys from where it begins.
+    pub fn leading_keys(&self) -> Option<Vec<&str>> {
+        match &self.kind {
+            NodeKind::Lookup(lookup) if !lookup.descend => {
+                Some(lookup.keys.iter().map(|key| key.name.as_str()).collect())
+            }
+            _ => None,
+        }
+    }
+
     /// Whether this step depends on the value that the template is evaluated against.
     pub fn reads_value(&self) -> bool {
         match &self.kind {

@@ -257,6 +257,20 @@ fn numbers_keep_their_digits() {
 }
 
 #[test]
+fn the_keys_that_are_read_first_are_known() {
+    let keys = |path: &str| {
+        let template = Template::parse(path).expect("parses");
+        template
+            .leading_keys()
+            .iter()
+            .map(|keys| keys.join("."))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(keys("x{.a.b[0].c}-{@.d}{..e}{'f'}{$['g'].h}"), ["a.b", "d", "g.h"]);
+    assert_eq!(keys("{.a}{range .b[*]}{.c}{end}{.d}"), ["a"]);
+}
+
+#[test]
 fn a_null_value_is_no_value() {
     let evaluate = |path: &str| {
         Template::parse(path)
@@ -382,6 +396,31 @@ fn a_value_that_would_exhaust_the_query_is_refused() {
             .map(|text| text.len()),
         Ok(2_699)
     );
+}
+
+/// Everything that calls itself does so on a stack far smaller than any thread has.
+#[test]
+fn a_small_stack_is_enough() {
+    let paths = [
+        "{..x}".to_owned(),
+        "{..}".to_owned(),
+        "{}".to_owned(),
+        "{range @}".repeat(limits::MAX_DEPTH),
+        format!("{{{}}}", "['a'][?(@.b'[?(@.c\"[?(@.d)]\" \")]' ')]".repeat(200)),
+    ];
+    let value = nested(limits::MAX_DEPTH - 1, "x");
+    let run = move || {
+        for path in paths {
+            if let Ok(template) = Template::parse(&path) {
+                drop(template.evaluate(&value));
+            }
+        }
+    };
+    let thread = std::thread::Builder::new()
+        .stack_size(1 << 20)
+        .spawn(run)
+        .expect("a thread starts");
+    thread.join().expect("the stack is large enough");
 }
 
 fn nested(depth: usize, inside: &str) -> Value {
