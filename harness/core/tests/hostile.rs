@@ -243,6 +243,23 @@ fn soon(text: &[u8], want: &str) {
     assert!(told.lines().count() <= 101, "{} lines", told.lines().count());
 }
 
+#[rstest]
+#[case("a: 1\n\tb: 2", "1:4", "indent with spaces")]
+#[case("a: b: c", "1:5", "in quotes")]
+#[case("a: [1, 2\nb: 3", "2:2", "close the bracket")]
+#[case("a: {b: 1", "1:4", "close the bracket")]
+#[case("a: @x", "1:4", "in quotes")]
+#[case("a: \"x", "1:4", "close the quote")]
+#[case("a: 'it's'", "1:8", "written twice")]
+#[case("a: \"\\q\"", "1:4", "written twice")]
+#[case("a: *x", "1:4", "before its aliases")]
+#[case("- a\nb: 1", "2:1", "indented alike")]
+fn what_is_no_yaml_is_told_with_advice(#[case] text: &str, #[case] place: &str, #[case] advice: &str) {
+    let told = told(text);
+    assert!(told.starts_with(&format!("c.yaml:{place}: this is no YAML")), "{told}");
+    assert!(told.contains(advice), "{told}");
+}
+
 /// Each of these would take minutes, or all memory, without its limit.
 #[test]
 fn reading_ends_soon() {

@@ -9,7 +9,7 @@ use std::{
     path::Path,
 };
 
-use granit_parser::{Event, Options, Parser, ScalarStyle, Span, Tag};
+use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, Span, Tag};
 
 use super::{Data, Node};
 use crate::case::diagnostic::Diagnostic;
@@ -71,7 +71,7 @@ impl<'a> Builder<'a> {
         for event in Parser::new_from_str_with_options(text, options) {
             let (event, span) = event.map_err(|error| {
                 let message = format!("this is no YAML: {}", error.info());
-                self.stop(Span::empty(*error.marker()), message, "")
+                self.stop(Span::empty(*error.marker()), message, advice(error.kind()))
             })?;
             let node = match event {
                 Event::Scalar(text, style, anchor, tag) => {
@@ -271,6 +271,35 @@ impl<'a> Builder<'a> {
             message,
             help: (!help.is_empty()).then(|| help.to_owned()),
         }
+    }
+}
+
+/// What to do about the mistakes that people make, where the parser's words do not say.
+fn advice(kind: &ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::TabNotAllowed
+        | ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabInIndentation
+        | ErrorKind::TabInPlainScalar
+        | ErrorKind::TabAtBlockScalarStart => "indent with spaces",
+        ErrorKind::MappingValueNotAllowed | ErrorKind::MappingKeyNotAllowed => {
+            "put a text that holds `: ` in quotes; members of one map are indented alike; a bracket may be open"
+        }
+        ErrorKind::InvalidColonPlacement
+        | ErrorKind::ExpectedFlowMappingSeparator
+        | ErrorKind::ExpectedFlowSequenceSeparator
+        | ErrorKind::UnexpectedEofFlowMapping
+        | ErrorKind::UnexpectedEofFlowSequence
+        | ErrorKind::UnclosedFlowCollection { .. } => "close the bracket that was opened before, or put a comma",
+        ErrorKind::UnexpectedCharacter { .. } => "put the text in quotes",
+        ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => "close the quote",
+        ErrorKind::InvalidTrailingSingleQuotedScalar => "a single quote within single quotes is written twice",
+        ErrorKind::UnknownQuotedScalarEscape => "a backslash within double quotes is written twice",
+        ErrorKind::UnknownAnchor => "an anchor stands before its aliases, as `&name`",
+        ErrorKind::ExpectedBlockMappingKey | ErrorKind::ExpectedBlockSequenceEntry | ErrorKind::InvalidIndentation => {
+            "members of one map, and items of one list, are indented alike"
+        }
+        _ => "",
     }
 }
 
