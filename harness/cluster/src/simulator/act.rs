@@ -1,0 +1,243 @@
+//! What carrying out a rule writes to the cluster.
+
+use kube::{
+    Api, Client,
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams, Preconditions},
+};
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use super::{
+    ensure::{self, Child, Manner, Step},
+    merge::merge,
+    rules::{Ensure, KindRef},
+    store::{Key, deleting, text},
+    template::{TemplateError, Templates, data},
+};
+
+/// Why a rule could not be carried out.
+#[derive(Debug, Error)]
+pub(super) enum ActError {
+    /// Something is wrong with the rule.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// The cluster did not take it; another time it may.
+    #[error("the cluster refused")]
+    Write(#[from] kube::Error),
+}
+
+/// What came of a rule.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// Nothing had to be written, or the object is gone.
+    Nothing,
+    /// This was written; the objects are as the cluster returned them.
+    Written(Vec<(KindRef, Value)>),
+}
+
+/// How a kind is addressed.
+pub(super) fn resource(kind: &KindRef) -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk(kind.group(), kind.version(), &kind.kind))
+}
+
+/// An object as plain data, with its kind, which lists leave out.
+pub(super) fn value(kind: &KindRef, object: DynamicObject) -> Value {
+    let mut value = object.data;
+    if !value.is_object() {
+        value = json!({});
+    }
+    value["apiVersion"] = Value::String(kind.api_version.clone());
+    value["kind"] = Value::String(kind.kind.clone());
+    value["metadata"] = serde_json::to_value(object.metadata).unwrap_or_default();
+    value
+}
+
+/// The steps that a rule about children asks for.
+pub(super) fn plan(
+    rule: &Ensure,
+    templates: &Templates,
+    context: &minijinja::Value,
+    children: &[&Value],
+) -> Result<Vec<Step>, ActError> {
+    let wanted = match templates.render(&rule.objects, context)? {
+        Value::Null => Vec::new(),
+        Value::Array(objects) => objects,
+        value @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
+            let expected = "a list of objects";
+            return Err(TemplateError::Type { expected, value }.into());
+        }
+    };
+    let at_once = match &rule.at_once {
+        Some(expression) => templates.render(expression, context)?.as_u64(),
+        None => None,
+    };
+    let mut there = Vec::new();
+    for object in children {
+        let ready = match &rule.ready {
+            Some(expression) => {
+                let context = minijinja::context! { child => data(object), ..context.clone() };
+                templates.holds(expression, &context)?
+            }
+            None => true,
+        };
+        there.push(Child {
+            name: text(object, "/metadata/name"),
+            object,
+            ready,
+            deleting: deleting(object),
+        });
+    }
+    let manner = Manner {
+        at_once: at_once.and_then(|limit| usize::try_from(limit).ok()),
+        changed: rule.changed,
+        surplus: rule.surplus,
+    };
+    Ok(ensure::steps(&wanted, &there, manner))
+}
+
+/// The object that a rule is carried out for.
+pub(super) struct Target<'a> {
+    /// Its cluster.
+    pub client: &'a Client,
+    /// Which it is.
+    pub key: &'a Key,
+    /// What it is, as far as is known; writes that depend on that say so.
+    pub object: &'a Value,
+}
+
+impl Target<'_> {
+    fn api(&self, kind: &KindRef) -> Api<DynamicObject> {
+        let resource = resource(kind);
+        match self.key.namespace.as_str() {
+            "" => Api::all_with(self.client.clone(), &resource),
+            namespace => Api::namespaced_with(self.client.clone(), namespace, &resource),
+        }
+    }
+
+    /// Merges into the status, unless nothing would change.
+    pub(super) async fn merge_status(&self, patch: Value) -> Result<Outcome, ActError> {
+        if !patch.is_object() {
+            let expected = "the fields of a status";
+            return Err(TemplateError::Type { expected, value: patch }.into());
+        }
+        let before = self.object.get("status").cloned().unwrap_or_else(|| json!({}));
+        let mut status = before.clone();
+        merge(&mut status, &patch);
+        if status == before {
+            return Ok(Outcome::Nothing);
+        }
+        let patch = json!({"metadata": self.precondition(), "status": patch});
+        let api = self.api(&self.key.kind);
+        let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+        let written = api.patch_status(&self.key.name, &params, &patch).await;
+        outcome(&self.key.kind, written)
+    }
+
+    /// Sets the finalizers, unless they are so already.
+    pub(super) async fn set_finalizers(&self, finalizers: Value) -> Result<Outcome, ActError> {
+        if !finalizers.is_array() {
+            let expected = "a list of finalizers";
+            let value = finalizers;
+            return Err(TemplateError::Type { expected, value }.into());
+        }
+        let before = self.object.pointer("/metadata/finalizers");
+        if before.unwrap_or(&json!([])) == &finalizers {
+            return Ok(Outcome::Nothing);
+        }
+        let mut metadata = self.precondition();
+        metadata["finalizers"] = finalizers;
+        let api = self.api(&self.key.kind);
+        let patch = Patch::Merge(json!({"metadata": metadata}));
+        let written = api.patch(&self.key.name, &PatchParams::default(), &patch).await;
+        outcome(&self.key.kind, written)
+    }
+
+    /// Deletes the object without grace.
+    pub(super) async fn delete(&self) -> Result<Outcome, ActError> {
+        self.delete_one(&self.key.kind, self.object).await?;
+        Ok(Outcome::Nothing)
+    }
+
+    /// Carries out the steps for its children.
+    pub(super) async fn carry_out(
+        &self,
+        kind: &KindRef,
+        children: &[&Value],
+        steps: Vec<Step>,
+    ) -> Result<Outcome, ActError> {
+        let mut all = Vec::new();
+        for step in steps {
+            let outcome = match step {
+                Step::Create(object) => self.create(kind, object).await?,
+                Step::Patch(name, patch) => {
+                    let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+                    let written = self.api(kind).patch(&name, &params, &patch).await;
+                    outcome(kind, written)?
+                }
+                Step::Delete(name) => {
+                    if let Some(child) = children.iter().find(|child| text(child, "/metadata/name") == name) {
+                        self.delete_one(kind, child).await?;
+                    }
+                    Outcome::Nothing
+                }
+            };
+            match outcome {
+                Outcome::Nothing => {}
+                Outcome::Written(objects) => all.extend(objects),
+            }
+        }
+        Ok(if all.is_empty() {
+            Outcome::Nothing
+        } else {
+            Outcome::Written(all)
+        })
+    }
+
+    async fn create(&self, kind: &KindRef, mut object: Value) -> Result<Outcome, ActError> {
+        object["apiVersion"] = Value::String(kind.api_version.clone());
+        object["kind"] = Value::String(kind.kind.clone());
+        object["metadata"]["namespace"] = Value::String(self.key.namespace.clone());
+        object["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": self.key.kind.api_version, "kind": self.key.kind.kind, "name": self.key.name,
+            "uid": text(self.object, "/metadata/uid"), "controller": true, "blockOwnerDeletion": true,
+        }]);
+        let object: DynamicObject = serde_json::from_value(object).map_err(kube::Error::SerdeError)?;
+        let written = self.api(kind).create(&PostParams::default(), &object).await;
+        outcome(kind, written)
+    }
+
+    async fn delete_one(&self, kind: &KindRef, object: &Value) -> Result<(), ActError> {
+        let params = DeleteParams {
+            grace_period_seconds: Some(0),
+            preconditions: Some(Preconditions {
+                uid: Some(text(object, "/metadata/uid").to_owned()),
+                resource_version: None,
+            }),
+            ..DeleteParams::background()
+        };
+        match self.api(kind).delete(text(object, "/metadata/name"), &params).await {
+            Ok(_) => Ok(()),
+            Err(error) => absent(error),
+        }
+    }
+
+    /// Writes are for the revision that they were decided on; at a later one the rules are looked at again.
+    fn precondition(&self) -> Value {
+        json!({"resourceVersion": text(self.object, "/metadata/resourceVersion")})
+    }
+}
+
+fn outcome(kind: &KindRef, written: kube::Result<DynamicObject>) -> Result<Outcome, ActError> {
+    match written {
+        Ok(object) => Ok(Outcome::Written(vec![(kind.clone(), value(kind, object))])),
+        Err(error) => absent(error).map(|()| Outcome::Nothing),
+    }
+}
+
+/// What is gone needs nothing more.
+fn absent(error: kube::Error) -> Result<(), ActError> {
+    match error {
+        kube::Error::Api(status) if status.code == 404 => Ok(()),
+        error => Err(error.into()),
+    }
+}

@@ -1,0 +1,382 @@
+//! The loop of a simulator: watch, find the rules that hold, carry them out when their time has come.
+//!
+//! One task, one thing at a time, in the order of keys and rules: the same events lead to the same writes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::{StreamExt, future, stream::BoxStream, stream::SelectAll};
+use kube::{
+    Api, Client,
+    api::DynamicObject,
+    runtime::{
+        WatchStreamExt, utils,
+        watcher::{self, Event},
+    },
+};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Failures, Options,
+    act::{self, Outcome},
+    duration,
+    functions::Source,
+    rules::{Action, After, KindRef, Rule, Rules},
+    store::{Key, Store, deleting, text},
+    template::{TemplateError, Templates, data},
+};
+
+type Events = SelectAll<BoxStream<'static, (KindRef, watcher::Result<Event<DynamicObject>>)>>;
+
+/// A simulator's state.
+pub(super) struct Engine {
+    client: Client,
+    rules: Arc<Rules>,
+    templates: Templates,
+    failures: Failures,
+    store: Store,
+    /// What must be looked at.
+    dirty: BTreeSet<Key>,
+    /// Since when rules have held.
+    held: BTreeMap<Key, BTreeMap<usize, Instant>>,
+    /// When something must be looked at again.
+    timers: BTreeSet<(Instant, Key)>,
+    /// How often in a row writing failed.
+    attempts: BTreeMap<Key, u32>,
+    watches: Watches,
+}
+
+/// What is watched, and how far each watch has come.
+#[derive(Default)]
+struct Watches {
+    custom: BTreeMap<KindRef, CancellationToken>,
+    /// Kinds of which the first list is not there yet. Nothing is done before it is.
+    unlisted: BTreeSet<KindRef>,
+    /// What a list under way has shown.
+    listing: BTreeMap<KindRef, BTreeSet<Key>>,
+}
+
+fn definitions() -> KindRef {
+    KindRef {
+        api_version: "apiextensions.k8s.io/v1".to_owned(),
+        kind: "CustomResourceDefinition".to_owned(),
+    }
+}
+
+impl Engine {
+    pub(super) fn new(client: Client, rules: Arc<Rules>, options: &Options, failures: Failures) -> Self {
+        let source = Source::new(Arc::clone(&options.clock), options.seed, &options.cluster);
+        let templates = rules.templates.with(source);
+        Self {
+            client,
+            rules,
+            templates,
+            failures,
+            store: Store::default(),
+            dirty: BTreeSet::new(),
+            held: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            attempts: BTreeMap::new(),
+            watches: Watches::default(),
+        }
+    }
+
+    /// Runs for ever.
+    pub(super) async fn run(mut self) {
+        let mut events = Events::new();
+        let built_in = self.rules.watched().into_iter().filter(|kind| !kind.is_custom());
+        for kind in built_in.chain([definitions()]) {
+            events.push(watch(&self.client, &kind));
+            self.watches.unlisted.insert(kind);
+        }
+        loop {
+            if self.watches.unlisted.is_empty() {
+                while let Some(key) = self.dirty.pop_first() {
+                    self.look_at(&key).await;
+                }
+            }
+            let next = self.timers.first().map(|(at, _)| *at);
+            tokio::select! {
+                biased;
+                Some((kind, event)) = events.next() => match event {
+                    Ok(event) => self.take_in(&kind, event, &mut events),
+                    Err(error) => tracing::debug!(kind = %kind.kind, %error, "a watch of the simulator failed"),
+                },
+                () = at(next) => self.ring(),
+            }
+        }
+    }
+
+    /// Marks what must be looked at because its time has come.
+    fn ring(&mut self) {
+        let now = Instant::now();
+        while let Some((at, _)) = self.timers.first()
+            && *at <= now
+        {
+            self.dirty.extend(self.timers.pop_first().map(|(_, key)| key));
+        }
+    }
+
+    fn take_in(&mut self, kind: &KindRef, event: Event<DynamicObject>, events: &mut Events) {
+        match event {
+            Event::Init => {
+                self.watches.listing.insert(kind.clone(), BTreeSet::new());
+            }
+            Event::InitApply(object) => {
+                let object = act::value(kind, object);
+                let seen = self.watches.listing.entry(kind.clone()).or_default();
+                seen.insert(Key::of(kind, &object));
+                self.put(kind, object, events);
+            }
+            Event::InitDone => {
+                self.watches.unlisted.remove(kind);
+                let seen = self.watches.listing.remove(kind).unwrap_or_default();
+                for gone in self.store.of_kind(kind).difference(&seen) {
+                    self.remove(gone);
+                }
+            }
+            Event::Apply(object) => self.put(kind, act::value(kind, object), events),
+            Event::Delete(object) => {
+                let object = act::value(kind, object);
+                let key = Key::of(kind, &object);
+                let known = self.store.get(&key).map(|known| text(known, "/metadata/uid"));
+                if known == Some(text(&object, "/metadata/uid")) {
+                    self.remove(&key);
+                }
+                if *kind == definitions() {
+                    self.stop_watching(&object);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, kind: &KindRef, object: Value, events: &mut Events) {
+        if *kind == definitions() {
+            self.start_watching(&object, events);
+        } else {
+            self.dirty.extend(self.store.put(kind, object));
+        }
+    }
+
+    fn remove(&mut self, key: &Key) {
+        self.dirty.extend(self.store.remove(key));
+        self.held.remove(key);
+        self.attempts.remove(key);
+    }
+
+    /// Watches the kinds that a definition brings, if there are rules for them.
+    fn start_watching(&mut self, definition: &Value, events: &mut Events) {
+        let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
+        let established = json!({"type": "Established", "status": "True"});
+        let established = |condition: &Value| super::merge::contains(condition, &established);
+        if !conditions.is_some_and(|conditions| conditions.iter().any(established)) {
+            return;
+        }
+        for kind in self.defined(definition) {
+            let watches = &mut self.watches;
+            watches.custom.entry(kind.clone()).or_insert_with(|| {
+                let token = CancellationToken::new();
+                let stream = watch(&self.client, &kind);
+                events.push(stream.take_until(token.clone().cancelled_owned()).boxed());
+                token
+            });
+        }
+    }
+
+    fn stop_watching(&mut self, definition: &Value) {
+        for kind in self.defined(definition) {
+            if let Some(token) = self.watches.custom.remove(&kind) {
+                token.cancel();
+            }
+            for key in self.store.of_kind(&kind) {
+                self.remove(&key);
+            }
+        }
+    }
+
+    fn defined(&self, definition: &Value) -> Vec<KindRef> {
+        let group = text(definition, "/spec/group");
+        let kind = text(definition, "/spec/names/kind");
+        let mut kinds = self.rules.watched();
+        kinds.retain(|watched| watched.is_custom() && watched.group() == group && watched.kind == kind);
+        kinds
+    }
+
+    /// Carries out the rules for one object whose time has come, and notes when to look again.
+    async fn look_at(&mut self, key: &Key) {
+        let rules = Arc::clone(&self.rules);
+        let Some(kind) = rules.kinds.get(&key.kind) else {
+            return;
+        };
+        for (number, rule) in kind.rules.iter().enumerate() {
+            let Some(object) = self.store.get(key) else {
+                self.held.remove(key);
+                return;
+            };
+            let settings = self.store.settings(object);
+            let paused = settings.get("paused").and_then(Value::as_str) == Some("true");
+            if paused || rule.deleting != deleting(object) {
+                self.let_go(key, number);
+                continue;
+            }
+            let children: Vec<&Value> = match &kind.children {
+                Some(children) => self.store.children(object, children).collect(),
+                None => Vec::new(),
+            };
+            let context = minijinja::context! {
+                object => data(object), children => data(&children), settings => data(&settings)
+            };
+            match self.due(key, number, rule, &context) {
+                Ok(false) => {}
+                Ok(true) => self.carry_out(key, number, rule, &context).await,
+                Err(error) => self.fail(key, rule, &error),
+            }
+        }
+    }
+
+    /// Whether a rule holds and has held long enough; if only the first, its time is noted.
+    fn due(
+        &mut self,
+        key: &Key,
+        number: usize,
+        rule: &Rule,
+        context: &minijinja::Value,
+    ) -> Result<bool, TemplateError> {
+        if let Some(when) = &rule.when
+            && !self.templates.holds(when, context)?
+        {
+            self.let_go(key, number);
+            return Ok(false);
+        }
+        let after = match &rule.after {
+            After::Fixed(after) => *after,
+            After::Computed(expression) => {
+                let value = self.templates.render(expression, context)?;
+                value.as_str().and_then(duration).ok_or(TemplateError::Type {
+                    expected: "a duration such as 50ms",
+                    value,
+                })?
+            }
+        };
+        let now = Instant::now();
+        let held = self.held.entry(key.clone()).or_default();
+        let Some(due) = held.entry(number).or_insert(now).checked_add(after) else {
+            return Ok(false);
+        };
+        if due > now {
+            self.timers.insert((due, key.clone()));
+        }
+        Ok(due <= now)
+    }
+
+    fn let_go(&mut self, key: &Key, number: usize) {
+        if let Some(held) = self.held.get_mut(key) {
+            held.remove(&number);
+        }
+    }
+
+    async fn carry_out(&mut self, key: &Key, number: usize, rule: &Rule, context: &minijinja::Value) {
+        let outcome = self.act(key, rule, context).await;
+        match outcome {
+            Ok(outcome) => {
+                self.attempts.remove(key);
+                self.let_go(key, number);
+                match outcome {
+                    Outcome::Nothing => {}
+                    Outcome::Written(objects) => {
+                        for (kind, object) in objects {
+                            self.dirty.extend(self.store.put(&kind, object));
+                        }
+                    }
+                }
+            }
+            Err(act::ActError::Template(error)) => self.fail(key, rule, &error),
+            Err(act::ActError::Write(error)) => self.retry(key, rule, &error),
+        }
+    }
+
+    async fn act(&mut self, key: &Key, rule: &Rule, context: &minijinja::Value) -> Result<Outcome, act::ActError> {
+        let Some(object) = self.store.get(key) else {
+            return Ok(Outcome::Nothing);
+        };
+        let target = act::Target {
+            client: &self.client,
+            key,
+            object,
+        };
+        match &rule.action {
+            Action::Status(template) => target.merge_status(self.templates.render(template, context)?).await,
+            Action::Finalizers(template) => target.set_finalizers(self.templates.render(template, context)?).await,
+            Action::Delete => target.delete().await,
+            Action::Ensure(ensure) => {
+                let rules = self.rules.kinds.get(&key.kind);
+                let Some(kind) = rules.and_then(|rules| rules.children.as_ref()) else {
+                    return Ok(Outcome::Nothing);
+                };
+                let children: Vec<&Value> = self.store.children(object, kind).collect();
+                let steps = act::plan(ensure, &self.templates, context, &children)?;
+                target.carry_out(kind, &children, steps).await
+            }
+        }
+    }
+
+    fn fail(&mut self, key: &Key, rule: &Rule, error: &TemplateError) {
+        let Key { kind, namespace, name } = key;
+        let kind = &kind.kind;
+        let failure = format!("rule `{}` on {kind} {namespace}/{name}: {error}", rule.name);
+        self.failures.add(failure);
+    }
+
+    /// Looks again later, ever later: the cluster may be down, or a namespace not there yet.
+    fn retry(&mut self, key: &Key, rule: &Rule, error: &kube::Error) {
+        let attempts = self.attempts.entry(key.clone()).or_default();
+        *attempts = attempts.saturating_add(1);
+        let wait = Duration::from_millis(50).saturating_mul(1 << (*attempts).min(7));
+        tracing::debug!(rule = rule.name, object = key.name, %error, ?wait, "the simulator tries again");
+        self.timers.insert((Instant::now() + wait, key.clone()));
+    }
+}
+
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => future::pending().await,
+    }
+}
+
+fn watch(client: &Client, kind: &KindRef) -> BoxStream<'static, (KindRef, watcher::Result<Event<DynamicObject>>)> {
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &act::resource(kind));
+    let kind = kind.clone();
+    watcher::watcher(api, watcher::Config::default())
+        .modify(|object| object.metadata.managed_fields = None)
+        .backoff(Backoff::default())
+        .map(move |event| (kind.clone(), event))
+        .boxed()
+}
+
+/// How long a watch that failed waits: ever longer, and without chance, since runs must be alike.
+#[derive(Default)]
+struct Backoff {
+    failures: u32,
+}
+
+impl Iterator for Backoff {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let wait = Duration::from_millis(100).saturating_mul(1 << self.failures.min(5));
+        self.failures = self.failures.saturating_add(1);
+        Some(wait)
+    }
+}
+
+impl utils::Backoff for Backoff {
+    fn reset(&mut self) {
+        self.failures = 0;
+    }
+}

@@ -1,0 +1,173 @@
+//! What templates in rules can call, beside what minijinja brings.
+//!
+//! | call | gives |
+//! |---|---|
+//! | `now()` | the time as the API writes it |
+//! | `unix_millis()` | the time as a number |
+//! | `hex(n)` | n hexadecimal digits that never came before; the same ones for the same seed |
+//! | `address()` | an IP address for a pod |
+//! | `hash(value)` | ten letters and digits that stand for a value, such as a pod template |
+//! | `suffix(text, n)` | five letters and digits that stand for a text and a number |
+//! | `holds(object, type)` | whether the object's condition of this type is `"True"` |
+//! | `list \| holding(type)` | those of which that is so |
+//! | `list \| where(path, value)` | those that have this value there; what is missing is no match |
+//! | `transition(object, type, status)` | since when the condition has had this status: now, if it has another one |
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use minijinja::{Environment, Error, ErrorKind, Value};
+
+use crate::clock::Clock;
+
+/// Where `now`, `hex` and `address` take what they give from. One per simulator.
+#[derive(Clone)]
+pub(super) struct Source {
+    clock: Clock,
+    /// The state of a splitmix64 generator; its sequence is a function of the seed alone.
+    state: Arc<AtomicU64>,
+    addresses: Arc<AtomicU64>,
+    network: u8,
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").finish_non_exhaustive()
+    }
+}
+
+impl Source {
+    /// A source of its own for each cluster of a fleet, told apart by name.
+    pub(super) fn new(clock: Clock, seed: u64, cluster: &str) -> Self {
+        let start = fnv(cluster.as_bytes()) ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self {
+            clock,
+            state: Arc::new(AtomicU64::new(start)),
+            addresses: Arc::new(AtomicU64::new(0)),
+            network: fnv(cluster.as_bytes()).to_le_bytes()[0],
+        }
+    }
+
+    fn next(&self) -> u64 {
+        let step = 0x9e37_79b9_7f4a_7c15_u64;
+        let mixed = self.state.fetch_add(step, Ordering::Relaxed).wrapping_add(step);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn hex(&self, digits: usize) -> String {
+        let mut text = String::new();
+        while text.len() < digits {
+            let bytes = self.next().to_be_bytes();
+            let halves = bytes
+                .iter()
+                .flat_map(|byte| [u32::from(byte >> 4), u32::from(byte & 15)]);
+            text.extend(halves.filter_map(|half| char::from_digit(half, 16)));
+        }
+        text.truncate(digits);
+        text
+    }
+
+    fn address(&self) -> String {
+        let [low, high, ..] = self
+            .addresses
+            .fetch_add(1, Ordering::Relaxed)
+            .wrapping_add(1)
+            .to_le_bytes();
+        format!("10.{}.{high}.{low}", self.network)
+    }
+}
+
+/// Adds the functions that need nothing, and the names of the others.
+pub(super) fn add(environment: &mut Environment<'static>) {
+    environment.add_function("hash", |value: Value| letters(fnv(value.to_string().as_bytes()), 10));
+    environment.add_function("suffix", |text: &str, number: u64| {
+        letters(fnv(format!("{text}/{number}").as_bytes()), 5)
+    });
+    environment.add_function("holds", |object: Value, kind: &str| holds(&object, kind));
+    environment.add_filter("holding", |objects: Value, kind: &str| -> Result<Vec<Value>, Error> {
+        Ok(objects.try_iter()?.filter(|object| holds(object, kind)).collect())
+    });
+    let there = |object: &Value, path: &str, value: &Value| {
+        let found = path
+            .split('.')
+            .try_fold(object.clone(), |value, key| value.get_attr(key));
+        found.is_ok_and(|found| found == *value)
+    };
+    environment.add_filter(
+        "where",
+        move |objects: Value, path: &str, value: Value| -> Result<Vec<Value>, Error> {
+            Ok(objects
+                .try_iter()?
+                .filter(|object| there(object, path, &value))
+                .collect())
+        },
+    );
+    for name in ["now", "unix_millis", "hex", "address", "transition"] {
+        environment.add_function(name, move || -> Result<Value, Error> {
+            let problem = format!("{name} needs a simulator");
+            Err(Error::new(ErrorKind::InvalidOperation, problem))
+        });
+    }
+}
+
+/// Gives the others their source.
+pub(super) fn bind(environment: &mut Environment<'static>, source: Source) {
+    let at = Arc::clone(&source.clock);
+    let now = move || at().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let clock = Arc::clone(&source.clock);
+    environment.add_function("unix_millis", move || clock().as_millisecond());
+    environment.add_function("now", now.clone());
+    environment.add_function("transition", move |object: Value, kind: &str, status: &str| {
+        since(&object, kind, status).unwrap_or_else(|| Value::from(now()))
+    });
+    let random = source.clone();
+    environment.add_function("hex", move |digits: usize| random.hex(digits.min(256)));
+    environment.add_function("address", move || source.address());
+}
+
+fn condition(object: &Value, kind: &str) -> Option<Value> {
+    let conditions = object.get_attr("status").ok()?.get_attr("conditions").ok()?;
+    conditions
+        .try_iter()
+        .ok()?
+        .find(|condition| condition.get_attr("type").is_ok_and(|of| of.as_str() == Some(kind)))
+}
+
+fn holds(object: &Value, kind: &str) -> bool {
+    let status = condition(object, kind).and_then(|condition| condition.get_attr("status").ok());
+    status.is_some_and(|status| status.as_str() == Some("True"))
+}
+
+fn since(object: &Value, kind: &str, status: &str) -> Option<Value> {
+    let condition = condition(object, kind)?;
+    let same = condition.get_attr("status").is_ok_and(|is| is.as_str() == Some(status));
+    let since = condition.get_attr("lastTransitionTime").ok()?;
+    (same && since.as_str().is_some()).then_some(since)
+}
+
+/// FNV-1a: a hash that is the same everywhere and for ever, which the standard library's is not.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// A number in the letters and digits that Kubernetes uses for names, which spell no words.
+fn letters(mut number: u64, count: usize) -> String {
+    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let base = LETTERS.len() as u64;
+    let mut text = String::new();
+    for _ in 0..count {
+        let at = usize::try_from(number % base).unwrap_or_default();
+        text.push(char::from(LETTERS[at]));
+        number /= base;
+    }
+    text
+}

@@ -1,0 +1,289 @@
+//! Rules, checked: what the engine works with.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::read;
+use super::template::{TemplateError, TemplateId, Templates};
+
+/// What is wrong with a file of rules.
+#[derive(Debug, Error)]
+pub enum RulesError {
+    /// The text is no YAML, or not of the shape of rules; the source says where.
+    #[error("{file}: {source}")]
+    Yaml {
+        /// The file.
+        file: String,
+        /// What the parser says, with line and column.
+        source: serde_yaml::Error,
+    },
+    /// A file is for something else, or does what a file must not.
+    #[error("{file}: {problem}")]
+    File {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A rule says something that cannot be.
+    #[error("{file}: rule `{rule}`: {problem}")]
+    Rule {
+        /// The file.
+        file: String,
+        /// The rule's name.
+        rule: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A template or an expression cannot be understood.
+    #[error("{file}: rule `{rule}`: `{field}` cannot be understood: {source}")]
+    Template {
+        /// The file.
+        file: String,
+        /// The rule's name.
+        rule: String,
+        /// The field that holds it.
+        field: &'static str,
+        /// What the template engine says.
+        source: TemplateError,
+    },
+}
+
+/// A kind of objects, as rules name it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct KindRef {
+    /// Group and version, such as `apps/v1`.
+    pub api_version: String,
+    /// The kind, such as `Deployment`.
+    pub kind: String,
+}
+
+impl KindRef {
+    /// The group, empty for the core group.
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// The version without the group.
+    pub fn version(&self) -> &str {
+        self.api_version
+            .split_once('/')
+            .map_or(self.api_version.as_str(), |(_, version)| version)
+    }
+
+    /// Whether a cluster serves it only once a `CustomResourceDefinition` says so. Groups without a dot and below
+    /// `k8s.io` belong to Kubernetes itself.
+    pub fn is_custom(&self) -> bool {
+        self.group().contains('.') && !self.group().ends_with(".k8s.io")
+    }
+}
+
+/// When a rule that holds is carried out.
+#[derive(Debug, Clone)]
+pub enum After {
+    /// Always after this time.
+    Fixed(Duration),
+    /// After the time that an expression gives.
+    Computed(TemplateId),
+}
+
+/// What becomes of children that differ from what a rule wants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Changed {
+    /// They stay as they are.
+    #[default]
+    Ignore,
+    /// They are patched.
+    Patch,
+    /// They are deleted, and made anew when they are gone.
+    Replace,
+}
+
+/// When children that a rule does not want are deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Surplus {
+    /// At once.
+    #[default]
+    Now,
+    /// When all that it wants are ready.
+    WhenReady,
+}
+
+/// The children that an object must have.
+#[derive(Debug, Clone)]
+pub struct Ensure {
+    /// Gives the list of children, in order.
+    pub objects: TemplateId,
+    /// Whether `child` is ready.
+    pub ready: Option<TemplateId>,
+    /// How many may be unready at a time; others wait.
+    pub at_once: Option<TemplateId>,
+    /// What becomes of children that differ.
+    pub changed: Changed,
+    /// When others are deleted.
+    pub surplus: Surplus,
+}
+
+/// What a rule does.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// Merges what the template gives into the status.
+    Status(TemplateId),
+    /// Makes the children be what the template gives.
+    Ensure(Ensure),
+    /// Sets the finalizers to the list that the template gives.
+    Finalizers(TemplateId),
+    /// Deletes the object without grace.
+    Delete,
+}
+
+/// One rule.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// Its name, unique in the file.
+    pub name: String,
+    /// Whether it is for objects that are being deleted; it is not for others then.
+    pub deleting: bool,
+    /// Whether it holds; always if absent.
+    pub when: Option<TemplateId>,
+    /// How long it must hold.
+    pub after: After,
+    /// What is done then.
+    pub action: Action,
+}
+
+/// The rules for one kind.
+#[derive(Debug, Clone)]
+pub struct KindRules {
+    /// The kind of the children, if its objects have any.
+    pub children: Option<KindRef>,
+    /// In the order of the file, which is the order in which they are carried out.
+    pub rules: Vec<Rule>,
+}
+
+/// All rules of a simulator.
+#[derive(Debug)]
+pub struct Rules {
+    pub(super) kinds: BTreeMap<KindRef, KindRules>,
+    pub(super) templates: Templates,
+}
+
+impl Rules {
+    /// Reads files of rules, given as name and text. A kind has its rules in one file.
+    ///
+    /// # Errors
+    /// Everything that is wrong in any of the files.
+    pub fn parse<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, Vec<RulesError>> {
+        let mut rules = Self {
+            kinds: BTreeMap::new(),
+            templates: Templates::new(),
+        };
+        let mut errors = Vec::new();
+        for (file, text) in files {
+            read::add(&mut rules, file, text, &mut errors);
+        }
+        if errors.is_empty() { Ok(rules) } else { Err(errors) }
+    }
+
+    /// The rules that come with the crate, from `fixtures/simulator`.
+    pub fn bundled() -> Result<Self, Vec<RulesError>> {
+        Self::parse(crate::bundled::SIMULATOR.iter().copied())
+    }
+
+    /// The kinds that the rules look at: those that have rules, and their children.
+    pub fn watched(&self) -> Vec<KindRef> {
+        let children = self.kinds.values().filter_map(|rules| rules.children.as_ref());
+        let mut kinds: Vec<KindRef> = self.kinds.keys().chain(children).cloned().collect();
+        kinds.sort();
+        kinds.dedup();
+        kinds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(rules: &str) -> Vec<String> {
+        let text = format!(
+            "apiVersion: baton.dev/v1alpha1\nkind: SimulatorRules\nmetadata: {{name: x}}\nspec:\n  resource: \
+             {{apiVersion: v1, kind: Pod}}\n  rules:\n{rules}"
+        );
+        let errors = Rules::parse([("x.yaml", text.as_str())]).err().unwrap_or_default();
+        errors.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_bundled_rules_are_right() {
+        let rules = Rules::bundled().unwrap_or_else(|errors| panic!("{errors:#?}"));
+        let kinds: Vec<String> = rules.watched().into_iter().map(|kind| kind.kind).collect();
+        assert_eq!(
+            kinds,
+            [
+                "Deployment",
+                "ReplicaSet",
+                "StatefulSet",
+                "Job",
+                "FlinkDeployment",
+                "Pod"
+            ]
+        );
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        let found = problems(concat!(
+            "  - {name: a, status: '{{ objekt.metadata.name }}'}\n",
+            "  - {name: b, status: '{% if %}'}\n",
+            "  - {name: c, after: 5 parsecs, delete: {}}\n",
+            "  - {name: d, when: 'object.spec ==', delete: {}}\n",
+            "  - {name: e}\n",
+            "  - {name: f, delete: {}, finalizers: '[]'}\n",
+            "  - {name: g, ensure: {objects: '[]'}}\n",
+            "  - {name: g, delete: {}}\n",
+        ));
+        let expected = [
+            "rule `a`: `status` cannot be understood: there is no variable or function `objekt`",
+            "rule `b`: `status` cannot be understood: syntax error",
+            "rule `c`: `after: 5 parsecs` is no duration, such as 50ms or 1m30s",
+            "rule `d`: `when` cannot be understood: syntax error",
+            "rule `e`: needs exactly one of `status`, `ensure`, `finalizers` and `delete`, has 0",
+            "rule `f`: needs exactly one of `status`, `ensure`, `finalizers` and `delete`, has 2",
+            "rule `g`: `ensure` needs `children` beside `resource`",
+            "rule `g`: there are two rules of this name",
+        ];
+        assert_eq!(found.len(), expected.len(), "{found:#?}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.starts_with(&format!("x.yaml: {expected}")), "{found}\n{expected}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_are_errors_with_their_place() {
+        let found = problems("  - {name: a, stats: ''}\n");
+        assert!(
+            found[0].contains("unknown field `stats`, expected one of `name`"),
+            "{found:?}"
+        );
+        assert!(found[0].contains("line 7 column"), "{found:?}");
+    }
+
+    #[test]
+    fn a_kind_has_its_rules_in_one_file() {
+        let text = "{apiVersion: baton.dev/v1alpha1, kind: SimulatorRules, metadata: {name: x}, \
+                    spec: {resource: {apiVersion: v1, kind: Pod}, rules: []}}";
+        let errors = Rules::parse([("a.yaml", text), ("b.yaml", text)])
+            .err()
+            .unwrap_or_default();
+        assert_eq!(errors.len(), 1);
+        assert_eq!(
+            errors[0].to_string(),
+            "b.yaml: there are rules for Pod of v1 in another file already"
+        );
+    }
+}

@@ -1,0 +1,233 @@
+//! What the simulator knows of its cluster: the objects of the watched kinds, and who owns whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::rules::KindRef;
+
+/// Annotations that begin so are settings of the simulator.
+pub(super) const SETTINGS_PREFIX: &str = "simulator.baton.dev/";
+
+/// Owners of owners are followed this far; there are no longer chains, and one that goes in a circle ends.
+const LONGEST_CHAIN: usize = 8;
+
+/// Which object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    /// Its kind.
+    pub kind: KindRef,
+    /// Its namespace, or nothing.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl Key {
+    /// The key of an object of a kind.
+    pub(super) fn of(kind: &KindRef, object: &Value) -> Self {
+        Self {
+            kind: kind.clone(),
+            namespace: text(object, "/metadata/namespace").to_owned(),
+            name: text(object, "/metadata/name").to_owned(),
+        }
+    }
+}
+
+/// A text in an object, empty if it is not there.
+pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Whether an object is being deleted.
+pub(super) fn deleting(object: &Value) -> bool {
+    object.pointer("/metadata/deletionTimestamp").is_some()
+}
+
+fn revision(object: &Value) -> u64 {
+    text(object, "/metadata/resourceVersion").parse().unwrap_or_default()
+}
+
+fn owner(object: &Value) -> Option<&str> {
+    let owners = object.pointer("/metadata/ownerReferences")?.as_array()?;
+    let controller = owners.iter().find(|owner| owner["controller"] == Value::Bool(true))?;
+    controller["uid"].as_str()
+}
+
+fn own_settings(object: &Value) -> BTreeMap<&str, &Value> {
+    let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object);
+    let settings = annotations.into_iter().flatten();
+    settings
+        .filter_map(|(name, value)| Some((name.strip_prefix(SETTINGS_PREFIX)?, value)))
+        .collect()
+}
+
+/// The objects.
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    objects: BTreeMap<Key, Value>,
+    by_uid: BTreeMap<String, Key>,
+    children: BTreeMap<String, BTreeSet<Key>>,
+}
+
+impl Store {
+    /// One object.
+    pub(super) fn get(&self, key: &Key) -> Option<&Value> {
+        self.objects.get(key)
+    }
+
+    /// The keys of all objects of a kind.
+    pub(super) fn of_kind(&self, kind: &KindRef) -> BTreeSet<Key> {
+        let keys = self.objects.keys().filter(|key| key.kind == *kind);
+        keys.cloned().collect()
+    }
+
+    /// The children of an object that are of a kind, by name.
+    pub(super) fn children<'a>(&'a self, object: &Value, kind: &'a KindRef) -> impl Iterator<Item = &'a Value> {
+        let keys = self.children.get(text(object, "/metadata/uid"));
+        let keys = keys.into_iter().flatten().filter(move |key| key.kind == *kind);
+        keys.filter_map(|key| self.objects.get(key))
+    }
+
+    /// Takes an object in, unless a later revision of it is known. Says for which objects that matters.
+    pub(super) fn put(&mut self, kind: &KindRef, object: Value) -> BTreeSet<Key> {
+        let key = Key::of(kind, &object);
+        if let Some(known) = self.objects.get(&key)
+            && text(known, "/metadata/uid") == text(&object, "/metadata/uid")
+            && revision(known) >= revision(&object)
+        {
+            return BTreeSet::new();
+        }
+        let mut touched = self.take(&key);
+        let settings_changed = touched
+            .as_ref()
+            .is_some_and(|(before, _)| own_settings(before) != own_settings(&object));
+        let mut keys = touched.take().map(|(_, keys)| keys).unwrap_or_default();
+        self.by_uid
+            .insert(text(&object, "/metadata/uid").to_owned(), key.clone());
+        if let Some(owner) = owner(&object) {
+            self.children.entry(owner.to_owned()).or_default().insert(key.clone());
+            keys.extend(self.by_uid.get(owner).cloned());
+        }
+        if settings_changed {
+            self.add_descendants(&object, LONGEST_CHAIN, &mut keys);
+        }
+        keys.insert(key.clone());
+        self.objects.insert(key, object);
+        keys
+    }
+
+    /// Forgets an object. Says for which others that matters.
+    pub(super) fn remove(&mut self, key: &Key) -> BTreeSet<Key> {
+        self.take(key).map(|(_, keys)| keys).unwrap_or_default()
+    }
+
+    fn take(&mut self, key: &Key) -> Option<(Value, BTreeSet<Key>)> {
+        let object = self.objects.remove(key)?;
+        self.by_uid.remove(text(&object, "/metadata/uid"));
+        let mut touched = BTreeSet::new();
+        if let Some(owner) = owner(&object) {
+            if let Some(siblings) = self.children.get_mut(owner) {
+                siblings.remove(key);
+                if siblings.is_empty() {
+                    self.children.remove(owner);
+                }
+            }
+            touched.extend(self.by_uid.get(owner).cloned());
+        }
+        Some((object, touched))
+    }
+
+    fn add_descendants(&self, object: &Value, depth: usize, keys: &mut BTreeSet<Key>) {
+        let children = self.children.get(text(object, "/metadata/uid"));
+        for key in children.into_iter().flatten() {
+            keys.insert(key.clone());
+            if let Some(child) = self.objects.get(key)
+                && depth > 0
+            {
+                self.add_descendants(child, depth - 1, keys);
+            }
+        }
+    }
+
+    /// The settings that hold for an object: its own, and those of its owners that it does not set itself.
+    pub(super) fn settings(&self, object: &Value) -> Map<String, Value> {
+        let mut settings = Map::new();
+        let mut next = Some(object);
+        for _ in 0..LONGEST_CHAIN {
+            let Some(object) = next else { break };
+            for (name, value) in own_settings(object) {
+                settings.entry(name).or_insert_with(|| value.clone());
+            }
+            let owner = owner(object).and_then(|uid| self.by_uid.get(uid));
+            next = owner.and_then(|key| self.objects.get(key));
+        }
+        settings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn kind() -> KindRef {
+        KindRef {
+            api_version: "v1".to_owned(),
+            kind: "Pod".to_owned(),
+        }
+    }
+
+    fn object(name: &str, revision: u64, owner: Option<&str>, annotations: &Value) -> Value {
+        let mut object = json!({"metadata": {
+            "name": name, "namespace": "n", "uid": name, "resourceVersion": revision.to_string(),
+            "annotations": annotations,
+        }});
+        if let Some(owner) = owner {
+            object["metadata"]["ownerReferences"] = json!([{"uid": owner, "controller": true}]);
+        }
+        object
+    }
+
+    fn names(keys: &BTreeSet<Key>) -> Vec<&str> {
+        keys.iter().map(|key| key.name.as_str()).collect()
+    }
+
+    #[test]
+    fn an_older_revision_changes_nothing() {
+        let mut store = Store::default();
+        store.put(&kind(), object("a", 5, None, &json!({})));
+        assert!(store.put(&kind(), object("a", 4, None, &json!({}))).is_empty());
+    }
+
+    #[test]
+    fn a_child_matters_to_its_owner() {
+        let mut store = Store::default();
+        store.put(&kind(), object("a", 1, None, &json!({})));
+        let child = object("b", 2, Some("a"), &json!({}));
+        assert_eq!(names(&store.put(&kind(), child.clone())), ["a", "b"]);
+        assert_eq!(names(&store.remove(&Key::of(&kind(), &child))), ["a"]);
+        let owner = object("a", 1, None, &json!({}));
+        assert_eq!(store.children(&owner, &kind()).count(), 0);
+    }
+
+    #[test]
+    fn settings_come_from_owners_and_changes_reach_descendants() {
+        let mut store = Store::default();
+        let pod = object("c", 3, Some("b"), &json!({}));
+        store.put(
+            &kind(),
+            object("a", 1, None, &json!({"simulator.baton.dev/ready": "never"})),
+        );
+        store.put(
+            &kind(),
+            object("b", 2, Some("a"), &json!({"simulator.baton.dev/x": "1"})),
+        );
+        store.put(&kind(), pod.clone());
+        assert_eq!(Value::Object(store.settings(&pod)), json!({"ready": "never", "x": "1"}));
+        let changed = object("a", 4, None, &json!({"simulator.baton.dev/ready": "1s"}));
+        assert_eq!(names(&store.put(&kind(), changed)), ["a", "b", "c"]);
+        assert_eq!(Value::Object(store.settings(&pod)), json!({"ready": "1s", "x": "1"}));
+    }
+}
