@@ -1,0 +1,253 @@
+//! What a case does to a cluster: small functions, a few requests each.
+//!
+//! All of them write as `baton`, and hold on conflicts only as long as somebody else keeps writing the same object.
+
+use baton_core::case::model::{ObjectRef, Taint};
+use k8s_openapi::{
+    api::core::v1::Namespace, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ObjectMeta, Patch, PatchParams, PostParams},
+    discovery::{self, ApiCapabilities, Scope},
+    runtime::{conditions, wait},
+};
+use serde_json::{Value, json};
+use thiserror::Error;
+
+/// The field manager, and the user agent, of the harness's own hands.
+pub const BATON: &str = "baton";
+
+/// The finalizer by which a case holds objects.
+pub const HOLD: &str = "baton.dev/hold";
+
+/// How often a write is tried again after a conflict.
+const ATTEMPTS: usize = 50;
+
+/// Why something could not be done to a cluster.
+#[derive(Debug, Error)]
+pub enum ActionError {
+    /// The cluster refused it.
+    #[error("{what} was refused")]
+    Refused {
+        /// What was to be done.
+        what: String,
+        /// What the cluster said.
+        source: Box<kube::Error>,
+    },
+    /// Waiting for a definition to be served failed.
+    #[error("{what} did not come into force")]
+    NotEstablished {
+        /// What was to be done.
+        what: String,
+        /// What happened.
+        source: Box<wait::Error>,
+    },
+    /// Something is no object: without apiVersion, kind or name.
+    #[error("this is no object: {0}")]
+    NoObject(Value),
+}
+
+fn refused(what: &str) -> impl FnOnce(kube::Error) -> ActionError {
+    let what = what.to_owned();
+    move |source| ActionError::Refused {
+        what,
+        source: Box::new(source),
+    }
+}
+
+/// How a kind is served by a cluster: one request.
+async fn resource(client: &Client, api_version: &str, kind: &str) -> kube::Result<(ApiResource, ApiCapabilities)> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    discovery::pinned_kind(client, &GroupVersionKind::gvk(group, version, kind)).await
+}
+
+fn scoped(client: &Client, served: &(ApiResource, ApiCapabilities), namespace: Option<&str>) -> Api<DynamicObject> {
+    let (resource, capabilities) = served;
+    match (&capabilities.scope, namespace) {
+        (Scope::Namespaced, Some(namespace)) => Api::namespaced_with(client.clone(), namespace, resource),
+        (Scope::Namespaced, None) => Api::default_namespaced_with(client.clone(), resource),
+        (Scope::Cluster, _) => Api::all_with(client.clone(), resource),
+    }
+}
+
+async fn api_of(client: &Client, of: &ObjectRef) -> kube::Result<(Api<DynamicObject>, ApiCapabilities)> {
+    let served = resource(client, &of.api_version, &of.kind).await?;
+    Ok((scoped(client, &served, of.namespace.as_deref()), served.1))
+}
+
+/// Applies an object (server-side, forced), into `namespace` if it is of a namespaced kind and names none itself.
+/// Returns once a definition is in force.
+pub async fn apply(client: &Client, object: &Value, namespace: &str) -> Result<(), ActionError> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    let (Some(api_version), Some(kind), Some(name)) = (text("/apiVersion"), text("/kind"), text("/metadata/name"))
+    else {
+        return Err(ActionError::NoObject(object.clone()));
+    };
+    let what = format!("applying {kind} {name}");
+    let served = resource(client, api_version, kind).await.map_err(refused(&what))?;
+    let api = scoped(client, &served, Some(text("/metadata/namespace").unwrap_or(namespace)));
+    let params = PatchParams::apply(BATON).force();
+    let applied = api.patch(name, &params, &Patch::Apply(object)).await;
+    applied.map_err(refused(&what))?;
+    if kind == "CustomResourceDefinition" {
+        let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let established = wait::await_condition(api, name, conditions::is_crd_established()).await;
+        established.map_err(|source| ActionError::NotEstablished {
+            what,
+            source: Box::new(source),
+        })?;
+    }
+    Ok(())
+}
+
+/// Creates a namespace, if it is not there.
+pub async fn create_namespace(client: &Client, name: &str) -> Result<(), ActionError> {
+    let api: Api<Namespace> = Api::all(client.clone());
+    let namespace = Namespace {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            ..ObjectMeta::default()
+        },
+        ..Namespace::default()
+    };
+    match api.create(&PostParams::default(), &namespace).await {
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        created => created
+            .map(drop)
+            .map_err(refused(&format!("creating namespace {name}"))),
+    }
+}
+
+/// Merges into an object.
+pub async fn patch(client: &Client, of: &ObjectRef, merge: &Value) -> Result<(), ActionError> {
+    let what = format!("patching {} {}", of.kind, of.name);
+    let (api, _) = api_of(client, of).await.map_err(refused(&what))?;
+    let params = PatchParams {
+        field_manager: Some(BATON.to_owned()),
+        ..PatchParams::default()
+    };
+    let patched = api.patch(&of.name, &params, &Patch::Merge(merge)).await;
+    patched.map(drop).map_err(refused(&what))
+}
+
+/// Merges into an object's status, through the subresource if it has one.
+pub async fn set_status(client: &Client, of: &ObjectRef, status: &Value) -> Result<(), ActionError> {
+    let what = format!("setting the status of {} {}", of.kind, of.name);
+    let (api, capabilities) = api_of(client, of).await.map_err(refused(&what))?;
+    let params = PatchParams {
+        field_manager: Some(BATON.to_owned()),
+        ..PatchParams::default()
+    };
+    let patch = Patch::Merge(json!({"status": status}));
+    let by_subresource = capabilities.subresources.iter().any(|(it, _)| it.plural == "status");
+    let patched = if by_subresource {
+        api.patch_status(&of.name, &params, &patch).await
+    } else {
+        api.patch(&of.name, &params, &patch).await
+    };
+    patched.map(drop).map_err(refused(&what))
+}
+
+/// Deletes an object in the background; one that is not there is fine. Does not wait until it is gone.
+pub async fn delete(client: &Client, of: &ObjectRef) -> Result<(), ActionError> {
+    let what = format!("deleting {} {}", of.kind, of.name);
+    let (api, _) = api_of(client, of).await.map_err(refused(&what))?;
+    match api.delete(&of.name, &DeleteParams::background()).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        deleted => deleted.map(drop).map_err(refused(&what)),
+    }
+}
+
+/// Holds an object by a finalizer: deleted, it stays until it is released.
+pub async fn hold(client: &Client, of: &ObjectRef) -> Result<(), ActionError> {
+    edit_list(client, of, &["metadata", "finalizers"], |finalizers| {
+        if !finalizers.contains(&json!(HOLD)) {
+            finalizers.push(json!(HOLD));
+        }
+    })
+    .await
+}
+
+/// Releases an object that is held; one that is not there is fine.
+pub async fn release(client: &Client, of: &ObjectRef) -> Result<(), ActionError> {
+    let released = edit_list(client, of, &["metadata", "finalizers"], |finalizers| {
+        finalizers.retain(|finalizer| finalizer != HOLD);
+    });
+    match released.await {
+        Err(ActionError::Refused { source, .. }) if matches!(&*source, kube::Error::Api(it) if it.code == 404) => {
+            Ok(())
+        }
+        released => released,
+    }
+}
+
+fn cluster(name: &str) -> ObjectRef {
+    ObjectRef {
+        api_version: "cluster.karmada.io/v1alpha1".to_owned(),
+        kind: "Cluster".to_owned(),
+        namespace: None,
+        name: name.to_owned(),
+    }
+}
+
+fn same_taint(it: &Value, key: &str, effect: &str) -> bool {
+    it["key"] == key && it["effect"] == effect
+}
+
+/// Taints a cluster on the control plane. Other taints stay; one of the same key and effect is replaced.
+pub async fn taint(control: &Client, name: &str, taint: &Taint) -> Result<(), ActionError> {
+    edit_list(control, &cluster(name), &["spec", "taints"], |taints| {
+        taints.retain(|it| !same_taint(it, &taint.key, &taint.effect));
+        let mut new = json!({"key": taint.key, "effect": taint.effect});
+        if let Some(value) = &taint.value {
+            new["value"] = json!(value);
+        }
+        taints.push(new);
+    })
+    .await
+}
+
+/// Removes a taint from a cluster on the control plane. Other taints stay.
+pub async fn untaint(control: &Client, name: &str, key: &str, effect: &str) -> Result<(), ActionError> {
+    edit_list(control, &cluster(name), &["spec", "taints"], |taints| {
+        taints.retain(|it| !same_taint(it, key, effect));
+    })
+    .await
+}
+
+/// Changes a list in an object, at the revision at which it was read; again, if somebody else was faster. Writes
+/// nothing if nothing changes.
+async fn edit_list(
+    client: &Client,
+    of: &ObjectRef,
+    place: &[&str; 2],
+    edit: impl Fn(&mut Vec<Value>),
+) -> Result<(), ActionError> {
+    let [parent, list] = *place;
+    let what = format!("changing {parent}.{list} of {} {}", of.kind, of.name);
+    let (api, _) = api_of(client, of).await.map_err(refused(&what))?;
+    let params = PatchParams {
+        field_manager: Some(BATON.to_owned()),
+        ..PatchParams::default()
+    };
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let object = api.get(&of.name).await.map_err(refused(&what))?;
+        let object = serde_json::to_value(object).map_err(kube::Error::SerdeError);
+        let object = object.map_err(refused(&what))?;
+        let before = object[parent][list].as_array().cloned().unwrap_or_default();
+        let mut after = before.clone();
+        edit(&mut after);
+        if after == before {
+            return Ok(());
+        }
+        let mut merge = json!({"metadata": {"resourceVersion": object["metadata"]["resourceVersion"]}});
+        merge[parent][list] = if after.is_empty() { Value::Null } else { after.into() };
+        match api.patch(&of.name, &params, &Patch::Merge(&merge)).await {
+            Err(kube::Error::Api(status)) if status.code == 409 && attempts < ATTEMPTS => {}
+            patched => return patched.map(drop).map_err(refused(&what)),
+        }
+    }
+}

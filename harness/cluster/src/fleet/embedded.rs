@@ -1,0 +1,319 @@
+//! Fleets of API servers in this process.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+use baton_apiserver::{self as apiserver, ApiServer, Cut, Revisions, Serving};
+use baton_core::{
+    names::ClusterName,
+    timeline::{Begin, Mark},
+};
+use jiff::Timestamp;
+use kube::Client;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    time::Instant,
+};
+
+use super::{
+    Cluster, Fleet, FleetError, Lever,
+    register::{self, Endpoint},
+};
+use crate::{
+    clock::{Clock, tokio_clock},
+    observer::{Recorder, exact::Taps},
+    simulator::{self, Rules, Simulator},
+};
+
+/// The user agent of a simulator.
+const SIMULATOR: &str = "baton-simulator";
+
+/// The user agent of what prepares a fleet.
+const FLEET: &str = "baton-fleet";
+
+/// How time goes by on a fleet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Time {
+    /// By itself, as on the wall, from this time on.
+    Real(Timestamp),
+    /// On tokio's paused clock: as soon as all wait, to the next moment that something waits for. Always begins at
+    /// the same time. Only on a current-thread runtime whose time is paused.
+    Virtual,
+}
+
+/// What an embedded fleet is made with.
+#[derive(Clone)]
+pub struct Options {
+    /// How many members: `member1`, `member2`, …
+    pub members: usize,
+    /// How time goes by.
+    pub time: Time,
+    /// Uids, generated names and job ids follow from it.
+    pub seed: u64,
+    /// Whether other programs are to reach the clusters: HTTPS on loopback, and a kubeconfig each.
+    pub doors: bool,
+    /// The definitions that the control plane serves; if not given, those of the failover API.
+    pub definitions: Option<Vec<Value>>,
+    /// What the simulator does; if not given, what `fixtures/simulator` says.
+    pub rules: Option<Arc<Rules>>,
+}
+
+impl Options {
+    /// A fleet of this many members, without doors, with seed 0.
+    pub fn new(members: usize, time: Time) -> Self {
+        Self {
+            members,
+            time,
+            seed: 0,
+            doors: false,
+            definitions: None,
+            rules: None,
+        }
+    }
+}
+
+/// An embedded fleet.
+pub struct Embedded {
+    clock: Clock,
+    servers: BTreeMap<ClusterName, ApiServer>,
+    control: Cluster,
+    members: Vec<Cluster>,
+    simulators: Vec<Simulator>,
+    taps: Mutex<Option<Taps>>,
+    doors: Doors,
+}
+
+/// The doors for other programs, and where their kubeconfigs are.
+#[derive(Default)]
+struct Doors {
+    serving: BTreeMap<ClusterName, Serving>,
+    folder: Option<TempDir>,
+}
+
+impl Embedded {
+    /// Boots a fleet. When this returns it is ready.
+    ///
+    /// # Errors
+    /// If time cannot be virtual here, a door cannot be opened, or the control plane refuses what it must know.
+    pub async fn boot(options: Options) -> Result<Self, FleetError> {
+        let start = match options.time {
+            Time::Real(start) => start,
+            Time::Virtual if paused() => epoch(),
+            Time::Virtual => return Err(FleetError::NotPaused),
+        };
+        let clock = tokio_clock(start);
+        let (servers, taps) = servers(&options, &clock);
+        let doors = if options.doors {
+            Doors::open(&servers).await?
+        } else {
+            Doors::default()
+        };
+        let cluster = |name: &ClusterName, server: &ApiServer| doors.cluster(name, server);
+        let mut clusters = servers.iter().map(|(name, server)| cluster(name, server));
+        let control = clusters.find(|cluster| cluster.name().is_control());
+        let control = control.ok_or_else(|| FleetError::NoSuchCluster(ClusterName::control()))?;
+        let members: Vec<Cluster> = clusters.collect();
+        prepare(&options, &control, doors.endpoints(&members)?).await?;
+        let simulators = simulate(&options, &members, &clock)?;
+        Ok(Self {
+            clock,
+            servers,
+            control,
+            members,
+            simulators,
+            taps: Mutex::new(Some(taps)),
+            doors,
+        })
+    }
+}
+
+/// Where virtual time begins: far from all edges, and in the past, so that it is not mistaken for the present.
+fn epoch() -> Timestamp {
+    "2025-01-01T00:00:00Z".parse().unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// Whether time stands still here while something is done. On a clock that goes by itself, this many looks differ.
+fn paused() -> bool {
+    let single = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
+    let now = Instant::now();
+    single && (0..10_000).all(|_| Instant::now() == now)
+}
+
+fn servers(options: &Options, clock: &Clock) -> (BTreeMap<ClusterName, ApiServer>, Taps) {
+    let revisions = Revisions::new();
+    let names = (1..=options.members).map(|number| ClusterName::new(format!("member{number}")));
+    let servers: BTreeMap<ClusterName, ApiServer> = std::iter::once(ClusterName::control())
+        .chain(names)
+        .map(|name| {
+            let mut with = apiserver::Options::new(name.as_str(), Arc::clone(clock));
+            with.revisions = revisions.clone();
+            with.seed = options.seed;
+            (name, ApiServer::new(with))
+        })
+        .collect();
+    let taps = servers.iter().map(|(name, server)| (name.clone(), server.commits()));
+    let taps = Taps::new(taps.collect(), revisions.current());
+    (servers, taps)
+}
+
+async fn prepare(options: &Options, control: &Cluster, endpoints: Vec<Endpoint>) -> Result<(), FleetError> {
+    let client = control.inside(FLEET);
+    match &options.definitions {
+        Some(definitions) => register::define(&client, definitions).await?,
+        None => register::define(&client, &register::definitions(crate::bundled::CRDS)?).await?,
+    }
+    register::register(&client, endpoints).await
+}
+
+fn simulate(options: &Options, members: &[Cluster], clock: &Clock) -> Result<Vec<Simulator>, FleetError> {
+    let rules = match &options.rules {
+        Some(rules) => Arc::clone(rules),
+        None => Arc::new(Rules::bundled().map_err(FleetError::Rules)?),
+    };
+    let start = |member: &Cluster| {
+        let with = simulator::Options {
+            cluster: member.name().to_string(),
+            clock: Arc::clone(clock),
+            seed: options.seed,
+        };
+        Simulator::start(member.inside(SIMULATOR), Arc::clone(&rules), &with)
+    };
+    Ok(members.iter().map(start).collect())
+}
+
+impl Doors {
+    async fn open(servers: &BTreeMap<ClusterName, ApiServer>) -> Result<Self, FleetError> {
+        let io = |what: &str| {
+            let what = what.to_owned();
+            move |source| FleetError::Io { what, source }
+        };
+        let folder = tempfile::Builder::new().prefix("baton-").tempdir();
+        let folder = folder.map_err(io("making a temporary directory"))?;
+        let mut serving = BTreeMap::new();
+        for (name, server) in servers {
+            let door = server.serve().await.map_err(io("opening a port"))?;
+            let path = kubeconfig(&folder, name);
+            let written = tokio::fs::write(&path, door.kubeconfig()).await;
+            written.map_err(io("writing a kubeconfig"))?;
+            serving.insert(name.clone(), door);
+        }
+        Ok(Self {
+            serving,
+            folder: Some(folder),
+        })
+    }
+
+    fn cluster(&self, name: &ClusterName, server: &ApiServer) -> Cluster {
+        let (outside, inside) = (server.clone(), server.clone());
+        Cluster {
+            name: name.clone(),
+            outside: Arc::new(move |agent| Client::new(outside.service(agent), "default")),
+            inside: Arc::new(move |agent| Client::new(inside.service(agent), "default")),
+            kubeconfig: self.folder.as_ref().map(|folder| kubeconfig(folder, name)),
+        }
+    }
+
+    /// How the target reaches the members: through the doors, or in the process by name.
+    fn endpoints(&self, members: &[Cluster]) -> Result<Vec<Endpoint>, FleetError> {
+        let endpoint = |member: &Cluster| match self.serving.get(&member.name) {
+            Some(door) => endpoint(&member.name, &door.kubeconfig()),
+            None => Ok(Endpoint {
+                name: member.name.clone(),
+                url: format!("https://{}.in-process.invalid", member.name),
+                ca: Vec::new(),
+                token: "in-process".to_owned(),
+            }),
+        };
+        members.iter().map(endpoint).collect()
+    }
+}
+
+fn kubeconfig(folder: &TempDir, name: &ClusterName) -> PathBuf {
+    folder.path().join(format!("{name}.kubeconfig"))
+}
+
+/// Takes from a kubeconfig what a `Cluster` and its secret hold.
+fn endpoint(name: &ClusterName, kubeconfig: &str) -> Result<Endpoint, FleetError> {
+    let wrong = || FleetError::Kubeconfig(name.clone());
+    let config: Value = serde_yaml::from_str(kubeconfig).map_err(|_| wrong())?;
+    let text = |pointer: &str| config.pointer(pointer).and_then(Value::as_str).ok_or_else(wrong);
+    let ca = BASE64.decode(text("/clusters/0/cluster/certificate-authority-data")?);
+    Ok(Endpoint {
+        name: name.clone(),
+        url: text("/clusters/0/cluster/server")?.to_owned(),
+        ca: ca.map_err(|_| wrong())?,
+        token: text("/users/0/user/token")?.to_owned(),
+    })
+}
+
+#[async_trait]
+impl Fleet for Embedded {
+    fn backend(&self) -> &'static str {
+        "embedded"
+    }
+
+    fn control(&self) -> &Cluster {
+        &self.control
+    }
+
+    fn members(&self) -> &[Cluster] {
+        &self.members
+    }
+
+    fn clock(&self) -> Clock {
+        Arc::clone(&self.clock)
+    }
+
+    async fn pull(&self, cluster: &ClusterName, lever: Lever) -> Result<(), FleetError> {
+        let server = self.servers.get(cluster);
+        let server = server.ok_or_else(|| FleetError::NoSuchCluster(cluster.clone()))?;
+        let levers = server.levers();
+        match lever {
+            Lever::Stop => levers.stop(),
+            Lever::Start => levers.start(),
+            Lever::CutOff => levers.cut_off(Cut::Hang),
+            Lever::Heal => levers.heal(),
+            Lever::Delay(time) => levers.delay(time),
+            Lever::Fail(failure) => levers.fail(failure),
+        }
+        Ok(())
+    }
+
+    fn observe(&self, begin: Begin) -> Result<Recorder, FleetError> {
+        let taps = self.taps.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taps = taps.ok_or(FleetError::Observed)?;
+        let started = begin.started;
+        let source = Box::new(taps.begin((self.clock)()));
+        Ok(Recorder::start(self.clock(), started, Mark::Begin(begin), source))
+    }
+
+    fn writes(&self) -> BTreeMap<String, u64> {
+        let mut writes = BTreeMap::new();
+        for (counted, count) in self.servers.values().flat_map(|server| server.levers().counts()) {
+            if !matches!(counted.verb.as_str(), "get" | "list" | "watch") {
+                *writes.entry(counted.client).or_default() += count;
+            }
+        }
+        writes
+    }
+
+    fn simulator_failures(&self) -> Vec<String> {
+        self.simulators.iter().flat_map(Simulator::failures).collect()
+    }
+
+    async fn shut_down(self: Box<Self>) {
+        for simulator in self.simulators {
+            simulator.stop().await;
+        }
+        for door in self.doors.serving.into_values() {
+            door.stop().await;
+        }
+    }
+}

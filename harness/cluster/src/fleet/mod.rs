@@ -1,0 +1,235 @@
+//! Fleets: a control plane and members, whatever they are made of.
+//!
+//! - [`Fleet`]: what every backend gives, and [`Cluster`], one of its clusters;
+//! - [`embedded`]: API servers in this process;
+//! - `register`: how members are made known to the control plane.
+
+pub mod embedded;
+mod register;
+
+use std::{collections::BTreeMap, fmt, io, path::PathBuf, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use baton_core::{names::ClusterName, timeline::Begin};
+use kube::Client;
+use thiserror::Error;
+
+use crate::{clock::Clock, observer::Recorder};
+
+pub use baton_apiserver::{Failure, Matching};
+
+/// Why a fleet cannot be had, or cannot do what is asked. The environment is broken then, not the target.
+#[derive(Debug, Error)]
+pub enum FleetError {
+    /// Time can only be virtual on a paused current-thread runtime.
+    #[error("virtual time needs a current-thread tokio runtime whose time is paused")]
+    NotPaused,
+    /// The fleet has no cluster of this name.
+    #[error("there is no cluster {0}")]
+    NoSuchCluster(ClusterName),
+    /// The backend has no such lever.
+    #[error("{backend} clusters cannot be told to {lever}")]
+    Unsupported {
+        /// The backend.
+        backend: &'static str,
+        /// What was asked.
+        lever: String,
+    },
+    /// The fleet is observed already; a timeline begins once.
+    #[error("the fleet is observed already")]
+    Observed,
+    /// A file of definitions is no YAML.
+    #[error("the definition in {file} is no YAML")]
+    Definition {
+        /// The file.
+        file: String,
+        /// What the parser says.
+        source: serde_yaml::Error,
+    },
+    /// A cluster did not take what it must have.
+    #[error("{what} on {cluster} failed")]
+    Prepare {
+        /// The cluster.
+        cluster: ClusterName,
+        /// What was to be done.
+        what: String,
+        /// What the cluster said.
+        source: Box<kube::Error>,
+    },
+    /// A definition did not become established in time.
+    #[error("{name} was not established on {cluster} in time")]
+    NotEstablished {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The definition.
+        name: String,
+    },
+    /// A door or a file could not be made.
+    #[error("{what} failed")]
+    Io {
+        /// What was to be done.
+        what: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A kubeconfig that the backend made is not as expected.
+    #[error("the kubeconfig of {0} lacks an address or a token")]
+    Kubeconfig(ClusterName),
+    /// The simulator's rules are wrong.
+    #[error("the simulator's rules are wrong: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Rules(Vec<crate::simulator::RulesError>),
+}
+
+/// Something done to a cluster.
+#[derive(Debug, Clone)]
+pub enum Lever {
+    /// Its API server stops; what is stored stays.
+    Stop,
+    /// It starts again.
+    Start,
+    /// It can no longer be reached from outside; inside it goes on: simulator and harness are not affected.
+    /// Requests hang.
+    CutOff,
+    /// It can be reached again.
+    Heal,
+    /// Every answer takes this much longer from now on.
+    Delay(Duration),
+    /// Requests fail.
+    Fail(Failure),
+}
+
+impl fmt::Display for Lever {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stop => f.write_str("stop"),
+            Self::Start => f.write_str("start"),
+            Self::CutOff => f.write_str("be cut off"),
+            Self::Heal => f.write_str("be reachable again"),
+            Self::Delay(time) => write!(f, "answer {} s later", time.as_secs_f64()),
+            Self::Fail(failure) => write!(f, "answer with {}", failure.code),
+        }
+    }
+}
+
+/// Gives a client for a user agent.
+type Connect = Arc<dyn Fn(&str) -> Client + Send + Sync>;
+
+/// One cluster of a fleet.
+#[derive(Clone)]
+pub struct Cluster {
+    name: ClusterName,
+    outside: Connect,
+    inside: Connect,
+    kubeconfig: Option<PathBuf>,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// Its name: `control`, or the member's.
+    pub fn name(&self) -> &ClusterName {
+        &self.name
+    }
+
+    /// A client on the way that the target takes, which levers can break. Writes are recorded under the user agent.
+    pub fn client(&self, user_agent: &str) -> Client {
+        (self.outside)(user_agent)
+    }
+
+    /// A client that stands inside the cluster: a cut does not affect it. For the harness's own hands.
+    pub fn inside(&self, user_agent: &str) -> Client {
+        (self.inside)(user_agent)
+    }
+
+    /// Where its kubeconfig is, if the fleet has doors for others.
+    pub fn kubeconfig(&self) -> Option<&PathBuf> {
+        self.kubeconfig.as_ref()
+    }
+}
+
+/// One control plane and its members.
+#[async_trait]
+pub trait Fleet: Send + Sync {
+    /// What its clusters are: `embedded`, …
+    fn backend(&self) -> &'static str;
+
+    /// The control plane.
+    fn control(&self) -> &Cluster;
+
+    /// The members, by name.
+    fn members(&self) -> &[Cluster];
+
+    /// The time as the clusters know it.
+    fn clock(&self) -> Clock;
+
+    /// Pulls a lever.
+    ///
+    /// # Errors
+    /// If there is no such cluster, or the backend has no such lever.
+    async fn pull(&self, cluster: &ClusterName, lever: Lever) -> Result<(), FleetError>;
+
+    /// Begins the timeline: what is there, then every revision. Once in a fleet's life.
+    ///
+    /// # Errors
+    /// If it has been begun before.
+    fn observe(&self, begin: Begin) -> Result<Recorder, FleetError>;
+
+    /// API writes so far on all clusters by user agent, where the backend counts them.
+    fn writes(&self) -> BTreeMap<String, u64>;
+
+    /// What went wrong with the simulator's rules, in words; the environment is broken if there is anything.
+    fn simulator_failures(&self) -> Vec<String>;
+
+    /// Ends everything: nothing of the fleet is left when this returns. A timeline must be closed before.
+    async fn shut_down(self: Box<Self>);
+}
+
+/// One cluster of a fleet by name.
+///
+/// # Errors
+/// If there is none of this name.
+pub fn cluster<'a>(fleet: &'a dyn Fleet, name: &ClusterName) -> Result<&'a Cluster, FleetError> {
+    std::iter::once(fleet.control())
+        .chain(fleet.members())
+        .find(|cluster| cluster.name() == name)
+        .ok_or_else(|| FleetError::NoSuchCluster(name.clone()))
+}
+
+/// What a fleet's clusters and kubeconfigs are, for other programs: the output of `baton up --json`.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Description {
+    /// The control plane.
+    pub control: DescribedCluster,
+    /// The members.
+    pub members: Vec<DescribedCluster>,
+}
+
+/// A cluster in a [`Description`].
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct DescribedCluster {
+    /// Its name.
+    pub name: ClusterName,
+    /// Where its kubeconfig is; absent if the fleet has no doors for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubeconfig: Option<PathBuf>,
+}
+
+impl Description {
+    /// Describes a fleet.
+    pub fn of(fleet: &dyn Fleet) -> Self {
+        let describe = |cluster: &Cluster| DescribedCluster {
+            name: cluster.name.clone(),
+            kubeconfig: cluster.kubeconfig.clone(),
+        };
+        Self {
+            control: describe(fleet.control()),
+            members: fleet.members().iter().map(describe).collect(),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Makes a control plane know the failover API and its members.
+
+use std::time::Duration;
+
+use baton_core::names::ClusterName;
+use k8s_openapi::{
+    ByteString,
+    api::core::v1::{Namespace, Secret},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, PostParams},
+    runtime::{
+        conditions,
+        wait::{Condition, await_condition},
+    },
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::FleetError;
+
+/// The namespace for the secrets of members.
+const NAMESPACE: &str = "karmada-cluster";
+
+/// How long a definition may take to become established; it takes no time worth speaking of.
+const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
+
+/// How the target reaches a member.
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    /// The member.
+    pub name: ClusterName,
+    /// `https://…`
+    pub url: String,
+    /// The certificates that its server is to be trusted by (PEM).
+    pub ca: Vec<u8>,
+    /// What the target shows to be let in.
+    pub token: String,
+}
+
+fn failed(what: impl Into<String>) -> impl FnOnce(kube::Error) -> FleetError {
+    let what = what.into();
+    move |source| FleetError::Prepare {
+        cluster: ClusterName::control(),
+        what,
+        source: Box::new(source),
+    }
+}
+
+/// Reads definitions from files that may hold several.
+pub(super) fn definitions(files: &[(&str, &str)]) -> Result<Vec<Value>, FleetError> {
+    let mut all = Vec::new();
+    for (file, text) in files {
+        for document in serde_yaml::Deserializer::from_str(text) {
+            let value = Value::deserialize(document).map_err(|source| FleetError::Definition {
+                file: (*file).to_owned(),
+                source,
+            })?;
+            if !value.is_null() {
+                all.push(value);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Creates definitions and waits until all of them are served.
+pub(super) async fn define(client: &Client, definitions: &[Value]) -> Result<(), FleetError> {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let dynamic: Api<DynamicObject> =
+        Api::all_with(client.clone(), &ApiResource::erase::<CustomResourceDefinition>(&()));
+    for definition in definitions {
+        let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+        let object: DynamicObject = serde_json::from_value(definition.clone())
+            .map_err(kube::Error::SerdeError)
+            .map_err(failed(format!("reading the definition {name}")))?;
+        let created = dynamic.create(&PostParams::default(), &object).await;
+        created.map_err(failed(format!("creating the definition {name}")))?;
+    }
+    let all = api.list(&ListParams::default()).await;
+    for definition in all.map_err(failed("listing definitions"))? {
+        let name = definition.name_any();
+        if conditions::is_crd_established().matches_object(Some(&definition)) {
+            continue;
+        }
+        let established = await_condition(api.clone(), &name, conditions::is_crd_established());
+        let in_time = tokio::time::timeout(ESTABLISHED_WITHIN, established).await;
+        if !matches!(in_time, Ok(Ok(_))) {
+            let cluster = ClusterName::control();
+            return Err(FleetError::NotEstablished { cluster, name });
+        }
+    }
+    Ok(())
+}
+
+/// Makes members known: a `Cluster` and a `Secret` each, as for members that the control plane pushes to.
+pub(super) async fn register(client: &Client, endpoints: Vec<Endpoint>) -> Result<(), FleetError> {
+    if endpoints.is_empty() {
+        return Ok(());
+    }
+    let namespace = Namespace {
+        metadata: named(NAMESPACE),
+        ..Namespace::default()
+    };
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let created = namespaces.create(&PostParams::default(), &namespace).await;
+    created.map_err(failed(format!("creating the namespace {NAMESPACE}")))?;
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
+    let kind = GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster");
+    let clusters: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+    for Endpoint { name, url, ca, token } in endpoints {
+        let data = [
+            ("caBundle".to_owned(), ByteString(ca)),
+            ("token".to_owned(), ByteString(token.into_bytes())),
+        ];
+        let secret = Secret {
+            metadata: named(name.as_str()),
+            data: Some(data.into()),
+            ..Secret::default()
+        };
+        let created = secrets.create(&PostParams::default(), &secret).await;
+        created.map_err(failed(format!("creating the secret of {name}")))?;
+        let cluster = json!({
+            "apiVersion": "cluster.karmada.io/v1alpha1",
+            "kind": "Cluster",
+            "metadata": {"name": name.as_str()},
+            "spec": {
+                "syncMode": "Push",
+                "apiEndpoint": url,
+                "secretRef": {"namespace": NAMESPACE, "name": name.as_str()},
+            },
+        });
+        let cluster = serde_json::from_value(cluster).map_err(kube::Error::SerdeError);
+        let created = match cluster {
+            Ok(cluster) => clusters.create(&PostParams::default(), &cluster).await,
+            Err(error) => Err(error),
+        };
+        created.map_err(failed(format!("registering {name}")))?;
+    }
+    Ok(())
+}
+
+fn named(name: &str) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        ..ObjectMeta::default()
+    }
+}

@@ -1,0 +1,91 @@
+//! Records every revision of the kinds that matter, on every cluster, in one order.
+//!
+//! - [`recorder`]: the growing timeline, to which the runner adds its marks and which others follow;
+//! - `exact`: what embedded clusters commit, in exactly that order.
+//!
+//! What never gets in: `managedFields`; Secrets and whatever else holds credentials; kinds that say nothing of a
+//! failover and change all the time.
+
+pub(crate) mod exact;
+pub mod recorder;
+
+use std::task::Context;
+
+use serde_json::Value;
+
+use recorder::Seen;
+pub use recorder::{Follower, Recorder};
+
+/// Where a recorder takes revisions from.
+pub(crate) trait Source: Send {
+    /// What has come, in order, without waiting. With a context it is woken when more comes.
+    fn take(&mut self, context: Option<&mut Context<'_>>) -> Vec<Seen>;
+
+    /// What has come but still waits for something before it; now that nothing more is waited for.
+    fn rest(&mut self) -> Vec<Seen>;
+}
+
+/// A source that is over.
+struct Nothing;
+
+impl Source for Nothing {
+    fn take(&mut self, _context: Option<&mut Context<'_>>) -> Vec<Seen> {
+        Vec::new()
+    }
+
+    fn rest(&mut self) -> Vec<Seen> {
+        Vec::new()
+    }
+}
+
+/// Kinds that are not recorded: the first four could hold credentials, the others say nothing of a failover.
+const NOT_RECORDED: &[&str] = &[
+    "Secret",
+    "ConfigMap",
+    "ServiceAccount",
+    "TokenReview",
+    "APIService",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ControllerRevision",
+    "CustomResourceDefinition",
+    "EndpointSlice",
+    "Endpoints",
+    "FlowSchema",
+    "Lease",
+    "PriorityClass",
+    "PriorityLevelConfiguration",
+    "Role",
+    "RoleBinding",
+];
+
+/// What of an object is recorded; nothing at all of some kinds.
+fn scrub(kind: &str, object: &Value) -> Option<Value> {
+    if NOT_RECORDED.contains(&kind) {
+        return None;
+    }
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    Some(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_recorded() {
+        assert_eq!(scrub("Secret", &json!({"data": {"token": "c2VjcmV0"}})), None);
+    }
+
+    #[test]
+    fn managed_fields_are_left_out() {
+        let object = json!({"metadata": {"name": "x", "managedFields": []}, "spec": 1});
+        let expected = json!({"metadata": {"name": "x"}, "spec": 1});
+        assert_eq!(scrub("Work", &object), Some(expected));
+    }
+}

@@ -1,0 +1,199 @@
+//! The growing timeline: written by observers and the runner, followed by whoever waits.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use baton_core::timeline::{Entry, Event, Mark, Revision, Timeline};
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::Source;
+use crate::clock::Clock;
+
+/// A growing timeline. Clones are the same one.
+#[derive(Clone)]
+pub struct Recorder(Arc<Shared>);
+
+struct Shared {
+    clock: Clock,
+    started: Timestamp,
+    state: Mutex<State>,
+    progress: watch::Sender<Progress>,
+}
+
+struct State {
+    timeline: Timeline,
+    source: Box<dyn Source>,
+    closed: bool,
+}
+
+/// How far a timeline has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Progress {
+    entries: usize,
+    closed: bool,
+}
+
+/// A revision that an observer has seen, before it has its place.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    /// When, by the clusters' clock.
+    pub at: Timestamp,
+    /// What.
+    pub revision: Revision,
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").finish_non_exhaustive()
+    }
+}
+
+impl Recorder {
+    /// Begins a timeline with a mark; what the source sees follows, beginning with what is there.
+    pub(crate) fn start(clock: Clock, started: Timestamp, begin: Mark, source: Box<dyn Source>) -> Self {
+        let state = State {
+            timeline: Timeline::default(),
+            source,
+            closed: false,
+        };
+        let (progress, _) = watch::channel(Progress {
+            entries: 0,
+            closed: false,
+        });
+        let recorder = Self(Arc::new(Shared {
+            clock,
+            started,
+            state: Mutex::new(state),
+            progress,
+        }));
+        {
+            let mut state = recorder.lock();
+            recorder.append(&mut state, started, Event::Mark(begin));
+        }
+        let pump = recorder.clone();
+        tokio::spawn(async move { std::future::poll_fn(|context| pump.poll_source(context)).await });
+        recorder
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append(&self, state: &mut State, at: Timestamp, event: Event) {
+        let at = Duration::try_from(at.duration_since(self.0.started)).unwrap_or_default();
+        let last = state.timeline.entries().last();
+        let seq = last.map_or(1, |last| last.seq.saturating_add(1));
+        let pushed = state.timeline.push(Entry { at, seq, event });
+        debug_assert!(pushed.is_ok(), "seq ascends by construction");
+        self.publish(state);
+    }
+
+    fn publish(&self, state: &State) {
+        self.0.progress.send_replace(Progress {
+            entries: state.timeline.entries().len(),
+            closed: state.closed,
+        });
+    }
+
+    /// Takes in what has happened and is not on the timeline yet.
+    fn catch_up(&self, state: &mut State, context: Option<&mut Context<'_>>) {
+        for Seen { at, revision } in state.source.take(context) {
+            self.append(state, at, Event::Revision(revision));
+        }
+    }
+
+    fn poll_source(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if state.closed {
+            return Poll::Ready(());
+        }
+        self.catch_up(&mut state, Some(context));
+        Poll::Pending
+    }
+
+    /// Notes something that the runner does or knows. All that has happened before stands before it.
+    /// After the end of the timeline nothing is noted.
+    pub fn mark(&self, mark: Mark) {
+        let mut state = self.lock();
+        if state.closed {
+            return;
+        }
+        self.catch_up(&mut state, None);
+        self.append(&mut state, (self.0.clock)(), Event::Mark(mark));
+    }
+
+    /// A copy of what there is now; all that has happened is on it.
+    pub fn timeline(&self) -> Timeline {
+        let mut state = self.lock();
+        if !state.closed {
+            self.catch_up(&mut state, None);
+        }
+        state.timeline.clone()
+    }
+
+    /// Reads the timeline from its first entry on, as it grows.
+    pub fn follow(&self) -> Follower {
+        Follower {
+            recorder: self.clone(),
+            progress: self.0.progress.subscribe(),
+            read: 0,
+        }
+    }
+
+    /// Ends the timeline with a mark, after all that has happened until now, and gives it.
+    /// The second time nothing is added.
+    pub fn close(&self, mark: Mark) -> Timeline {
+        let mut state = self.lock();
+        if !state.closed {
+            self.catch_up(&mut state, None);
+            for Seen { at, revision } in state.source.rest() {
+                self.append(&mut state, at, Event::Revision(revision));
+            }
+            self.append(&mut state, (self.0.clock)(), Event::Mark(mark));
+            state.closed = true;
+            state.source = Box::new(super::Nothing);
+            self.publish(&state);
+        }
+        state.timeline.clone()
+    }
+}
+
+/// Reads a growing timeline from the beginning.
+#[derive(Debug)]
+pub struct Follower {
+    recorder: Recorder,
+    progress: watch::Receiver<Progress>,
+    read: usize,
+}
+
+impl Follower {
+    /// What has come since the last call, without waiting; often nothing.
+    pub fn available(&mut self) -> Vec<Entry> {
+        let mut state = self.recorder.lock();
+        if !state.closed {
+            self.recorder.catch_up(&mut state, None);
+        }
+        let new = state.timeline.entries().get(self.read..).unwrap_or_default().to_vec();
+        self.read += new.len();
+        new
+    }
+
+    /// Waits for more; `None` once the timeline is closed and read to its end. May be dropped while it waits.
+    pub async fn next(&mut self) -> Option<Vec<Entry>> {
+        loop {
+            let closed = self.progress.borrow_and_update().closed;
+            let new = self.available();
+            if !new.is_empty() {
+                return Some(new);
+            }
+            if closed || self.progress.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+}

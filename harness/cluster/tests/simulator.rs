@@ -1,0 +1,177 @@
+//! The bundled rules on embedded members: workloads go the way that they go on a real cluster.
+
+mod common;
+
+use baton_cluster::fleet::{Fleet, embedded::Time};
+use common::{annotated, apply, fixture, fleet, observe, until_status};
+use serde_json::{Value, json};
+
+/// The values that a field of a status went through, without repetitions.
+fn course(statuses: &[Value], field: &str) -> Vec<Value> {
+    let mut values: Vec<Value> = statuses.iter().map(|status| status[field].clone()).collect();
+    values.dedup();
+    values
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deployment_becomes_ready_step_by_step() {
+    let fleet = fleet(1, Time::Virtual).await;
+    let recorder = observe(&*fleet);
+    apply(&fleet.members()[0], &fixture("workloads/deploy.yaml")).await;
+    let statuses = until_status(&recorder, "Deployment", "deploy", "readyReplicas", json!(2)).await;
+    assert_eq!(fleet.simulator_failures(), Vec::<String>::new());
+    assert_eq!(
+        course(&statuses, "readyReplicas"),
+        [Value::Null, json!(1), json!(2)],
+        "{statuses:#?}"
+    );
+    let last = statuses.last().unwrap();
+    assert_eq!(last["replicas"], 2);
+    assert_eq!(last["updatedReplicas"], 2);
+    assert_eq!(last["availableReplicas"], 2);
+    assert_eq!(last["unavailableReplicas"], Value::Null);
+    assert_eq!(last["observedGeneration"], 1);
+    assert_eq!(last["conditions"][0]["type"], "Available");
+    assert_eq!(last["conditions"][0]["status"], "True");
+    fleet.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_of_a_stateful_set_come_in_order() {
+    let fleet = fleet(1, Time::Virtual).await;
+    let recorder = observe(&*fleet);
+    apply(&fleet.members()[0], &fixture("workloads/sts.yaml")).await;
+    let statuses = until_status(&recorder, "StatefulSet", "sts", "readyReplicas", json!(2)).await;
+    assert_eq!(fleet.simulator_failures(), Vec::<String>::new());
+    assert_eq!(
+        course(&statuses, "replicas")[1..],
+        [json!(1), json!(2)],
+        "{statuses:#?}"
+    );
+    let timeline = recorder.timeline();
+    let pods: Vec<(String, bool)> = timeline
+        .revisions()
+        .filter(|(_, revision)| revision.kind == "Pod")
+        .map(|(_, revision)| {
+            let ready = revision.object["status"]["conditions"]
+                .as_array()
+                .is_some_and(|all| all.iter().any(|it| it["type"] == "Ready" && it["status"] == "True"));
+            (revision.object["metadata"]["name"].as_str().unwrap().to_owned(), ready)
+        })
+        .collect();
+    let first_ready = pods.iter().position(|pod| *pod == ("sts-0".to_owned(), true)).unwrap();
+    let second_there = pods.iter().position(|(name, _)| name == "sts-1").unwrap();
+    assert!(first_ready < second_there, "{pods:?}");
+    fleet.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_completes() {
+    let fleet = fleet(1, Time::Virtual).await;
+    let recorder = observe(&*fleet);
+    apply(&fleet.members()[0], &fixture("workloads/job.yaml")).await;
+    let statuses = until_status(&recorder, "Job", "job", "succeeded", json!(2)).await;
+    assert_eq!(fleet.simulator_failures(), Vec::<String>::new());
+    assert_eq!(
+        course(&statuses, "active"),
+        [Value::Null, json!(1), Value::Null],
+        "{statuses:#?}"
+    );
+    let last = statuses.last().unwrap();
+    assert_eq!(last["conditions"][1]["type"], "Complete");
+    assert!(last["completionTime"].is_string(), "{last:#}");
+    fleet.shut_down().await;
+}
+
+async fn flink_status(fleet: &dyn Fleet, member: usize) -> Value {
+    let recorder = observe(fleet);
+    let member = &fleet.members()[member];
+    apply(member, &fixture("flink/crd.yaml")).await;
+    apply(member, &fixture("flink/foo.yaml")).await;
+    let mut statuses = until_status(&recorder, "FlinkDeployment", "foo", "jobStatus/state", json!("RUNNING")).await;
+    assert_eq!(fleet.simulator_failures(), Vec::<String>::new());
+    statuses.pop().unwrap_or_default()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flink_job_gets_an_id_that_differs_by_member_and_not_by_run() {
+    let mut ids = Vec::new();
+    for member in [0, 0, 1] {
+        let fleet = fleet(2, Time::Virtual).await;
+        let status = flink_status(&*fleet, member).await;
+        assert_eq!(status["jobManagerDeploymentStatus"], "READY");
+        assert_eq!(status["lifecycleState"], "STABLE");
+        assert_eq!(status["jobStatus"]["jobID"], status["jobStatus"]["jobId"]);
+        ids.push(status["jobStatus"]["jobID"].as_str().unwrap().to_owned());
+        fleet.shut_down().await;
+    }
+    let hexadecimal = |id: &String| id.len() == 32 && id.bytes().all(|it| it.is_ascii_hexdigit());
+    assert!(ids.iter().all(hexadecimal), "{ids:?}");
+    assert_eq!(ids[0], ids[1]);
+    assert_ne!(ids[0], ids[2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_must_never_be_ready_is_not() {
+    let fleet = fleet(1, Time::Virtual).await;
+    let recorder = observe(&*fleet);
+    apply(
+        &fleet.members()[0],
+        &annotated("workloads/deploy.yaml", "ready", "never"),
+    )
+    .await;
+    tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
+    let statuses = common::all(&recorder, "Deployment", "deploy");
+    assert!(statuses.len() > 1, "the simulator has done nothing");
+    assert!(
+        statuses.iter().all(|(_, status)| status["readyReplicas"].is_null()),
+        "{statuses:#?}"
+    );
+    fleet.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn readiness_can_come_late_and_go_again() {
+    let fleet = fleet(1, Time::Virtual).await;
+    let recorder = observe(&*fleet);
+    let begin = fleet.clock()();
+    apply(&fleet.members()[0], &annotated("workloads/deploy.yaml", "ready", "30s")).await;
+    until_status(&recorder, "Deployment", "deploy", "readyReplicas", json!(2)).await;
+    let waited = fleet.clock()().duration_since(begin).as_secs();
+    assert_eq!(waited, 30);
+    apply(
+        &fleet.members()[0],
+        &annotated("workloads/deploy.yaml", "ready", "never"),
+    )
+    .await;
+    until_status(&recorder, "Deployment", "deploy", "unavailableReplicas", json!(2)).await;
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let (_, last) = common::all(&recorder, "Deployment", "deploy").pop().unwrap();
+    assert_eq!(last["readyReplicas"], Value::Null, "{last:#}");
+    fleet.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_paused_is_left_alone() {
+    let fleet = fleet(1, Time::Virtual).await;
+    let recorder = observe(&*fleet);
+    apply(
+        &fleet.members()[0],
+        &annotated("workloads/deploy.yaml", "paused", "true"),
+    )
+    .await;
+    tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
+    assert_eq!(common::all(&recorder, "Deployment", "deploy").len(), 1);
+    fleet.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_real_time_and_several_threads_it_is_the_same() {
+    let fleet = fleet(2, Time::Real("2026-01-01T00:00:00Z".parse().unwrap())).await;
+    let recorder = observe(&*fleet);
+    apply(&fleet.members()[0], &fixture("workloads/deploy.yaml")).await;
+    apply(&fleet.members()[1], &fixture("workloads/sts.yaml")).await;
+    until_status(&recorder, "Deployment", "deploy", "readyReplicas", json!(2)).await;
+    until_status(&recorder, "StatefulSet", "sts", "readyReplicas", json!(2)).await;
+    fleet.shut_down().await;
+}
