@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::api::{Core, reply::Reply, route::Route};
+use crate::openapi;
 use crate::registry::{Catalogue, Group, Resource, Version};
 use crate::status::ApiError;
 
@@ -52,7 +53,15 @@ pub(crate) fn answer(
             let found = catalogue.version(&group, &version).ok_or_else(ApiError::no_resource)?;
             Ok(made(resources_json(&group, found)))
         }
-        Route::OpenApi(_) | Route::UnknownPath => Ok(text(404, "404 page not found\n")),
+        Route::OpenApi(path) => match openapi::answer(catalogue, &path) {
+            Some(document) => Ok(Reply::Raw {
+                code: 200,
+                content_type: "application/json",
+                body: Bytes::from(document.to_string()),
+            }),
+            None => Ok(text(404, "404 page not found\n")),
+        },
+        Route::UnknownPath => Ok(text(404, "404 page not found\n")),
         Route::Resource(_) | Route::UnknownResource => Err(ApiError::no_resource()),
     }
 }

@@ -12,7 +12,7 @@
 //! - `api`: the way of a request through the core, verb by verb;
 //! - `controllers`: what follows from commits: established definitions, collected garbage, emptied namespaces;
 //! - [`merge`]: patches, managed fields and the types they need;
-//! - `discovery`, `selector`, `levers`, `door`: what their names say.
+//! - `discovery`, `openapi`, `selector`, `levers`, `door`: what their names say.
 
 mod api;
 pub mod builtin;
@@ -26,6 +26,7 @@ mod levers;
 pub mod merge;
 mod meta;
 pub mod metadata;
+mod openapi;
 mod options;
 mod registry;
 pub mod schema;

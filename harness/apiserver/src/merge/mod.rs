@@ -2,12 +2,13 @@
 //!
 //! Read [`types`] first: the [`types::TypeModel`] tells which lists are sets or maps and what is atomic. On it build
 //! `typed` (validate, field sets, compare, merge, remove: the operations of structured merge), [`apply`] (managers of
-//! updates, server-side apply), [`strategic`] (strategic merge patch), and [`strict`] (unknown and duplicate fields).
+//! updates, server-side apply), [`strategic`] and [`json_patch`] (what their names say), and [`strict`] (unknown and duplicate fields).
 //! Everything is a pure function of JSON values.
 
 pub mod apply;
 pub mod conflict;
 mod gofmt;
+pub mod json_patch;
 mod last_applied;
 mod managers;
 mod order;
@@ -18,3 +19,20 @@ pub mod strict;
 mod tests;
 mod typed;
 pub mod types;
+
+/// A value as Go prints it; messages quote patches so.
+pub(crate) fn go_value(value: &serde_json::Value) -> String {
+    gofmt::value(value)
+}
+
+/// The JSON type of a value in the words of Go's decoder.
+pub(crate) fn go_type(value: &serde_json::Value) -> &'static str {
+    match value {
+        serde_json::Value::Null => "null",
+        serde_json::Value::Bool(_) => "bool",
+        serde_json::Value::Number(_) => "number",
+        serde_json::Value::String(_) => "string",
+        serde_json::Value::Array(_) => "array",
+        serde_json::Value::Object(_) => "object",
+    }
+}

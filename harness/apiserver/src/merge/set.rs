@@ -128,18 +128,6 @@ impl Set {
         })
     }
 
-    /// The members of this set that are members of the other or below one.
-    pub(crate) fn within(&self, other: &Self) -> Self {
-        self.filter(|element, node| match other.nodes.get(element) {
-            None => Node::default(),
-            Some(theirs) if theirs.member => node.clone(),
-            Some(theirs) => Node {
-                member: false,
-                below: node.below.within(&theirs.below),
-            },
-        })
-    }
-
     /// The members of both sets.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         self.filter(|element, node| {
@@ -309,7 +297,6 @@ mod tests {
         let parent = set(&json!({"f:a": {}}));
         assert_eq!(left.difference(&parent), set(&json!({"f:a": {"f:b": {}, "f:c": {}}})));
         assert!(left.recursive_difference(&parent).is_empty());
-        assert_eq!(left.within(&parent), left);
         let mut both = parent;
         both.unite(right);
         assert_eq!(both, set(&json!({"f:a": {".": {}, "f:c": {}}})));

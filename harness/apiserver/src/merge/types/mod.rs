@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use super::set::Set;
 
 pub use builtin::builtin;
+pub(crate) use builtin::{definitions, reference};
 pub use custom::custom;
 
 /// Index of a node in the arena of its model.

@@ -451,6 +451,16 @@ pub(crate) fn position(group: &str, version: &str, kind: &str) -> Option<usize> 
         .ok()
 }
 
+/// The name of the definition of a kind: `io.k8s.api.apps.v1.Deployment`.
+pub(crate) fn definition(group: &str, version: &str, kind: &str) -> Option<String> {
+    position(group, version, kind)?;
+    Some(match group.split('.').next().unwrap_or_default() {
+        "" => format!("io.k8s.api.core.{version}.{kind}"),
+        "apiextensions" => format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.{version}.{kind}"),
+        package => format!("io.k8s.api.{package}.{version}.{kind}"),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
