@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::manage::check_options;
 use super::read::show;
 use super::reply::{Reply, Shown};
 use super::{Call, Core, decode, kinds};
@@ -19,12 +20,12 @@ impl Core {
         if call.subresource.is_some() {
             return Err(ApiError::method_not_allowed());
         }
-        let mut object = decode::object(call)?;
-        decode::check_type(call, &mut object)?;
+        check_options(call, "CreateOptions")?;
+        let object = decode::checked(call, warnings)?;
         self.create_object(call, object, warnings)
     }
 
-    /// Creates a decoded object: also the second half of an apply or an update that creates.
+    /// Creates an object in the form of its kind: also the second half of an apply or an update that creates.
     pub(super) fn create_object(
         self: &Arc<Self>,
         call: &Call,
@@ -38,7 +39,7 @@ impl Core {
         }
         check_namespace(call, &mut object)?;
         self.check_namespace_is_there(call, &object)?;
-        kinds::decode(&call.resource, &mut object)?;
+        self.track(call, None, &mut object);
         let generated = self.stamp(&mut object);
         kinds::prepare_create(&call.resource, &mut object);
         for attempt in 1.. {

@@ -3,7 +3,7 @@
 use http::header;
 use serde_json::Value;
 
-use super::Call;
+use super::{Call, kinds, manage};
 use crate::status::ApiError;
 
 /// The object in the body.
@@ -24,6 +24,21 @@ pub(super) fn object(call: &Call) -> Result<Value, ApiError> {
         }
     };
     Ok(value)
+}
+
+/// The object in the body in the form of its kind, what is unknown in it told or refused.
+pub(super) fn checked(call: &Call, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
+    let mut object = object(call)?;
+    check_type(call, &mut object)?;
+    let findings = manage::findings_of_body(call, &object);
+    kinds::decode(&call.resource, &mut object).map_err(|error| manage::cannot_be_handled(call, &error))?;
+    manage::report(call, findings, warnings).map_err(|error| manage::cannot_be_handled(call, &error))?;
+    Ok(object)
+}
+
+/// Whether the body is JSON, not YAML.
+pub(super) fn is_json(call: &Call) -> bool {
+    call.media() != "application/yaml"
 }
 
 /// JSON, as a request's body.

@@ -10,7 +10,6 @@ use crate::metadata::{self, Strictness, names};
 use crate::registry::custom::CustomVersion;
 use crate::registry::{Origin, Resource};
 use crate::schema::crd;
-use crate::status::ApiError;
 
 /// The three ways in which objects are treated.
 #[derive(Clone, Copy)]
@@ -33,16 +32,13 @@ pub(crate) fn is_definition(resource: &Resource) -> bool {
     resource.is("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
-/// Brings what was read into the form of its kind: types checked, unknown fields dropped, defaults filled in.
-pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<(), ApiError> {
+/// Brings what was read into the form of its kind: types checked, unknown fields dropped, defaults filled in. The error
+/// is that of the decoder.
+pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<(), String> {
     match kind_of(resource) {
         Kind::Definition => crd::default(object),
         Kind::Builtin(entry) => {
-            shape::decode(entry.group, entry.kind, object).map_err(|error| {
-                let (kind, version) = (entry.kind, entry.version);
-                let message = format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}");
-                ApiError::bad_request(message)
-            })?;
+            shape::decode(entry.group, entry.kind, object)?;
             defaults::default(entry.group, entry.kind, object);
         }
         Kind::Custom(custom) => {

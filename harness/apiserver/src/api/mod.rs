@@ -10,6 +10,7 @@ mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
 pub(crate) mod kinds;
+mod manage;
 pub(crate) mod negotiate;
 mod options;
 mod patch;

@@ -2,84 +2,209 @@
 
 use std::sync::Arc;
 
-use http::header;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::manage::{check_options, invalid_patch, report};
 use super::reply::Reply;
-use super::{Call, Core, decode};
+use super::{Call, Core, decode, kinds};
+use crate::error::{FieldError, FieldErrorType};
+use crate::merge::apply::{ApplyError, apply};
+use crate::merge::json_patch::{self, JsonPatchError};
+use crate::merge::strategic::{self, MergeError};
+use crate::merge::{conflict::Conflicts, strict};
 use crate::meta;
 use crate::status::ApiError;
 
 impl Core {
     pub(super) fn patch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
-        let content_type = call.header(header::CONTENT_TYPE).unwrap_or_default();
-        let media = content_type.split(';').next().unwrap_or_default().trim();
-        match media {
+        check_options(call, "PatchOptions")?;
+        match call.media() {
             "application/json-patch+json" => self.json_patch(call, warnings),
-            "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
-                self.merge_patch(call, warnings)
-            }
+            "application/merge-patch+json" => self.merge_patch(call, warnings),
+            "application/strategic-merge-patch+json" => self.strategic_patch(call, warnings),
             "application/apply-patch+yaml" => self.apply(call, warnings),
-            _ => Err(ApiError::new(
-                415,
-                "UnsupportedMediaType",
-                "415: Unsupported Media Type",
-                Some(serde_json::json!({})),
-            )),
+            _ => {
+                let message = "415: Unsupported Media Type";
+                Err(ApiError::new(415, "UnsupportedMediaType", message, Some(json!({}))))
+            }
         }
     }
 
     fn json_patch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
-        let patch: json_patch::Patch =
-            serde_json::from_slice(&call.body).map_err(|error| ApiError::bad_request(error.to_string()))?;
-        self.change(call, warnings, |old| {
-            let mut new = old.clone();
-            json_patch::patch(&mut new, &patch).map_err(|error| {
-                ApiError::new(
-                    422,
-                    "Invalid",
-                    format!("the server rejected our request due to an error in our request: {error}"),
-                    None,
-                )
-            })?;
-            check_patched(call, &mut new)?;
-            Ok(new)
+        let patch = decode::json(&call.body)?;
+        if !patch.is_array() {
+            json_patch::apply(&Value::Null, &patch).map_err(json_patch_error)?;
+        }
+        let own = strict::json_patch(&patch);
+        self.change_by(call, warnings, |old| {
+            let new = json_patch::apply(old, &patch).map_err(json_patch_error)?;
+            let quoted = new.to_string();
+            patched(call, new, own.clone(), || quoted)
         })
     }
 
     fn merge_patch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
         let patch = decode::json(&call.body)?;
-        self.change(call, warnings, |old| {
+        let duplicates = strict::duplicate_keys(&call.body);
+        self.change_by(call, warnings, |old| {
             let mut new = old.clone();
-            json_patch::merge(&mut new, &patch);
-            check_patched(call, &mut new)?;
-            Ok(new)
+            ::json_patch::merge(&mut new, &patch);
+            let quoted = new.to_string();
+            patched(call, new, duplicates.clone(), || quoted)
         })
     }
 
-    fn apply(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
-        let mut applied = decode::yaml(&call.body)?;
-        decode::check_type(call, &mut applied)?;
-        if meta::name(&applied).is_none() {
-            meta::set(&mut applied, "name", call.name.clone().unwrap_or_default());
+    fn strategic_patch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
+        if call.resource.custom().is_some() {
+            let message = "the body of the request was in an unknown format - accepted media types include: \
+                           application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+            return Err(ApiError::new(415, "UnsupportedMediaType", message, None));
         }
-        super::write::check_name(call, &applied)?;
-        super::create::check_namespace(call, &mut applied)?;
+        let patch = decode::json(&call.body)?;
+        let duplicates = strict::duplicate_keys(&call.body);
+        self.change_by(call, warnings, |old| {
+            let new = strategic::merge(call.resource.model(), old, &patch).map_err(merge_error)?;
+            patched(call, new, duplicates.clone(), || crate::merge::go_value(&patch))
+        })
+    }
+
+    /// A change by a patch: what it finds is told once, however often it is tried.
+    fn change_by(
+        self: &Arc<Self>,
+        call: &Call,
+        warnings: &mut Vec<String>,
+        mut change: impl FnMut(&Value) -> Result<(Value, Vec<String>), ApiError>,
+    ) -> Result<Reply, ApiError> {
+        let mut found = Vec::new();
+        let reply = self.change(call, warnings, |old| {
+            let (new, findings) = change(old)?;
+            found = findings;
+            Ok(new)
+        })?;
+        warnings.append(&mut found);
+        Ok(reply)
+    }
+
+    fn apply(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
+        let applied = applied(call)?;
+        let manager = call.manager();
+        let force = call.query.is_set("force");
+        let merged = |old: Option<&Value>| {
+            let write = call.write(&manager, self);
+            let outcome = apply(call.resource.model(), old, &applied, &write, force).map_err(apply_error)?;
+            let mut object = outcome.object;
+            decode::check_type(call, &mut object)?;
+            super::write::check_name(call, &object)?;
+            super::create::check_namespace(call, &mut object)?;
+            kinds::decode(&call.resource, &mut object).map_err(|error| ApiError::plain_500(error))?;
+            Ok(object)
+        };
         let found = self.store.get(call.resource.bucket, &call.key()).is_some();
         if !found && call.subresource.is_none() {
-            return self.create_object(call, applied, warnings);
+            let mut object = merged(None)?;
+            if let Some(uid) = meta::str_at(&object, &["metadata", "uid"]) {
+                let cause =
+                    format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+                let name = call.name.as_deref().unwrap_or_default();
+                return Err(ApiError::conflict(call.about(name), &cause));
+            }
+            meta::unset(&mut object, "resourceVersion");
+            return self.create_object(call, object, warnings);
         }
         self.change(call, warnings, |old| {
-            let mut new = old.clone();
-            json_patch::merge(&mut new, &applied);
-            Ok(new)
+            let object = merged(Some(old))?;
+            same_uid(call, old, &object)?;
+            Ok(object)
         })
     }
 }
 
-/// A patch can change neither type nor name nor namespace.
-fn check_patched(call: &Call, new: &mut Value) -> Result<(), ApiError> {
-    decode::check_type(call, new)?;
-    super::write::check_name(call, new)?;
-    super::create::check_namespace(call, new)
+/// Reads and checks what is applied.
+fn applied(call: &Call) -> Result<Value, ApiError> {
+    let applied: Value = serde_yaml::from_slice(&call.body)
+        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
+    if !applied.is_object() {
+        let kind = crate::merge::go_type(&applied);
+        let message = format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+        );
+        return Err(ApiError::bad_request(message));
+    }
+    let text = |name: &str| applied.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    if api_version != call.resource.api_version || kind != call.resource.kind {
+        let slash = if api_version.contains('/') { "" } else { "/" };
+        return Err(ApiError::bad_request(format!(
+            "invalid object type: {slash}{api_version}, Kind={kind}"
+        )));
+    }
+    Ok(applied)
+}
+
+/// The result of a patch as its kind reads it, with what is unknown in it.
+fn patched(
+    call: &Call,
+    mut new: Value,
+    mut findings: Vec<String>,
+    quoted: impl FnOnce() -> String,
+) -> Result<(Value, Vec<String>), ApiError> {
+    decode::check_type(call, &mut new)?;
+    findings.extend(strict::unknown_fields(call.resource.model(), &new));
+    if let Err(error) = kinds::decode(&call.resource, &mut new) {
+        return Err(invalid_patch(quoted(), &error));
+    }
+    let mut warnings = Vec::new();
+    if let Err(error) = report(call, findings, &mut warnings) {
+        return Err(invalid_patch(quoted(), &error));
+    }
+    super::write::check_name(call, &new)?;
+    super::create::check_namespace(call, &mut new)?;
+    Ok((new, warnings))
+}
+
+/// An apply to another object of the same name is refused.
+fn same_uid(call: &Call, old: &Value, new: &Value) -> Result<(), ApiError> {
+    let uid = |object| meta::str_at(object, &["metadata", "uid"]).map(str::to_owned);
+    if uid(old) == uid(new) {
+        return Ok(());
+    }
+    let given = Value::from(uid(new).unwrap_or_default());
+    let finding = FieldError::with_value(FieldErrorType::Invalid, "metadata.uid", &given, "field is immutable");
+    let name = call.name.as_deref().unwrap_or_default();
+    // Both the generic and the kind's own validation say so.
+    Err(ApiError::invalid(call.about_kind(name), &[finding.clone(), finding]))
+}
+
+fn json_patch_error(error: JsonPatchError) -> ApiError {
+    let message = error.to_string();
+    match error {
+        JsonPatchError::NotAList(_) => ApiError::bad_request(message),
+        JsonPatchError::TooLarge(_) => ApiError::new(413, "RequestEntityTooLarge", message, Some(json!({}))),
+        JsonPatchError::Failed => ApiError::new(422, "Invalid", message, Some(json!({}))),
+    }
+}
+
+fn merge_error(error: MergeError) -> ApiError {
+    match error {
+        MergeError::BadRequest(message) => ApiError::bad_request(message),
+        MergeError::Unprocessable(message) => ApiError::new(422, "Invalid", message, Some(json!({}))),
+        MergeError::Internal(message) => ApiError::plain_500(message),
+    }
+}
+
+fn apply_error(error: ApplyError) -> ApiError {
+    match error {
+        ApplyError::Conflicts(conflicts) => conflict(&conflicts),
+        ApplyError::BadRequest(message) => ApiError::bad_request(message),
+        ApplyError::Internal(message) => ApiError::plain_500(message),
+    }
+}
+
+fn conflict(conflicts: &Conflicts) -> ApiError {
+    let causes: Vec<Value> = conflicts
+        .0
+        .iter()
+        .map(|conflict| json!({"reason": "FieldManagerConflict", "message": conflict.message(), "field": conflict.field}))
+        .collect();
+    ApiError::new(409, "Conflict", conflicts.to_string(), Some(json!({"causes": causes})))
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::create::check_namespace;
+use super::manage::check_options;
 use super::read::show;
 use super::reply::{Reply, Shown};
 use super::{Call, Caller, Core, decode, kinds};
+use crate::merge::apply::settle;
 use crate::meta;
 use crate::registry::Resource;
 use crate::status::ApiError;
@@ -15,15 +17,15 @@ use crate::store::{BucketId, Expect, Moved, Stored, Write};
 
 impl Core {
     pub(super) fn update(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
-        let mut object = decode::object(call)?;
-        decode::check_type(call, &mut object)?;
+        check_options(call, "UpdateOptions")?;
+        let mut object = decode::checked(call, warnings)?;
         check_name(call, &object)?;
         check_namespace(call, &mut object)?;
         self.change(call, warnings, |_| Ok(object.clone()))
     }
 
     /// Changes the object that a call names. `change` gets the present state in the version of the call and gives
-    /// the wanted one; it is asked again when somebody else was faster.
+    /// the wanted one in the form of its kind; it is asked again when somebody else was faster.
     pub(super) fn change(
         self: &Arc<Self>,
         call: &Call,
@@ -42,9 +44,10 @@ impl Core {
                 Some(given) if Some(given) == meta::resource_version(old) => false,
                 Some(_) => return Err(ApiError::modified(call.about(name))),
             };
-            kinds::decode(resource, &mut new)?;
             keep_metadata(&mut new, old);
+            self.track(call, Some(old), &mut new);
             kinds::prepare_update(resource, &mut new, old, call.subresource.as_deref());
+            settle(old, &mut new);
             let errors = kinds::validate_update(resource, &new, old, call.subresource.as_deref());
             if !errors.is_empty() {
                 return Err(ApiError::invalid(call.about_kind(name), &errors));

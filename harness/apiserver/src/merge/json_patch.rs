@@ -42,21 +42,21 @@ pub fn apply(object: &Value, patch: &Value) -> Outcome<Value> {
     let mut copied = 0;
     for operation in operations {
         let text = |name: &str| operation.get(name).and_then(Value::as_str);
-        let path = Pointer::parse(text("path").ok_or(JsonPatchError::Failed)?)?;
+        let place = Pointer::parse(text("path").ok_or(JsonPatchError::Failed)?)?;
         let from = || Pointer::parse(text("from").ok_or(JsonPatchError::Failed)?);
         let value = operation.get("value").cloned().unwrap_or_default();
         match text("op").ok_or(JsonPatchError::Failed)? {
-            "add" => path.add(&mut document, value)?,
-            "remove" => drop(path.remove(&mut document)?),
-            "replace" => path.replace(&mut document, value)?,
+            "add" => place.add(&mut document, value)?,
+            "remove" => drop(place.remove(&mut document)?),
+            "replace" => place.replace(&mut document, value)?,
             "test" => {
-                if path.get(&document).unwrap_or(&Value::Null) != &value {
+                if place.get(&document).unwrap_or(&Value::Null) != &value {
                     return Err(JsonPatchError::Failed);
                 }
             }
             "move" => {
                 let moved = from()?.remove(&mut document)?;
-                path.add(&mut document, moved)?;
+                place.add(&mut document, moved)?;
             }
             "copy" => {
                 let value = from()?.existing(&document)?;
@@ -64,7 +64,7 @@ pub fn apply(object: &Value, patch: &Value) -> Outcome<Value> {
                 if copied > MAX_COPIED {
                     return Err(JsonPatchError::Failed);
                 }
-                path.add(&mut document, value)?;
+                place.add(&mut document, value)?;
             }
             _ => return Err(JsonPatchError::Failed),
         }
@@ -210,12 +210,30 @@ mod tests {
     fn operations_do_what_the_api_server_does() {
         let object = json!({"data": {"k": "v"}, "list": ["a", "b"]});
         for (patch, expected) in [
-            (json!({"op": "replace", "path": "/data/new", "value": "x"}), json!({"data": {"k": "v", "new": "x"}, "list": ["a", "b"]})),
-            (json!({"op": "copy", "from": "/data/nope", "path": "/data/x"}), json!({"data": {"k": "v", "x": null}, "list": ["a", "b"]})),
-            (json!({"op": "move", "from": "/data/k", "path": "/data/m"}), json!({"data": {"m": "v"}, "list": ["a", "b"]})),
-            (json!({"op": "add", "path": "/list/-", "value": "c"}), json!({"data": {"k": "v"}, "list": ["a", "b", "c"]})),
-            (json!({"op": "add", "path": "/list/0", "value": "c"}), json!({"data": {"k": "v"}, "list": ["c", "a", "b"]})),
-            (json!({"op": "remove", "path": "/list/-1"}), json!({"data": {"k": "v"}, "list": ["a"]})),
+            (
+                json!({"op": "replace", "path": "/data/new", "value": "x"}),
+                json!({"data": {"k": "v", "new": "x"}, "list": ["a", "b"]}),
+            ),
+            (
+                json!({"op": "copy", "from": "/data/nope", "path": "/data/x"}),
+                json!({"data": {"k": "v", "x": null}, "list": ["a", "b"]}),
+            ),
+            (
+                json!({"op": "move", "from": "/data/k", "path": "/data/m"}),
+                json!({"data": {"m": "v"}, "list": ["a", "b"]}),
+            ),
+            (
+                json!({"op": "add", "path": "/list/-", "value": "c"}),
+                json!({"data": {"k": "v"}, "list": ["a", "b", "c"]}),
+            ),
+            (
+                json!({"op": "add", "path": "/list/0", "value": "c"}),
+                json!({"data": {"k": "v"}, "list": ["c", "a", "b"]}),
+            ),
+            (
+                json!({"op": "remove", "path": "/list/-1"}),
+                json!({"data": {"k": "v"}, "list": ["a"]}),
+            ),
             (json!({"op": "test", "path": "/data/k", "value": "v"}), object.clone()),
         ] {
             assert_eq!(apply(&object, &json!([patch])), Ok(expected), "{patch}");

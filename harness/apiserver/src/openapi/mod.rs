@@ -46,9 +46,7 @@ pub(crate) fn answer(catalogue: &Catalogue, path: &str) -> Option<Value> {
                 ["apis", group, version] => ((*group).to_owned(), (*version).to_owned()),
                 _ => return None,
             };
-            catalogue
-                .version(&group, &version)
-                .map(|found| v3_group(&group, found))
+            catalogue.version(&group, &version).map(|found| v3_group(&group, found))
         }
     }
 }

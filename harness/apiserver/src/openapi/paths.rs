@@ -57,7 +57,12 @@ fn add(format: Format, base: &str, resource: &Resource, paths: &mut Map<String, 
     };
     let namespace = resource.namespaced.then_some("namespace");
     let in_collection = [("get", "list"), ("post", "create"), ("delete", "deletecollection")];
-    let of_object = [("get", "get"), ("put", "update"), ("patch", "patch"), ("delete", "delete")];
+    let of_object = [
+        ("get", "get"),
+        ("put", "update"),
+        ("patch", "patch"),
+        ("delete", "delete"),
+    ];
     let parameters: Vec<&str> = namespace.into_iter().collect();
     of.put(paths, &collection, &in_collection, &parameters);
     if resource.namespaced {
@@ -72,7 +77,12 @@ fn add(format: Format, base: &str, resource: &Resource, paths: &mut Map<String, 
             verbs: &subresource.verbs,
             ..of
         };
-        let verbs = [("get", "get"), ("put", "update"), ("patch", "patch"), ("post", "create")];
+        let verbs = [
+            ("get", "get"),
+            ("put", "update"),
+            ("patch", "patch"),
+            ("post", "create"),
+        ];
         of.put(paths, &format!("{object}/{}", subresource.name), &verbs, &named);
     }
 }
@@ -90,7 +100,11 @@ impl Operations<'_> {
             return;
         }
         let in_path = |name: &&str| self.parameter("path", name, "string");
-        let parameters: Vec<Value> = parameters.iter().map(in_path).chain([self.query("pretty", "string")]).collect();
+        let parameters: Vec<Value> = parameters
+            .iter()
+            .map(in_path)
+            .chain([self.query("pretty", "string")])
+            .collect();
         item.insert("parameters".to_owned(), parameters.into());
         paths.insert(path.to_owned(), Value::Object(item));
     }
@@ -132,7 +146,11 @@ impl Operations<'_> {
                 ("timeoutSeconds", "integer"),
                 ("watch", "boolean"),
             ],
-            "create" | "update" => &[("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string")],
+            "create" | "update" => &[
+                ("dryRun", "string"),
+                ("fieldManager", "string"),
+                ("fieldValidation", "string"),
+            ],
             "patch" => &[
                 ("dryRun", "string"),
                 ("fieldManager", "string"),
@@ -176,7 +194,12 @@ impl Operations<'_> {
         };
         let content = |name: &str, media: &[&str]| -> Value {
             let schema = self.format.reference(name);
-            Value::Object(media.iter().map(|media| ((*media).to_owned(), json!({"schema": schema}))).collect())
+            Value::Object(
+                media
+                    .iter()
+                    .map(|media| ((*media).to_owned(), json!({"schema": schema})))
+                    .collect(),
+            )
         };
         match self.format {
             Format::V2 => {
@@ -188,14 +211,20 @@ impl Operations<'_> {
                 }
                 members.insert("produces".to_owned(), json!(answers));
                 let schema = self.format.reference(&answer);
-                members.insert("responses".to_owned(), json!({"200": {"description": "OK", "schema": schema}}));
+                members.insert(
+                    "responses".to_owned(),
+                    json!({"200": {"description": "OK", "schema": schema}}),
+                );
             }
             Format::V3 => {
                 if let Some((name, media)) = body {
                     members.insert("requestBody".to_owned(), json!({"content": content(&name, &media)}));
                 }
                 let content = content(&answer, &answers);
-                members.insert("responses".to_owned(), json!({"200": {"description": "OK", "content": content}}));
+                members.insert(
+                    "responses".to_owned(),
+                    json!({"200": {"description": "OK", "content": content}}),
+                );
             }
         }
         members.insert("parameters".to_owned(), parameters.into());

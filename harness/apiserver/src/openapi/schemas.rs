@@ -107,7 +107,9 @@ pub(super) fn builtin(format: Format, versions: &[(&str, &Version)]) -> Map<Stri
     let resources = versions.iter().flat_map(|(_, version)| &version.resources);
     let resources: Vec<_> = resources.filter(|resource| resource.custom().is_none()).collect();
     let wanted = |kind: &&Kind| {
-        let spoken = |(group, version, name): (&str, &str, &str)| (group, version, name) == (kind.group, kind.version, kind.name);
+        let spoken = |(group, version, name): (&str, &str, &str)| {
+            (group, version, name) == (kind.group, kind.version, kind.name)
+        };
         resources.iter().any(|resource| {
             let subresources = resource.subresources.iter();
             spoken((&resource.group, &resource.version, &resource.kind))
@@ -135,8 +137,14 @@ pub(super) fn builtin(format: Format, versions: &[(&str, &Version)]) -> Map<Stri
         if let Some(Value::Object(schema)) = out.get_mut(name) {
             schema.insert("x-kubernetes-group-version-kind".to_owned(), json!([gvk]));
         }
-        if resources.iter().any(|resource| resource.kind == kind.name && resource.allows("list")) {
-            out.insert(format!("{name}List"), list_of(format, name, kind.group, kind.version, kind.name));
+        if resources
+            .iter()
+            .any(|resource| resource.kind == kind.name && resource.allows("list"))
+        {
+            out.insert(
+                format!("{name}List"),
+                list_of(format, name, kind.group, kind.version, kind.name),
+            );
         }
     }
     out.insert(
@@ -197,7 +205,9 @@ fn definition(format: Format, name: &str, schema: &Value, root: bool) -> Value {
         _ => {}
     }
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        let plain = schema.get("type").map_or_else(|| json!({}), |kind| json!({"type": kind}));
+        let plain = schema
+            .get("type")
+            .map_or_else(|| json!({}), |kind| json!({"type": kind}));
         let mut plain = described(plain);
         if let (Some(members), Some(of)) = (plain.as_object_mut(), schema.get("format")) {
             members.insert("format".to_owned(), of.clone());

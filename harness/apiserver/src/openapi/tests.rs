@@ -56,7 +56,13 @@ fn schemas_of_version_3() {
 
 #[test]
 fn every_reference_leads_somewhere() {
-    for path in ["v2", "v3/api/v1", "v3/apis/apps/v1", "v3/apis/ex.com/v1", "v3/apis/batch/v1"] {
+    for path in [
+        "v2",
+        "v3/api/v1",
+        "v3/apis/apps/v1",
+        "v3/apis/ex.com/v1",
+        "v3/apis/batch/v1",
+    ] {
         let document = answer(&catalogue(), path).expect("document");
         check_references(&document, &document);
     }

@@ -1,6 +1,6 @@
 //! The built-in resources as the registry holds them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Group, Origin, Resource, Subresource, Version};
 use crate::builtin::catalogue;
@@ -50,6 +50,7 @@ fn resource(store: &Store, entry: &'static catalogue::Resource) -> Resource {
         storage_api_version: storage.api_version(),
         storage_version_hash: entry.storage_version_hash(),
         origin: Origin::Builtin(entry),
+        types: OnceLock::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Resources that CustomResourceDefinitions add.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -140,6 +140,7 @@ fn resource(store: &Store, definition: &Value, version: &Value) -> Option<Resour
         storage_api_version: format!("{group}/{}", meta::str_at(storage, &["name"])?),
         storage_version_hash: Some(storage_version_hash(&group, meta::str_at(storage, &["name"])?, &kind)),
         origin: Origin::Custom(custom),
+        types: OnceLock::new(),
         version: name,
         group,
         kind,

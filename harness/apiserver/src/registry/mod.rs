@@ -6,11 +6,13 @@ mod builtins;
 pub(crate) mod custom;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use serde_json::Value;
 
 use crate::builtin::catalogue;
+use crate::merge::types::{self, TypeModel};
+use crate::meta;
 use crate::store::{BucketId, Store};
 
 /// A resource in one served version.
@@ -35,6 +37,8 @@ pub(crate) struct Resource {
     /// What discovery says about that version; clients only compare it.
     pub(crate) storage_version_hash: Option<String>,
     pub(crate) origin: Origin,
+    /// Its types, made on first use.
+    pub(crate) types: OnceLock<Arc<TypeModel>>,
 }
 
 /// A subresource and the kind that it speaks.
@@ -68,6 +72,19 @@ impl Resource {
             Origin::Builtin(_) => None,
             Origin::Custom(custom) => Some(custom),
         }
+    }
+
+    /// The types of its objects.
+    pub(crate) fn model(&self) -> &Arc<TypeModel> {
+        self.types.get_or_init(|| match &self.origin {
+            Origin::Builtin(entry) => {
+                types::builtin(entry.group, entry.version, entry.kind).unwrap_or_else(TypeModel::deduced)
+            }
+            Origin::Custom(custom) => match meta::at(&custom.spec, &["schema", "openAPIV3Schema"]) {
+                Some(schema) => types::custom(schema, custom.has_status),
+                None => TypeModel::deduced(),
+            },
+        })
     }
 
     /// Whether it is this built-in resource.

@@ -1,0 +1,176 @@
+//! Field managers and field validation of a request.
+
+use serde_json::Value;
+
+use super::{Call, Core, decode};
+use crate::error::{FieldError, FieldErrorType};
+use crate::merge::apply::{self, Write};
+use crate::merge::strict;
+use crate::status::{About, ApiError};
+
+/// Longest name of a field manager.
+const MAX_MANAGER_BYTES: usize = 128;
+
+/// What becomes of unknown and duplicate fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Validation {
+    /// They are dropped.
+    Ignore,
+    /// They are dropped with a warning.
+    Warn,
+    /// They are an error.
+    Strict,
+}
+
+impl Call {
+    pub(super) fn validation(&self) -> Validation {
+        match self.query.get("fieldValidation") {
+            Some("Ignore") => Validation::Ignore,
+            Some("Strict") => Validation::Strict,
+            _ => Validation::Warn,
+        }
+    }
+
+    /// Who the request's fields belong to.
+    pub(super) fn manager(&self) -> String {
+        apply::manager_or_user_agent(self.query.get("fieldManager"), &self.caller.user_agent)
+    }
+
+    /// The media type of the body without parameters.
+    pub(super) fn media(&self) -> &str {
+        let content_type = self.header(http::header::CONTENT_TYPE).unwrap_or_default();
+        content_type.split(';').next().unwrap_or_default().trim()
+    }
+
+    pub(super) fn is_apply(&self) -> bool {
+        self.verb == super::Verb::Patch && self.media() == "application/apply-patch+yaml"
+    }
+
+    /// The write that the request is, for the managed fields.
+    pub(super) fn write<'a>(&'a self, manager: &'a str, core: &Core) -> Write<'a> {
+        Write {
+            manager,
+            api_version: &self.resource.api_version,
+            subresource: self.subresource.as_deref().unwrap_or_default(),
+            now: (core.options.clock)(),
+        }
+    }
+}
+
+impl Core {
+    /// Gives the caller what it changed; an apply has done so itself.
+    pub(super) fn track(&self, call: &Call, old: Option<&Value>, new: &mut Value) {
+        if !call.is_apply() {
+            let manager = call.manager();
+            apply::update(call.resource.model(), old, new, &call.write(&manager, self));
+        }
+    }
+}
+
+/// Checks the options in the query that are about fields. `kind` is that of the options: `PatchOptions`.
+pub(super) fn check_options(call: &Call, kind: &str) -> Result<(), ApiError> {
+    let mut errors = Vec::new();
+    let manager = call.query.get("fieldManager").unwrap_or_default();
+    if kind == "PatchOptions" {
+        if !call.is_apply() && call.query.get("force").is_some() {
+            let detail = "may not be specified for non-apply patch";
+            errors.push(FieldError::without_value(FieldErrorType::Forbidden, "force", detail));
+        }
+        if call.is_apply() && manager.is_empty() {
+            let detail = "is required for apply patch";
+            errors.push(FieldError::without_value(
+                FieldErrorType::Required,
+                "fieldManager",
+                detail,
+            ));
+        }
+    }
+    if manager.len() > MAX_MANAGER_BYTES {
+        let detail = format!("may not be more than {MAX_MANAGER_BYTES} bytes");
+        errors.push(FieldError::without_value(
+            FieldErrorType::TooLong,
+            "fieldManager",
+            &detail,
+        ));
+    }
+    if let Some(control) = manager.find(char::is_control) {
+        let detail =
+            format!("should only contain printable characters (found unprintable character at position {control})");
+        errors.push(FieldError::with_value(
+            FieldErrorType::Invalid,
+            "fieldManager",
+            &manager.into(),
+            &detail,
+        ));
+    }
+    if let Some(other) = call.query.get("fieldValidation")
+        && !matches!(other, "" | "Ignore" | "Warn" | "Strict")
+    {
+        let detail = "supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"";
+        errors.push(FieldError::with_value(
+            FieldErrorType::NotSupported,
+            "fieldValidation",
+            &other.into(),
+            detail,
+        ));
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let about = About {
+        group: "meta.k8s.io",
+        kind,
+        name: "",
+    };
+    Err(ApiError::invalid(about, &errors))
+}
+
+/// Unknown and duplicate fields of the object in the body of a create or update.
+pub(super) fn findings_of_body(call: &Call, object: &Value) -> Vec<String> {
+    if call.validation() == Validation::Ignore {
+        return Vec::new();
+    }
+    let model = call.resource.model();
+    let is_json = decode::is_json(call);
+    if is_json && model.is_builtin() {
+        return strict::document(Some(model), &call.body);
+    }
+    let mut findings = if is_json {
+        strict::duplicate_keys(&call.body)
+    } else {
+        Vec::new()
+    };
+    findings.extend(strict::unknown_fields(model, object));
+    findings
+}
+
+/// Adds the findings to the warnings; with strict validation they are an error, of which this is the message.
+pub(super) fn report(call: &Call, findings: Vec<String>, warnings: &mut Vec<String>) -> Result<(), String> {
+    match call.validation() {
+        Validation::Ignore => Ok(()),
+        Validation::Strict if !findings.is_empty() => Err(strict::message(&findings)),
+        Validation::Strict | Validation::Warn => {
+            warnings.extend(findings);
+            Ok(())
+        }
+    }
+}
+
+/// The error of an object that its kind cannot be read from.
+pub(super) fn cannot_be_handled(call: &Call, error: &str) -> ApiError {
+    let (kind, version) = (&call.resource.kind, &call.resource.version);
+    ApiError::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {kind}: {error}"
+    ))
+}
+
+/// The error of a patch whose result cannot be read, or is not valid strictly.
+pub(super) fn invalid_patch(quoted: String, error: &str) -> ApiError {
+    let about = About {
+        group: "",
+        kind: "",
+        name: "",
+    };
+    let finding = FieldError::with_value(FieldErrorType::Invalid, "patch", &Value::String(quoted), error);
+    ApiError::invalid(about, &[finding])
+}
