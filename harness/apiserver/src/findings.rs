@@ -115,6 +115,15 @@ impl Findings {
         self.with_value(FieldErrorType::Duplicate, field, &value.into(), "");
     }
 
+    /// [`Self::duplicate`] of a value that is written already.
+    pub fn duplicate_text(&mut self, field: &Field<'_>, text: &str) {
+        self.0.push(FieldError {
+            error_type: FieldErrorType::Duplicate,
+            field: field.to_string(),
+            message: format!("Duplicate value: {text}"),
+        });
+    }
+
     /// `Not found: VALUE`.
     pub fn not_found(&mut self, field: &Field<'_>, value: impl Into<Value>) {
         self.with_value(FieldErrorType::NotFound, field, &value.into(), "");

@@ -133,6 +133,10 @@ pub(super) fn presence(of: &str, field: &str, node: Option<&Node>, required: boo
         return Presence::Null;
     }
     let is_body = is_root && matches!(field, "spec" | "status") && matches!(node, Some(Node::Struct(_)));
+    // Required, but a pointer: what is missing stays missing, so that it can be refused.
+    if required && field == "selector" {
+        return Presence::Kept;
+    }
     if required || is_body || ALWAYS.contains(&place) {
         return Presence::Always;
     }

@@ -1,0 +1,256 @@
+//! The kinds of the core group that have no module of their own.
+
+use base64::Engine as _;
+use serde_json::{Map, Value};
+
+use super::ROOT;
+use super::checks::Check::{Each, In, OneOf, OneOfIfSet, Required};
+use super::checks::{Check, immutable, is_true, list, members, run, text};
+use crate::findings::{Field, Findings};
+use crate::metadata::names;
+
+const DATA_MAX_BYTES: usize = 1024 * 1024;
+const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+
+/// The body of a kind.
+pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
+    match kind {
+        "ConfigMap" => config_map(object, found),
+        "Secret" => secret(object, found),
+        "PersistentVolumeClaim" => run(&[In("spec", CLAIM)], object, &ROOT, found),
+        "PersistentVolume" => run(&[In("spec", &[Check::Do(volume)])], object, &ROOT, found),
+        "Node" => run(&[In("spec", &[Each("taints", TAINT)])], object, &ROOT, found),
+        "Endpoints" => run(&[Each("subsets", SUBSET)], object, &ROOT, found),
+        _ => {}
+    }
+}
+
+const CLAIM: &[Check] = &[
+    Check::Do(access_modes),
+    Check::Do(storage),
+    OneOfIfSet("volumeMode", &["Block", "Filesystem"]),
+];
+const TAINT: &[Check] = &[
+    Required("key"),
+    OneOf("effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"]),
+];
+const SUBSET: &[Check] = &[
+    Each("addresses", &[Required("ip")]),
+    Each(
+        "ports",
+        &[Check::Port("port"), OneOf("protocol", &["SCTP", "TCP", "UDP"])],
+    ),
+];
+
+fn access_modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let modes = list(spec, "accessModes");
+    let at = at.child("accessModes");
+    if modes.is_empty() {
+        found.required(&at, "at least 1 access mode is required");
+    }
+    for mode in modes
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|mode| !ACCESS_MODES.contains(mode))
+    {
+        found.not_supported(&at, mode, ACCESS_MODES);
+    }
+}
+
+fn storage(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let requests = spec
+        .get("resources")
+        .and_then(|resources| members(resources, "requests"));
+    if requests.is_none_or(|requests| !requests.contains_key("storage")) {
+        found.required(&at.child("resources").key("storage"), "");
+    }
+}
+
+fn volume(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    access_modes(spec, at, found);
+    if members(spec, "capacity").is_none_or(Map::is_empty) {
+        found.required(&at.child("capacity"), "");
+    }
+    const OTHERS: &[&str] = &[
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    ];
+    if spec
+        .as_object()
+        .is_none_or(|spec| spec.keys().all(|key| OTHERS.contains(&key.as_str())))
+    {
+        found.required(at, "must specify a volume type");
+    }
+}
+
+fn keys(data: Option<&Map<String, Value>>, at: &Field<'_>, found: &mut Findings) -> usize {
+    let mut bytes = 0;
+    for (key, value) in data.into_iter().flatten() {
+        found.invalid_each(&at.key(key), key, names::config_key(key));
+        bytes += value.as_str().map_or(0, str::len);
+    }
+    bytes
+}
+
+fn config_map(object: &Value, found: &mut Findings) {
+    let (data, binary) = (members(object, "data"), members(object, "binaryData"));
+    let at = ROOT.child("data");
+    let mut bytes = keys(data, &at, found);
+    for key in data.into_iter().flatten().map(|(key, _)| key) {
+        if binary.is_some_and(|binary| binary.contains_key(key)) {
+            found.invalid(&at.key(key), key.clone(), "duplicate of key present in binaryData");
+        }
+    }
+    bytes += keys(binary, &ROOT.child("binaryData"), found) / 4 * 3;
+    if bytes > DATA_MAX_BYTES {
+        found.too_long(&ROOT, DATA_MAX_BYTES);
+    }
+}
+
+/// Keys that a secret of a type must have.
+fn required_keys(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "kubernetes.io/dockercfg" => &[".dockercfg"],
+        "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
+        "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
+        "kubernetes.io/tls" => &["tls.crt", "tls.key"],
+        _ => &[],
+    }
+}
+
+fn secret(object: &Value, found: &mut Findings) {
+    let data = members(object, "data");
+    let at = ROOT.child("data");
+    let bytes = keys(data, &at, found) / 4 * 3;
+    if bytes > DATA_MAX_BYTES {
+        found.too_long(&at, DATA_MAX_BYTES);
+    }
+    let kind = text(object, "type");
+    let value = |key: &str| data.and_then(|data| data.get(key)?.as_str());
+    for key in required_keys(kind) {
+        match value(key) {
+            None => found.required(&at.key(key), ""),
+            Some(encoded) if kind.contains("docker") => {
+                let bytes = base64::engine::general_purpose::STANDARD
+                    .decode(encoded)
+                    .unwrap_or_default();
+                if let Err(problem) = check_json(&bytes) {
+                    found.invalid(&at.key(key), "<secret contents redacted>", &problem);
+                }
+            }
+            Some(_) => {}
+        }
+    }
+    if kind == "kubernetes.io/basic-auth" && value("username").is_none() && value("password").is_none() {
+        found.required(&at.key("username"), "");
+        found.required(&at.key("password"), "");
+    }
+    if kind == "kubernetes.io/service-account-token" {
+        let annotation = "kubernetes.io/service-account.name";
+        let given = object.get("metadata").and_then(|metadata| metadata.get("annotations"));
+        if given.is_none_or(|given| text(given, annotation).is_empty()) {
+            found.required(&ROOT.child("metadata.annotations").key(annotation), "");
+        }
+    }
+}
+
+/// Whether bytes are a JSON object; the error in the words of the decoder that reads pull secrets.
+fn check_json(bytes: &[u8]) -> Result<(), String> {
+    let Err(error) = serde_json::from_slice::<Map<String, Value>>(bytes) else {
+        return Ok(());
+    };
+    if error.is_eof() {
+        return Err("unexpected end of JSON input".to_owned());
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let trimmed = text.trim_start();
+    for word in ["null", "true", "false"] {
+        let same = trimmed.chars().zip(word.chars()).take_while(|(a, b)| a == b).count();
+        if same > 0 && same < word.len() {
+            let (given, wanted) = (
+                trimmed.chars().nth(same).unwrap_or('\0'),
+                word.chars().nth(same).unwrap_or('\0'),
+            );
+            return Err(format!(
+                "invalid character '{given}' in literal {word} (expecting '{wanted}')"
+            ));
+        }
+    }
+    let first = trimmed.chars().next().unwrap_or('\0');
+    Err(format!("invalid character '{first}' looking for beginning of value"))
+}
+
+/// What may not change.
+pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings) {
+    match kind {
+        "ConfigMap" => fixed_data(&["data", "binaryData"], new, old, found),
+        "Secret" => {
+            immutable("type", new, old, &ROOT, found);
+            fixed_data(&["data"], new, old, found);
+        }
+        "PersistentVolumeClaim" => claim_change(new, old, found),
+        _ => {}
+    }
+}
+
+fn fixed_data(fields: &[&str], new: &Value, old: &Value, found: &mut Findings) {
+    if !is_true(old, "immutable") {
+        return;
+    }
+    let detail = "field is immutable when `immutable` is set";
+    if !is_true(new, "immutable") {
+        found.forbidden(&ROOT.child("immutable"), detail);
+    }
+    for field in fields {
+        if new.get(*field) != old.get(*field) {
+            found.forbidden(&ROOT.child(field), detail);
+        }
+    }
+}
+
+fn claim_change(new: &Value, old: &Value, found: &mut Findings) {
+    let fixed = |claim: &Value| {
+        let mut spec = claim.get("spec").cloned().unwrap_or_default();
+        if let Some(spec) = spec.as_object_mut() {
+            spec.retain(|key, _| !matches!(key.as_str(), "resources" | "volumeAttributesClassName"));
+            // The binder sets the name once.
+            if claim == new && old.get("spec").is_some_and(|old| old.get("volumeName").is_none()) {
+                spec.remove("volumeName");
+            }
+        }
+        spec
+    };
+    if fixed(new) != fixed(old) {
+        let detail =
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+        found.forbidden(&ROOT.child("spec"), detail);
+    }
+}
+
+/// The phase of a namespace follows from its deletion.
+pub(super) fn namespace_status(object: &Value, found: &mut Findings) {
+    let phase = object
+        .get("status")
+        .map(|status| text(status, "phase"))
+        .unwrap_or_default();
+    let is_deleted = object
+        .get("metadata")
+        .is_some_and(|metadata| !text(metadata, "deletionTimestamp").is_empty());
+    let at = ROOT.child("status.Phase");
+    if is_deleted && phase != "Terminating" {
+        found.invalid(
+            &at,
+            phase,
+            "may only be 'Terminating' if `deletionTimestamp` is not empty",
+        );
+    } else if !is_deleted && phase != "Active" {
+        found.invalid(&at, phase, "may only be 'Active' if `deletionTimestamp` is empty");
+    }
+}

@@ -1,0 +1,274 @@
+//! Containers of a pod.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::checks::Check::{Do, Each, In, NotNegative, OneOf, OneOfIfSet};
+use super::checks::{Check, list, members, number, port, port_number, run, text};
+use super::pods::uses_host_network;
+use crate::builtin::quantity::Quantity;
+use crate::findings::{Field, Findings};
+use crate::metadata::names;
+
+const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
+const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
+
+const CONTAINER: &[Check] = &[
+    Do(name_and_image),
+    In(
+        "lifecycle",
+        &[In("postStart", &[Do(handler)]), In("preStop", &[Do(handler)])],
+    ),
+    In("livenessProbe", &[Do(probe), Do(succeeds_once)]),
+    In("readinessProbe", &[Do(probe)]),
+    In("startupProbe", &[Do(probe), Do(succeeds_once)]),
+    Do(ports),
+    Each("env", &[Do(env)]),
+    OneOf("imagePullPolicy", PULL_POLICIES),
+    OneOfIfSet("terminationMessagePolicy", &["File", "FallbackToLogsOnError"]),
+    In("resources", &[Do(resources)]),
+];
+
+/// Checks the containers of a pod's specification.
+pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if list(spec, "containers").is_empty() {
+        found.required(&at.child("containers"), "");
+    }
+    let volumes: BTreeSet<&str> = list(spec, "volumes")
+        .iter()
+        .map(|volume| text(volume, "name"))
+        .collect();
+    let mut seen = BTreeSet::new();
+    let mut host_ports = BTreeSet::new();
+    for field in ["containers", "initContainers"] {
+        let at = at.child(field);
+        for (index, container) in list(spec, field).iter().enumerate() {
+            let at = at.item(index);
+            run(CONTAINER, container, &at, found);
+            mounts(container, &volumes, &at, found);
+            let name = text(container, "name");
+            if !name.is_empty() && !seen.insert(name) {
+                found.duplicate(&at.child("name"), name);
+            }
+            if field == "containers" {
+                shared_host_ports(container, uses_host_network(spec), &mut host_ports, &at, found);
+            }
+        }
+    }
+}
+
+fn name_and_image(container: &Value, at: &Field<'_>, found: &mut Findings) {
+    let name = text(container, "name");
+    if name.is_empty() {
+        found.required(&at.child("name"), "");
+    } else {
+        found.invalid_each(&at.child("name"), name, names::dns_label(name));
+    }
+    let image = text(container, "image");
+    if image.is_empty() {
+        found.required(&at.child("image"), "");
+    } else if image.trim() != image {
+        found.invalid(
+            &at.child("image"),
+            image,
+            "must not have leading or trailing whitespace",
+        );
+    }
+}
+
+fn ports(container: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("ports");
+    let mut seen = BTreeSet::new();
+    for (index, port) in list(container, "ports").iter().enumerate() {
+        let at = at.item(index);
+        let name = text(port, "name");
+        let messages = if name.is_empty() {
+            Vec::new()
+        } else {
+            names::port_name(name)
+        };
+        let is_valid = !name.is_empty() && messages.is_empty();
+        found.invalid_each(&at.child("name"), name, messages);
+        if is_valid && !seen.insert(name) {
+            found.duplicate(&at.child("name"), name);
+        }
+        match number(port, "containerPort") {
+            0 => found.required(&at.child("containerPort"), ""),
+            number => port_number(number, &at.child("containerPort"), found),
+        }
+        if let Some(number) = port
+            .get("hostPort")
+            .and_then(Value::as_i64)
+            .filter(|number| *number != 0)
+        {
+            port_number(number, &at.child("hostPort"), found);
+        }
+        run(&[OneOf("protocol", PROTOCOLS)], port, &at, found);
+    }
+}
+
+fn shared_host_ports<'a>(
+    container: &'a Value,
+    host_network: bool,
+    taken: &mut BTreeSet<(&'a str, &'a str, i64)>,
+    at: &Field<'_>,
+    found: &mut Findings,
+) {
+    let at = at.child("ports");
+    for (index, port) in list(container, "ports").iter().enumerate() {
+        let number = number(port, "hostPort");
+        if number == 0 {
+            continue;
+        }
+        let field = at.item(index);
+        let field = field.child("hostPort");
+        if host_network && number != super::checks::number(port, "containerPort") {
+            found.invalid(&field, number, "must match `containerPort`");
+        }
+        let (protocol, address) = (text(port, "protocol"), text(port, "hostIP"));
+        if !taken.insert((protocol, address, number)) {
+            found.duplicate(&field, format!("{protocol}/{address}/{number}"));
+        }
+    }
+}
+
+fn env(variable: &Value, at: &Field<'_>, found: &mut Findings) {
+    let name = text(variable, "name");
+    if name.is_empty() {
+        found.required(&at.child("name"), "");
+    } else {
+        found.invalid_each(&at.child("name"), name, names::env_name(name));
+    }
+    let Some(source) = members(variable, "valueFrom") else {
+        return;
+    };
+    let at = at.child("valueFrom");
+    if !text(variable, "value").is_empty() {
+        found.invalid(&at, "", "may not be specified when `value` is not empty");
+    }
+    if source.len() > 1 {
+        found.invalid(&at, "", "may not have more than one field specified at a time");
+    }
+    if source.is_empty() {
+        let detail =
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`";
+        found.invalid(&at, "", detail);
+    }
+    for (kind, reference) in source {
+        let at = at.child(kind);
+        match kind.as_str() {
+            "configMapKeyRef" | "secretKeyRef" => {
+                let checks = &[Check::Required("name"), Check::Required("key")];
+                run(checks, reference, &at, found);
+            }
+            "fieldRef" => run(&[Check::Required("fieldPath")], reference, &at, found),
+            "resourceFieldRef" => run(&[Check::Required("resource")], reference, &at, found),
+            _ => {}
+        }
+    }
+}
+
+fn mounts(container: &Value, volumes: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("volumeMounts");
+    let mut paths = BTreeSet::new();
+    for (index, mount) in list(container, "volumeMounts").iter().enumerate() {
+        let at = at.item(index);
+        let (name, path) = (text(mount, "name"), text(mount, "mountPath"));
+        if name.is_empty() {
+            found.required(&at.child("name"), "");
+        }
+        if !volumes.contains(name) {
+            found.not_found(&at.child("name"), name);
+        }
+        if path.is_empty() {
+            found.required(&at.child("mountPath"), "");
+        }
+        if !paths.insert(path) {
+            found.invalid(&at.child("mountPath"), path, "must be unique");
+        }
+        let inner = text(mount, "subPath");
+        if inner.starts_with('/') {
+            found.invalid(&at.child("subPath"), inner, "must be a relative path");
+        }
+        if inner.split('/').any(|part| part == "..") {
+            found.invalid(&at.child("subPath"), inner, "must not contain '..'");
+        }
+    }
+}
+
+const PROBE: &[Check] = &[
+    NotNegative("initialDelaySeconds"),
+    NotNegative("timeoutSeconds"),
+    NotNegative("periodSeconds"),
+    NotNegative("successThreshold"),
+    NotNegative("failureThreshold"),
+];
+
+fn probe(probe: &Value, at: &Field<'_>, found: &mut Findings) {
+    handler(probe, at, found);
+    run(PROBE, probe, at, found);
+}
+
+fn succeeds_once(probe: &Value, at: &Field<'_>, found: &mut Findings) {
+    let threshold = number(probe, "successThreshold");
+    if threshold != 1 {
+        found.invalid(&at.child("successThreshold"), threshold, "must be 1");
+    }
+}
+
+fn handler(handler: &Value, at: &Field<'_>, found: &mut Findings) {
+    let mut count = 0;
+    for kind in ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] {
+        let Some(action) = handler.get(kind) else { continue };
+        let at = at.child(kind);
+        count += 1;
+        if count > 1 {
+            found.forbidden(&at, "may not specify more than 1 handler type");
+            continue;
+        }
+        match kind {
+            "exec" if list(action, "command").is_empty() => found.required(&at.child("command"), ""),
+            "httpGet" => {
+                run(&[Check::Required("path")], action, &at, found);
+                port(action.get("port"), &at.child("port"), found);
+                run(&[OneOf("scheme", &["HTTP", "HTTPS"])], action, &at, found);
+            }
+            "tcpSocket" => port(action.get("port"), &at.child("port"), found),
+            "grpc" => run(&[Check::Port("port")], action, &at, found),
+            _ => {}
+        }
+    }
+    if count == 0 {
+        found.required(at, "must specify a handler type");
+    }
+}
+
+const STANDARD_RESOURCES: &[&str] = &["cpu", "memory", "ephemeral-storage"];
+
+fn resources(resources: &Value, at: &Field<'_>, found: &mut Findings) {
+    let nanos = |value: &Value| Quantity::parse(value.as_str().unwrap_or("0")).map_or(0, Quantity::nanos);
+    let limits = members(resources, "limits");
+    for kind in ["limits", "requests"] {
+        let at = at.child(kind);
+        for (resource, quantity) in members(resources, kind).into_iter().flatten() {
+            let field = at.key(resource);
+            found.invalid_each(&field, resource, names::qualified_name(resource));
+            if !resource.contains('/')
+                && !STANDARD_RESOURCES.contains(&resource.as_str())
+                && !resource.starts_with("hugepages-")
+            {
+                found.invalid(&field, resource.clone(), "must be a standard resource for containers");
+            }
+            if nanos(quantity) < 0 {
+                found.invalid(&field, quantity.clone(), "must be greater than or equal to 0");
+            }
+            let limit = limits.and_then(|limits| limits.get(resource));
+            if let Some(limit) = limit.filter(|limit| kind == "requests" && nanos(quantity) > nanos(limit)) {
+                let limit = limit.as_str().unwrap_or_default();
+                let detail = format!("must be less than or equal to {resource} limit of {limit}");
+                found.invalid(&at, quantity.clone(), &detail);
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Events, in the form of the core group (in which they are stored) and in that of `events.k8s.io`.
+
+use serde_json::Value;
+
+use super::ROOT;
+use super::checks::text;
+use crate::builtin::catalogue::Resource;
+use crate::findings::{Field, Findings};
+use crate::metadata::names;
+
+/// Whether events are asked for in the form of `events.k8s.io`.
+pub(super) fn is_new_style(resource: &Resource) -> bool {
+    resource.group == "events.k8s.io"
+}
+
+/// The two forms name the same fields differently.
+struct Names {
+    object: &'static str,
+    controller: &'static str,
+    note: &'static str,
+}
+
+const CORE: Names = Names {
+    object: "involvedObject",
+    controller: "reportingComponent",
+    note: "message",
+};
+const NEW_STYLE: Names = Names {
+    object: "regarding",
+    controller: "reportingController",
+    note: "note",
+};
+
+/// An event of the core group.
+pub(super) fn core(event: &Value, found: &mut Findings) {
+    common(event, &CORE, found);
+}
+
+/// An event of `events.k8s.io`: more is required than of one of the core group.
+pub(super) fn new_style(event: &Value, found: &mut Findings) {
+    common(event, &NEW_STYLE, found);
+    if has_no_time(event, "eventTime") {
+        found.required(&ROOT.child("eventTime"), "");
+    }
+    let kind = text(event, "type");
+    if !matches!(kind, "Normal" | "Warning") {
+        found.invalid(&ROOT.child("type"), "", &format!("has invalid value: {kind}"));
+    }
+    for (field, name) in [
+        ("deprecatedFirstTimestamp", "firstTimestamp"),
+        ("deprecatedLastTimestamp", "lastTimestamp"),
+    ] {
+        if !has_no_time(event, field) {
+            found.invalid(&ROOT.child(name), "", "needs to be unset");
+        }
+    }
+    if event
+        .get("deprecatedCount")
+        .and_then(Value::as_i64)
+        .is_some_and(|count| count != 0)
+    {
+        found.invalid(&ROOT.child("count"), "", "needs to be unset");
+    }
+    let source = event.get("deprecatedSource").unwrap_or(&Value::Null);
+    if !text(source, "component").is_empty() || !text(source, "host").is_empty() {
+        found.invalid(&ROOT.child("source"), "", "needs to be unset");
+    }
+}
+
+fn has_no_time(event: &Value, field: &str) -> bool {
+    event.get(field).is_none_or(Value::is_null)
+}
+
+fn common(event: &Value, fields: &Names, found: &mut Findings) {
+    let namespace = event
+        .get("metadata")
+        .map(|metadata| text(metadata, "namespace"))
+        .unwrap_or_default();
+    let about = event
+        .get(fields.object)
+        .map(|object| text(object, "namespace"))
+        .unwrap_or_default();
+    let agrees = if about.is_empty() {
+        matches!(namespace, "" | "default")
+    } else {
+        about == namespace
+    };
+    if !agrees {
+        found.invalid(
+            &ROOT.child("involvedObject.namespace"),
+            about,
+            "does not match event.namespace",
+        );
+    }
+    if has_no_time(event, "eventTime") {
+        return;
+    }
+    let controller = text(event, fields.controller);
+    let at = ROOT.child(fields.controller);
+    if controller.is_empty() {
+        found.required(&at, "");
+    }
+    found.invalid_each(&at, controller, names::qualified_name(controller));
+    for field in ["reportingInstance", "action", "reason"] {
+        let value = text(event, field);
+        if value.is_empty() {
+            found.required(&ROOT.child(field), "");
+        }
+        at_most(value, 128, &ROOT.child(field), found);
+    }
+    at_most(text(event, fields.note), 1024, &ROOT.child("message"), found);
+}
+
+fn at_most(value: &str, max: usize, at: &Field<'_>, found: &mut Findings) {
+    if value.len() > max {
+        found.invalid(at, "", &format!("can have at most {max} characters"));
+    }
+}
+
+/// Fields that do not change, and their names in the core group.
+const FIXED: &[(&str, &str)] = &[
+    ("regarding", "involvedObject"),
+    ("reason", "reason"),
+    ("note", "message"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+    ("type", "type"),
+    ("eventTime", "eventTime"),
+    ("action", "action"),
+    ("related", "related"),
+    ("reportingController", "reportingController"),
+    ("reportingInstance", "reportingInstance"),
+];
+
+/// What may not change in an event of `events.k8s.io`.
+pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+    for (field, name) in FIXED {
+        let value = |event: &Value| event.get(*field).filter(|value| !value.is_null()).cloned();
+        if value(new) != value(old) {
+            found.invalid(&ROOT.child(name), value(new).unwrap_or_default(), "field is immutable");
+        }
+    }
+}

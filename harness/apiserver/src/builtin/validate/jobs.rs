@@ -1,0 +1,309 @@
+//! Jobs and `CronJobs`.
+
+use serde_json::{Map, Value};
+
+use super::checks::Check::{NotNegative, OneOf, OneOfIfSet, Selector};
+use super::checks::{Check, immutable, is_true, members, number, run, text};
+use super::{ROOT, pods, selectors};
+use crate::findings::{Field, Findings};
+use crate::metadata::names;
+
+const JOB: &[Check] = &[
+    NotNegative("parallelism"),
+    NotNegative("completions"),
+    NotNegative("activeDeadlineSeconds"),
+    NotNegative("backoffLimit"),
+    NotNegative("ttlSecondsAfterFinished"),
+    NotNegative("backoffLimitPerIndex"),
+    NotNegative("maxFailedIndexes"),
+    OneOfIfSet("completionMode", &["Indexed", "NonIndexed"]),
+    OneOfIfSet("podReplacementPolicy", &["Failed", "TerminatingOrFailed"]),
+];
+
+const CRON_JOB: &[Check] = &[
+    NotNegative("startingDeadlineSeconds"),
+    OneOf("concurrencyPolicy", &["Allow", "Forbid", "Replace"]),
+    NotNegative("successfulJobsHistoryLimit"),
+    NotNegative("failedJobsHistoryLimit"),
+];
+
+/// The specification of a kind.
+pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
+    let Some(spec) = object.get("spec") else { return };
+    let at = ROOT.child("spec");
+    match kind {
+        "Job" => {
+            generated_selector(object, spec, found);
+            job(spec, &at, found);
+            match spec.get("selector") {
+                None => found.required(&at.child("selector"), ""),
+                Some(selector) => {
+                    run(&[Selector("selector")], spec, &at, found);
+                    if selectors::matches(Some(selector), template_labels(spec)) == Some(false) {
+                        let labels = template_labels(spec).cloned().map_or(Value::Null, Value::Object);
+                        let detail = "`selector` does not match template `labels`";
+                        found.invalid(&at.child("template.metadata.labels"), labels, detail);
+                    }
+                }
+            }
+        }
+        "CronJob" => {
+            schedule(spec, &at, found);
+            run(CRON_JOB, spec, &at, found);
+            if let Some(spec) = spec.get("jobTemplate").and_then(|template| template.get("spec")) {
+                let at = at.child("jobTemplate.spec");
+                job(spec, &at, found);
+                if let Some(selector) = spec.get("selector") {
+                    let detail = "`selector` will be auto-generated";
+                    found.invalid_text(&at.child("selector"), &selectors::json(selector), detail);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A cron job's name and what is appended for its jobs must fit a name.
+pub(super) fn cron_job_name(object: &Value, found: &mut Findings) {
+    let name = object
+        .get("metadata")
+        .map(|metadata| text(metadata, "name"))
+        .unwrap_or_default();
+    if name.len() > 52 {
+        found.invalid(&ROOT.child("metadata.name"), name, &names::too_long(52));
+    }
+}
+
+fn template_labels(spec: &Value) -> Option<&Map<String, Value>> {
+    members(spec.get("template")?.get("metadata")?, "labels")
+}
+
+/// Unless the job chose its selector itself, it must be the generated one.
+fn generated_selector(object: &Value, spec: &Value, found: &mut Findings) {
+    let Some(selector) = spec.get("selector").filter(|_| !is_true(spec, "manualSelector")) else {
+        return;
+    };
+    let metadata = object.get("metadata").unwrap_or(&Value::Null);
+    let expected: Map<String, Value> = [
+        ("batch.kubernetes.io/controller-uid", "uid"),
+        ("controller-uid", "uid"),
+        ("batch.kubernetes.io/job-name", "name"),
+        ("job-name", "name"),
+    ]
+    .into_iter()
+    .map(|(label, field)| (label.to_owned(), Value::from(text(metadata, field))))
+    .collect();
+    if selectors::matches(Some(selector), Some(&expected)) == Some(false) {
+        let detail = "`selector` not auto-generated";
+        found.invalid_text(&ROOT.child("spec.selector"), &selectors::json(selector), detail);
+    }
+}
+
+/// What jobs and templates of jobs have in common.
+fn job(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    run(JOB, spec, at, found);
+    if text(spec, "completionMode") == "Indexed" {
+        if spec.get("completions").is_none() {
+            found.required(&at.child("completions"), "when completion mode is Indexed");
+        }
+        if number(spec, "parallelism") > 100_000 {
+            let detail = "must be less than or equal to 100000 when completion mode is Indexed";
+            found.invalid(&at.child("parallelism"), number(spec, "parallelism"), detail);
+        }
+    }
+    let field = at.child("template");
+    pods::template(spec.get("template"), &field, found);
+    let pod = spec
+        .get("template")
+        .and_then(|template| template.get("spec"))
+        .unwrap_or(&Value::Null);
+    let field = field.child("spec.restartPolicy");
+    match text(pod, "restartPolicy") {
+        "Always" | "" => found.required(&field, "valid values: \"OnFailure\", \"Never\""),
+        "OnFailure" if spec.get("podFailurePolicy").is_some() => {
+            found.invalid(
+                &field,
+                "OnFailure",
+                "only \"Never\" is supported when podFailurePolicy is specified",
+            );
+        }
+        "OnFailure" | "Never" => {}
+        other => found.not_supported(&field, other, &["OnFailure", "Never"]),
+    }
+}
+
+/// Minimum and maximum of minute, hour, day, month and weekday.
+const CRON_FIELDS: [(u32, u32); 5] = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
+const CRON_NAMES: [&[&str]; 5] = [
+    &[],
+    &[],
+    &[],
+    &[
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ],
+    &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+];
+const CRON_WORDS: &[&str] = &[
+    "@yearly",
+    "@annually",
+    "@monthly",
+    "@weekly",
+    "@daily",
+    "@midnight",
+    "@hourly",
+];
+
+fn schedule(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let schedule = text(spec, "schedule");
+    let field = at.child("schedule");
+    if schedule.is_empty() {
+        found.required(&field, "");
+    } else if schedule.contains("TZ") {
+        let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+        found.invalid(&field, schedule, detail);
+    } else if let Err(detail) = parse_schedule(schedule) {
+        found.invalid(&field, schedule, &detail);
+    }
+}
+
+fn parse_schedule(schedule: &str) -> Result<(), String> {
+    if schedule.starts_with('@') {
+        return if CRON_WORDS.contains(&schedule) || schedule.starts_with("@every ") {
+            Ok(())
+        } else {
+            Err(format!("unrecognized descriptor: {schedule}"))
+        };
+    }
+    let fields: Vec<&str> = schedule.split_whitespace().collect();
+    if fields.len() != 5 {
+        return Err(format!(
+            "expected exactly 5 fields, found {}: [{}]",
+            fields.len(),
+            fields.join(" ")
+        ));
+    }
+    for ((field, (min, max)), words) in fields.into_iter().zip(CRON_FIELDS).zip(CRON_NAMES) {
+        for range in field.split(',').filter(|range| !range.is_empty()) {
+            cron_range(range, min, max, words)?;
+        }
+    }
+    Ok(())
+}
+
+fn cron_number(text: &str, words: &[&str]) -> Result<u32, String> {
+    if let Some(index) = words.iter().position(|word| word.eq_ignore_ascii_case(text)) {
+        let base = if words.len() == 12 { 1 } else { 0 };
+        return Ok(u32::try_from(index).unwrap_or(0) + base);
+    }
+    text.parse()
+        .map_err(|_| format!("failed to parse int from {text}: strconv.Atoi: parsing {text:?}: invalid syntax"))
+}
+
+fn cron_range(range: &str, min: u32, max: u32, words: &[&str]) -> Result<(), String> {
+    let (span, step) = range
+        .split_once('/')
+        .map_or((range, None), |(span, step)| (span, Some(step)));
+    let (start, end) = match span {
+        "*" | "?" => (min, max),
+        _ => {
+            let (low, high) = span
+                .split_once('-')
+                .map_or((span, None), |(low, high)| (low, Some(high)));
+            let start = cron_number(low, words)?;
+            let end = match high {
+                Some(high) => cron_number(high, words)?,
+                None if step.is_some() => max,
+                None => start,
+            };
+            (start, end)
+        }
+    };
+    let step = step.map_or(Ok(1), |step| cron_number(step, &[]))?;
+    if start < min {
+        return Err(format!("beginning of range ({start}) below minimum ({min}): {range}"));
+    }
+    if end > max {
+        return Err(format!("end of range ({end}) above maximum ({max}): {range}"));
+    }
+    if start > end {
+        return Err(format!(
+            "beginning of range ({start}) beyond end of range ({end}): {range}"
+        ));
+    }
+    if step == 0 {
+        return Err(format!("step of range should be a positive number: {range}"));
+    }
+    Ok(())
+}
+
+/// What may not change in a job.
+pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+    let none = Value::Null;
+    let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
+    let at = ROOT.child("spec");
+    let is_elastic = text(new, "completionMode") == "Indexed" && new.get("completions") == new.get("parallelism");
+    if !is_elastic {
+        immutable("completions", new, old, &at, found);
+    }
+    if new.get("selector") != old.get("selector") {
+        let selector = new.get("selector").map_or_else(|| "null".to_owned(), selectors::json);
+        found.invalid_text(&at.child("selector"), &selector, "field is immutable");
+    }
+    template_change(new, old, &at, found);
+    for field in [
+        "completionMode",
+        "podFailurePolicy",
+        "backoffLimitPerIndex",
+        "managedBy",
+        "successPolicy",
+    ] {
+        immutable(field, new, old, &at, found);
+    }
+}
+
+/// A suspended job may still be placed elsewhere.
+const PLACEMENT: &[&str] = &["nodeSelector", "affinity", "tolerations", "schedulingGates"];
+
+fn template_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+    let none = Value::Null;
+    let (new_template, old_template) = (
+        new.get("template").unwrap_or(&none),
+        old.get("template").unwrap_or(&none),
+    );
+    let is_suspended = is_true(old, "suspend");
+    let fixed = |template: &Value| {
+        let mut spec = template.get("spec").cloned().unwrap_or_default();
+        if let Some(spec) = spec.as_object_mut()
+            && is_suspended
+        {
+            spec.retain(|key, _| !PLACEMENT.contains(&key.as_str()));
+        }
+        spec
+    };
+    let field = at.child("template");
+    if fixed(new_template) != fixed(old_template) {
+        let value = new_template.get("spec").cloned().unwrap_or_default();
+        found.invalid(&field.child("spec"), value, "field is immutable");
+    } else if !is_suspended && new_template.get("metadata") != old_template.get("metadata") {
+        found.invalid(&field, new_template.clone(), "field is immutable");
+    }
+}
+
+const STATUS: &[Check] = &[
+    NotNegative("active"),
+    NotNegative("succeeded"),
+    NotNegative("failed"),
+    NotNegative("ready"),
+    NotNegative("terminating"),
+];
+
+/// The counts in a status.
+pub(super) fn status(object: &Value, found: &mut Findings) {
+    let Some(status) = object.get("status") else { return };
+    let at = ROOT.child("status");
+    run(STATUS, status, &at, found);
+    let (ready, active) = (number(status, "ready"), number(status, "active"));
+    if ready > active {
+        found.invalid(&at.child("ready"), ready, "cannot set more ready pods than active");
+    }
+}

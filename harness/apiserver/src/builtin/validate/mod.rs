@@ -1,0 +1,147 @@
+//! Whether an object of a built-in kind may be stored, in the words of the API server.
+//!
+//! [`checks`] is the language of the simple rules; the tables and what no rule can say are in a module per family of
+//! kinds. The functions here put together what a create, an update and a write of the status have to pass.
+
+mod basics;
+mod checks;
+mod containers;
+mod events;
+mod jobs;
+mod others;
+mod pods;
+mod rbac;
+mod selectors;
+mod services;
+mod volumes;
+mod webhooks;
+mod workloads;
+
+use serde_json::Value;
+
+use super::catalogue::Resource;
+use crate::error::FieldError;
+use crate::findings::{Field, Findings};
+use crate::metadata::names::{self, NameRule};
+use crate::metadata::{self, Strictness};
+
+/// A whole object.
+const ROOT: Field<'static> = Field::Root;
+
+/// What is wrong with a new object.
+pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
+    let mut found = Findings::default();
+    kind_metadata(resource, object, &mut found);
+    body(resource, object, &mut found);
+    if resource.kind == "CronJob" {
+        jobs::cron_job_name(object, &mut found);
+    }
+    found.into_vec()
+}
+
+/// What is wrong with a change of an object or of one of its subresources.
+pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresource: Option<&str>) -> Vec<FieldError> {
+    let mut found = Findings::default();
+    // The generic registry checks metadata before the kind does, which is why messages come more than once.
+    metadata::validate_create(
+        new,
+        resource.namespaced,
+        names::path_segment,
+        Strictness::Custom,
+        &mut found,
+    );
+    metadata::validate_update(new, old, Strictness::Custom, &mut found);
+    if resource.kind != "Event" || events::is_new_style(resource) {
+        metadata::validate_update(new, old, Strictness::Builtin, &mut found);
+    }
+    match subresource {
+        None => {
+            if checks_metadata_on_update(resource) {
+                kind_metadata(resource, new, &mut found);
+            }
+            body(resource, new, &mut found);
+            change(resource, new, old, &mut found);
+        }
+        Some("status") => status(resource, new, &mut found),
+        Some(_) => {}
+    }
+    found.into_vec()
+}
+
+/// Kinds that check the whole of `metadata` again when they are updated.
+fn checks_metadata_on_update(resource: &Resource) -> bool {
+    match resource.group {
+        "rbac.authorization.k8s.io" | "discovery.k8s.io" => true,
+        "" => matches!(
+            resource.kind,
+            "ConfigMap" | "Endpoints" | "PersistentVolumeClaim" | "Pod" | "Secret" | "Service" | "ServiceAccount"
+        ),
+        _ => false,
+    }
+}
+
+fn kind_metadata(resource: &Resource, object: &Value, found: &mut Findings) {
+    if resource.kind == "Event" && !events::is_new_style(resource) {
+        return;
+    }
+    metadata::validate_create(
+        object,
+        resource.namespaced,
+        name_rule(resource),
+        Strictness::Builtin,
+        found,
+    );
+}
+
+/// The rule for names of a kind.
+pub fn name_rule(resource: &Resource) -> NameRule {
+    match (resource.group, resource.kind) {
+        ("", "Namespace") | ("apps", "StatefulSet") => names::is_dns_label,
+        ("", "Service") => names::is_dns_1035_label,
+        ("rbac.authorization.k8s.io", _) => names::path_segment,
+        _ => names::is_dns_subdomain,
+    }
+}
+
+/// Everything but metadata and status.
+fn body(resource: &Resource, object: &Value, found: &mut Findings) {
+    match (resource.group, resource.kind) {
+        ("", "Pod") => pods::pod(object, found),
+        ("", "PodTemplate") => pods::template(object.get("template"), &ROOT.child("template"), found),
+        ("", "Service") => services::service(object, found),
+        ("", "Event") => events::core(object, found),
+        ("events.k8s.io", _) => events::new_style(object, found),
+        ("apps", _) | ("", "ReplicationController") => workloads::body(resource.kind, object, found),
+        ("batch", _) => jobs::body(resource.kind, object, found),
+        ("rbac.authorization.k8s.io", _) => rbac::body(resource.kind, object, found),
+        ("admissionregistration.k8s.io", _) => webhooks::body(resource.kind, object, found),
+        ("", _) => basics::body(resource.kind, object, found),
+        _ => others::body(resource, object, found),
+    }
+}
+
+/// What may not change.
+fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
+    match (resource.group, resource.kind) {
+        ("", "Pod") => pods::change(new, old, found),
+        ("", "Service") => services::change(new, old, found),
+        ("events.k8s.io", _) => events::change(new, old, found),
+        ("apps", _) => workloads::change(resource.kind, new, old, found),
+        ("batch", "Job") => jobs::change(new, old, found),
+        ("rbac.authorization.k8s.io", _) => rbac::change(new, old, found),
+        ("", _) => basics::change(resource.kind, new, old, found),
+        _ => others::change(resource, new, old, found),
+    }
+}
+
+fn status(resource: &Resource, new: &Value, found: &mut Findings) {
+    match (resource.group, resource.kind) {
+        ("", "Namespace") => basics::namespace_status(new, found),
+        ("apps", _) => workloads::status(resource.kind, new, found),
+        ("batch", "Job") => jobs::status(new, found),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! The kinds of all remaining groups.
+
+use serde_json::Value;
+
+use super::ROOT;
+use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Positive, Required, Selector};
+use super::checks::{Check, immutable, list, number, run};
+use crate::builtin::catalogue::Resource;
+use crate::findings::{Field, Findings};
+
+const LEASE: &[Check] = &[Positive("leaseDurationSeconds"), Check::NotNegative("leaseTransitions")];
+
+const BUDGET: &[Check] = &[
+    Do(one_limit),
+    Selector("selector"),
+    OneOfIfSet("unhealthyPodEvictionPolicy", &["AlwaysAllow", "IfHealthyBudget"]),
+];
+
+const AUTOSCALER: &[Check] = &[
+    In("scaleTargetRef", &[Required("kind"), Required("name")]),
+    Do(replica_bounds),
+];
+
+const INGRESS: &[Check] = &[
+    Do(backend_or_rules),
+    Each(
+        "rules",
+        &[In(
+            "http",
+            &[Each(
+                "paths",
+                &[OneOf("pathType", &["Exact", "ImplementationSpecific", "Prefix"])],
+            )],
+        )],
+    ),
+];
+
+const NETWORK_POLICY: &[Check] = &[Selector("podSelector")];
+
+const RECLAIM_POLICIES: &[&str] = &["Delete", "Retain"];
+
+/// The body of a kind.
+pub(super) fn body(resource: &Resource, object: &Value, found: &mut Findings) {
+    let checks: &[Check] = match (resource.group, resource.kind) {
+        ("coordination.k8s.io", "Lease") => &[In("spec", LEASE)],
+        ("policy", "PodDisruptionBudget") => &[In("spec", BUDGET)],
+        ("autoscaling", "HorizontalPodAutoscaler") => &[In("spec", AUTOSCALER)],
+        ("networking.k8s.io", "Ingress") => &[In("spec", INGRESS)],
+        ("networking.k8s.io", "NetworkPolicy") => &[In("spec", NETWORK_POLICY)],
+        ("storage.k8s.io", "StorageClass") => &[
+            Required("provisioner"),
+            OneOf("reclaimPolicy", RECLAIM_POLICIES),
+            OneOf("volumeBindingMode", &["Immediate", "WaitForFirstConsumer"]),
+        ],
+        ("discovery.k8s.io", "EndpointSlice") => &[
+            OneOf("addressType", &["FQDN", "IPv4", "IPv6"]),
+            Each("ports", &[OneOf("protocol", &["SCTP", "TCP", "UDP"])]),
+        ],
+        ("scheduling.k8s.io", "PriorityClass") => &[
+            Do(priority),
+            OneOfIfSet("preemptionPolicy", &["Never", "PreemptLowerPriority"]),
+        ],
+        ("node.k8s.io", "RuntimeClass") => &[Required("handler")],
+        _ => &[],
+    };
+    run(checks, object, &ROOT, found);
+}
+
+fn one_limit(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if spec.get("minAvailable").is_some() && spec.get("maxUnavailable").is_some() {
+        found.invalid(at, spec.clone(), "minAvailable and maxUnavailable cannot be both set");
+    }
+}
+
+fn replica_bounds(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let (min, max) = (number(spec, "minReplicas"), number(spec, "maxReplicas"));
+    if min < 1 {
+        found.invalid(&at.child("minReplicas"), min, "must be greater than or equal to 1");
+    }
+    if max < 1 {
+        found.invalid(&at.child("maxReplicas"), max, "must be greater than 0");
+    }
+    if max < min {
+        found.invalid(
+            &at.child("maxReplicas"),
+            max,
+            "must be greater than or equal to `minReplicas`",
+        );
+    }
+}
+
+fn backend_or_rules(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if list(spec, "rules").is_empty() && spec.get("defaultBackend").is_none() {
+        found.invalid(
+            at,
+            list(spec, "rules").to_vec(),
+            "either `defaultBackend` or `rules` must be specified",
+        );
+    }
+}
+
+fn priority(class: &Value, _: &Field<'_>, found: &mut Findings) {
+    let name = class
+        .get("metadata")
+        .map(|metadata| super::checks::text(metadata, "name"))
+        .unwrap_or_default();
+    if name.starts_with("system-") {
+        let detail = "priority class names with 'system-' prefix are reserved for system use only";
+        found.forbidden(&ROOT.child("metadata.name"), detail);
+    } else if number(class, "value") > 1_000_000_000 {
+        let detail = "maximum allowed value of a user defined priority is 1000000000";
+        found.forbidden(&ROOT.child("value"), detail);
+    }
+}
+
+/// What may not change.
+pub(super) fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
+    match (resource.group, resource.kind) {
+        ("scheduling.k8s.io", "PriorityClass") => {
+            for field in ["value", "preemptionPolicy"] {
+                if new.get(field) != old.get(field) {
+                    found.forbidden(&ROOT.child(field), "may not be changed in an update.");
+                }
+            }
+        }
+        ("storage.k8s.io", "StorageClass") => {
+            for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+                if new.get(field) != old.get(field) {
+                    found.forbidden(&ROOT.child(field), "updates to this field are forbidden.");
+                }
+            }
+        }
+        ("discovery.k8s.io", "EndpointSlice") => immutable("addressType", new, old, &ROOT, found),
+        _ => {}
+    }
+}

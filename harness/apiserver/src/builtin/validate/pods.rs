@@ -1,0 +1,303 @@
+//! Pods and pod templates.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::checks::Check::{Do, Each, In, Labels, Named, NotNegative, OneOf, OneOfIfSet, Required};
+use super::checks::{Check, is_true, list, members, number, run, text};
+use super::{ROOT, containers, volumes};
+use crate::findings::{Field, Findings};
+use crate::metadata::{names, validate_labels};
+
+const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
+const DNS_POLICIES: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+const TAINT_EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+const POD_SPEC: &[Check] = &[
+    Do(volumes::validate),
+    Do(containers::validate),
+    OneOf("restartPolicy", RESTART_POLICIES),
+    OneOf("dnsPolicy", DNS_POLICIES),
+    Labels("nodeSelector"),
+    In("affinity", &[Do(affinity)]),
+    Each(
+        "topologySpreadConstraints",
+        &[
+            Do(max_skew),
+            Required("topologyKey"),
+            OneOf("whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"]),
+            Check::Selector("labelSelector"),
+        ],
+    ),
+    Named("serviceAccountName", names::dns_subdomain),
+    Named("nodeName", names::dns_subdomain),
+    Do(active_deadline),
+    Named("hostname", names::dns_label),
+    Named("subdomain", names::dns_label),
+    Do(tolerations),
+    Named("priorityClassName", names::dns_subdomain),
+    Named("runtimeClassName", names::dns_subdomain),
+    OneOfIfSet("preemptionPolicy", &["Never", "PreemptLowerPriority"]),
+    NotNegative("terminationGracePeriodSeconds"),
+];
+
+/// A Pod's specification.
+pub(super) fn pod(object: &Value, found: &mut Findings) {
+    if let Some(spec) = object.get("spec") {
+        run(POD_SPEC, spec, &ROOT.child("spec"), found);
+    }
+}
+
+/// A template of pods.
+pub(super) fn template(template: Option<&Value>, at: &Field<'_>, found: &mut Findings) {
+    let Some(template) = template else { return };
+    if let Some(metadata) = template.get("metadata") {
+        if let Some(labels) = members(metadata, "labels") {
+            validate_labels(labels, &at.child("labels"), found);
+        }
+        for key in members(metadata, "annotations")
+            .into_iter()
+            .flatten()
+            .map(|(key, _)| key)
+        {
+            found.invalid_each(
+                &at.child("annotations"),
+                key,
+                names::qualified_name(&key.to_lowercase()),
+            );
+        }
+    }
+    if let Some(spec) = template.get("spec") {
+        run(POD_SPEC, spec, &at.child("spec"), found);
+    }
+}
+
+fn max_skew(constraint: &Value, at: &Field<'_>, found: &mut Findings) {
+    let skew = number(constraint, "maxSkew");
+    if skew <= 0 {
+        found.invalid(&at.child("maxSkew"), skew, "must be greater than zero");
+    }
+}
+
+fn active_deadline(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if let Some(seconds) = spec.get("activeDeadlineSeconds").and_then(Value::as_i64)
+        && !(1..=i64::from(i32::MAX)).contains(&seconds)
+    {
+        found.invalid(
+            &at.child("activeDeadlineSeconds"),
+            seconds,
+            "must be between 1 and 2147483647, inclusive",
+        );
+    }
+}
+
+fn tolerations(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("tolerations");
+    for (index, toleration) in list(spec, "tolerations").iter().enumerate() {
+        self::toleration(toleration, &at.item(index), found);
+    }
+}
+
+fn toleration(toleration: &Value, at: &Field<'_>, found: &mut Findings) {
+    let (key, operator, effect) = (
+        text(toleration, "key"),
+        text(toleration, "operator"),
+        text(toleration, "effect"),
+    );
+    if !key.is_empty() {
+        found.invalid_each(&at.child("key"), key, names::qualified_name(key));
+    }
+    let field = at.child("operator");
+    if key.is_empty() && operator != "Exists" {
+        let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+        found.invalid(&field, operator, detail);
+    }
+    if toleration.get("tolerationSeconds").is_some() && effect != "NoExecute" {
+        found.invalid(
+            &at.child("effect"),
+            effect,
+            "effect must be 'NoExecute' when `tolerationSeconds` is set",
+        );
+    }
+    let value = text(toleration, "value");
+    match operator {
+        "" | "Equal" => {
+            let messages = names::label_value(value);
+            if !messages.is_empty() {
+                found.invalid(&field, value, &messages.join(";"));
+            }
+        }
+        "Exists" if !value.is_empty() => {
+            found.invalid(
+                &field,
+                toleration.clone(),
+                "value must be empty when `operator` is 'Exists'",
+            );
+        }
+        "Exists" => {}
+        other => found.not_supported(&field, other, &["Equal", "Exists"]),
+    }
+    if !effect.is_empty() && !TAINT_EFFECTS.contains(&effect) {
+        found.not_supported(&at.child("effect"), effect, TAINT_EFFECTS);
+    }
+}
+
+const TERM: &[Check] = &[
+    Do(topology_key),
+    Check::Selector("labelSelector"),
+    Check::Selector("namespaceSelector"),
+];
+const WEIGHTED: &[Check] = &[Do(weight), In("podAffinityTerm", TERM)];
+const BETWEEN_PODS: &[Check] = &[
+    Each("requiredDuringSchedulingIgnoredDuringExecution", TERM),
+    Each("preferredDuringSchedulingIgnoredDuringExecution", WEIGHTED),
+];
+
+fn affinity(affinity: &Value, at: &Field<'_>, found: &mut Findings) {
+    run(&[In("nodeAffinity", NODE_AFFINITY)], affinity, at, found);
+    run(
+        &[In("podAffinity", BETWEEN_PODS), In("podAntiAffinity", BETWEEN_PODS)],
+        affinity,
+        at,
+        found,
+    );
+}
+
+const NODE_TERM: &[Check] = &[Each("matchExpressions", &[Do(node_requirement)])];
+const NODE_AFFINITY: &[Check] = &[
+    In(
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        &[Do(node_terms), Each("nodeSelectorTerms", NODE_TERM)],
+    ),
+    Each(
+        "preferredDuringSchedulingIgnoredDuringExecution",
+        &[Do(weight), In("preference", NODE_TERM)],
+    ),
+];
+
+fn node_terms(selector: &Value, at: &Field<'_>, found: &mut Findings) {
+    if list(selector, "nodeSelectorTerms").is_empty() {
+        found.required(
+            &at.child("nodeSelectorTerms"),
+            "must have at least one node selector term",
+        );
+    }
+}
+
+fn node_requirement(requirement: &Value, at: &Field<'_>, found: &mut Findings) {
+    let values = list(requirement, "values");
+    let field = at.child("values");
+    match text(requirement, "operator") {
+        "In" | "NotIn" if values.is_empty() => {
+            found.required(&field, "must be specified when `operator` is 'In' or 'NotIn'");
+        }
+        "Exists" | "DoesNotExist" if !values.is_empty() => {
+            found.forbidden(
+                &field,
+                "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+            );
+        }
+        "Gt" | "Lt" if values.len() != 1 => {
+            found.required(&field, "must be specified single value when `operator` is 'Lt' or 'Gt'");
+        }
+        "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt" => {}
+        other => found.invalid(&at.child("operator"), other, "not a valid selector operator"),
+    }
+    let key = text(requirement, "key");
+    found.invalid_each(&at.child("key"), key, names::qualified_name(key));
+}
+
+fn topology_key(term: &Value, at: &Field<'_>, found: &mut Findings) {
+    let key = text(term, "topologyKey");
+    if key.is_empty() {
+        found.required(&at.child("topologyKey"), "can not be empty");
+    }
+    found.invalid_each(&at.child("topologyKey"), key, names::qualified_name(key));
+}
+
+fn weight(term: &Value, at: &Field<'_>, found: &mut Findings) {
+    let weight = number(term, "weight");
+    if !(1..=100).contains(&weight) {
+        found.invalid(&at.child("weight"), weight, "must be in the range 1-100");
+    }
+}
+
+const UPDATE_MESSAGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
+    `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
+    tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+/// What may not change in a Pod.
+pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+    let none = Value::Null;
+    let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
+    let at = ROOT.child("spec");
+    for field in ["containers", "initContainers"] {
+        if list(new, field).len() != list(old, field).len() {
+            found.forbidden(&at.child(field), "pod updates may not add or remove containers");
+            return;
+        }
+    }
+    deadline_change(new, old, &at, found);
+    tolerations_change(new, old, &at, found);
+    if fixed(new) != fixed(old) {
+        found.forbidden(&at, UPDATE_MESSAGE);
+    }
+}
+
+/// A specification without what may change.
+fn fixed(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    let Some(members) = spec.as_object_mut() else {
+        return spec;
+    };
+    for field in ["activeDeadlineSeconds", "tolerations"] {
+        members.remove(field);
+    }
+    for field in ["containers", "initContainers"] {
+        let containers = members.get_mut(field).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
+            container.remove("image");
+        }
+    }
+    spec
+}
+
+fn deadline_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+    let field = at.child("activeDeadlineSeconds");
+    let seconds = |spec: &Value| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
+    match (seconds(new), seconds(old)) {
+        (Some(new), Some(old)) if new > old => {
+            found.invalid(&field, new, "must be less than or equal to previous value");
+        }
+        (None, Some(_)) => found.invalid(
+            &field,
+            Value::Null,
+            "must not update from a positive integer to nil value",
+        ),
+        (Some(_) | None, _) => {}
+    }
+}
+
+fn tolerations_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+    let key = |toleration: &Value| {
+        let mut toleration = toleration.clone();
+        if let Some(members) = toleration.as_object_mut() {
+            members.remove("tolerationSeconds");
+        }
+        toleration.to_string()
+    };
+    let kept: BTreeSet<String> = list(new, "tolerations").iter().map(key).collect();
+    if list(old, "tolerations")
+        .iter()
+        .any(|toleration| !kept.contains(&key(toleration)))
+    {
+        let detail = "existing toleration can not be modified except its tolerationSeconds";
+        found.forbidden(&at.child("tolerations"), detail);
+    }
+}
+
+/// Whether a pod uses the network of its host.
+pub(super) fn uses_host_network(spec: &Value) -> bool {
+    is_true(spec, "hostNetwork")
+}

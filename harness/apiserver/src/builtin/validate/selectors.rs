@@ -1,0 +1,73 @@
+//! Label selectors in specifications.
+
+use serde_json::{Map, Value};
+
+use super::checks::{list, members, text, texts};
+use crate::findings::{Field, Findings};
+use crate::metadata::names;
+
+/// Checks a label selector.
+pub(super) fn validate(selector: &Value, at: &Field<'_>, found: &mut Findings) {
+    if let Some(labels) = members(selector, "matchLabels") {
+        crate::metadata::validate_labels(labels, &at.child("matchLabels"), found);
+    }
+    let expressions = at.child("matchExpressions");
+    for (index, expression) in list(selector, "matchExpressions").iter().enumerate() {
+        let at = expressions.item(index);
+        let values = texts(expression, "values");
+        let field = at.child("values");
+        match text(expression, "operator") {
+            "In" | "NotIn" if values.is_empty() => {
+                found.required(&field, "must be specified when `operator` is 'In' or 'NotIn'");
+            }
+            "Exists" | "DoesNotExist" if !values.is_empty() => {
+                found.forbidden(
+                    &field,
+                    "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+                );
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            other => found.invalid(&at.child("operator"), other, "not a valid selector operator"),
+        }
+        let key = text(expression, "key");
+        found.invalid_each(&at.child("key"), key, names::qualified_name(key));
+        for (index, value) in values.into_iter().enumerate() {
+            found.invalid_each(&field.item(index), value, names::label_value(value));
+        }
+    }
+}
+
+/// Whether a selector selects by nothing.
+pub(super) fn is_empty(selector: &Value) -> bool {
+    members(selector, "matchLabels").is_none_or(Map::is_empty) && list(selector, "matchExpressions").is_empty()
+}
+
+/// Whether a selector selects these labels; `None` if it is none that could.
+pub(super) fn matches(selector: Option<&Value>, labels: Option<&Map<String, Value>>) -> Option<bool> {
+    let Some(selector) = selector else { return Some(false) };
+    let label = |key: &str| labels.and_then(|labels| labels.get(key)?.as_str());
+    let mut all = members(selector, "matchLabels")
+        .is_none_or(|wanted| wanted.iter().all(|(key, value)| label(key) == value.as_str()));
+    for expression in list(selector, "matchExpressions") {
+        let value = label(text(expression, "key"));
+        let values = texts(expression, "values");
+        all &= match text(expression, "operator") {
+            "In" if !values.is_empty() => value.is_some_and(|value| values.contains(&value)),
+            "NotIn" if !values.is_empty() => value.is_none_or(|value| !values.contains(&value)),
+            "Exists" => value.is_some(),
+            "DoesNotExist" => value.is_none(),
+            _ => return None,
+        };
+    }
+    Some(all)
+}
+
+/// A selector in the order of its fields, as the API server prints it.
+pub(super) fn json(selector: &Value) -> String {
+    let part = |key: &str| selector.get(key).map(|value| format!("\"{key}\":{value}"));
+    let parts: Vec<String> = ["matchLabels", "matchExpressions"]
+        .into_iter()
+        .filter_map(part)
+        .collect();
+    format!("{{{}}}", parts.join(","))
+}

@@ -1,0 +1,142 @@
+//! Volumes of a pod.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::checks::Check::{Do, Each, In, OneOfIfSet, Required};
+use super::checks::{Check, list, run, text};
+use crate::findings::{Field, Findings};
+use crate::metadata::names;
+
+/// The sources in the order in which they are looked at.
+const SOURCES: &[&str] = &[
+    "emptyDir",
+    "hostPath",
+    "gitRepo",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "secret",
+    "nfs",
+    "iscsi",
+    "glusterfs",
+    "persistentVolumeClaim",
+    "rbd",
+    "cinder",
+    "cephfs",
+    "flocker",
+    "downwardAPI",
+    "fc",
+    "azureFile",
+    "configMap",
+    "vsphereVolume",
+    "quobyte",
+    "azureDisk",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "scaleIO",
+    "storageos",
+    "projected",
+    "csi",
+    "ephemeral",
+    "image",
+];
+
+const HOST_PATH_TYPES: &[&str] = &[
+    "",
+    "BlockDevice",
+    "CharDevice",
+    "Directory",
+    "DirectoryOrCreate",
+    "File",
+    "FileOrCreate",
+    "Socket",
+];
+
+const ITEMS: Check = Each("items", &[Required("key"), Required("path"), Do(local_path)]);
+
+const DETAILS: &[Check] = &[
+    In(
+        "hostPath",
+        &[Required("path"), Do(no_backsteps), OneOfIfSet("type", HOST_PATH_TYPES)],
+    ),
+    In("secret", &[Required("secretName"), Do(mode), ITEMS]),
+    In("configMap", &[Required("name"), Do(mode), ITEMS]),
+    In("persistentVolumeClaim", &[Required("claimName")]),
+    In(
+        "downwardAPI",
+        &[Do(mode), Each("items", &[Required("path"), Do(local_path)])],
+    ),
+    In("nfs", &[Required("server"), Required("path")]),
+    In("csi", &[Required("driver")]),
+    In(
+        "projected",
+        &[
+            Do(mode),
+            Each(
+                "sources",
+                &[
+                    In("secret", &[Required("name"), ITEMS]),
+                    In("configMap", &[Required("name"), ITEMS]),
+                    In("serviceAccountToken", &[Required("path")]),
+                ],
+            ),
+        ],
+    ),
+];
+
+/// Checks `volumes` of a pod's specification.
+pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("volumes");
+    let mut seen = BTreeSet::new();
+    for (index, volume) in list(spec, "volumes").iter().enumerate() {
+        let at = at.item(index);
+        let mut sources = SOURCES.iter().filter(|source| volume.get(**source).is_some());
+        if sources.next().is_none() {
+            found.required(&at, "must specify a volume type");
+        }
+        for source in sources {
+            found.forbidden(&at.child(source), "may not specify more than 1 volume type");
+        }
+        run(DETAILS, volume, &at, found);
+        let name = text(volume, "name");
+        let field = at.child("name");
+        if name.is_empty() {
+            found.required(&field, "");
+            continue;
+        }
+        found.invalid_each(&field, name, names::dns_label(name));
+        if !seen.insert(name) {
+            found.duplicate(&field, name);
+        }
+    }
+}
+
+fn mode(source: &Value, at: &Field<'_>, found: &mut Findings) {
+    if let Some(mode) = source
+        .get("defaultMode")
+        .and_then(Value::as_i64)
+        .filter(|mode| !(0..=0o777).contains(mode))
+    {
+        found.invalid(
+            &at.child("defaultMode"),
+            mode,
+            "must be a number between 0 and 0777 (octal), both inclusive",
+        );
+    }
+}
+
+fn no_backsteps(source: &Value, at: &Field<'_>, found: &mut Findings) {
+    let path = text(source, "path");
+    if path.split('/').any(|part| part == "..") {
+        found.invalid(&at.child("path"), path, "must not contain '..'");
+    }
+}
+
+fn local_path(item: &Value, at: &Field<'_>, found: &mut Findings) {
+    let path = text(item, "path");
+    if path.starts_with('/') {
+        found.invalid(&at.child("path"), path, "must be a relative path");
+    }
+    no_backsteps(item, at, found);
+}

@@ -1,0 +1,270 @@
+//! Configurations of admission: webhooks and policies.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::ROOT;
+use super::checks::Check::{Each, In, OneOf, OneOfIfSet, Selector};
+use super::checks::{Check, list, number, run, text, texts};
+use crate::findings::{Field, Findings};
+use crate::metadata::names;
+
+const OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+const REVIEW_VERSIONS: &[&str] = &["v1", "v1beta1"];
+
+const RULE: &[Check] = &[Check::Do(rule), OneOfIfSet("scope", &["*", "Cluster", "Namespaced"])];
+
+const WEBHOOK: &[Check] = &[
+    Check::Do(name),
+    Check::Do(client),
+    Check::Do(review_versions),
+    Check::Do(side_effects),
+    Check::Do(timeout),
+    Each("rules", RULE),
+    OneOfIfSet("failurePolicy", &["Fail", "Ignore"]),
+    OneOfIfSet("matchPolicy", &["Equivalent", "Exact"]),
+    OneOfIfSet("reinvocationPolicy", &["IfNeeded", "Never"]),
+    Selector("namespaceSelector"),
+    Selector("objectSelector"),
+    Each("matchConditions", MATCH_CONDITION),
+];
+
+const MATCH_CONDITION: &[Check] = &[Check::Required("name"), Check::Required("expression")];
+
+const MATCH_RESOURCES: &[Check] = &[
+    OneOfIfSet("matchPolicy", &["Equivalent", "Exact"]),
+    Selector("namespaceSelector"),
+    Selector("objectSelector"),
+    Each("resourceRules", RULE),
+    Each("excludeResourceRules", RULE),
+];
+
+const POLICY: &[Check] = &[
+    OneOfIfSet("failurePolicy", &["Fail", "Ignore"]),
+    In("paramKind", &[Check::Required("apiVersion"), Check::Required("kind")]),
+    Check::Do(constraints),
+    In("matchConstraints", MATCH_RESOURCES),
+    Each("matchConditions", MATCH_CONDITION),
+    Each("variables", &[Check::Required("name"), Check::Required("expression")]),
+    Check::Do(validations),
+    Each("validations", &[Check::Do(expression)]),
+];
+
+const BINDING: &[Check] = &[
+    Check::Required("policyName"),
+    In("matchResources", MATCH_RESOURCES),
+    Check::Do(actions),
+    In("paramRef", &[OneOf("parameterNotFoundAction", &["Allow", "Deny"])]),
+];
+
+/// The body of a kind.
+pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
+    match kind {
+        "ValidatingAdmissionPolicy" => run(&[In("spec", POLICY)], object, &ROOT, found),
+        "ValidatingAdmissionPolicyBinding" => run(&[In("spec", BINDING)], object, &ROOT, found),
+        _ => webhooks(object, found),
+    }
+}
+
+fn webhooks(object: &Value, found: &mut Findings) {
+    let at = ROOT.child("webhooks");
+    let mut seen = BTreeSet::new();
+    for (index, webhook) in list(object, "webhooks").iter().enumerate() {
+        let at = at.item(index);
+        run(WEBHOOK, webhook, &at, found);
+        let name = text(webhook, "name");
+        if !name.is_empty() && !seen.insert(name) {
+            found.duplicate(&at.child("name"), name);
+        }
+    }
+}
+
+fn name(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
+    let name = text(webhook, "name");
+    let at = at.child("name");
+    if name.is_empty() {
+        found.required(&at, "");
+        return;
+    }
+    let messages = names::dns_subdomain(name);
+    if messages.is_empty() && name.split('.').count() < 3 {
+        found.invalid(
+            &at,
+            name,
+            "should be a domain with at least three segments separated by dots",
+        );
+    }
+    found.invalid_each(&at, name, messages);
+}
+
+fn client(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
+    let config = webhook.get("clientConfig").unwrap_or(&Value::Null);
+    let at = at.child("clientConfig");
+    match (config.get("url").and_then(Value::as_str), config.get("service")) {
+        (Some(url), None) => url_problem(url, &at.child("url"), found),
+        (None, Some(service)) => {
+            let checks = &[
+                Check::Required("name"),
+                Check::Required("namespace"),
+                Check::Port("port"),
+            ];
+            run(checks, service, &at.child("service"), found);
+        }
+        (Some(_), Some(_)) | (None, None) => found.required(&at, "exactly one of url or service is required"),
+    }
+}
+
+const FORM: &str = "desired format: https://host[/path]";
+
+fn url_problem(url: &str, at: &Field<'_>, found: &mut Findings) {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    if scheme != "https" {
+        found.invalid(at, scheme, &format!("'https' is the only allowed URL scheme; {FORM}"));
+    }
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.is_empty() {
+        found.invalid(at, host, &format!("host must be specified; {FORM}"));
+    }
+    if let Some((user, _)) = host.split_once('@') {
+        found.invalid(at, user, "user information is not permitted in the URL");
+    }
+    if let Some((_, fragment)) = rest.split_once('#') {
+        found.invalid(at, fragment, "fragments are not permitted in the URL");
+    }
+    if let Some((_, query)) = rest.split_once('?') {
+        found.invalid(at, query, "query parameters are not permitted in the URL");
+    }
+}
+
+fn review_versions(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
+    let versions = texts(webhook, "admissionReviewVersions");
+    let at = at.child("admissionReviewVersions");
+    if versions.is_empty() {
+        found.required(&at, &format!("must specify one of {}", REVIEW_VERSIONS.join(", ")));
+        return;
+    }
+    let mut seen = BTreeSet::new();
+    for (index, version) in versions.iter().enumerate() {
+        if !seen.insert(*version) {
+            found.invalid(&at.item(index), *version, "duplicate version");
+        }
+        found.invalid_each(&at.item(index), version, names::dns_1035_label(version));
+    }
+    if !versions.iter().any(|version| REVIEW_VERSIONS.contains(version)) {
+        let value: Vec<Value> = versions.into_iter().map(Value::from).collect();
+        found.invalid(
+            &at,
+            value,
+            &format!("must include at least one of {}", REVIEW_VERSIONS.join(", ")),
+        );
+    }
+}
+
+fn side_effects(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
+    let value = text(webhook, "sideEffects");
+    let at = at.child("sideEffects");
+    if value.is_empty() {
+        found.required(&at, "must specify one of None, NoneOnDryRun");
+    } else if !matches!(value, "None" | "NoneOnDryRun") {
+        found.not_supported(&at, value, &["None", "NoneOnDryRun"]);
+    }
+}
+
+fn timeout(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
+    let seconds = number(webhook, "timeoutSeconds");
+    if webhook.get("timeoutSeconds").is_some() && !(1..=30).contains(&seconds) {
+        found.invalid(
+            &at.child("timeoutSeconds"),
+            seconds,
+            "the timeout value must be between 1 and 30 seconds",
+        );
+    }
+}
+
+fn rule(rule: &Value, at: &Field<'_>, found: &mut Findings) {
+    let operations = texts(rule, "operations");
+    let field = at.child("operations");
+    if operations.is_empty() {
+        found.required(&field, "");
+    }
+    if operations.len() > 1 && operations.contains(&"*") {
+        let value: Vec<Value> = operations.iter().map(|operation| Value::from(*operation)).collect();
+        found.invalid(&field, value, "if '*' is present, must not specify other operations");
+    }
+    for (index, operation) in operations.iter().enumerate() {
+        if !OPERATIONS.contains(operation) {
+            found.not_supported(&field.item(index), *operation, OPERATIONS);
+        }
+    }
+    for (name, what) in [
+        ("apiGroups", "API groups"),
+        ("apiVersions", "API versions"),
+        ("resources", "resources"),
+    ] {
+        let values = texts(rule, name);
+        let field = at.child(name);
+        if values.is_empty() {
+            found.required(&field, "");
+        }
+        if values.len() > 1 && values.contains(&"*") && name != "resources" {
+            let value: Vec<Value> = values.iter().map(|each| Value::from(*each)).collect();
+            found.invalid(
+                &field,
+                value,
+                &format!("if '*' is present, must not specify other {what}"),
+            );
+        }
+        for (index, value) in values.iter().enumerate() {
+            if value.is_empty() && name != "apiGroups" {
+                found.required(&field.item(index), "");
+            }
+        }
+    }
+}
+
+fn constraints(policy: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(constraints) = policy.get("matchConstraints") else {
+        found.required(&at.child("matchConstraints"), "");
+        return;
+    };
+    if list(constraints, "resourceRules").is_empty() {
+        found.required(&at.child("matchConstraints.resourceRules"), "");
+    }
+}
+
+fn validations(policy: &Value, at: &Field<'_>, found: &mut Findings) {
+    if list(policy, "validations").is_empty() && list(policy, "auditAnnotations").is_empty() {
+        let detail = "validations or auditAnnotations must be non-empty. At least one of them is required";
+        found.required(&at.child("validations"), detail);
+    }
+}
+
+fn expression(validation: &Value, at: &Field<'_>, found: &mut Findings) {
+    if text(validation, "expression").trim().is_empty() {
+        found.required(&at.child("expression"), "expression is not specified");
+    }
+}
+
+fn actions(binding: &Value, at: &Field<'_>, found: &mut Findings) {
+    let actions = texts(binding, "validationActions");
+    let at = at.child("validationActions");
+    if actions.is_empty() {
+        found.required(&at, "at least one validation action is required");
+    }
+    let mut seen = BTreeSet::new();
+    for (index, action) in actions.iter().enumerate() {
+        if !matches!(*action, "Audit" | "Deny" | "Warn") {
+            found.not_supported(&at.item(index), *action, &["Audit", "Deny", "Warn"]);
+        }
+        if !seen.insert(*action) {
+            found.duplicate(&at.item(index), *action);
+        }
+    }
+    if actions.contains(&"Deny") && actions.contains(&"Warn") {
+        let value: Vec<Value> = actions.into_iter().map(Value::from).collect();
+        let detail = "must not contain both Deny and Warn (repeating the same validation failure information in the \
+            API response and headers serves no purpose)";
+        found.invalid(&at, value, detail);
+    }
+}

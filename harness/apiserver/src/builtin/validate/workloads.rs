@@ -1,0 +1,365 @@
+//! Deployments, `ReplicaSets`, `DaemonSets`, `StatefulSets` and `ReplicationControllers`.
+
+use serde_json::Value;
+
+use super::checks::Check::{NotNegative, OneOf};
+use super::checks::{Check, at_most_all, immutable, int_or_percent, members, number, run, text};
+use super::{ROOT, pods, selectors};
+use crate::findings::{Field, Findings};
+
+/// The specification of a kind.
+pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
+    let Some(spec) = object.get("spec") else { return };
+    let at = ROOT.child("spec");
+    match kind {
+        "Deployment" => {
+            replicas_and_selector(spec, &at, "deployment", found);
+            strategy(
+                spec.get("strategy").unwrap_or(&Value::Null),
+                &at.child("strategy"),
+                found,
+            );
+            run(
+                &[NotNegative("minReadySeconds"), NotNegative("revisionHistoryLimit")],
+                spec,
+                &at,
+                found,
+            );
+            progress_deadline(spec, &at, found);
+        }
+        "ReplicaSet" => {
+            replicas_and_selector(spec, &at, "deployment", found);
+            run(&[NotNegative("minReadySeconds")], spec, &at, found);
+        }
+        "ReplicationController" => replication_controller(spec, &at, found),
+        "DaemonSet" => daemon_set(spec, &at, found),
+        "StatefulSet" => stateful_set(spec, &at, found),
+        _ => {}
+    }
+}
+
+/// Replicas, selector and template, of kinds that replicate pods by a selector.
+fn replicas_and_selector(spec: &Value, at: &Field<'_>, kind: &str, found: &mut Findings) {
+    run(&[NotNegative("replicas")], spec, at, found);
+    let field = at.child("selector");
+    let selector = spec.get("selector");
+    match selector {
+        None => found.required(&field, ""),
+        Some(selector) => {
+            selectors::validate(selector, &field, found);
+            if selectors::is_empty(selector) {
+                let detail = format!("empty selector is invalid for {kind}");
+                found.invalid_text(&field, &selectors::json(selector), &detail);
+            }
+        }
+    }
+    let labels = spec
+        .get("template")
+        .and_then(|template| members(template.get("metadata")?, "labels"));
+    match selectors::matches(selector, labels) {
+        None => {
+            let detail = if kind == "statefulset" {
+                ""
+            } else {
+                "invalid label selector"
+            };
+            let selector = selector.map(selectors::json).unwrap_or_default();
+            found.invalid_text(&field, &selector, detail);
+        }
+        Some(matches) => {
+            if !matches && selector.is_none_or(|selector| !selectors::is_empty(selector)) {
+                mismatch(spec, at, found);
+            }
+            always_restarted(spec, at, kind, found);
+        }
+    }
+}
+
+fn mismatch(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let labels = spec
+        .get("template")
+        .and_then(|template| template.get("metadata")?.get("labels"))
+        .cloned();
+    let field = at.child("template.metadata.labels");
+    found.invalid(
+        &field,
+        labels.unwrap_or_default(),
+        "`selector` does not match template `labels`",
+    );
+}
+
+/// A template whose pods run for ever.
+fn always_restarted(spec: &Value, at: &Field<'_>, kind: &str, found: &mut Findings) {
+    let field = at.child("template");
+    pods::template(spec.get("template"), &field, found);
+    let pod = spec
+        .get("template")
+        .and_then(|template| template.get("spec"))
+        .unwrap_or(&Value::Null);
+    let policy = text(pod, "restartPolicy");
+    if matches!(policy, "OnFailure" | "Never") {
+        found.not_supported(&field.child("spec.restartPolicy"), policy, &["Always"]);
+    }
+    if pod.get("activeDeadlineSeconds").is_some() {
+        let kind = match kind {
+            "daemonset" => "DaemonSet",
+            "statefulset" => "StatefulSet",
+            _ => "ReplicaSet",
+        };
+        let detail = format!("activeDeadlineSeconds in {kind} is not Supported");
+        found.forbidden(&field.child("spec.activeDeadlineSeconds"), &detail);
+    }
+}
+
+/// A strategy as the API server prints it when its type is none.
+fn strategy_json(strategy: &Value) -> String {
+    let rolling = strategy
+        .get("rollingUpdate")
+        .map_or_else(|| "null".to_owned(), Value::to_string);
+    format!(
+        "{{\"Type\":{},\"RollingUpdate\":{rolling}}}",
+        Value::from(text(strategy, "type"))
+    )
+}
+
+fn strategy(strategy: &Value, at: &Field<'_>, found: &mut Findings) {
+    let rolling = strategy.get("rollingUpdate");
+    let field = at.child("rollingUpdate");
+    match (text(strategy, "type"), rolling) {
+        ("Recreate", Some(_)) => found.forbidden(&field, "may not be specified when strategy `type` is 'Recreate'"),
+        ("Recreate", None) => {}
+        ("RollingUpdate", None) => found.required(&field, "this should be defaulted and never be nil"),
+        ("RollingUpdate", Some(rolling)) => {
+            let unavailable = field.child("maxUnavailable");
+            let value = rolling.get("maxUnavailable");
+            let most = int_or_percent(value, &unavailable, found);
+            let surge = int_or_percent(rolling.get("maxSurge"), &field.child("maxSurge"), found);
+            if most == 0 && surge == 0 {
+                let value = value.cloned().unwrap_or_default();
+                found.invalid(&unavailable, value, "may not be 0 when `maxSurge` is 0");
+            }
+            at_most_all(value, &unavailable, found);
+        }
+        _ => found.not_supported_text(at, &strategy_json(strategy), &["Recreate", "RollingUpdate"]),
+    }
+}
+
+fn progress_deadline(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(deadline) = spec.get("progressDeadlineSeconds").and_then(Value::as_i64) else {
+        return;
+    };
+    run(&[NotNegative("progressDeadlineSeconds")], spec, at, found);
+    if deadline <= number(spec, "minReadySeconds") {
+        found.invalid(
+            &at.child("progressDeadlineSeconds"),
+            deadline,
+            "must be greater than minReadySeconds",
+        );
+    }
+}
+
+fn replication_controller(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    run(
+        &[NotNegative("minReadySeconds"), NotNegative("replicas")],
+        spec,
+        at,
+        found,
+    );
+    let Some(selector) = members(spec, "selector").filter(|selector| !selector.is_empty()) else {
+        found.required(&at.child("selector"), "");
+        return;
+    };
+    let labels = spec
+        .get("template")
+        .and_then(|template| members(template.get("metadata")?, "labels"));
+    if spec.get("template").is_none() {
+        found.required(&at.child("template"), "");
+        return;
+    }
+    if !selector
+        .iter()
+        .all(|(key, value)| labels.is_some_and(|labels| labels.get(key) == Some(value)))
+    {
+        mismatch(spec, at, found);
+    }
+    always_restarted(spec, at, "replicationcontroller", found);
+}
+
+fn daemon_set(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let selector = spec.get("selector");
+    let labels = spec
+        .get("template")
+        .and_then(|template| members(template.get("metadata")?, "labels"));
+    if let Some(selector) = selector {
+        selectors::validate(selector, &at.child("selector"), found);
+    }
+    if selectors::matches(selector, labels) == Some(false) {
+        mismatch(spec, at, found);
+    }
+    if let Some(selector) = selector.filter(|selector| selectors::is_empty(selector)) {
+        let detail = "empty selector is invalid for daemonset";
+        found.invalid_text(&at.child("selector"), &selectors::json(selector), detail);
+    }
+    always_restarted(spec, at, "daemonset", found);
+    run(
+        &[NotNegative("minReadySeconds"), NotNegative("revisionHistoryLimit")],
+        spec,
+        at,
+        found,
+    );
+    let strategy = spec.get("updateStrategy").unwrap_or(&Value::Null);
+    let at = at.child("updateStrategy");
+    match (text(strategy, "type"), strategy.get("rollingUpdate")) {
+        ("OnDelete", _) => {}
+        ("RollingUpdate", None) => found.required(&at.child("rollingUpdate"), ""),
+        ("RollingUpdate", Some(rolling)) => daemon_rolling_update(rolling, &at.child("rollingUpdate"), found),
+        _ => found.not_supported_text(&at, &strategy_json(strategy), &["RollingUpdate", "OnDelete"]),
+    }
+}
+
+fn daemon_rolling_update(rolling: &Value, at: &Field<'_>, found: &mut Findings) {
+    let (unavailable, surge) = (at.child("maxUnavailable"), at.child("maxSurge"));
+    let most = int_or_percent(rolling.get("maxUnavailable"), &unavailable, found);
+    let more = int_or_percent(rolling.get("maxSurge"), &surge, found);
+    if most != 0 && more != 0 {
+        let value = rolling.get("maxSurge").cloned().unwrap_or_default();
+        found.invalid(&surge, value, "may not be set when maxUnavailable is non-zero");
+    } else if most == 0 && more == 0 {
+        found.required(&unavailable, "cannot be 0 when maxSurge is 0");
+    }
+    at_most_all(rolling.get("maxUnavailable"), &unavailable, found);
+    at_most_all(rolling.get("maxSurge"), &surge, found);
+}
+
+const RETENTION: &[Check] = &[
+    OneOf("whenDeleted", &["Retain", "Delete"]),
+    OneOf("whenScaled", &["Retain", "Delete"]),
+];
+
+fn stateful_set(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let policy = text(spec, "podManagementPolicy");
+    if !matches!(policy, "OrderedReady" | "Parallel") {
+        found.invalid(
+            &at.child("podManagementPolicy"),
+            policy,
+            "must be 'OrderedReady' or 'Parallel'",
+        );
+    }
+    let strategy = spec.get("updateStrategy").unwrap_or(&Value::Null);
+    let field = at.child("updateStrategy");
+    match (text(strategy, "type"), strategy.get("rollingUpdate")) {
+        ("OnDelete", Some(rolling)) => {
+            let detail = "only allowed for updateStrategy 'RollingUpdate'";
+            found.invalid(&field.child("rollingUpdate"), rolling.clone(), detail);
+        }
+        ("RollingUpdate", Some(rolling)) => {
+            run(
+                &[NotNegative("partition")],
+                rolling,
+                &field.child("rollingUpdate"),
+                found,
+            );
+        }
+        ("OnDelete" | "RollingUpdate", None) => {}
+        _ => found.invalid_text(
+            &field,
+            &strategy_json(strategy),
+            "must be 'RollingUpdate' or 'OnDelete'",
+        ),
+    }
+    let checks = &[
+        Check::In("persistentVolumeClaimRetentionPolicy", RETENTION),
+        NotNegative("minReadySeconds"),
+        Check::In("ordinals", &[NotNegative("start")]),
+        NotNegative("revisionHistoryLimit"),
+    ];
+    run(checks, spec, at, found);
+    replicas_and_selector(spec, at, "statefulset", found);
+}
+
+const STATEFUL_SET_MUTABLE: &[&str] = &[
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+];
+
+/// What may not change in a specification.
+pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings) {
+    let none = Value::Null;
+    let (new_spec, old_spec) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
+    let at = ROOT.child("spec");
+    match kind {
+        "Deployment" | "ReplicaSet" | "DaemonSet" => {
+            let (new, old) = (new_spec.get("selector"), old_spec.get("selector"));
+            if new != old {
+                let text = new.map_or_else(|| "null".to_owned(), selectors::json);
+                found.invalid_text(&at.child("selector"), &text, "field is immutable");
+            }
+        }
+        "StatefulSet" => {
+            let fixed = |spec: &Value| {
+                let mut spec = spec.clone();
+                if let Some(spec) = spec.as_object_mut() {
+                    spec.retain(|key, _| !STATEFUL_SET_MUTABLE.contains(&key.as_str()));
+                }
+                spec
+            };
+            if fixed(new_spec) != fixed(old_spec) {
+                let detail = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
+                    'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' \
+                    and 'minReadySeconds' are forbidden";
+                found.forbidden(&at, detail);
+            }
+        }
+        "ControllerRevision" => {
+            for field in ["data"] {
+                immutable(field, new, old, &ROOT, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Counts of the statuses that cannot be more than `replicas`.
+fn counted(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "Deployment" => &["updatedReplicas", "readyReplicas", "availableReplicas"],
+        "ReplicaSet" => &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
+        "StatefulSet" => &[
+            "readyReplicas",
+            "currentReplicas",
+            "updatedReplicas",
+            "availableReplicas",
+        ],
+        _ => &[],
+    }
+}
+
+/// The counts in a status.
+pub(super) fn status(kind: &str, object: &Value, found: &mut Findings) {
+    let Some(status) = object.get("status") else { return };
+    let at = ROOT.child("status");
+    for (field, value) in status.as_object().into_iter().flatten() {
+        super::checks::not_negative(Some(value), &at.child(field), found);
+    }
+    let replicas = number(status, "replicas");
+    for field in counted(kind) {
+        let value = number(status, field);
+        if value > replicas {
+            found.invalid(&at.child(field), value, "cannot be greater than status.replicas");
+        }
+    }
+    let available = number(status, "availableReplicas");
+    if !counted(kind).is_empty() && available > number(status, "readyReplicas") {
+        let detail = if kind == "StatefulSet" {
+            "cannot be greater than status.readyReplicas"
+        } else {
+            "cannot be greater than readyReplicas"
+        };
+        found.invalid(&at.child("availableReplicas"), available, detail);
+    }
+}
