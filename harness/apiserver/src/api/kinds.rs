@@ -1,8 +1,8 @@
 //! What each kind does to its objects on their way in. The one place where the modules that know kinds are asked.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::builtin::{catalogue, defaults, prepare, shape};
+use crate::builtin::{catalogue, defaults, prepare, shape, validate};
 use crate::error::FieldError;
 use crate::findings::Findings;
 use crate::meta;
@@ -66,29 +66,6 @@ pub(super) fn prepare_create(resource: &Resource, object: &mut Value) {
             meta::set(object, "generation", 1);
         }
     }
-    if resource.is("", "namespaces") {
-        begin_namespace(object);
-    }
-}
-
-/// A namespace has its own name as a label, and a finalizer that holds it until it is empty.
-fn begin_namespace(object: &mut Value) {
-    let name = meta::name(object).unwrap_or_default().to_owned();
-    if let Some(metadata) = meta::metadata_mut(object) {
-        let labels = metadata.entry("labels").or_insert_with(|| json!({}));
-        if let Some(labels) = labels.as_object_mut() {
-            labels.insert("kubernetes.io/metadata.name".to_owned(), name.into());
-        }
-    }
-    let mut finalizers: Vec<Value> = meta::at(object, &["spec", "finalizers"])
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    if !finalizers.iter().any(|each| each == "kubernetes") {
-        finalizers.push("kubernetes".into());
-    }
-    put(object, "spec", Some(json!({"finalizers": finalizers})));
-    put(object, "status", Some(json!({"phase": "Active"})));
 }
 
 /// Keeps what this request cannot change, and counts the generation.
@@ -145,10 +122,7 @@ fn count_generation(new: &mut Value, old: &Value, status_apart: bool) {
 pub(super) fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
     let mut found = Findings::default();
     match kind_of(resource) {
-        Kind::Builtin(_) => {
-            let rule = name_rule(resource);
-            metadata::validate_create(object, resource.namespaced, rule, Strictness::Builtin, &mut found);
-        }
+        Kind::Builtin(entry) => found.extend(validate::validate_create(entry, object)),
         Kind::Definition => {
             metadata::validate_create(object, false, names::is_dns_subdomain, Strictness::Builtin, &mut found);
             found.extend(crd::validate_create(object));
@@ -162,18 +136,6 @@ pub(super) fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldE
     found.into_vec()
 }
 
-fn name_rule(resource: &Resource) -> names::NameRule {
-    if resource.is("", "namespaces") {
-        names::is_dns_label
-    } else if resource.is("", "services") {
-        names::is_dns_1035_label
-    } else if resource.group == "rbac.authorization.k8s.io" {
-        names::path_segment
-    } else {
-        names::is_dns_subdomain
-    }
-}
-
 /// What is wrong with a change.
 pub(super) fn validate_update(
     resource: &Resource,
@@ -183,7 +145,7 @@ pub(super) fn validate_update(
 ) -> Vec<FieldError> {
     let mut found = Findings::default();
     match kind_of(resource) {
-        Kind::Builtin(_) => metadata::validate_update(new, old, Strictness::Builtin, &mut found),
+        Kind::Builtin(entry) => found.extend(validate::validate_update(entry, new, old, subresource)),
         Kind::Definition => {
             metadata::validate_update(new, old, Strictness::Builtin, &mut found);
             found.extend(match subresource {
