@@ -1,1 +1,41 @@
-//! Under construction.
+//! Everything that the reference controller decides: total functions of a snapshot and a time, without clock, I/O or
+//! randomness.
+//!
+//! Read in this order:
+//!
+//! - [`api`]: the objects; [`keys`] and [`names`]: how they are named and refer to each other; [`settings`]: the options
+//! - [`matching`] and [`bind`]: policy and resource make a binding
+//! - [`taints`] and [`schedule`]: the binding gets its clusters
+//! - [`manifest`], [`inject`] and [`works`]: each cluster gets its copy, with the preserved state as labels
+//! - [`execute`]: the copy is made, or removed, on the member
+//! - [`health`] and [`aggregate`]: what the members report comes back to the binding
+//! - [`preserve`], [`evict`] and [`queue`]: a cluster fails, and the workload leaves it with its state
+//! - [`purge`]: the eviction is over
+//! - [`member`]: what the cluster object says about the member
+//!
+//! Errors and waits are values here: a decision that cannot be taken yet says what it waits for, and until when.
+
+pub mod aggregate;
+pub mod api;
+pub mod bind;
+pub mod conditions;
+pub mod evict;
+pub mod execute;
+pub mod health;
+pub mod inject;
+pub mod keys;
+pub mod manifest;
+pub mod matching;
+pub mod member;
+pub mod names;
+pub mod preserve;
+pub mod purge;
+pub mod queue;
+pub mod schedule;
+pub mod selector;
+pub mod settings;
+pub mod taints;
+pub mod works;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,170 @@
+//! Which policy a resource belongs to.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::api::Policy;
+use crate::api::policy::ResourceSelector;
+use crate::keys::TemplateKey;
+use crate::selector::selects;
+
+/// How closely a selector names a resource: a name counts for more than labels, labels for more than a kind.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Closeness {
+    Kind,
+    Labels,
+    Name,
+}
+
+/// The policy that a resource belongs to (POL-01). Namespaced policies come before cluster-scoped ones; then the highest
+/// priority, the closest selector, and the first name decide. Policies that are being deleted no longer count.
+pub fn policy_for<'a>(
+    template: &TemplateKey,
+    labels: Option<&BTreeMap<String, String>>,
+    policies: impl IntoIterator<Item = &'a Policy>,
+) -> Option<&'a Policy> {
+    policies
+        .into_iter()
+        .filter(|policy| !policy.is_being_deleted())
+        .filter_map(|policy| Some((closest(policy, template, labels)?, policy)))
+        .max_by_key(|(closeness, policy)| {
+            (
+                policy.namespace().is_some(),
+                policy.spec.priority.unwrap_or(0),
+                *closeness,
+                Reverse(policy.name()),
+            )
+        })
+        .map(|(_, policy)| policy)
+}
+
+fn closest(policy: &Policy, template: &TemplateKey, labels: Option<&BTreeMap<String, String>>) -> Option<Closeness> {
+    let namespace = policy.namespace();
+    if namespace.is_some() && namespace != template.key.namespace.as_deref() {
+        return None;
+    }
+    policy
+        .spec
+        .resource_selectors
+        .iter()
+        .filter_map(|selector| closeness(selector, namespace, template, labels))
+        .max()
+}
+
+fn closeness(
+    selector: &ResourceSelector,
+    policy_namespace: Option<&str>,
+    template: &TemplateKey,
+    labels: Option<&BTreeMap<String, String>>,
+) -> Option<Closeness> {
+    let named = |wanted: &Option<String>| wanted.as_deref().filter(|wanted| !wanted.is_empty()).map(str::to_owned);
+    if selector.api_version != template.gvk.api_version() || selector.kind != template.gvk.kind {
+        return None;
+    }
+    let namespace = policy_namespace
+        .map(str::to_owned)
+        .or_else(|| named(&selector.namespace));
+    if namespace.is_some() && namespace != template.key.namespace {
+        return None;
+    }
+    if let Some(name) = named(&selector.name) {
+        return (name == template.key.name).then_some(Closeness::Name);
+    }
+    match &selector.label_selector {
+        Some(wanted) => selects(wanted, labels).then_some(Closeness::Labels),
+        None => Some(Closeness::Kind),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::{Gvk, ObjectKey};
+    use serde_json::{Value, json};
+
+    fn policy(namespace: Option<&str>, name: &str, priority: i32, selector: Value) -> Policy {
+        let selector = match selector {
+            Value::Object(mut fields) => {
+                fields.insert("apiVersion".into(), "apps/v1".into());
+                fields.entry("kind").or_insert("Deployment".into());
+                Value::Object(fields)
+            }
+            other => other,
+        };
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"resourceSelectors": [selector], "priority": priority}
+        }))
+        .unwrap()
+    }
+
+    fn chosen(policies: &[Policy]) -> Option<&str> {
+        let template = TemplateKey {
+            gvk: Gvk::new("apps/v1", "Deployment"),
+            key: ObjectKey::new(Some("ns"), "deploy"),
+        };
+        let labels = BTreeMap::from([("app".to_owned(), "web".to_owned())]);
+        policy_for(&template, Some(&labels), policies).map(Policy::name)
+    }
+
+    #[test]
+    fn selectors_by_kind_name_labels_and_namespace() {
+        for (selector, namespace, expected) in [
+            (json!({"name": "deploy"}), Some("ns"), true),
+            (json!({"name": "other"}), Some("ns"), false),
+            (json!({"name": "deploy"}), Some("elsewhere"), false),
+            (json!({"name": "deploy", "kind": "StatefulSet"}), Some("ns"), false),
+            (
+                json!({"labelSelector": {"matchLabels": {"app": "web"}}}),
+                Some("ns"),
+                true,
+            ),
+            (
+                json!({"labelSelector": {"matchLabels": {"app": "db"}}}),
+                Some("ns"),
+                false,
+            ),
+            (json!({}), Some("ns"), true),
+            (json!({}), None, true),
+            (json!({"namespace": "ns"}), None, true),
+            (json!({"namespace": "other"}), None, false),
+            (
+                json!({"name": "deploy", "labelSelector": {"matchLabels": {"app": "db"}}}),
+                Some("ns"),
+                true,
+            ),
+        ] {
+            let found = chosen(&[policy(namespace, "p", 0, selector.clone())]).is_some();
+            assert_eq!(found, expected, "{selector} in {namespace:?}");
+        }
+    }
+
+    #[test]
+    fn scope_then_priority_then_closeness_then_name_decide() {
+        let by_name = json!({"name": "deploy"});
+        let by_label = json!({"labelSelector": {"matchLabels": {"app": "web"}}});
+        let cluster = policy(None, "cluster", 9, by_name.clone());
+        let kind = policy(Some("ns"), "kind", 0, json!({}));
+        assert_eq!(chosen(&[cluster, kind.clone()]), Some("kind"));
+        let labels = policy(Some("ns"), "labels", 0, by_label);
+        assert_eq!(chosen(&[kind.clone(), labels.clone()]), Some("labels"));
+        assert_eq!(
+            chosen(&[labels, policy(Some("ns"), "name", 0, by_name.clone())]),
+            Some("name")
+        );
+        assert_eq!(
+            chosen(&[
+                policy(Some("ns"), "name", 0, by_name),
+                policy(Some("ns"), "high", 1, json!({}))
+            ]),
+            Some("high")
+        );
+        assert_eq!(
+            chosen(&[
+                policy(Some("ns"), "b", 0, json!({})),
+                policy(Some("ns"), "a", 0, json!({}))
+            ]),
+            Some("a")
+        );
+    }
+}

@@ -1,0 +1,268 @@
+//! When an eviction is over.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::api::{Binding, BindingStatus, GracefulEvictionTask, PurgeMode, ResourceHealth};
+use crate::evict::mode_of;
+use crate::settings::Settings;
+
+/// What becomes of a task.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Fate {
+    /// It goes on.
+    Keep,
+    /// It goes on until this time at most.
+    KeepUntil(Timestamp),
+    /// It is over.
+    Clear,
+}
+
+/// The tasks that go on, and when to look at them again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// The tasks that go on.
+    pub tasks: Vec<GracefulEvictionTask>,
+    /// When to look again, if nothing changes before.
+    pub again: Option<Timestamp>,
+}
+
+/// Decides which tasks go on. `occupied` are the clusters that still have a Work of the binding, `status` what is
+/// presently known of its copies.
+pub fn decide(
+    binding: &Binding,
+    status: &BindingStatus,
+    occupied: &BTreeSet<String>,
+    settings: &Settings,
+    now: Timestamp,
+) -> Decision {
+    let mut decision = Decision {
+        tasks: Vec::new(),
+        again: None,
+    };
+    for task in &binding.spec.graceful_eviction_tasks {
+        match fate(task, binding, status, occupied, settings, now) {
+            Fate::Clear => {}
+            Fate::Keep => decision.tasks.push(task.clone()),
+            Fate::KeepUntil(until) => {
+                decision.tasks.push(task.clone());
+                decision.again = Some(decision.again.map_or(until, |again| again.min(until)));
+            }
+        }
+    }
+    decision
+}
+
+fn fate(
+    task: &GracefulEvictionTask,
+    binding: &Binding,
+    status: &BindingStatus,
+    occupied: &BTreeSet<String>,
+    settings: &Settings,
+    now: Timestamp,
+) -> Fate {
+    let clusters = &binding.spec.clusters;
+    let is_back = clusters.iter().any(|target| target.name == task.from_cluster);
+    let is_healthy = |name: &str| {
+        let item = status.aggregated_status.iter().find(|item| item.cluster_name == name);
+        item.is_some_and(|item| item.applied && item.health == ResourceHealth::Healthy)
+    };
+    // An empty result is no healthy one: what was left has nowhere to go (PRG-06).
+    let has_successor = !clusters.is_empty() && clusters.iter().all(|target| is_healthy(&target.name));
+    match mode_of(task) {
+        // The state is needed until the new copy has recovered (REC-11), the task until the old one is gone (PRG-02).
+        PurgeMode::Directly | PurgeMode::Immediately => {
+            if has_successor && !occupied.contains(&task.from_cluster) {
+                Fate::Clear
+            } else {
+                Fate::Keep
+            }
+        }
+        PurgeMode::Never => {
+            if is_back || task.suppress_deletion == Some(false) {
+                Fate::Clear
+            } else {
+                Fate::Keep
+            }
+        }
+        PurgeMode::Gracefully | PurgeMode::Graciously => {
+            if is_back || has_successor || (task.suppress_deletion == Some(false)) {
+                return Fate::Clear;
+            }
+            if clusters.is_empty() || task.suppress_deletion == Some(true) {
+                return Fate::Keep;
+            }
+            match deadline(task, settings) {
+                Some(deadline) if deadline <= now => Fate::Clear,
+                Some(deadline) => Fate::KeepUntil(deadline),
+                None => Fate::Keep,
+            }
+        }
+    }
+}
+
+/// When the grace period of a task is over, each by its own (GRE-05).
+fn deadline(task: &GracefulEvictionTask, settings: &Settings) -> Option<Timestamp> {
+    let period = task
+        .grace_period_seconds
+        .map_or(settings.graceful_eviction_timeout, |seconds| {
+            SignedDuration::from_secs(i64::from(seconds))
+        });
+    task.creation_timestamp.and_then(|since| since.checked_add(period).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, binding};
+    use serde_json::{Value, json};
+
+    fn decide_with(
+        mode: &str,
+        clusters: &[&str],
+        health: &[(&str, &str)],
+        occupied: &[&str],
+        extra: &Value,
+    ) -> Decision {
+        let mut task = json!({"fromCluster": "member1", "purgeMode": mode, "reason": "r", "producer": "p",
+            "creationTimestamp": "2026-01-01T00:00:00Z"});
+        for (key, value) in extra.as_object().unwrap() {
+            task[key] = value.clone();
+        }
+        let clusters: Value = clusters.iter().map(|name| json!({"name": name})).collect();
+        let binding = binding(&json!({"clusters": clusters, "gracefulEvictionTasks": [task]}));
+        let items: Value = health
+            .iter()
+            .map(|(name, health)| json!({"clusterName": name, "applied": true, "health": health}))
+            .collect();
+        let status = serde_json::from_value(json!({"aggregatedStatus": items})).unwrap();
+        let occupied = occupied.iter().map(|name| (*name).to_owned()).collect();
+        decide(&binding, &status, &occupied, &Settings::default(), at(10))
+    }
+
+    #[test]
+    fn who_stays_and_who_goes() {
+        let healthy: &[(&str, &str)] = &[("member2", "Healthy")];
+        let sick: &[(&str, &str)] = &[("member2", "Unhealthy")];
+        let none = json!({});
+        for (case, mode, clusters, health, occupied, extra, left) in [
+            (
+                "old one gone, new one healthy",
+                "Directly",
+                &["member2"][..],
+                healthy,
+                &["member2"][..],
+                &none,
+                0,
+            ),
+            (
+                "old one still there",
+                "Directly",
+                &["member2"],
+                healthy,
+                &["member1", "member2"],
+                &none,
+                1,
+            ),
+            (
+                "new one not healthy",
+                "Directly",
+                &["member2"],
+                sick,
+                &["member2"],
+                &none,
+                1,
+            ),
+            ("nothing fits", "Directly", &[], &[], &[], &none, 1),
+            (
+                "new one healthy",
+                "Gracefully",
+                &["member2"],
+                healthy,
+                &["member1"],
+                &none,
+                0,
+            ),
+            (
+                "new one not healthy yet",
+                "Gracefully",
+                &["member2"],
+                sick,
+                &["member1"],
+                &none,
+                1,
+            ),
+            (
+                "one of two not healthy",
+                "Gracefully",
+                &["member2", "member3"],
+                healthy,
+                &["member1"],
+                &none,
+                1,
+            ),
+            (
+                "grace period over",
+                "Gracefully",
+                &["member2"],
+                sick,
+                &["member1"],
+                &json!({"gracePeriodSeconds": 10}),
+                0,
+            ),
+            (
+                "grace period not over",
+                "Gracefully",
+                &["member2"],
+                sick,
+                &["member1"],
+                &json!({"gracePeriodSeconds": 11}),
+                1,
+            ),
+            (
+                "no cluster, over or not",
+                "Gracefully",
+                &[],
+                &[],
+                &["member1"],
+                &json!({"gracePeriodSeconds": 1}),
+                1,
+            ),
+            ("back again", "Gracefully", &["member1"], &[], &["member1"], &none, 0),
+            (
+                "not confirmed",
+                "Never",
+                &["member2"],
+                healthy,
+                &["member1"],
+                &json!({"suppressDeletion": true}),
+                1,
+            ),
+            (
+                "confirmed",
+                "Never",
+                &["member2"],
+                sick,
+                &["member1"],
+                &json!({"suppressDeletion": false}),
+                0,
+            ),
+        ] {
+            assert_eq!(
+                decide_with(mode, clusters, health, occupied, extra).tasks.len(),
+                left,
+                "{mode}: {case}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_next_look_is_at_the_deadline() {
+        let sick: &[(&str, &str)] = &[("member2", "Unhealthy")];
+        let again = |extra| decide_with("Gracefully", &["member2"], sick, &["member1"], &extra).again;
+        assert_eq!(again(json!({})), Some(at(600)));
+        assert_eq!(again(json!({"gracePeriodSeconds": 20})), Some(at(20)));
+        assert_eq!(decide_with("Directly", &["member2"], sick, &[], &json!({})).again, None);
+    }
+}

@@ -1,0 +1,271 @@
+//! Which clusters a binding gets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::api::policy::{Placement, ReplicaSchedulingType};
+use crate::api::{Binding, BindingSpec, Cluster, GracefulEvictionTask, PurgeMode, TaintEffect, TargetCluster};
+use crate::conditions::{self, Says};
+use crate::evict::mode_of;
+use crate::selector;
+use crate::taints;
+
+/// How long the scheduler keeps off a cluster that an unhealthy application left, if the policy does not say (APP-08).
+const BLOCK_PREDECESSOR: SignedDuration = SignedDuration::from_secs(600);
+
+/// What the scheduler looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot<'a> {
+    /// The binding.
+    pub binding: &'a Binding,
+    /// All clusters by name.
+    pub clusters: &'a BTreeMap<String, Arc<Cluster>>,
+    /// The clusters that have a Work of this binding, also one that is being removed.
+    pub occupied: &'a BTreeSet<String>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// What the scheduler wants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// The scheduling result.
+    pub clusters: Vec<TargetCluster>,
+    /// The tasks: those of clusters that the workload is sent back to are over (GRE-02).
+    pub tasks: Vec<GracefulEvictionTask>,
+    /// What condition `Scheduled` says.
+    pub says: Says,
+    /// When to look again, if nothing changes before.
+    pub again: Option<Timestamp>,
+}
+
+/// Decides the scheduling result.
+///
+/// What runs stays where it is as long as the affinity still means the cluster: taints keep new copies away, they move
+/// nothing (TNT-02). New clusters must fit in every respect (TNT-10). Where two copies must not be, no new cluster is
+/// named before the old object is gone (PRG-13).
+pub fn decide(snapshot: Snapshot<'_>) -> Decision {
+    let spec = &snapshot.binding.spec;
+    let default = Placement::default();
+    let placement = spec.placement.as_ref().unwrap_or(&default);
+    let (min, max) = groups(placement);
+
+    let mut chosen = kept(snapshot, placement);
+    chosen.truncate(max);
+    let leaving = leaving(snapshot, &chosen);
+    let waits = !leaving.is_empty() && is_exclusive(spec);
+    let mut tasks = spec.graceful_eviction_tasks.clone();
+    let mut again = None;
+    if !waits {
+        let (fitting, until) = fitting(snapshot, placement, &chosen);
+        again = until;
+        let room = max - chosen.len();
+        if chosen.len() + fitting.len().min(room) >= min {
+            chosen.extend(fitting.into_iter().take(room));
+        }
+        if chosen.is_empty() {
+            chosen = go_back(snapshot, placement, max);
+            tasks.retain(|task| !chosen.contains(&task.from_cluster));
+        }
+    }
+    Decision {
+        says: says(&chosen, min, waits, &leaving),
+        clusters: share_out(spec, placement, chosen),
+        tasks,
+        again,
+    }
+}
+
+/// The fewest and the most clusters.
+fn groups(placement: &Placement) -> (usize, usize) {
+    let count = |number: Option<i32>| {
+        number
+            .and_then(|number| usize::try_from(number).ok())
+            .filter(|count| *count > 0)
+    };
+    let constraint = placement
+        .spread_constraints
+        .iter()
+        .find(|one| matches!(one.spread_by_field.as_deref(), None | Some("cluster")));
+    let min = constraint.and_then(|one| count(one.min_groups)).unwrap_or(1);
+    let max = constraint.and_then(|one| count(one.max_groups)).unwrap_or(usize::MAX);
+    (min, max)
+}
+
+/// The clusters of the present result that may stay in it.
+fn kept(snapshot: Snapshot<'_>, placement: &Placement) -> Vec<String> {
+    let spec = &snapshot.binding.spec;
+    let stays = |name: &str| {
+        let purged = spec
+            .graceful_eviction_tasks
+            .iter()
+            .any(|task| task.from_cluster == name && mode_of(task) == PurgeMode::Directly);
+        let meant = snapshot
+            .clusters
+            .get(name)
+            .is_some_and(|cluster| selector::means(placement.cluster_affinity.as_ref(), cluster));
+        meant && !purged
+    };
+    spec.clusters
+        .iter()
+        .map(|target| target.name.clone())
+        .filter(|name| stays(name))
+        .collect()
+}
+
+/// The clusters that still have a copy which is on its way out and is not waiting for its successor.
+fn leaving(snapshot: Snapshot<'_>, chosen: &[String]) -> Vec<String> {
+    let waits_for_successor = |name: &String| {
+        snapshot
+            .binding
+            .spec
+            .graceful_eviction_tasks
+            .iter()
+            .any(|task| task.from_cluster == *name && mode_of(task) != PurgeMode::Directly)
+    };
+    snapshot
+        .occupied
+        .iter()
+        .filter(|name| !chosen.contains(name) && !waits_for_successor(name))
+        .cloned()
+        .collect()
+}
+
+/// Whether there must never be an old copy beside a new one (PRG-03).
+fn is_exclusive(spec: &BindingSpec) -> bool {
+    let by_policy = spec
+        .failover
+        .as_ref()
+        .and_then(|failover| failover.cluster.as_ref())
+        .is_some_and(|cluster| cluster.purge_mode.canonical() == PurgeMode::Directly);
+    by_policy
+        || spec
+            .graceful_eviction_tasks
+            .iter()
+            .any(|task| mode_of(task) == PurgeMode::Directly)
+}
+
+/// The clusters that a new copy may go to, best first, and when another one may become free.
+fn fitting(snapshot: Snapshot<'_>, placement: &Placement, chosen: &[String]) -> (Vec<String>, Option<Timestamp>) {
+    let spec = &snapshot.binding.spec;
+    let mut again = None;
+    let mut fitting: Vec<(bool, String)> = Vec::new();
+    for cluster in snapshot.clusters.values() {
+        let name = cluster.name();
+        let evicted = spec
+            .graceful_eviction_tasks
+            .iter()
+            .any(|task| task.from_cluster == name);
+        if evicted || chosen.iter().any(|taken| taken == name) || !fits(spec, placement, cluster) {
+            continue;
+        }
+        match blocked_until(spec, name) {
+            Some(until) if until > snapshot.now => {
+                again = Some(again.map_or(until, |earlier: Timestamp| earlier.min(until)));
+            }
+            Some(_) | None => fitting.push((is_second_choice(cluster), name.to_owned())),
+        }
+    }
+    fitting.sort();
+    (fitting.into_iter().map(|(_, name)| name).collect(), again)
+}
+
+/// Whether a new copy may go to the cluster.
+fn fits(spec: &BindingSpec, placement: &Placement, cluster: &Cluster) -> bool {
+    let leaves_on_prefer = spec
+        .failover
+        .as_ref()
+        .is_some_and(|failover| failover.cluster.is_some());
+    !cluster.is_being_deleted()
+        && conditions::status(&cluster.status.conditions, conditions::READY) == Some("True")
+        && selector::means(placement.cluster_affinity.as_ref(), cluster)
+        && !taints::repel(&cluster.spec.taints, &placement.cluster_tolerations, leaves_on_prefer)
+}
+
+fn is_second_choice(cluster: &Cluster) -> bool {
+    let prefers = |effect| matches!(effect, TaintEffect::PreferNoSchedule | TaintEffect::PreferNoExecute);
+    cluster.spec.taints.iter().any(|taint| prefers(taint.effect))
+}
+
+/// Until when the scheduler keeps off a cluster that an unhealthy application left (APP-08).
+fn blocked_until(spec: &BindingSpec, cluster: &str) -> Option<Timestamp> {
+    let entry = spec
+        .active_eviction_history
+        .iter()
+        .rev()
+        .find(|entry| entry.cluster_name == cluster)?;
+    let seconds = spec
+        .failover
+        .as_ref()
+        .and_then(|failover| failover.application.as_ref()?.block_predecessor_seconds);
+    let block = match seconds {
+        Some(0) => return Some(Timestamp::MAX),
+        Some(seconds) => SignedDuration::from_secs(i64::from(seconds)),
+        None => BLOCK_PREDECESSOR,
+    };
+    entry.creation_timestamp.and_then(|since| since.checked_add(block).ok())
+}
+
+/// Nothing fits: the clusters that were left and have recovered take the workload back (GRE-02), under Directly once the
+/// old object is gone (PRG-11).
+fn go_back(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec<String> {
+    let spec = &snapshot.binding.spec;
+    let mut back: Vec<String> = Vec::new();
+    for task in &spec.graceful_eviction_tasks {
+        let purged = mode_of(task) != PurgeMode::Directly || !snapshot.occupied.contains(&task.from_cluster);
+        let recovered = snapshot
+            .clusters
+            .get(&task.from_cluster)
+            .is_some_and(|cluster| fits(spec, placement, cluster));
+        let free = blocked_until(spec, &task.from_cluster).is_none_or(|until| until <= snapshot.now);
+        if purged && recovered && free && !back.contains(&task.from_cluster) {
+            back.push(task.from_cluster.clone());
+        }
+    }
+    back.truncate(max);
+    back
+}
+
+fn says(chosen: &[String], min: usize, waits: bool, leaving: &[String]) -> Says {
+    if waits {
+        return Says::no(
+            "WaitingForPurge",
+            format!(
+                "no new cluster is chosen before the object is gone from {}",
+                leaving.join(", ")
+            ),
+        );
+    }
+    if chosen.len() < min {
+        return Says::no("NoClusterFits", format!("{} of {min} clusters fit", chosen.len()));
+    }
+    Says::yes("Success", "binding has been scheduled")
+}
+
+/// Gives every chosen cluster its replicas: all of them, or a share as even as can be.
+fn share_out(spec: &BindingSpec, placement: &Placement, chosen: Vec<String>) -> Vec<TargetCluster> {
+    let strategy = placement.replica_scheduling.as_ref();
+    let divided =
+        strategy.and_then(|strategy| strategy.replica_scheduling_type) == Some(ReplicaSchedulingType::Divided);
+    let clusters = i32::try_from(chosen.len()).unwrap_or(i32::MAX).max(1);
+    let share = |index: usize, replicas: i32| {
+        let rest = usize::try_from(replicas % clusters).unwrap_or_default();
+        replicas / clusters + i32::from(index < rest)
+    };
+    chosen
+        .into_iter()
+        .enumerate()
+        .map(|(index, name)| TargetCluster {
+            name,
+            replicas: spec
+                .replicas
+                .map(|replicas| if divided { share(index, replicas) } else { replicas }),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "schedule_tests.rs"]
+mod tests;

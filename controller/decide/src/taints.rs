@@ -1,0 +1,195 @@
+//! Taints and tolerations, as in Kubernetes (TNT-01 to TNT-09).
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::api::policy::{Toleration, TolerationOperator};
+use crate::api::{Taint, TaintEffect};
+
+/// Whether a toleration is about this taint (TNT-09).
+pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+    let effect = toleration.effect.as_deref().unwrap_or_default();
+    if !effect.is_empty() && effect != name(taint.effect) {
+        return false;
+    }
+    let key = toleration.key.as_deref().unwrap_or_default();
+    if !key.is_empty() && key != taint.key {
+        return false;
+    }
+    match toleration.operator.unwrap_or_default() {
+        TolerationOperator::Exists => true,
+        TolerationOperator::Equal => {
+            !key.is_empty()
+                && toleration.value.as_deref().unwrap_or_default() == taint.value.as_deref().unwrap_or_default()
+        }
+    }
+}
+
+fn name(effect: TaintEffect) -> &'static str {
+    match effect {
+        TaintEffect::NoSchedule => "NoSchedule",
+        TaintEffect::PreferNoSchedule => "PreferNoSchedule",
+        TaintEffect::NoExecute => "NoExecute",
+        TaintEffect::PreferNoExecute => "PreferNoExecute",
+    }
+}
+
+/// Whether these taints keep new copies off the cluster (TNT-01, TNT-02): a `NoSchedule` or `NoExecute` taint that
+/// nothing tolerates, or, for workloads that leave because of them, a `PreferNoExecute` taint.
+pub fn repel(taints: &[Taint], tolerations: &[Toleration], leaves_on_prefer: bool) -> bool {
+    taints.iter().any(|taint| match taint.effect {
+        TaintEffect::NoSchedule | TaintEffect::NoExecute => {
+            !tolerations.iter().any(|toleration| tolerates(toleration, taint))
+        }
+        TaintEffect::PreferNoExecute => leaves_on_prefer,
+        TaintEffect::PreferNoSchedule => false,
+    })
+}
+
+/// When what is on the cluster has to leave it.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Leave {
+    /// At once.
+    Now,
+    /// At this time, if the taint is still there.
+    At(Timestamp),
+    /// As soon as it is known since when the cluster is tainted: its toleration time cannot be told yet.
+    OnceStamped,
+    /// Not at all.
+    Never,
+}
+
+/// When `NoExecute` taints drive a workload away: at the earliest of its taints; of several tolerations for one taint
+/// the shortest counts, and what nothing tolerates counts at once (TNT-03, TNT-04). `PreferNoExecute` taints count only
+/// with `prefer_after`, and tolerations have no say over them (PNE-01 to PNE-03).
+pub fn leave(taints: &[Taint], tolerations: &[Toleration], prefer_after: Option<SignedDuration>) -> Leave {
+    taints
+        .iter()
+        .map(|taint| match taint.effect {
+            TaintEffect::NoExecute => leave_no_execute(taint, tolerations),
+            TaintEffect::PreferNoExecute => prefer_after.map_or(Leave::Never, |after| leave_after(taint, after)),
+            TaintEffect::NoSchedule | TaintEffect::PreferNoSchedule => Leave::Never,
+        })
+        .min()
+        .unwrap_or(Leave::Never)
+}
+
+fn leave_no_execute(taint: &Taint, tolerations: &[Toleration]) -> Leave {
+    let matching = || tolerations.iter().filter(|toleration| tolerates(toleration, taint));
+    if matching().next().is_none() {
+        return Leave::Now;
+    }
+    match matching().filter_map(|toleration| toleration.toleration_seconds).min() {
+        Some(seconds) => leave_after(taint, SignedDuration::from_secs(seconds.max(0))),
+        None => Leave::Never,
+    }
+}
+
+fn leave_after(taint: &Taint, after: SignedDuration) -> Leave {
+    if after <= SignedDuration::ZERO {
+        return Leave::Now;
+    }
+    let Some(since) = taint.time_added else {
+        return Leave::OnceStamped;
+    };
+    since.checked_add(after).map_or(Leave::Never, Leave::At)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn taint(value: Value) -> Taint {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn tolerations(value: Value) -> Vec<Toleration> {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn operators_and_empty_fields() {
+        let down = taint(json!({"key": "down", "value": "yes", "effect": "NoExecute"}));
+        for (toleration, expected) in [
+            (json!({"key": "down", "value": "yes"}), true),
+            (json!({"key": "down", "operator": "Equal", "value": "no"}), false),
+            (json!({"key": "down"}), false),
+            (json!({"key": "down", "operator": "Exists"}), true),
+            (json!({"operator": "Exists"}), true),
+            (json!({"operator": "Exists", "effect": "NoSchedule"}), false),
+            (json!({"operator": "Exists", "effect": ""}), true),
+            (json!({"key": "", "operator": "Equal", "value": "yes"}), false),
+            (json!({"key": "up", "operator": "Exists"}), false),
+        ] {
+            assert_eq!(
+                tolerates(&serde_json::from_value(toleration.clone()).unwrap(), &down),
+                expected,
+                "{toleration}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_earliest_time_counts() {
+        let added: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let at = |second| Leave::At(added + SignedDuration::from_secs(second));
+        let down = json!({"key": "down", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"});
+        let slow = json!({"key": "slow", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"});
+        let exists =
+            |key: &str, seconds: Option<i64>| json!({"key": key, "operator": "Exists", "tolerationSeconds": seconds});
+        for (taints, tolerated, expected) in [
+            (json!([down]), json!([]), Leave::Now),
+            (json!([down]), json!([exists("down", None)]), Leave::Never),
+            (json!([down]), json!([exists("down", Some(300))]), at(300)),
+            (
+                json!([down]),
+                json!([exists("down", Some(300)), exists("down", Some(60))]),
+                at(60),
+            ),
+            (
+                json!([down]),
+                json!([exists("down", None), exists("down", Some(60))]),
+                at(60),
+            ),
+            (json!([down]), json!([exists("down", Some(0))]), Leave::Now),
+            (
+                json!([down, slow]),
+                json!([exists("down", Some(300)), exists("slow", Some(60))]),
+                at(60),
+            ),
+            (json!([down, slow]), json!([exists("down", None)]), Leave::Now),
+            (
+                json!([{"key": "down", "effect": "NoExecute"}]),
+                json!([exists("down", Some(9))]),
+                Leave::OnceStamped,
+            ),
+            (
+                json!([{"key": "down", "effect": "NoSchedule"}]),
+                json!([]),
+                Leave::Never,
+            ),
+        ] {
+            let taints: Vec<Taint> = serde_json::from_value(taints).unwrap();
+            assert_eq!(
+                leave(&taints, &tolerations(tolerated.clone()), None),
+                expected,
+                "{tolerated}"
+            );
+        }
+    }
+
+    #[test]
+    fn prefer_no_execute_asks_the_policy_alone() {
+        let taints = [taint(
+            json!({"key": "k", "effect": "PreferNoExecute", "timeAdded": "2026-01-01T00:00:00Z"}),
+        )];
+        let all = tolerations(json!([{"operator": "Exists"}]));
+        assert_eq!(leave(&taints, &all, None), Leave::Never);
+        assert_eq!(leave(&taints, &all, Some(SignedDuration::ZERO)), Leave::Now);
+        assert!(matches!(
+            leave(&taints, &all, Some(SignedDuration::from_secs(1))),
+            Leave::At(_)
+        ));
+        assert!(repel(&taints, &all, true) && !repel(&taints, &all, false));
+    }
+}

@@ -1,0 +1,255 @@
+//! What a reconciler has at hand.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use baton_decide::api::{Cluster, Resource};
+use baton_decide::keys::{Gvk, ObjectKey};
+use baton_decide::queue::EvictionQueue;
+use baton_decide::settings::Settings;
+use jiff::Timestamp;
+use kube::Client;
+use kube::core::ApiResource;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::controller::Clock;
+use crate::kinds::{KindError, Kinds};
+use crate::links::{Identity, Links};
+use crate::members::{ConnectError, Members};
+use crate::options::Options;
+use crate::queue::Key;
+use crate::source::Source;
+use crate::watch::{self, News};
+use crate::world::World;
+use crate::write::{Door, Part, WriteError};
+
+/// How long a member may take to answer.
+pub const MEMBER_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A reconciler could not do its work; it is run again after a pause.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A write, or a read before it, failed.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A kind could not be found.
+    #[error(transparent)]
+    Kind(#[from] KindError),
+    /// A member cannot be connected to.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// A member did not answer in time.
+    #[error("no answer within {} s", MEMBER_PATIENCE.as_secs())]
+    Slow,
+    /// A member is not in reach; what was tried has been reported.
+    #[error("{0}")]
+    Blocked(String),
+}
+
+/// How a reconciler ends: done until something changes, or until this time.
+pub type Outcome = Result<Option<Timestamp>, Failure>;
+
+/// Everything that a reconciler needs.
+#[derive(Clone)]
+pub struct Context {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    control: Kinds,
+    members: Arc<dyn Members>,
+    clock: Clock,
+    options: Options,
+    news: UnboundedSender<News>,
+    world: Mutex<World>,
+    links: Mutex<Links>,
+    evictions: Mutex<EvictionQueue>,
+}
+
+impl Context {
+    /// Puts it together.
+    pub fn new(
+        control: Client,
+        members: Arc<dyn Members>,
+        clock: Clock,
+        options: Options,
+        news: UnboundedSender<News>,
+    ) -> Self {
+        let inner = Inner {
+            control: Kinds::new(control),
+            members,
+            clock,
+            options,
+            news,
+            world: Mutex::default(),
+            links: Mutex::default(),
+            evictions: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        (self.inner.clock)()
+    }
+
+    /// The gates and options that decisions depend on.
+    pub fn settings(&self) -> &Settings {
+        &self.inner.options.settings
+    }
+
+    /// All options.
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    /// A client of the control plane, and its kinds.
+    pub fn control(&self) -> &Kinds {
+        &self.inner.control
+    }
+
+    /// What is known. Not to be held over an await.
+    pub fn world(&self) -> MutexGuard<'_, World> {
+        self.inner.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connections to members. Not to be held over an await.
+    pub fn links(&self) -> MutexGuard<'_, Links> {
+        self.inner.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The eviction queue. Not to be held over an await.
+    pub fn evictions(&self) -> MutexGuard<'_, EvictionQueue> {
+        self.inner.evictions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has a key looked at.
+    pub fn wake(&self, key: Key) {
+        // The loop that listens is gone only when the controller stops.
+        let _ = self.inner.news.send(News::Wake(key));
+    }
+
+    /// Takes note of an object that an answer brought.
+    pub fn note(&self, source: &Source, object: Value) {
+        let concerned = self.world().see(source, object);
+        concerned.into_iter().for_each(|key| self.wake(key));
+    }
+
+    /// Takes note that an object is not there.
+    pub fn note_missing(&self, source: &Source, key: &ObjectKey) {
+        let concerned = self.world().miss(source, key);
+        concerned.into_iter().for_each(|key| self.wake(key));
+    }
+
+    /// Where an object on the control plane is written.
+    pub fn door<'a>(&'a self, resource: &'a ApiResource, key: &ObjectKey) -> Door<'a> {
+        Door::new(self.inner.control.client(), resource, key)
+    }
+
+    /// Makes `new` of `old`, of our own API, and takes note of the answer. Says whether anything was written.
+    pub async fn change<S, T>(
+        &self,
+        source: &Source,
+        key: &ObjectKey,
+        old: &Resource<S, T>,
+        new: &Resource<S, T>,
+        part: Part,
+    ) -> Result<bool, WriteError>
+    where
+        S: Serialize,
+        T: Serialize,
+    {
+        let Some(resource) = source.resource() else {
+            return Ok(false);
+        };
+        let door = self.door(&resource, key);
+        match door.change(old, new, part).await {
+            Ok(Some(object)) => {
+                self.note(source, object);
+                Ok(true)
+            }
+            Ok(None) => Ok(false),
+            Err(error) => {
+                // What is known is out of date: the next decision is to be taken on what is really there.
+                if matches!(error, WriteError::Conflict { .. }) || error.is_not_found() {
+                    match door.get().await? {
+                        Some(object) => self.note(source, object),
+                        None => self.note_missing(source, key),
+                    }
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// A connection to the member that this cluster object stands for; made if there is none yet.
+    pub async fn link(&self, name: &str, cluster: &Cluster) -> Result<Kinds, Failure> {
+        let identity = Identity::of(cluster);
+        if let Some(link) = self.links().get(name, &identity) {
+            return Ok(link.kinds.clone());
+        }
+        let connect = self.inner.members.connect(cluster);
+        let client = tokio::time::timeout(MEMBER_PATIENCE, connect)
+            .await
+            .map_err(|_| Failure::Slow)??;
+        let kinds = Kinds::new(client);
+        {
+            let mut links = self.links();
+            if let Some(link) = links.get(name, &identity) {
+                return Ok(link.kinds.clone());
+            }
+            self.world().forget_member(name);
+            links.put(name, identity, kinds.clone());
+        }
+        self.watch_definitions(name, &kinds);
+        Ok(kinds)
+    }
+
+    fn watch_definitions(&self, name: &str, kinds: &Kinds) {
+        let source = Source::Definitions(Some(name.to_owned()));
+        let Some(resource) = source.resource() else { return };
+        let handle = tokio::spawn(watch::run(
+            kinds.client().clone(),
+            resource,
+            source,
+            self.inner.news.clone(),
+        ));
+        self.links().watched(name, None, handle.abort_handle());
+    }
+
+    /// Sees to it that our objects of this kind on the member are watched.
+    pub fn watch_objects(&self, name: &str, gvk: &Gvk, kinds: &Kinds, resource: &ApiResource) {
+        let mut links = self.links();
+        if links.is_watched(name, Some(gvk)) {
+            return;
+        }
+        let source = Source::Objects {
+            cluster: name.to_owned(),
+            gvk: gvk.clone(),
+        };
+        let run = watch::run(
+            kinds.client().clone(),
+            resource.clone(),
+            source,
+            self.inner.news.clone(),
+        );
+        links.watched(name, Some(gvk.clone()), tokio::spawn(run).abort_handle());
+    }
+
+    /// Where watches report to.
+    pub fn news(&self) -> UnboundedSender<News> {
+        self.inner.news.clone()
+    }
+}
+
+/// Waits for a member's answer, but not for ever.
+pub async fn patiently<T, E>(answer: impl Future<Output = Result<T, E>>) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
+    Ok(tokio::time::timeout(MEMBER_PATIENCE, answer)
+        .await
+        .map_err(|_| Failure::Slow)??)
+}

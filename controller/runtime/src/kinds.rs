@@ -1,0 +1,80 @@
+//! Which resource a kind is, as the API server of a cluster tells.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use baton_decide::keys::Gvk;
+use kube::Client;
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::discovery::{self, Scope};
+use kube::error::DiscoveryError;
+
+/// A kind that was found.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// The resource.
+    pub resource: ApiResource,
+    /// Whether its objects are in namespaces.
+    pub is_namespaced: bool,
+}
+
+/// A kind cannot be found.
+#[derive(Debug, thiserror::Error)]
+pub enum KindError {
+    /// The API server does not have it.
+    #[error("the API server has no {0}")]
+    Unknown(Gvk),
+    /// The API server cannot be asked.
+    #[error("the API server cannot be asked for its kinds: {0}")]
+    Api(Box<kube::Error>),
+}
+
+/// The kinds of one cluster, each looked up once. A kind that is not there is asked for again each time.
+#[derive(Clone)]
+pub struct Kinds {
+    client: Client,
+    known: Arc<Mutex<BTreeMap<Gvk, Kind>>>,
+}
+
+impl Kinds {
+    /// The kinds that are found through this client.
+    pub fn new(client: Client) -> Self {
+        Self {
+            client,
+            known: Arc::default(),
+        }
+    }
+
+    /// The client.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Finds a kind.
+    pub async fn find(&self, gvk: &Gvk) -> Result<Kind, KindError> {
+        if let Some(kind) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(gvk) {
+            return Ok(kind.clone());
+        }
+        let wanted = GroupVersionKind::gvk(&gvk.group, &gvk.version, &gvk.kind);
+        let found = discovery::pinned_kind(&self.client, &wanted).await;
+        let (resource, capabilities) = found.map_err(|error| match error {
+            kube::Error::Discovery(
+                DiscoveryError::MissingKind(_)
+                | DiscoveryError::MissingApiGroup(_)
+                | DiscoveryError::MissingResource(_)
+                | DiscoveryError::EmptyApiGroup(_),
+            ) => KindError::Unknown(gvk.clone()),
+            kube::Error::Api(status) if status.is_not_found() => KindError::Unknown(gvk.clone()),
+            other => KindError::Api(Box::new(other)),
+        })?;
+        let kind = Kind {
+            resource,
+            is_namespaced: capabilities.scope == Scope::Namespaced,
+        };
+        self.known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(gvk.clone(), kind.clone());
+        Ok(kind)
+    }
+}

@@ -1,0 +1,100 @@
+//! The members that the controller has a connection to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use baton_decide::api::{Cluster, ClusterSpec};
+use baton_decide::keys::Gvk;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::kinds::Kinds;
+
+/// A connection to a member.
+pub struct Link {
+    identity: Identity,
+    /// Its kinds, and the client.
+    pub kinds: Kinds,
+    /// Counts changes of its definitions.
+    pub definitions: Arc<watch::Sender<u64>>,
+    watches: BTreeMap<Option<Gvk>, AbortHandle>,
+}
+
+/// What makes a connection another one when it changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Identity {
+    uid: Option<String>,
+    spec: ClusterSpec,
+}
+
+impl Identity {
+    /// The identity of the member that this cluster object stands for now.
+    pub fn of(cluster: &Cluster) -> Self {
+        let spec = ClusterSpec {
+            taints: Vec::new(),
+            ..cluster.spec.clone()
+        };
+        Self {
+            uid: cluster.metadata.uid.clone(),
+            spec,
+        }
+    }
+}
+
+/// The connections, by cluster.
+#[derive(Default)]
+pub struct Links(BTreeMap<String, Link>);
+
+impl Links {
+    /// The connection, if it is to this very member.
+    pub fn get(&self, name: &str, identity: &Identity) -> Option<&Link> {
+        self.0.get(name).filter(|link| link.identity == *identity)
+    }
+
+    /// The connection, whoever it is to.
+    pub fn any(&self, name: &str) -> Option<&Link> {
+        self.0.get(name)
+    }
+
+    /// A connection was made; an earlier one of that name ends.
+    pub fn put(&mut self, name: &str, identity: Identity, kinds: Kinds) {
+        let (definitions, _) = watch::channel(0);
+        let link = Link {
+            identity,
+            kinds,
+            definitions: Arc::new(definitions),
+            watches: BTreeMap::new(),
+        };
+        self.0.insert(name.to_owned(), link);
+    }
+
+    /// The connection ends.
+    pub fn cut(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+
+    /// Whether the kind is watched on the member already; `None` stands for its definitions.
+    pub fn is_watched(&self, name: &str, gvk: Option<&Gvk>) -> bool {
+        self.0
+            .get(name)
+            .is_some_and(|link| link.watches.contains_key(&gvk.cloned()))
+    }
+
+    /// A watch was started.
+    pub fn watched(&mut self, name: &str, gvk: Option<Gvk>, handle: AbortHandle) {
+        match self.0.get_mut(name) {
+            Some(link) => {
+                link.watches.insert(gvk, handle);
+            }
+            None => handle.abort(),
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        for handle in self.watches.values() {
+            handle.abort();
+        }
+    }
+}

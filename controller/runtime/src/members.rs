@@ -1,0 +1,107 @@
+//! How a member is reached.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use baton_decide::api::Cluster;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client, Config};
+
+/// A member cannot be reached, because of what is known of it.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The cluster object says too little.
+    #[error("cluster has no {0}")]
+    Incomplete(&'static str),
+    /// The secret cannot be read.
+    #[error("secret {namespace}/{name} cannot be read")]
+    Secret {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// What went wrong.
+        source: Box<kube::Error>,
+    },
+    /// What is known makes no client.
+    #[error("{0}")]
+    Client(String),
+}
+
+/// Gives a client for a member. Asked once per cluster, and again when its endpoint or secret reference changes or when
+/// it was removed and joined again.
+#[async_trait]
+pub trait Members: Send + Sync + 'static {
+    /// A client for the member that this `Cluster` stands for.
+    async fn connect(&self, cluster: &Cluster) -> Result<Client, ConnectError>;
+}
+
+/// Members in push mode: endpoint and secret (`token`, `caBundle`) are named in the `Cluster`.
+#[derive(Clone)]
+pub struct PushMembers {
+    control: Client,
+}
+
+impl PushMembers {
+    /// Reads the secrets through this client.
+    pub fn new(control: Client) -> Arc<Self> {
+        Arc::new(Self { control })
+    }
+}
+
+#[async_trait]
+impl Members for PushMembers {
+    async fn connect(&self, cluster: &Cluster) -> Result<Client, ConnectError> {
+        let endpoint = cluster
+            .spec
+            .api_endpoint
+            .as_deref()
+            .ok_or(ConnectError::Incomplete("spec.apiEndpoint"))?;
+        let reference = cluster
+            .spec
+            .secret_ref
+            .as_ref()
+            .ok_or(ConnectError::Incomplete("spec.secretRef"))?;
+        let secrets: Api<Secret> = Api::namespaced(self.control.clone(), &reference.namespace);
+        let secret = secrets
+            .get(&reference.name)
+            .await
+            .map_err(|source| ConnectError::Secret {
+                namespace: reference.namespace.clone(),
+                name: reference.name.clone(),
+                source: Box::new(source),
+            })?;
+        let url = endpoint
+            .parse()
+            .map_err(|_| ConnectError::Client(format!("{endpoint:?} is no address")))?;
+        let mut config = Config::new(url);
+        config.accept_invalid_certs = cluster.spec.insecure_skip_tls_verification == Some(true);
+        config.connect_timeout = Some(std::time::Duration::from_secs(5));
+        let entry = |key: &str| {
+            secret
+                .data
+                .as_ref()
+                .and_then(|data| data.get(key))
+                .map(|bytes| bytes.0.clone())
+        };
+        if let Some(pem) = entry("caBundle") {
+            config.root_cert = Some(certificates(&pem)?);
+        }
+        if let Some(token) = entry("token") {
+            let token =
+                String::from_utf8(token).map_err(|_| ConnectError::Client("the token is no text".to_owned()))?;
+            config.auth_info.token = Some(token.trim().to_owned().into());
+        }
+        config.headers.push((
+            http::header::USER_AGENT,
+            http::HeaderValue::from_static(baton_decide::names::MANAGER),
+        ));
+        Client::try_from(config).map_err(|error| ConnectError::Client(error.to_string()))
+    }
+}
+
+/// The certificates of a bundle, as DER.
+fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, ConnectError> {
+    let bundle = pem::parse_many(pem).map_err(|error| ConnectError::Client(format!("caBundle: {error}")))?;
+    Ok(bundle.into_iter().map(pem::Pem::into_contents).collect())
+}

@@ -1,0 +1,211 @@
+//! What to work on next: keys, each at most once, first come first served, some of them later.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use baton_decide::keys::{ObjectKey, TemplateKey};
+use baton_decide::names::cluster_of_space;
+use tokio::time::Instant;
+
+/// The most reconcilers that run at a time in one lane.
+const LANE_WIDTH: usize = 32;
+/// How long a key waits after its first failure; doubled with each further one.
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+/// How long a key waits at most after a failure.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
+
+/// Something to reconcile.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Key {
+    /// A member's health.
+    Probe(String),
+    /// A cluster object.
+    Cluster(String),
+    /// A policy.
+    Policy(ObjectKey),
+    /// A resource on the control plane.
+    Template(TemplateKey),
+    /// A binding.
+    Binding(ObjectKey),
+    /// A Work.
+    Work(ObjectKey),
+}
+
+/// Keys that share a limit, so that one member that hangs holds up no other.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Lane {
+    Probes,
+    Clusters,
+    Policies,
+    Templates,
+    Bindings,
+    Works(String),
+}
+
+impl Key {
+    fn lane(&self) -> Lane {
+        match self {
+            Self::Probe(_) => Lane::Probes,
+            Self::Cluster(_) => Lane::Clusters,
+            Self::Policy(_) => Lane::Policies,
+            Self::Template(_) => Lane::Templates,
+            Self::Binding(_) => Lane::Bindings,
+            Self::Work(key) => {
+                let cluster = key.namespace.as_deref().and_then(cluster_of_space);
+                Lane::Works(cluster.unwrap_or_default().to_owned())
+            }
+        }
+    }
+}
+
+/// The queue. A key that is added while it runs is run once more afterwards.
+#[derive(Debug, Default)]
+pub struct Queue {
+    ready: BTreeMap<Lane, VecDeque<Key>>,
+    order: VecDeque<Lane>,
+    waiting: BTreeSet<Key>,
+    running: BTreeMap<Lane, BTreeSet<Key>>,
+    again: BTreeSet<Key>,
+    due: BTreeMap<Key, Instant>,
+    failures: BTreeMap<Key, u32>,
+}
+
+impl Queue {
+    /// Adds a key, to run as soon as there is room.
+    pub fn add(&mut self, key: Key) {
+        let lane = key.lane();
+        if self.running.get(&lane).is_some_and(|running| running.contains(&key)) {
+            self.again.insert(key);
+        } else if self.waiting.insert(key.clone()) {
+            self.order.push_back(lane.clone());
+            self.ready.entry(lane).or_default().push_back(key);
+        }
+    }
+
+    /// Adds a key for later; the earliest time that was named counts.
+    fn add_at(&mut self, key: Key, at: Instant) {
+        let due = self.due.entry(key).or_insert(at);
+        *due = at.min(*due);
+    }
+
+    /// The next key to run.
+    pub fn next(&mut self) -> Option<Key> {
+        let has_room = |lane: &Lane| self.running.get(lane).is_none_or(|running| running.len() < LANE_WIDTH);
+        let position = self.order.iter().position(has_room)?;
+        let lane = self.order.remove(position)?;
+        let key = self.ready.get_mut(&lane)?.pop_front()?;
+        self.waiting.remove(&key);
+        self.due.remove(&key);
+        self.running.entry(lane).or_default().insert(key.clone());
+        Some(key)
+    }
+
+    /// A key has run well and asks for its next look, if it knows when.
+    pub fn done(&mut self, key: Key, next: Option<Instant>) {
+        self.failures.remove(&key);
+        if let Some(at) = next {
+            self.add_at(key.clone(), at);
+        }
+        self.leave(key);
+    }
+
+    /// A key has failed and is tried again after a pause, or at once if something changes before.
+    pub fn failed(&mut self, key: Key, now: Instant) {
+        let failures = self.failures.entry(key.clone()).or_default();
+        *failures = failures.saturating_add(1);
+        let pause = FIRST_BACKOFF
+            .saturating_mul(1 << failures.saturating_sub(1).min(16))
+            .min(LONGEST_BACKOFF);
+        self.add_at(key.clone(), now + pause);
+        self.leave(key);
+    }
+
+    fn leave(&mut self, key: Key) {
+        if let Some(running) = self.running.get_mut(&key.lane()) {
+            running.remove(&key);
+        }
+        if self.again.remove(&key) {
+            self.add(key);
+        }
+    }
+
+    /// When the next key becomes due.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.due.values().min().copied()
+    }
+
+    /// Adds the keys that are due.
+    pub fn wake(&mut self, now: Instant) {
+        let mut due: Vec<(Instant, Key)> = self
+            .due
+            .iter()
+            .filter(|(_, at)| **at <= now)
+            .map(|(key, at)| (*at, key.clone()))
+            .collect();
+        due.sort();
+        for (_, key) in due {
+            self.due.remove(&key);
+            self.add(key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key::Binding(ObjectKey::new(Some("ns"), name))
+    }
+
+    #[test]
+    fn each_key_once_in_order_and_once_more_if_it_changed_meanwhile() {
+        let mut queue = Queue::default();
+        for name in ["b", "a", "b"] {
+            queue.add(key(name));
+        }
+        assert_eq!(queue.next(), Some(key("b")));
+        queue.add(key("b"));
+        queue.add(key("b"));
+        assert_eq!(queue.next(), Some(key("a")));
+        assert_eq!(queue.next(), None);
+        queue.done(key("b"), None);
+        assert_eq!(queue.next(), Some(key("b")));
+        queue.done(key("b"), None);
+        assert_eq!(queue.next(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_wait_longer_each_time() {
+        let mut queue = Queue::default();
+        let now = Instant::now();
+        for expected in [100, 200, 400] {
+            queue.add(key("a"));
+            queue.next();
+            queue.failed(key("a"), now);
+            assert_eq!(queue.next_due(), Some(now + Duration::from_millis(expected)));
+        }
+        queue.wake(now + Duration::from_secs(1));
+        assert_eq!(queue.next(), Some(key("a")));
+        queue.done(key("a"), None);
+        assert_eq!(queue.next_due(), None);
+    }
+
+    #[test]
+    fn a_full_lane_holds_up_no_other() {
+        let mut queue = Queue::default();
+        let work = |cluster: &str, number: usize| {
+            Key::Work(ObjectKey::new(
+                Some(&format!("karmada-es-{cluster}")),
+                &number.to_string(),
+            ))
+        };
+        for number in 0..=LANE_WIDTH {
+            queue.add(work("hangs", number));
+        }
+        queue.add(work("well", 0));
+        let started: Vec<Key> = std::iter::from_fn(|| queue.next()).collect();
+        assert_eq!(started.len(), LANE_WIDTH + 1);
+        assert_eq!(started.last(), Some(&work("well", 0)));
+    }
+}

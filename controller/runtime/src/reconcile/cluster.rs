@@ -1,0 +1,105 @@
+//! The cluster object, and the health of the member that it stands for.
+
+use std::sync::Arc;
+
+use baton_decide::api::Cluster;
+use baton_decide::keys::ObjectKey;
+use baton_decide::member::{self, Probe};
+use baton_decide::names;
+use serde_json::json;
+
+use crate::context::{Context, Failure, MEMBER_PATIENCE, Outcome};
+use crate::controller::report;
+use crate::kinds::Kinds;
+use crate::source::{Source, resource};
+use crate::write::Part;
+
+/// Dates the cluster's taints, and makes room for its Works.
+pub async fn run(context: &Context, name: &str) -> Outcome {
+    let Some(cluster) = context.world().cluster(name).cloned() else {
+        context.links().cut(name);
+        context.world().forget_member(name);
+        return Ok(None);
+    };
+    let mut dated = cluster.as_ref().clone();
+    dated.spec.taints = member::stamp(&cluster.spec.taints, context.now());
+    context
+        .change(&Source::Clusters, &key_of(name), &cluster, &dated, Part::Main)
+        .await?;
+    Ok(None)
+}
+
+/// Asks the member how it is, and writes down what it says.
+pub async fn probe(context: &Context, name: &str) -> Outcome {
+    let Some(cluster) = context.world().cluster(name).cloned() else {
+        return Ok(None);
+    };
+    if cluster.status.conditions.is_empty() {
+        make_room(context, name).await?;
+    }
+    let probe = ask(context, name, &cluster).await;
+    // The cluster may have changed while the member took its time.
+    let Some(cluster) = context.world().cluster(name).cloned() else {
+        return Ok(None);
+    };
+    let mut changed = cluster.as_ref().clone();
+    changed.status = member::status(&cluster.status, &probe, context.now());
+    let was_ready = ready(&cluster);
+    if context
+        .change(&Source::Clusters, &key_of(name), &cluster, &changed, Part::Status)
+        .await?
+        && !was_ready
+        && ready(&changed)
+    {
+        let works = context.world().works_on(name);
+        works.into_iter().for_each(|key| context.wake(key));
+    }
+    Ok(context.now().checked_add(member::next_probe(&probe)).ok())
+}
+
+fn ready(cluster: &Cluster) -> bool {
+    use baton_decide::conditions::{READY, status};
+    status(&cluster.status.conditions, READY) == Some("True")
+}
+
+fn key_of(name: &str) -> ObjectKey {
+    ObjectKey::new(None, name)
+}
+
+/// The namespace of the cluster's Works.
+async fn make_room(context: &Context, name: &str) -> Result<(), Failure> {
+    let space = names::execution_space(name);
+    let kind = resource("", "v1", "Namespace", "namespaces");
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}});
+    match context.door(&kind, &key_of(&space)).create(&namespace).await {
+        Err(error) if !error.is_already_exists() => Err(error.into()),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+async fn ask(context: &Context, name: &str, cluster: &Arc<Cluster>) -> Probe {
+    let kinds = match context.link(name, cluster).await {
+        Ok(kinds) => kinds,
+        Err(error) => return Probe::Unreachable(report(&error)),
+    };
+    match tokio::time::timeout(MEMBER_PATIENCE, ask_readyz(&kinds)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(kube::Error::Api(status))) => return Probe::NotReady(status.message),
+        Ok(Err(error)) => return Probe::Unreachable(report(&error)),
+        Err(_) => return Probe::Unreachable(Failure::Slow.to_string()),
+    }
+    if cluster.status.kubernetes_version.is_some() {
+        return Probe::Ready { version: None };
+    }
+    let version = tokio::time::timeout(MEMBER_PATIENCE, kinds.client().apiserver_version()).await;
+    Probe::Ready {
+        version: version.ok().and_then(Result::ok).map(|info| info.git_version),
+    }
+}
+
+async fn ask_readyz(kinds: &Kinds) -> Result<(), kube::Error> {
+    let request = http::Request::get("/readyz")
+        .body(Vec::new())
+        .map_err(kube::Error::HttpError)?;
+    kinds.client().request_text(request).await.map(drop)
+}

@@ -1,0 +1,78 @@
+//! Policy and resource make a binding; when either goes, so does the binding (POL-01, POL-03, POL-08).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use baton_decide::api::Binding;
+use baton_decide::bind;
+use baton_decide::keys::TemplateKey;
+use baton_decide::matching;
+use kube::api::DeleteParams;
+use serde_json::Value;
+
+use crate::context::{Context, Outcome};
+use crate::source::Source;
+use crate::write::{Part, to_create};
+
+/// What there is and what there should be.
+struct Gathered {
+    existing: Option<Arc<Binding>>,
+    wanted: Option<Binding>,
+}
+
+/// Reconciles the binding of one resource.
+pub async fn run(context: &Context, template: &TemplateKey) -> Outcome {
+    let Some(gathered) = gather(context, template) else {
+        return Ok(None);
+    };
+    let source = Source::bindings(template.key.namespace.as_deref());
+    let Some(kind) = source.resource() else { return Ok(None) };
+    let key = template.binding();
+    match (gathered.existing, gathered.wanted) {
+        (None, Some(wanted)) => {
+            let created = context.door(&kind, &key).create(&to_create(&wanted, &kind)?).await?;
+            context.note(&source, created);
+        }
+        (Some(existing), Some(wanted)) if !existing.is_being_deleted() => {
+            context.change(&source, &key, &existing, &wanted, Part::Main).await?;
+        }
+        (Some(existing), None) if !existing.is_being_deleted() => {
+            context
+                .door(&kind, &key)
+                .delete(existing.metadata.uid.clone(), DeleteParams::background())
+                .await?;
+        }
+        // A binding on its way out makes room for the next one; nothing is where nothing should be.
+        (Some(_) | None, _) => {}
+    }
+    Ok(None)
+}
+
+/// `None` while it is not known which resources there are.
+fn gather(context: &Context, template: &TemplateKey) -> Option<Gathered> {
+    let world = context.world();
+    let object = world
+        .templates(&template.gvk)?
+        .get(&template.key)
+        .filter(|object| !is_being_deleted(object));
+    let existing = world
+        .binding(&template.binding())
+        .filter(|binding| TemplateKey::of(&binding.spec.resource) == *template)
+        .cloned();
+    let wanted = object.and_then(|object| {
+        let policies = world.policies().map(Arc::as_ref);
+        let policy = matching::policy_for(template, labels(object).as_ref(), policies)?;
+        Some(bind::binding(template, object, policy, existing.as_deref()))
+    });
+    Some(Gathered { existing, wanted })
+}
+
+fn is_being_deleted(object: &Value) -> bool {
+    object
+        .pointer("/metadata/deletionTimestamp")
+        .is_some_and(|time| !time.is_null())
+}
+
+fn labels(object: &Value) -> Option<BTreeMap<String, String>> {
+    serde_json::from_value(object.pointer("/metadata/labels")?.clone()).ok()
+}

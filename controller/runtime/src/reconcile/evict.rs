@@ -1,0 +1,198 @@
+//! A cluster failed: what runs there is queued, and leaves it with its state when its turn comes (STP, TNT, EVQ, RAT).
+
+use std::sync::Arc;
+
+use baton_decide::aggregate;
+use baton_decide::api::{Cluster, GracefulEvictionTask, TaintEffect};
+use baton_decide::conditions::Says;
+use baton_decide::evict;
+use baton_decide::keys::ObjectKey;
+use baton_decide::queue::{self, Entry, Turn};
+use baton_decide::taints::Leave;
+
+use super::binding::{Notes, View, gather};
+use super::status;
+use crate::context::{Context, Failure};
+use crate::queue::Key;
+use crate::source::Source;
+use crate::write::Part;
+
+/// What is to happen to the copy on one cluster.
+enum Step {
+    /// It stays.
+    Stay,
+    /// It leaves at this time, if the taint is still there then.
+    Wait(jiff::Timestamp),
+    /// It cannot leave, and this is why.
+    Blocked(Says),
+    /// It leaves.
+    Leave(Box<GracefulEvictionTask>),
+}
+
+/// Evicts the binding from clusters that failed, as far as it is its turn.
+pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Result<(), Failure> {
+    let Some(view) = gather(context, key) else {
+        return Ok(());
+    };
+    let names: Vec<String> = view
+        .binding
+        .spec
+        .clusters
+        .iter()
+        .map(|target| target.name.clone())
+        .collect();
+    let current: Vec<&str> = names.iter().map(String::as_str).collect();
+    keep_only(context, key, &current);
+    for name in &names {
+        let entry = Entry {
+            binding: key.clone(),
+            cluster: name.clone(),
+        };
+        collect_first(context, key, &entry).await?;
+        let Some(view) = gather(context, key) else {
+            return Ok(());
+        };
+        match decide(context, &view, &entry) {
+            Step::Stay => step_aside(context, &entry),
+            Step::Wait(until) => {
+                step_aside(context, &entry);
+                notes.look_at(Some(until));
+            }
+            Step::Blocked(says) => {
+                step_aside(context, &entry);
+                notes.block(says);
+            }
+            Step::Leave(task) => take_turn(context, key, &view, &entry, *task, notes).await?,
+        }
+    }
+    Ok(())
+}
+
+fn decide(context: &Context, view: &View, entry: &Entry) -> Step {
+    let spec = &view.binding.spec;
+    let Some(cluster) = view.clusters.get(&entry.cluster) else {
+        return Step::Stay;
+    };
+    let settings = context.settings();
+    // What was queued stays queued while its cluster is faulty, whatever the policy says meanwhile (EVQ-05).
+    let is_queued = context.evictions().has(entry) && is_faulty(cluster);
+    match evict::leave(spec, cluster, settings) {
+        _ if is_queued => {}
+        Leave::Now => {}
+        Leave::At(at) if at <= context.now() => {}
+        Leave::At(at) => return Step::Wait(at),
+        Leave::OnceStamped | Leave::Never => return Step::Stay,
+    }
+    if let Some(why) = evict::infeasible(spec, &entry.cluster, &view.clusters) {
+        return Step::Blocked(Says::yes(
+            "NoClusterMatches",
+            format!("eviction from {} is given up: {why}", entry.cluster),
+        ));
+    }
+    let collected = aggregate::collected(&view.binding.status, &entry.cluster);
+    match evict::task(spec, &entry.cluster, collected, settings, context.now()) {
+        Ok(task) => Step::Leave(Box::new(task)),
+        Err(obstacle) => {
+            let message = format!("eviction from {} waits: {obstacle}", entry.cluster);
+            Step::Blocked(Says::yes(obstacle.reason(), message))
+        }
+    }
+}
+
+/// The state is taken from what the binding shows; what its Works already know has to be shown first (STP-11).
+async fn collect_first(context: &Context, key: &ObjectKey, entry: &Entry) -> Result<(), Failure> {
+    let Some(view) = gather(context, key) else {
+        return Ok(());
+    };
+    let leaves = view.clusters.get(&entry.cluster).is_some_and(|cluster| {
+        is_faulty(cluster) && evict::leave(&view.binding.spec, cluster, context.settings()) != Leave::Never
+    });
+    let shown = aggregate::collected(&view.binding.status, &entry.cluster);
+    let present = aggregate::binding_status(&view.binding, &view.works, context.now());
+    if leaves && aggregate::collected(&present, &entry.cluster) != shown {
+        status::run(context, key, &Notes::default()).await?;
+    }
+    Ok(())
+}
+
+async fn take_turn(
+    context: &Context,
+    key: &ObjectKey,
+    view: &View,
+    entry: &Entry,
+    task: GracefulEvictionTask,
+    notes: &mut Notes,
+) -> Result<(), Failure> {
+    let rate = rate(context, view);
+    let turn = {
+        let mut evictions = context.evictions();
+        evictions.join(entry);
+        evictions.turn(entry, rate, context.now())
+    };
+    match turn {
+        Turn::Later => return Ok(()),
+        Turn::At(at) => {
+            notes.look_at(Some(at));
+            return Ok(());
+        }
+        Turn::Stopped => {
+            let message = format!(
+                "eviction from {} waits: too many clusters are faulty at once",
+                entry.cluster
+            );
+            notes.block(Says::yes("EvictionsStopped", message));
+            return Ok(());
+        }
+        Turn::Now => {}
+    }
+    let mut evicted = view.binding.as_ref().clone();
+    evicted.spec = evict::carry_out(&view.binding.spec, task, &view.occupied());
+    let source = Source::bindings(key.namespace.as_deref());
+    context
+        .change(&source, key, &view.binding, &evicted, Part::Main)
+        .await?;
+    context.evictions().done(entry, rate, context.now());
+    wake_next(context);
+    Ok(())
+}
+
+fn rate(context: &Context, view: &View) -> f64 {
+    let faulty = view.clusters.values().filter(|cluster| is_faulty(cluster)).count();
+    queue::rate(faulty, view.clusters.len(), context.settings())
+}
+
+fn is_faulty(cluster: &Arc<Cluster>) -> bool {
+    let faulty = |effect| matches!(effect, TaintEffect::NoExecute | TaintEffect::PreferNoExecute);
+    cluster.spec.taints.iter().any(|taint| faulty(taint.effect))
+}
+
+/// Takes a binding that is gone out of the queue.
+pub fn leave_queue(context: &Context, key: &ObjectKey) {
+    keep_only(context, key, &[]);
+}
+
+fn keep_only(context: &Context, key: &ObjectKey, clusters: &[&str]) {
+    let before = context.evictions().head().cloned();
+    context.evictions().keep_only(key, clusters);
+    wake_next_unless(context, before.as_ref());
+}
+
+fn step_aside(context: &Context, entry: &Entry) {
+    let before = context.evictions().head().cloned();
+    context.evictions().remove(entry);
+    wake_next_unless(context, before.as_ref());
+}
+
+fn wake_next_unless(context: &Context, before: Option<&Entry>) {
+    if context.evictions().head() != before {
+        wake_next(context);
+    }
+}
+
+/// Tells whoever is first in the queue that it is.
+fn wake_next(context: &Context) {
+    let head = context.evictions().head().cloned();
+    if let Some(head) = head {
+        context.wake(Key::Binding(head.binding));
+    }
+}

@@ -1,0 +1,270 @@
+//! One Work on its member: the object is made or removed there, and what it reports comes back to the Work.
+
+use std::sync::Arc;
+
+use baton_decide::aggregate;
+use baton_decide::api::policy::ConflictResolution;
+use baton_decide::api::{Cluster, Work, WorkStatus};
+use baton_decide::conditions::{self, Says};
+use baton_decide::execute::{self, Action, Removal};
+use baton_decide::keys::{self, ObjectKey, TemplateKey};
+use baton_decide::names::{self, WORK_FINALIZER};
+use jiff::Timestamp;
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+
+use crate::context::{Context, Failure, Outcome, patiently};
+use crate::controller::report;
+use crate::kinds::Kind;
+use crate::options::Deletion;
+use crate::source::{Source, resource};
+use crate::write::{Door, Part, WriteError};
+
+/// The member's side of a Work.
+struct Member {
+    client: kube::Client,
+    kind: Kind,
+    target: TemplateKey,
+    source: Source,
+}
+
+impl Member {
+    fn door(&self) -> Door<'_> {
+        Door::new(&self.client, &self.kind.resource, &self.target.key)
+    }
+}
+
+/// Reconciles one Work.
+pub async fn run(context: &Context, key: &ObjectKey) -> Outcome {
+    let Some(work) = context.world().work(key).cloned() else {
+        return Ok(None);
+    };
+    let Some(name) = keys::cluster_of(&work).map(str::to_owned) else {
+        return Ok(None);
+    };
+    let cluster = context.world().cluster(&name).cloned();
+    let Some(cluster) = cluster else {
+        return without_cluster(context, key, &work).await;
+    };
+    match on_member(context, key, &work, &name, &cluster).await {
+        Ok(again) => Ok(again),
+        Err(Failure::Write(WriteError::Conflict { what })) => Err(WriteError::Conflict { what }.into()),
+        Err(error) => {
+            let why = report(&error);
+            tell_failure(context, key, &why).await?;
+            Err(Failure::Blocked(why))
+        }
+    }
+}
+
+/// The cluster has been removed from the federation: nothing can be removed there, and nothing has to be.
+async fn without_cluster(context: &Context, key: &ObjectKey, work: &Arc<Work>) -> Outcome {
+    if work.is_being_deleted() {
+        release(context, key).await?;
+    }
+    Ok(None)
+}
+
+async fn on_member(
+    context: &Context,
+    key: &ObjectKey,
+    work: &Arc<Work>,
+    name: &str,
+    cluster: &Arc<Cluster>,
+) -> Outcome {
+    let Some(target) = keys::member_object(work) else {
+        return finish(context, key, None, Says::no("Malformed", "the work names no object")).await;
+    };
+    let kinds = context.link(name, cluster).await?;
+    let kind = patiently(kinds.find(&target.gvk)).await?;
+    context.watch_objects(name, &target.gvk, &kinds, &kind.resource);
+    let source = Source::Objects {
+        cluster: name.to_owned(),
+        gvk: target.gvk.clone(),
+    };
+    let member = Member {
+        client: kinds.client().clone(),
+        kind,
+        target,
+        source,
+    };
+
+    let present = look(context, &member, name).await?;
+    let resolution = resolution(context, work);
+    match execute::decide(work, present.as_deref(), resolution) {
+        Action::Nothing => finish(context, key, present, applied()).await,
+        Action::Malformed => finish(context, key, None, Says::no("Malformed", "the work names no object")).await,
+        Action::Conflict => {
+            let why = format!("{} is there already and is not ours", execute::describe(work));
+            finish(context, key, None, Says::no("Conflict", why)).await
+        }
+        Action::Apply(object) => {
+            let applied_object = apply(&member, &object).await?;
+            context.note(&member.source, applied_object.clone());
+            finish(context, key, Some(Arc::new(applied_object)), applied()).await
+        }
+        Action::Delete { uid } => {
+            let present = delete(context, &member, uid).await?;
+            removed_or_wait(context, key, work, present.as_ref(), resolution).await
+        }
+        Action::AwaitRemoval(removal) => await_removal(context, key, work, &removal).await,
+        Action::Release => release(context, key).await.map(|()| None),
+    }
+}
+
+fn applied() -> Says {
+    Says::yes("AppliedSuccessful", "the object has been applied")
+}
+
+/// The object on the member: from the watch if it is complete, else asked for.
+async fn look(context: &Context, member: &Member, name: &str) -> Result<Option<Arc<Value>>, Failure> {
+    {
+        let world = context.world();
+        if let Some(table) = world.objects(name, &member.target.gvk)
+            && let Some(object) = table.get(&member.target.key)
+        {
+            return Ok(Some(Arc::clone(object)));
+        }
+    }
+    // The watch sees our objects only; what is not there may be there and be somebody else's.
+    Ok(patiently(member.door().get()).await?.map(Arc::new))
+}
+
+fn resolution(context: &Context, work: &Work) -> ConflictResolution {
+    let world = context.world();
+    let binding = keys::binding_of(work).and_then(|key| world.binding(&key).cloned());
+    binding
+        .and_then(|binding| binding.spec.conflict_resolution)
+        .unwrap_or_default()
+}
+
+/// Applies the object, in a namespace that is made if the member does not have it.
+async fn apply(member: &Member, object: &Value) -> Result<Value, Failure> {
+    match patiently(member.door().apply(object)).await {
+        Err(Failure::Write(error)) if error.is_not_found() && member.target.key.namespace.is_some() => {
+            make_namespace(member).await?;
+            patiently(member.door().apply(object)).await
+        }
+        other => other,
+    }
+}
+
+async fn make_namespace(member: &Member) -> Result<(), Failure> {
+    let Some(name) = member.target.key.namespace.as_deref() else {
+        return Ok(());
+    };
+    let kind = resource("", "v1", "Namespace", "namespaces");
+    let labels = json!({names::MANAGED_LABEL: "true"});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
+    match patiently(Door::new(&member.client, &kind, &ObjectKey::new(None, name)).create(&namespace)).await {
+        Err(Failure::Write(error)) if error.is_already_exists() => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// Deletes the object and looks what is left of it: an answer that the deletion was accepted does not say that it is gone.
+async fn delete(context: &Context, member: &Member, uid: Option<String>) -> Result<Option<Value>, Failure> {
+    let params = match context.options().deletion {
+        Deletion::Foreground => DeleteParams::foreground(),
+        Deletion::Background => DeleteParams::background(),
+    };
+    patiently(member.door().delete(uid, params)).await?;
+    let left = patiently(member.door().get()).await?;
+    match &left {
+        Some(object) => context.note(&member.source, object.clone()),
+        None => context.note_missing(&member.source, &member.target.key),
+    }
+    Ok(left)
+}
+
+async fn removed_or_wait(
+    context: &Context,
+    key: &ObjectKey,
+    work: &Arc<Work>,
+    left: Option<&Value>,
+    resolution: ConflictResolution,
+) -> Outcome {
+    match execute::decide(work, left, resolution) {
+        Action::Release => release(context, key).await.map(|()| None),
+        Action::AwaitRemoval(removal) => await_removal(context, key, work, &removal).await,
+        // The next look decides.
+        _ => Ok(Some(context.now())),
+    }
+}
+
+/// The object is marked and still there. Whoever looks at the Work is to see what holds it.
+async fn await_removal(context: &Context, key: &ObjectKey, work: &Arc<Work>, removal: &Removal) -> Outcome {
+    match removal.notice(context.now()) {
+        Some(says) if work.is_being_deleted() => {
+            let mut status = work.status.clone();
+            conditions::set(&mut status.conditions, conditions::REMOVED, says, context.now());
+            write_status(context, key, status).await?;
+            Ok(None)
+        }
+        Some(says) => finish(context, key, None, says).await,
+        None => Ok(removal.notice_at()),
+    }
+}
+
+/// The object is gone: the Work may go.
+async fn release(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
+    let Some(work) = context.world().work(key).cloned() else {
+        return Ok(());
+    };
+    let mut released = work.as_ref().clone();
+    if let Some(finalizers) = &mut released.metadata.finalizers {
+        finalizers.retain(|finalizer| finalizer != WORK_FINALIZER);
+    }
+    match context.change(&Source::Works, key, &work, &released, Part::Main).await {
+        Err(error) if !error.is_not_found() => Err(error.into()),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Writes what was seen, and whether the object is applied.
+async fn finish(context: &Context, key: &ObjectKey, object: Option<Arc<Value>>, says: Says) -> Outcome {
+    let Some(work) = context.world().work(key).cloned() else {
+        return Ok(None);
+    };
+    if work.is_being_deleted() {
+        return Ok(None);
+    }
+    let mut status = aggregate::work_status(&work, object.as_deref(), context.now());
+    conditions::set(&mut status.conditions, conditions::APPLIED, says, context.now());
+    write_status(context, key, status).await?;
+    Ok(None)
+}
+
+async fn tell_failure(context: &Context, key: &ObjectKey, why: &str) -> Result<(), Failure> {
+    let Some(work) = context.world().work(key).cloned() else {
+        return Ok(());
+    };
+    let now: Timestamp = context.now();
+    let mut status = work.status.clone();
+    if work.is_being_deleted() {
+        let says = Says::no(
+            "OriginUnreachable",
+            format!("{} cannot be removed: {why}", execute::describe(&work)),
+        );
+        conditions::set(&mut status.conditions, conditions::REMOVED, says, now);
+    } else if conditions::status(&status.conditions, conditions::APPLIED) != Some("True") {
+        let says = Says::no(
+            "AppliedFailed",
+            format!("{} cannot be applied: {why}", execute::describe(&work)),
+        );
+        conditions::set(&mut status.conditions, conditions::APPLIED, says, now);
+    }
+    write_status(context, key, status).await
+}
+
+async fn write_status(context: &Context, key: &ObjectKey, status: WorkStatus) -> Result<(), Failure> {
+    let Some(work) = context.world().work(key).cloned() else {
+        return Ok(());
+    };
+    let mut changed = work.as_ref().clone();
+    changed.status = status;
+    match context.change(&Source::Works, key, &work, &changed, Part::Status).await {
+        Err(error) if !error.is_not_found() => Err(error.into()),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}

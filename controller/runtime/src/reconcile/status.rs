@@ -1,0 +1,119 @@
+//! What the binding's Works report, and what keeps a failover from going on, becomes its status.
+
+use baton_decide::aggregate;
+use baton_decide::api::{Binding, BindingStatus, Work};
+use baton_decide::conditions::{self, Says};
+use baton_decide::keys::ObjectKey;
+use baton_decide::preserve;
+
+use super::binding::{Notes, View, gather};
+use crate::context::{Context, Failure};
+use crate::report::{self, About, Tone};
+use crate::source::Source;
+use crate::write::Part;
+
+/// Writes the binding's status, and an event on binding and resource when a failover is blocked or goes on again.
+pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<(), Failure> {
+    let Some(view) = gather(context, key) else {
+        return Ok(());
+    };
+    let now = context.now();
+    let mut status = aggregate::binding_status(&view.binding, &view.works, now);
+    if let Some(says) = &notes.scheduled {
+        conditions::set(&mut status.conditions, conditions::SCHEDULED, says.clone(), now);
+        let blocked = notes.blocked.clone().or_else(|| obstacle(&view));
+        set_blocked(&mut status, blocked, now);
+    }
+    let before = conditions::get(&view.binding.status.conditions, conditions::FAILOVER_BLOCKED).cloned();
+    let after = conditions::get(&status.conditions, conditions::FAILOVER_BLOCKED).cloned();
+    let mut changed = view.binding.as_ref().clone();
+    changed.status = status;
+    let source = Source::bindings(key.namespace.as_deref());
+    if context
+        .change(&source, key, &view.binding, &changed, Part::Status)
+        .await?
+        && let Some(after) = after.filter(|after| before.as_ref() != Some(after))
+    {
+        let tone = if after.status == "True" {
+            Tone::Warning
+        } else {
+            Tone::Normal
+        };
+        for about in concerned(&view.binding, key) {
+            report::event(context, &about, tone, &after.reason, &after.message).await;
+        }
+    }
+    Ok(())
+}
+
+/// The condition appears with the first obstacle, and says so when it is gone.
+fn set_blocked(status: &mut BindingStatus, blocked: Option<Says>, now: jiff::Timestamp) {
+    let was_blocked = conditions::status(&status.conditions, conditions::FAILOVER_BLOCKED) == Some("True");
+    let says = match blocked {
+        Some(says) => says,
+        None if was_blocked => Says::no("NotBlocked", "what blocked the failover is gone"),
+        None => return,
+    };
+    conditions::set(&mut status.conditions, conditions::FAILOVER_BLOCKED, says, now);
+}
+
+/// What keeps a failover from going on, apart from the eviction itself: an old copy that cannot be removed (PRG-02,
+/// PRG-04), no cluster to go to (GRE-02), rules that can never work (VAL-02).
+fn obstacle(view: &View) -> Option<Says> {
+    let spec = &view.binding.spec;
+    let stuck = view.works.iter().find_map(|(cluster, work)| stuck(cluster, work));
+    let homeless = || {
+        (spec.clusters.is_empty() && !spec.graceful_eviction_tasks.is_empty() && view.works.is_empty()).then(|| {
+            Says::yes(
+                "NoClusterFits",
+                "the workload was evicted and no cluster fits it at present",
+            )
+        })
+    };
+    let rules = || {
+        let preservation = spec.failover.as_ref()?.cluster.as_ref()?.state_preservation.as_ref()?;
+        let problem = preserve::unparsable(preservation).into_iter().next()?;
+        Some(Says::yes(
+            "StatePathInvalid",
+            format!("a failover would be blocked: {problem}"),
+        ))
+    };
+    stuck.or_else(homeless).or_else(rules)
+}
+
+fn stuck(cluster: &str, work: &Work) -> Option<Says> {
+    let removed = conditions::get(&work.status.conditions, conditions::REMOVED)?;
+    (work.is_being_deleted() && removed.status == "False").then(|| {
+        Says::yes(
+            removed.reason.clone(),
+            format!("old copy on {cluster} is not gone yet: {}", removed.message),
+        )
+    })
+}
+
+/// Binding and resource: whoever looks at either is to see what happens.
+fn concerned(binding: &Binding, key: &ObjectKey) -> [About; 2] {
+    let kind = if key.namespace.is_some() {
+        "ResourceBinding"
+    } else {
+        "ClusterResourceBinding"
+    };
+    let resource = &binding.spec.resource;
+    [
+        About {
+            api_version: "work.karmada.io/v1alpha2".to_owned(),
+            kind: kind.to_owned(),
+            key: key.clone(),
+            uid: binding.metadata.uid.clone(),
+        },
+        About {
+            api_version: resource.api_version.clone(),
+            kind: resource.kind.clone(),
+            key: ObjectKey {
+                namespace: resource.namespace.clone(),
+                name: resource.name.clone(),
+            },
+            uid: resource.uid.clone(),
+        },
+    ]
+}

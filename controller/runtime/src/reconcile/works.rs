@@ -1,0 +1,91 @@
+//! The binding's Works are made, changed and deleted.
+
+use std::sync::Arc;
+
+use baton_decide::api::Work;
+use baton_decide::keys::ObjectKey;
+use baton_decide::works;
+use kube::api::DeleteParams;
+use serde_json::Value;
+
+use super::binding::gather;
+use crate::context::{Context, Failure};
+use crate::source::Source;
+use crate::write::{Part, to_create};
+
+/// Brings the binding's Works in line with it.
+pub async fn run(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
+    let Some(view) = gather(context, key) else {
+        return Ok(());
+    };
+    let template = view.template.as_deref();
+    let decision = works::decide(
+        &view.binding,
+        template,
+        &view.works,
+        context.settings().stateful_injection,
+    );
+    for work in &decision.delete {
+        delete(context, work).await?;
+    }
+    for (old, new) in &decision.update {
+        context
+            .change(&Source::Works, &key_of(old), old, new, Part::Main)
+            .await?;
+    }
+    for work in &decision.create {
+        create(context, work).await?;
+    }
+    Ok(())
+}
+
+/// Works whose binding is gone go too; that happens when somebody takes a binding's finalizer away.
+pub async fn remove_orphans(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
+    let orphans = context.world().works_of(key);
+    for work in orphans.values().filter(|work| !work.is_being_deleted()) {
+        delete(context, work).await?;
+    }
+    Ok(())
+}
+
+async fn create(context: &Context, work: &Work) -> Result<(), Failure> {
+    let Some(kind) = Source::Works.resource() else {
+        return Ok(());
+    };
+    let key = key_of(work);
+    let door = context.door(&kind, &key);
+    match door.create(&to_create(work, &kind)?).await {
+        Ok(created) => context.note(&Source::Works, created),
+        // It is there already and not known yet: what is there is what to decide on.
+        Err(error) if error.is_already_exists() => {
+            if let Some(existing) = door.get().await? {
+                context.note(&Source::Works, existing);
+            }
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+async fn delete(context: &Context, work: &Arc<Work>) -> Result<(), Failure> {
+    let Some(kind) = Source::Works.resource() else {
+        return Ok(());
+    };
+    let key = key_of(work);
+    let answer = context
+        .door(&kind, &key)
+        .delete(work.metadata.uid.clone(), DeleteParams::background())
+        .await?;
+    match answer {
+        Some(object) if object.get("kind").and_then(Value::as_str) == Some("Work") => {
+            context.note(&Source::Works, object)
+        }
+        Some(_) => {}
+        None => context.note_missing(&Source::Works, &key),
+    }
+    Ok(())
+}
+
+fn key_of(work: &Work) -> ObjectKey {
+    ObjectKey::new(work.namespace(), work.name())
+}

@@ -1,0 +1,83 @@
+//! Events: what people see without logs.
+
+use baton_decide::names::{self, MANAGER};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::source::resource;
+use baton_decide::keys::ObjectKey;
+
+/// What an event is about.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// API version of the object.
+    pub api_version: String,
+    /// Kind of the object.
+    pub kind: String,
+    /// The object.
+    pub key: ObjectKey,
+    /// Its UID.
+    pub uid: Option<String>,
+}
+
+/// How serious an event is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Tone {
+    /// It goes as it should.
+    Normal,
+    /// Someone should look at it.
+    Warning,
+}
+
+/// Writes an event. That it cannot be written stops nothing: it is logged.
+pub async fn event(context: &Context, about: &About, tone: Tone, reason: &str, message: &str) {
+    let now = context.now();
+    let namespace = about.key.namespace.as_deref().unwrap_or("default");
+    let name = event_name(about, reason, message, now);
+    let kind = resource("", "v1", "Event", "events");
+    let event = json!({
+        "apiVersion": "v1", "kind": "Event",
+        "metadata": {"name": name, "namespace": namespace},
+        "involvedObject": reference(about),
+        "type": match tone { Tone::Normal => "Normal", Tone::Warning => "Warning" },
+        "reason": reason, "message": message,
+        "source": {"component": MANAGER}, "reportingComponent": MANAGER,
+        "firstTimestamp": seconds(now), "lastTimestamp": seconds(now), "count": 1
+    });
+    if let Err(error) = context
+        .door(&kind, &ObjectKey::new(Some(namespace), &name))
+        .create(&event)
+        .await
+        && !error.is_already_exists()
+    {
+        tracing::warn!(object = %about.key, reason, error = crate::controller::report(&error), "event not written");
+    }
+}
+
+fn reference(about: &About) -> Value {
+    let mut reference = json!({"apiVersion": about.api_version, "kind": about.kind, "name": about.key.name});
+    if let Some(namespace) = &about.key.namespace {
+        reference["namespace"] = json!(namespace);
+    }
+    if let Some(uid) = &about.uid {
+        reference["uid"] = json!(uid);
+    }
+    reference
+}
+
+fn event_name(about: &About, reason: &str, message: &str, now: Timestamp) -> String {
+    let identity = format!(
+        "{}/{}/{reason}/{message}/{}",
+        about.kind,
+        about.key,
+        now.as_nanosecond()
+    );
+    let base: String = about.key.name.chars().take(200).collect();
+    format!("{}.{}", base.replace(':', "."), names::hash(identity.as_bytes()))
+}
+
+/// Event times have no fractions.
+fn seconds(at: Timestamp) -> String {
+    Timestamp::from_second(at.as_second()).unwrap_or(at).to_string()
+}

@@ -1,0 +1,119 @@
+//! What is watched, and where.
+
+use kube::core::ApiResource;
+
+use baton_decide::keys::Gvk;
+
+/// Whether a kind is the namespaced or the cluster-scoped one of its pair.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Scope {
+    /// In a namespace.
+    Namespaced,
+    /// In none.
+    Cluster,
+}
+
+/// One watch.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Source {
+    /// `PropagationPolicy`, `ClusterPropagationPolicy`.
+    Policies(Scope),
+    /// `ResourceBinding`, `ClusterResourceBinding`.
+    Bindings(Scope),
+    /// `Work`.
+    Works,
+    /// `Cluster`.
+    Clusters,
+    /// `ClusterTaintPolicy`.
+    TaintPolicies,
+    /// Definitions of kinds: on the control plane, or on a member.
+    Definitions(Option<String>),
+    /// Resources of a kind on the control plane.
+    Templates(Gvk),
+    /// Objects of ours of a kind on a member.
+    Objects {
+        /// The member.
+        cluster: String,
+        /// The kind.
+        gvk: Gvk,
+    },
+}
+
+impl Source {
+    /// The watches on our own API, which are there from the start.
+    pub const FIXED: [Self; 7] = [
+        Self::Clusters,
+        Self::Policies(Scope::Namespaced),
+        Self::Policies(Scope::Cluster),
+        Self::Bindings(Scope::Namespaced),
+        Self::Bindings(Scope::Cluster),
+        Self::Works,
+        Self::TaintPolicies,
+    ];
+
+    /// The resource, where it is known without asking; `None` for kinds that the API server must be asked for.
+    pub fn resource(&self) -> Option<ApiResource> {
+        let (group, version, kind, plural) = match self {
+            Self::Policies(Scope::Namespaced) => (
+                "policy.karmada.io",
+                "v1alpha1",
+                "PropagationPolicy",
+                "propagationpolicies",
+            ),
+            Self::Policies(Scope::Cluster) => (
+                "policy.karmada.io",
+                "v1alpha1",
+                "ClusterPropagationPolicy",
+                "clusterpropagationpolicies",
+            ),
+            Self::Bindings(Scope::Namespaced) => ("work.karmada.io", "v1alpha2", "ResourceBinding", "resourcebindings"),
+            Self::Bindings(Scope::Cluster) => (
+                "work.karmada.io",
+                "v1alpha2",
+                "ClusterResourceBinding",
+                "clusterresourcebindings",
+            ),
+            Self::Works => ("work.karmada.io", "v1alpha1", "Work", "works"),
+            Self::Clusters => ("cluster.karmada.io", "v1alpha1", "Cluster", "clusters"),
+            Self::TaintPolicies => (
+                "policy.karmada.io",
+                "v1alpha1",
+                "ClusterTaintPolicy",
+                "clustertaintpolicies",
+            ),
+            Self::Definitions(_) => (
+                "apiextensions.k8s.io",
+                "v1",
+                "CustomResourceDefinition",
+                "customresourcedefinitions",
+            ),
+            Self::Templates(_) | Self::Objects { .. } => return None,
+        };
+        Some(resource(group, version, kind, plural))
+    }
+
+    /// The bindings of this scope.
+    pub fn bindings(namespace: Option<&str>) -> Self {
+        Self::Bindings(if namespace.is_some() {
+            Scope::Namespaced
+        } else {
+            Scope::Cluster
+        })
+    }
+}
+
+/// Puts a resource together.
+pub fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
+    let api_version = if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    };
+    ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version,
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+    }
+}

@@ -1,0 +1,155 @@
+//! What is known of one kind on one cluster.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use baton_decide::keys::ObjectKey;
+
+/// The objects of one kind, fed by a watch and by the answers to our own writes.
+///
+/// An older revision never replaces a newer one, so that an answer that overtakes the watch is not undone by it.
+#[derive(Debug)]
+pub struct Table<T> {
+    objects: BTreeMap<ObjectKey, Row<T>>,
+    /// Revisions at which objects were deleted, while the watch has not said so yet.
+    deleted: BTreeMap<ObjectKey, u64>,
+    listing: u64,
+    is_synced: bool,
+}
+
+#[derive(Debug)]
+struct Row<T> {
+    revision: u64,
+    /// The listing that was going on when the object was last seen.
+    listing: u64,
+    object: Arc<T>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            deleted: BTreeMap::new(),
+            listing: 0,
+            is_synced: false,
+        }
+    }
+}
+
+impl<T> Table<T> {
+    /// The object.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Arc<T>> {
+        self.objects.get(key).map(|row| &row.object)
+    }
+
+    /// All objects, in the order of their keys.
+    pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<T>)> {
+        self.objects.iter().map(|(key, row)| (key, &row.object))
+    }
+
+    /// Whether everything has been listed once.
+    pub fn is_synced(&self) -> bool {
+        self.is_synced
+    }
+
+    /// A listing begins.
+    pub fn begin(&mut self) {
+        self.listing += 1;
+    }
+
+    /// The listing is complete: what was not seen since it began is gone. Its last known versions are returned.
+    pub fn complete(&mut self) -> Vec<(ObjectKey, Arc<T>)> {
+        self.is_synced = true;
+        let listing = self.listing;
+        let gone: Vec<ObjectKey> = self
+            .objects
+            .iter()
+            .filter(|(_, row)| row.listing < listing)
+            .map(|(key, _)| key.clone())
+            .collect();
+        gone.into_iter()
+            .filter_map(|key| Some((key.clone(), self.objects.remove(&key)?.object)))
+            .collect()
+    }
+
+    /// The object was seen. Returns what was known before, or `None` if this is nothing new.
+    pub fn see(&mut self, key: &ObjectKey, revision: u64, object: T) -> Option<Option<Arc<T>>> {
+        if self.deleted.get(key).is_some_and(|deleted| *deleted >= revision) {
+            return None;
+        }
+        let listing = self.listing;
+        if let Some(row) = self.objects.get_mut(key)
+            && row.revision >= revision
+        {
+            row.listing = listing;
+            return None;
+        }
+        let row = Row {
+            revision,
+            listing,
+            object: Arc::new(object),
+        };
+        Some(self.objects.insert(key.clone(), row).map(|row| row.object))
+    }
+
+    /// The watch says that the object is gone. Returns what was known of it.
+    pub fn lose(&mut self, key: &ObjectKey, revision: u64) -> Option<Arc<T>> {
+        self.deleted.remove(key);
+        if self.objects.get(key).is_some_and(|row| row.revision > revision) {
+            return None;
+        }
+        self.objects.remove(key).map(|row| row.object)
+    }
+
+    /// An answer says that the object is gone, before the watch does. Returns what was known of it.
+    pub fn forget(&mut self, key: &ObjectKey) -> Option<Arc<T>> {
+        let row = self.objects.remove(key)?;
+        self.deleted.insert(key.clone(), row.revision);
+        Some(row.object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::new(Some("ns"), name)
+    }
+
+    #[test]
+    fn an_older_revision_does_not_replace_a_newer_one() {
+        let mut table = Table::default();
+        assert_eq!(table.see(&key("a"), 5, "new"), Some(None));
+        assert_eq!(table.see(&key("a"), 4, "old"), None);
+        assert_eq!(table.get(&key("a")).map(|object| **object), Some("new"));
+        assert_eq!(table.lose(&key("a"), 4), None);
+        assert!(table.lose(&key("a"), 6).is_some());
+    }
+
+    #[test]
+    fn what_a_listing_does_not_have_is_gone_unless_seen_meanwhile() {
+        let mut table = Table::default();
+        table.see(&key("a"), 1, ());
+        table.begin();
+        table.see(&key("b"), 2, ());
+        let gone: Vec<_> = table
+            .complete()
+            .into_iter()
+            .map(|(key, _)| key.name)
+            .collect::<Vec<_>>();
+        assert_eq!(gone, ["a"]);
+        assert!(table.is_synced());
+    }
+
+    #[test]
+    fn a_deleted_object_does_not_come_back_with_an_old_event() {
+        let mut table = Table::default();
+        table.see(&key("a"), 5, ());
+        table.forget(&key("a"));
+        assert_eq!(table.see(&key("a"), 4, ()), None);
+        assert_eq!(table.see(&key("a"), 5, ()), None);
+        table.lose(&key("a"), 6);
+        assert_eq!(table.see(&key("a"), 7, ()), Some(None));
+    }
+}

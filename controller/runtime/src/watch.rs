@@ -1,0 +1,122 @@
+//! Watches, as one stream of news.
+
+use std::time::Duration;
+
+use baton_decide::names;
+use futures::TryStreamExt;
+use kube::Client;
+use kube::api::{Api, DynamicObject};
+use kube::core::ApiResource;
+use kube::runtime::watcher::{self, Config, Event};
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+
+use crate::queue::Key;
+use crate::source::Source;
+
+/// How long a watch waits before it is tried again; doubled with each further failure.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// How long it waits at most.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Something that the controller gets to know.
+#[derive(Debug)]
+pub enum News {
+    /// A listing begins.
+    Began(Source),
+    /// An object is there, or changed.
+    Seen(Source, Value),
+    /// An object is gone.
+    Gone(Source, Value),
+    /// A listing is complete.
+    Complete(Source),
+    /// A watch broke.
+    Broke(Source, String),
+    /// A watch works again.
+    Works(Source),
+    /// Something to look at.
+    Wake(Key),
+}
+
+/// Watches one kind until it is aborted. `resource` comes from whoever knows the kind.
+pub async fn run(client: Client, resource: ApiResource, source: Source, news: UnboundedSender<News>) {
+    let api: Api<DynamicObject> = Api::all_with(client, &resource);
+    let mut config = Config::default();
+    if matches!(source, Source::Objects { .. }) {
+        config = config.labels(&format!("{}=true", names::MANAGED_LABEL));
+    }
+    let mut stream = std::pin::pin!(watcher::watcher(api, config));
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let item = match stream.try_next().await {
+            Ok(Some(event)) => {
+                if pause != FIRST_PAUSE && !matches!(event, Event::Init) {
+                    pause = FIRST_PAUSE;
+                    let _ = news.send(News::Works(source.clone()));
+                }
+                told(event, &resource, &source)
+            }
+            Ok(None) => return,
+            Err(error) => News::Broke(source.clone(), error.to_string()),
+        };
+        let broke = matches!(item, News::Broke(..));
+        if news.send(item).is_err() {
+            return;
+        }
+        if broke {
+            tokio::time::sleep(pause).await;
+            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+fn told(event: Event<DynamicObject>, resource: &ApiResource, source: &Source) -> News {
+    match event {
+        Event::Init => News::Began(source.clone()),
+        Event::InitDone => News::Complete(source.clone()),
+        Event::InitApply(object) | Event::Apply(object) => News::Seen(source.clone(), raw(object, resource)),
+        Event::Delete(object) => News::Gone(source.clone(), raw(object, resource)),
+    }
+}
+
+/// The object as JSON, with its kind, which items of lists do not have, and without `managedFields`.
+fn raw(mut object: DynamicObject, resource: &ApiResource) -> Value {
+    object.metadata.managed_fields = None;
+    let mut value = object.data;
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), Value::String(resource.api_version.clone()));
+        fields.insert("kind".to_owned(), Value::String(resource.kind.clone()));
+        if let Ok(metadata) = serde_json::to_value(object.metadata) {
+            fields.insert("metadata".to_owned(), metadata);
+        }
+    }
+    value
+}
+
+/// Watches the resources of a kind that may not be there yet: whenever a definition changes it is looked for again.
+pub async fn run_once_known(
+    kinds: crate::kinds::Kinds,
+    source: Source,
+    gvk: baton_decide::keys::Gvk,
+    mut definitions: watch::Receiver<u64>,
+    news: UnboundedSender<News>,
+) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        definitions.mark_unchanged();
+        match kinds.find(&gvk).await {
+            Ok(found) => return run(kinds.client().clone(), found.resource, source, news).await,
+            Err(crate::kinds::KindError::Unknown(_)) => {
+                if definitions.changed().await.is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                let _ = news.send(News::Broke(source.clone(), error.to_string()));
+                tokio::time::sleep(pause).await;
+                pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+            }
+        }
+    }
+}

@@ -1,0 +1,509 @@
+//! What is known of all clusters, and which keys a change concerns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use baton_decide::api::{Binding, Cluster, ClusterTaintPolicy, Policy, Resource, Work};
+use baton_decide::execute;
+use baton_decide::keys::{self, Gvk, ObjectKey, TemplateKey};
+use baton_decide::names;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::queue::Key;
+use crate::source::{Scope, Source};
+use crate::table::Table;
+
+/// Everything that is known.
+#[derive(Debug, Default)]
+pub struct World {
+    policies: BTreeMap<Scope, Table<Policy>>,
+    bindings: BTreeMap<Scope, Table<Binding>>,
+    works: Table<Work>,
+    works_of: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    clusters: Table<Cluster>,
+    /// The clusters by name, shared with whoever looks at them.
+    by_name: Arc<BTreeMap<String, Arc<Cluster>>>,
+    taint_policies: Table<ClusterTaintPolicy>,
+    templates: BTreeMap<Gvk, Table<Value>>,
+    objects: BTreeMap<String, BTreeMap<Gvk, Table<Value>>>,
+}
+
+/// The keys that a change concerns.
+pub type Keys = Vec<Key>;
+
+impl World {
+    /// Whether our own API has been listed completely.
+    pub fn is_synced(&self) -> bool {
+        let scopes = [Scope::Namespaced, Scope::Cluster];
+        let both = |synced: &dyn Fn(&Scope) -> Option<bool>| scopes.iter().all(|scope| synced(scope) == Some(true));
+        both(&|scope| self.policies.get(scope).map(Table::is_synced))
+            && both(&|scope| self.bindings.get(scope).map(Table::is_synced))
+            && self.works.is_synced()
+            && self.clusters.is_synced()
+            && self.taint_policies.is_synced()
+    }
+
+    /// All policies.
+    pub fn policies(&self) -> impl Iterator<Item = &Arc<Policy>> {
+        self.policies
+            .values()
+            .flat_map(|table| table.iter().map(|(_, policy)| policy))
+    }
+
+    /// A policy.
+    pub fn policy(&self, key: &ObjectKey) -> Option<&Arc<Policy>> {
+        self.policies.get(&scope_of(key))?.get(key)
+    }
+
+    /// All bindings.
+    pub fn bindings(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<Binding>)> {
+        self.bindings.values().flat_map(Table::iter)
+    }
+
+    /// A binding.
+    pub fn binding(&self, key: &ObjectKey) -> Option<&Arc<Binding>> {
+        self.bindings.get(&scope_of(key))?.get(key)
+    }
+
+    /// A Work.
+    pub fn work(&self, key: &ObjectKey) -> Option<&Arc<Work>> {
+        self.works.get(key)
+    }
+
+    /// The Works of a binding, by cluster.
+    pub fn works_of(&self, binding: &ObjectKey) -> BTreeMap<String, Arc<Work>> {
+        let keys = self.works_of.get(binding).into_iter().flatten();
+        keys.filter_map(|key| {
+            let work = self.works.get(key)?;
+            Some((keys::cluster_of(work)?.to_owned(), Arc::clone(work)))
+        })
+        .collect()
+    }
+
+    /// All clusters by name.
+    pub fn clusters(&self) -> Arc<BTreeMap<String, Arc<Cluster>>> {
+        Arc::clone(&self.by_name)
+    }
+
+    /// A cluster.
+    pub fn cluster(&self, name: &str) -> Option<&Arc<Cluster>> {
+        self.by_name.get(name)
+    }
+
+    /// The resources of a kind on the control plane, once they have been listed.
+    pub fn templates(&self, gvk: &Gvk) -> Option<&Table<Value>> {
+        self.templates.get(gvk).filter(|table| table.is_synced())
+    }
+
+    /// Our objects of a kind on a member, once they have been listed.
+    pub fn objects(&self, cluster: &str, gvk: &Gvk) -> Option<&Table<Value>> {
+        self.objects.get(cluster)?.get(gvk).filter(|table| table.is_synced())
+    }
+
+    /// A member is no longer there, or another one has its name: what was known of its objects is void.
+    pub fn forget_member(&mut self, cluster: &str) {
+        self.objects.remove(cluster);
+    }
+
+    /// The kinds that policies select and bindings are about.
+    pub fn kinds_in_use(&self) -> BTreeSet<Gvk> {
+        let selected = self.policies().flat_map(|policy| policy.spec.resource_selectors.iter());
+        let selected = selected.map(|selector| Gvk::new(&selector.api_version, &selector.kind));
+        let bound = self.bindings().map(|(_, binding)| &binding.spec.resource);
+        selected
+            .chain(bound.map(|resource| Gvk::new(&resource.api_version, &resource.kind)))
+            .collect()
+    }
+
+    /// A listing begins.
+    pub fn begin(&mut self, source: &Source) {
+        match source {
+            Source::Policies(scope) => self.policies.entry(*scope).or_default().begin(),
+            Source::Bindings(scope) => self.bindings.entry(*scope).or_default().begin(),
+            Source::Works => self.works.begin(),
+            Source::Clusters => self.clusters.begin(),
+            Source::TaintPolicies => self.taint_policies.begin(),
+            Source::Templates(gvk) => self.templates.entry(gvk.clone()).or_default().begin(),
+            Source::Objects { cluster, gvk } => self.member_table(cluster, gvk).begin(),
+            Source::Definitions(_) => {}
+        }
+    }
+
+    /// A listing is complete.
+    pub fn complete(&mut self, source: &Source) -> Keys {
+        match source {
+            Source::Policies(scope) => {
+                let gone = self.policies.entry(*scope).or_default().complete();
+                gone.iter()
+                    .flat_map(|(key, policy)| self.concerned_by_policy(key, &[policy]))
+                    .collect()
+            }
+            Source::Bindings(scope) => {
+                let gone = self.bindings.entry(*scope).or_default().complete();
+                gone.iter()
+                    .flat_map(|(key, binding)| concerned_by_binding(key, binding))
+                    .collect()
+            }
+            Source::Works => {
+                let gone = self.works.complete();
+                gone.iter().flat_map(|(key, work)| self.lost_work(key, work)).collect()
+            }
+            Source::Clusters => {
+                let gone = self.clusters.complete();
+                self.share_clusters();
+                gone.iter()
+                    .flat_map(|(key, _)| self.concerned_by_cluster(&key.name))
+                    .collect()
+            }
+            Source::TaintPolicies => {
+                self.taint_policies.complete();
+                self.by_name.keys().cloned().map(Key::Cluster).collect()
+            }
+            Source::Templates(gvk) => {
+                let gone = self.templates.entry(gvk.clone()).or_default().complete();
+                let gone = gone.into_iter().map(|(key, _)| TemplateKey { gvk: gvk.clone(), key });
+                let bound = self
+                    .bindings()
+                    .map(|(_, binding)| TemplateKey::of(&binding.spec.resource));
+                let bound = bound.filter(|template| template.gvk == *gvk);
+                gone.chain(bound).flat_map(concerned_by_template).collect()
+            }
+            Source::Objects { cluster, gvk } => {
+                let gone = self.member_table(cluster, gvk).complete();
+                gone.iter()
+                    .filter_map(|(_, object)| concerned_by_object(object))
+                    .collect()
+            }
+            Source::Definitions(_) => Keys::new(),
+        }
+    }
+
+    /// An object was seen. Returns the keys that it concerns; none if nothing is new.
+    pub fn see(&mut self, source: &Source, object: Value) -> Keys {
+        if is_gone(&object) {
+            return self.forget(source, &object);
+        }
+        let Some(key) = key_of(&object) else { return Keys::new() };
+        let revision = revision_of(&object);
+        match source {
+            Source::Policies(scope) => {
+                let Some(policy) = typed::<Policy>(object) else {
+                    return Keys::new();
+                };
+                match self.policies.entry(*scope).or_default().see(&key, revision, policy) {
+                    Some(before) => {
+                        let now = self.policy(&key).cloned();
+                        let versions: Vec<&Arc<Policy>> = before.iter().chain(now.iter()).collect();
+                        self.concerned_by_policy(&key, &versions)
+                    }
+                    None => Keys::new(),
+                }
+            }
+            Source::Bindings(scope) => {
+                let Some(binding) = typed::<Binding>(object) else {
+                    return Keys::new();
+                };
+                let is_new = self
+                    .bindings
+                    .entry(*scope)
+                    .or_default()
+                    .see(&key, revision, binding)
+                    .is_some();
+                if is_new { vec![Key::Binding(key)] } else { Keys::new() }
+            }
+            Source::Works => self.see_work(&key, revision, object),
+            Source::Clusters => self.see_cluster(&key, revision, object),
+            Source::TaintPolicies => {
+                let Some(policy) = typed::<ClusterTaintPolicy>(object) else {
+                    return Keys::new();
+                };
+                match self.taint_policies.see(&key, revision, policy) {
+                    Some(_) => self.by_name.keys().cloned().map(Key::Cluster).collect(),
+                    None => Keys::new(),
+                }
+            }
+            Source::Templates(gvk) => {
+                match self
+                    .templates
+                    .entry(gvk.clone())
+                    .or_default()
+                    .see(&key, revision, object)
+                {
+                    Some(_) => concerned_by_template(TemplateKey { gvk: gvk.clone(), key }),
+                    None => Keys::new(),
+                }
+            }
+            Source::Objects { cluster, gvk } => {
+                let concerned = concerned_by_object(&object);
+                match self.member_table(cluster, gvk).see(&key, revision, object) {
+                    Some(_) => concerned.into_iter().collect(),
+                    None => Keys::new(),
+                }
+            }
+            Source::Definitions(_) => Keys::new(),
+        }
+    }
+
+    /// The watch says that an object is gone.
+    pub fn lose(&mut self, source: &Source, object: &Value) -> Keys {
+        let Some(key) = key_of(object) else { return Keys::new() };
+        self.remove(source, &key, Some(revision_of(object)))
+    }
+
+    /// An answer says that an object is gone.
+    fn forget(&mut self, source: &Source, object: &Value) -> Keys {
+        let Some(key) = key_of(object) else { return Keys::new() };
+        self.remove(source, &key, None)
+    }
+
+    /// An object was looked for and not found.
+    pub fn miss(&mut self, source: &Source, key: &ObjectKey) -> Keys {
+        self.remove(source, key, None)
+    }
+
+    fn remove(&mut self, source: &Source, key: &ObjectKey, revision: Option<u64>) -> Keys {
+        fn take<T>(table: &mut Table<T>, key: &ObjectKey, revision: Option<u64>) -> Option<Arc<T>> {
+            match revision {
+                Some(revision) => table.lose(key, revision),
+                None => table.forget(key),
+            }
+        }
+        match source {
+            Source::Policies(scope) => match take(self.policies.entry(*scope).or_default(), key, revision) {
+                Some(policy) => self.concerned_by_policy(key, &[&policy]),
+                None => Keys::new(),
+            },
+            Source::Bindings(scope) => match take(self.bindings.entry(*scope).or_default(), key, revision) {
+                Some(binding) => concerned_by_binding(key, &binding),
+                None => Keys::new(),
+            },
+            Source::Works => match take(&mut self.works, key, revision) {
+                Some(work) => self.lost_work(key, &work),
+                None => Keys::new(),
+            },
+            Source::Clusters => match take(&mut self.clusters, key, revision) {
+                Some(_) => {
+                    self.share_clusters();
+                    self.concerned_by_cluster(&key.name)
+                }
+                None => Keys::new(),
+            },
+            Source::TaintPolicies => match take(&mut self.taint_policies, key, revision) {
+                Some(_) => self.by_name.keys().cloned().map(Key::Cluster).collect(),
+                None => Keys::new(),
+            },
+            Source::Templates(gvk) => match take(self.templates.entry(gvk.clone()).or_default(), key, revision) {
+                Some(_) => concerned_by_template(TemplateKey {
+                    gvk: gvk.clone(),
+                    key: key.clone(),
+                }),
+                None => Keys::new(),
+            },
+            Source::Objects { cluster, gvk } => match take(self.member_table(cluster, gvk), key, revision) {
+                Some(object) => concerned_by_object(&object).into_iter().collect(),
+                None => Keys::new(),
+            },
+            Source::Definitions(_) => Keys::new(),
+        }
+    }
+
+    fn member_table(&mut self, cluster: &str, gvk: &Gvk) -> &mut Table<Value> {
+        self.objects
+            .entry(cluster.to_owned())
+            .or_default()
+            .entry(gvk.clone())
+            .or_default()
+    }
+
+    fn see_work(&mut self, key: &ObjectKey, revision: u64, object: Value) -> Keys {
+        let Some(work) = typed::<Work>(object) else {
+            return Keys::new();
+        };
+        let binding = keys::binding_of(&work);
+        if self.works.see(key, revision, work).is_none() {
+            return Keys::new();
+        }
+        let mut concerned = vec![Key::Work(key.clone())];
+        if let Some(binding) = binding {
+            self.works_of.entry(binding.clone()).or_default().insert(key.clone());
+            concerned.push(Key::Binding(binding));
+        }
+        concerned
+    }
+
+    fn lost_work(&mut self, key: &ObjectKey, work: &Work) -> Keys {
+        let Some(binding) = keys::binding_of(work) else {
+            return Keys::new();
+        };
+        if let Some(works) = self.works_of.get_mut(&binding) {
+            works.remove(key);
+            if works.is_empty() {
+                self.works_of.remove(&binding);
+            }
+        }
+        vec![Key::Binding(binding)]
+    }
+
+    fn see_cluster(&mut self, key: &ObjectKey, revision: u64, object: Value) -> Keys {
+        let Some(cluster) = typed::<Cluster>(object) else {
+            return Keys::new();
+        };
+        let Some(before) = self.clusters.see(key, revision, cluster) else {
+            return Keys::new();
+        };
+        self.share_clusters();
+        let now = self.clusters.get(key);
+        let matters = |cluster: &Arc<Cluster>| {
+            let ready = baton_decide::conditions::status(&cluster.status.conditions, baton_decide::conditions::READY);
+            (
+                cluster.spec.clone(),
+                cluster.metadata.labels.clone(),
+                ready.map(str::to_owned),
+                cluster.is_being_deleted(),
+            )
+        };
+        if before.as_ref().map(matters) == now.map(matters) {
+            return vec![Key::Cluster(key.name.clone())];
+        }
+        self.concerned_by_cluster(&key.name)
+    }
+
+    fn share_clusters(&mut self) {
+        let by_name = self
+            .clusters
+            .iter()
+            .map(|(key, cluster)| (key.name.clone(), Arc::clone(cluster)))
+            .collect();
+        self.by_name = Arc::new(by_name);
+    }
+
+    /// A cluster changed in what the scheduler looks at: any binding may gain or lose by it.
+    fn concerned_by_cluster(&self, name: &str) -> Keys {
+        let space = names::execution_space(name);
+        let works = self
+            .works
+            .iter()
+            .filter(|(key, _)| key.namespace.as_deref() == Some(space.as_str()));
+        let mut concerned = vec![Key::Cluster(name.to_owned()), Key::Probe(name.to_owned())];
+        concerned.extend(self.bindings().map(|(key, _)| Key::Binding(key.clone())));
+        concerned.extend(works.map(|(key, _)| Key::Work(key.clone())));
+        concerned
+    }
+
+    /// The Works on a cluster; they are looked at again when it answers again.
+    pub fn works_on(&self, cluster: &str) -> Keys {
+        let space = names::execution_space(cluster);
+        let here = self
+            .works
+            .iter()
+            .filter(|(key, _)| key.namespace.as_deref() == Some(space.as_str()));
+        here.map(|(key, _)| Key::Work(key.clone())).collect()
+    }
+
+    /// The resources that a policy selects, or selected before it changed.
+    fn concerned_by_policy(&self, key: &ObjectKey, versions: &[&Arc<Policy>]) -> Keys {
+        let selectors = versions.iter().flat_map(|policy| policy.spec.resource_selectors.iter());
+        let kinds: BTreeSet<Gvk> = selectors
+            .map(|selector| Gvk::new(&selector.api_version, &selector.kind))
+            .collect();
+        let mut concerned = vec![Key::Policy(key.clone())];
+        for gvk in kinds {
+            let Some(table) = self.templates.get(&gvk) else {
+                continue;
+            };
+            let here = table
+                .iter()
+                .filter(|(template, _)| key.namespace.is_none() || template.namespace == key.namespace);
+            concerned.extend(here.map(|(template, _)| {
+                Key::Template(TemplateKey {
+                    gvk: gvk.clone(),
+                    key: template.clone(),
+                })
+            }));
+        }
+        concerned
+    }
+}
+
+fn concerned_by_binding(key: &ObjectKey, binding: &Binding) -> Keys {
+    vec![
+        Key::Template(TemplateKey::of(&binding.spec.resource)),
+        Key::Binding(key.clone()),
+    ]
+}
+
+fn concerned_by_template(template: TemplateKey) -> Keys {
+    let binding = Key::Binding(template.binding());
+    vec![Key::Template(template), binding]
+}
+
+fn concerned_by_object(object: &Value) -> Option<Key> {
+    let (namespace, name) = execute::work_of(object)?;
+    Some(Key::Work(ObjectKey::new(Some(namespace), name)))
+}
+
+fn scope_of(key: &ObjectKey) -> Scope {
+    if key.namespace.is_some() {
+        Scope::Namespaced
+    } else {
+        Scope::Cluster
+    }
+}
+
+/// The key of an object; `None` for what has no name.
+pub fn key_of(object: &Value) -> Option<ObjectKey> {
+    let metadata = object.get("metadata")?;
+    Some(ObjectKey::new(
+        metadata.get("namespace").and_then(Value::as_str),
+        metadata.get("name")?.as_str()?,
+    ))
+}
+
+fn revision_of(object: &Value) -> u64 {
+    let revision = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+    revision.and_then(|revision| revision.parse().ok()).unwrap_or(u64::MAX)
+}
+
+/// An object without finalizers that is marked for deletion is gone: an answer says so before the watch does. Objects
+/// with a grace period, such as pods, stay a while.
+fn is_gone(object: &Value) -> bool {
+    let metadata = object.get("metadata");
+    let field = |key: &str| {
+        metadata
+            .and_then(|metadata| metadata.get(key))
+            .filter(|value| !value.is_null())
+    };
+    let held = field("finalizers")
+        .and_then(Value::as_array)
+        .is_some_and(|finalizers| !finalizers.is_empty());
+    let lingers = field("deletionGracePeriodSeconds")
+        .and_then(Value::as_i64)
+        .is_some_and(|seconds| seconds > 0);
+    field("deletionTimestamp").is_some() && !held && !lingers
+}
+
+fn typed<T: DeserializeOwned>(object: Value) -> Option<T> {
+    let key = key_of(&object);
+    match serde_json::from_value(object) {
+        Ok(typed) => Some(typed),
+        Err(error) => {
+            let name = key.map(|key| key.to_string()).unwrap_or_default();
+            tracing::error!(name, %error, "an object of our own API is not understood and is passed over");
+            None
+        }
+    }
+}
+
+/// The object with its kind, as the API server wants it.
+pub fn with_kind<S: serde::Serialize, T: serde::Serialize>(
+    resource: &Resource<S, T>,
+    kind: &kube::core::ApiResource,
+) -> Result<Value, serde_json::Error> {
+    let mut object = serde_json::to_value(resource)?;
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), Value::String(kind.api_version.clone()));
+        fields.insert("kind".to_owned(), Value::String(kind.kind.clone()));
+    }
+    Ok(object)
+}

@@ -1,0 +1,236 @@
+//! Writes. Each carries what it was decided on, and none is made that changes nothing.
+
+use baton_decide::api::Resource;
+use baton_decide::keys::ObjectKey;
+use baton_decide::names::MANAGER;
+use kube::Client;
+use kube::Resource as _;
+use kube::api::{DeleteParams, DynamicObject, GetParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::{ApiResource, Request};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::world::with_kind;
+
+/// A write, or a read before it, failed.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// Somebody else wrote first: decide again.
+    #[error("{what} was changed by somebody else meanwhile")]
+    Conflict {
+        /// The object.
+        what: String,
+    },
+    /// The API server refuses, or does not answer.
+    #[error("{what}: {source}")]
+    Api {
+        /// The object.
+        what: String,
+        /// What went wrong.
+        source: Box<kube::Error>,
+    },
+    /// An object is no JSON.
+    #[error("an object is no JSON")]
+    Json(#[from] serde_json::Error),
+    /// A request cannot be put together.
+    #[error("a request cannot be put together")]
+    Request(#[from] kube::core::request::Error),
+}
+
+impl WriteError {
+    /// Whether the API server says that there is no such thing.
+    pub fn is_not_found(&self) -> bool {
+        self.status().is_some_and(kube::core::Status::is_not_found)
+    }
+
+    /// Whether the API server says that it is there already.
+    pub fn is_already_exists(&self) -> bool {
+        self.status().is_some_and(kube::core::Status::is_already_exists)
+    }
+
+    /// What the API server says, if it answers.
+    pub fn status(&self) -> Option<&kube::core::Status> {
+        match self {
+            Self::Api { source, .. } => match source.as_ref() {
+                kube::Error::Api(status) => Some(status),
+                _ => None,
+            },
+            Self::Conflict { .. } | Self::Json(_) | Self::Request(_) => None,
+        }
+    }
+}
+
+/// Where objects of a kind are written.
+pub struct Door<'a> {
+    client: &'a Client,
+    resource: &'a ApiResource,
+    key: ObjectKey,
+}
+
+impl<'a> Door<'a> {
+    /// For one object.
+    pub fn new(client: &'a Client, resource: &'a ApiResource, key: &ObjectKey) -> Self {
+        Self {
+            client,
+            resource,
+            key: key.clone(),
+        }
+    }
+
+    fn request(&self) -> Request {
+        Request::new(DynamicObject::url_path(self.resource, self.key.namespace.as_deref()))
+    }
+
+    fn what(&self) -> String {
+        format!("{} {}", self.resource.kind, self.key)
+    }
+
+    async fn send(&self, request: http::Request<Vec<u8>>) -> Result<Value, WriteError> {
+        self.client.request(request).await.map_err(|error| match error {
+            kube::Error::Api(status) if status.is_conflict() && !status.is_already_exists() => {
+                WriteError::Conflict { what: self.what() }
+            }
+            source => WriteError::Api {
+                what: self.what(),
+                source: Box::new(source),
+            },
+        })
+    }
+
+    /// Reads the object; `None` if it is not there.
+    pub async fn get(&self) -> Result<Option<Value>, WriteError> {
+        match self
+            .send(self.request().get(&self.key.name, &GetParams::default())?)
+            .await
+        {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Creates the object.
+    pub async fn create(&self, object: &Value) -> Result<Value, WriteError> {
+        let params = PostParams {
+            field_manager: Some(MANAGER.to_owned()),
+            ..PostParams::default()
+        };
+        self.send(self.request().create(&params, serde_json::to_vec(object)?)?)
+            .await
+    }
+
+    /// Makes `new` of `old`, or fails if the object is no longer `old`. `None` if they are the same.
+    pub async fn change<S, T>(
+        &self,
+        old: &Resource<S, T>,
+        new: &Resource<S, T>,
+        part: Part,
+    ) -> Result<Option<Value>, WriteError>
+    where
+        S: Serialize,
+        T: Serialize,
+    {
+        let (before, after) = (serde_json::to_value(old)?, serde_json::to_value(new)?);
+        let pick = |object: &Value| match part {
+            Part::Status => json!({"status": object.get("status")}),
+            Part::Main => json!({"metadata": object.get("metadata"), "spec": object.get("spec")}),
+        };
+        let Some(mut patch) = difference(&pick(&before), &pick(&after)) else {
+            return Ok(None);
+        };
+        patch["metadata"]["resourceVersion"] = json!(old.metadata.resource_version);
+        let params = PatchParams {
+            field_manager: Some(MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        let patch = Patch::Merge(patch);
+        let request = match part {
+            Part::Main => self.request().patch(&self.key.name, &params, &patch)?,
+            Part::Status => self
+                .request()
+                .patch_subresource("status", &self.key.name, &params, &patch)?,
+        };
+        self.send(request).await.map(Some)
+    }
+
+    /// Applies the fields of the object, over those of others.
+    pub async fn apply(&self, object: &Value) -> Result<Value, WriteError> {
+        let params = PatchParams::apply(MANAGER).force();
+        self.send(self.request().patch(&self.key.name, &params, &Patch::Apply(object))?)
+            .await
+    }
+
+    /// Deletes the object with this UID, and gives the answer: the object if it is not gone yet, or a status. `None` if
+    /// it is not there, or is another one by now.
+    pub async fn delete(&self, uid: Option<String>, mut params: DeleteParams) -> Result<Option<Value>, WriteError> {
+        params.preconditions = uid.map(|uid| Preconditions {
+            uid: Some(uid),
+            resource_version: None,
+        });
+        match self.send(self.request().delete(&self.key.name, &params)?).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if error.is_not_found() || matches!(error, WriteError::Conflict { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Which part of an object is written: the API server keeps them apart.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Part {
+    /// Metadata and spec.
+    Main,
+    /// Status.
+    Status,
+}
+
+/// An object of our own API, to be created.
+pub fn to_create<S: Serialize, T: Serialize>(object: &Resource<S, T>, kind: &ApiResource) -> Result<Value, WriteError> {
+    let mut object = with_kind(object, kind)?;
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
+    }
+    Ok(object)
+}
+
+/// The merge patch that makes `new` of `old`; `None` if they are the same.
+fn difference(old: &Value, new: &Value) -> Option<Value> {
+    let (Value::Object(before), Value::Object(after)) = (old, new) else {
+        return (old != new).then(|| new.clone());
+    };
+    let mut patch = Map::new();
+    for key in before.keys().filter(|key| !after.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    for (key, value) in after {
+        let changed = match before.get(key) {
+            Some(earlier) => difference(earlier, value),
+            None => Some(value.clone()),
+        };
+        if let Some(changed) = changed {
+            patch.insert(key.clone(), changed);
+        }
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_patch_has_what_changed_and_nothing_else() {
+        for (old, new, expected) in [
+            (json!({"a": 1, "b": {"c": 1}}), json!({"a": 1, "b": {"c": 1}}), None),
+            (
+                json!({"a": 1, "b": {"c": 1, "d": 2}}),
+                json!({"a": 1, "b": {"c": 3}}),
+                Some(json!({"b": {"c": 3, "d": null}})),
+            ),
+            (json!({"a": [1, 2]}), json!({"a": [2]}), Some(json!({"a": [2]}))),
+            (json!({}), json!({"a": {"b": 1}}), Some(json!({"a": {"b": 1}}))),
+        ] {
+            assert_eq!(difference(&old, &new), expected);
+        }
+    }
+}
