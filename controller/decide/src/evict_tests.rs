@@ -135,7 +135,7 @@ fn a_second_failover_takes_over_the_state_and_ends_the_first_task() {
     assert_eq!(task.preserved_label_state["failover.karmada.io/replicas"], "7");
     let after = carry_out(&spec, task.clone(), &BTreeSet::from(["member2".to_owned()]));
     assert!(after.clusters.is_empty());
-    assert_eq!(after.graceful_eviction_tasks, [task.clone()]);
+    assert_eq!(after.graceful_eviction_tasks, std::slice::from_ref(&task));
     // While the first object is still there its task is, too.
     let both = BTreeSet::from(["member1".to_owned(), "member2".to_owned()]);
     assert_eq!(carry_out(&spec, task, &both).graceful_eviction_tasks.len(), 2);

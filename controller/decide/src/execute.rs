@@ -85,14 +85,10 @@ pub fn decide(work: &Work, present: Option<&Value>, resolution: ConflictResoluti
         return Action::Malformed;
     };
     match (present, ours) {
-        (None, _) => Action::Apply(wanted),
         (Some(_), Some(object)) if is_marked(object) => Action::AwaitRemoval(removal_of(object)),
         (Some(_), Some(object)) if hash_of(object) == hash_of(&wanted) => Action::Nothing,
-        (Some(_), Some(_)) => Action::Apply(wanted),
-        (Some(_), None) => match resolution {
-            ConflictResolution::Abort => Action::Conflict,
-            ConflictResolution::Overwrite => Action::Apply(wanted),
-        },
+        (Some(_), None) if resolution == ConflictResolution::Abort => Action::Conflict,
+        (None | Some(_), _) => Action::Apply(wanted),
     }
 }
 

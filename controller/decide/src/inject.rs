@@ -50,7 +50,7 @@ mod tests {
     use crate::testing;
     use serde_json::{Value, json};
 
-    fn task(from: &str, mode: &str, before: &[&str], state: Value) -> Value {
+    fn task(from: &str, mode: &str, before: &[&str], state: &Value) -> Value {
         json!({"fromCluster": from, "purgeMode": mode, "reason": "TaintUntolerated", "producer": "TaintManager",
             "clustersBeforeFailover": before, "preservedLabelState": state})
     }
@@ -58,19 +58,19 @@ mod tests {
     #[test]
     fn when_labels_are_given() {
         let one = json!([{"name": "member2"}]);
-        let state = || json!({"k": "1"});
+        let state = &json!({"k": "1"});
         for (case, clusters, tasks, gate, expected) in [
             (
                 "a failover",
                 one.clone(),
-                json!([task("member1", "Directly", &["member1"], state())]),
+                json!([task("member1", "Directly", &["member1"], state)]),
                 true,
                 true,
             ),
             (
                 "gate off",
                 one.clone(),
-                json!([task("member1", "Directly", &["member1"], state())]),
+                json!([task("member1", "Directly", &["member1"], state)]),
                 false,
                 false,
             ),
@@ -78,35 +78,35 @@ mod tests {
             (
                 "gracefully",
                 one.clone(),
-                json!([task("member1", "Gracefully", &["member1"], state())]),
+                json!([task("member1", "Gracefully", &["member1"], state)]),
                 true,
                 false,
             ),
             (
                 "ran here before",
                 one.clone(),
-                json!([task("member1", "Directly", &["member1", "member2"], state())]),
+                json!([task("member1", "Directly", &["member1", "member2"], state)]),
                 true,
                 false,
             ),
             (
                 "back home",
                 one.clone(),
-                json!([task("member2", "Directly", &["member2"], state())]),
+                json!([task("member2", "Directly", &["member2"], state)]),
                 true,
                 false,
             ),
             (
                 "two clusters",
                 json!([{"name": "member2"}, {"name": "member3"}]),
-                json!([task("member1", "Directly", &["member1"], state())]),
+                json!([task("member1", "Directly", &["member1"], state)]),
                 true,
                 false,
             ),
             (
                 "was on two",
                 one.clone(),
-                json!([task("member1", "Directly", &["member1", "member3"], state())]),
+                json!([task("member1", "Directly", &["member1", "member3"], state)]),
                 true,
                 false,
             ),
@@ -114,8 +114,8 @@ mod tests {
                 "last one empty",
                 one.clone(),
                 json!([
-                    task("member3", "Directly", &["member3"], state()),
-                    task("member1", "Directly", &["member1"], json!({}))
+                    task("member3", "Directly", &["member3"], state),
+                    task("member1", "Directly", &["member1"], &json!({}))
                 ]),
                 true,
                 false,
@@ -138,7 +138,7 @@ mod tests {
             BTreeMap::from([("k".into(), "1".into())])
         );
 
-        let pending = task("member1", "Directly", &["member1"], json!({"k": "1"}));
+        let pending = task("member1", "Directly", &["member1"], &json!({"k": "1"}));
         let binding = testing::binding(&json!({"clusters": [{"name": "member2"}], "gracefulEvictionTasks": [pending]}));
         let without: Work = serde_json::from_value(json!({"metadata": {}, "spec": {"workload": {}}})).unwrap();
         assert!(labels(&binding, "member2", Some(&without), true).is_empty());

@@ -141,120 +141,51 @@ mod tests {
         decide(&binding, &status, &occupied, &Settings::default(), at(10))
     }
 
+    const WELL: &[(&str, &str)] = &[("member2", "Healthy")];
+    const SICK: &[(&str, &str)] = &[("member2", "Unhealthy")];
+    const OLD: &[&str] = &["member1"];
+    const NEW: &[&str] = &["member2"];
+    const BOTH: &[&str] = &["member1", "member2"];
+
+    fn is_over(mode: &str, clusters: &[&str], health: &[(&str, &str)], occupied: &[&str], extra: &Value) -> bool {
+        decide_with(mode, clusters, health, occupied, extra).tasks.is_empty()
+    }
+
     #[test]
-    fn who_stays_and_who_goes() {
-        let healthy: &[(&str, &str)] = &[("member2", "Healthy")];
-        let sick: &[(&str, &str)] = &[("member2", "Unhealthy")];
-        let none = json!({});
-        for (case, mode, clusters, health, occupied, extra, left) in [
-            (
-                "old one gone, new one healthy",
-                "Directly",
-                &["member2"][..],
-                healthy,
-                &["member2"][..],
-                &none,
-                0,
-            ),
-            (
-                "old one still there",
-                "Directly",
-                &["member2"],
-                healthy,
-                &["member1", "member2"],
-                &none,
-                1,
-            ),
-            (
-                "new one not healthy",
-                "Directly",
-                &["member2"],
-                sick,
-                &["member2"],
-                &none,
-                1,
-            ),
-            ("nothing fits", "Directly", &[], &[], &[], &none, 1),
-            (
-                "new one healthy",
-                "Gracefully",
-                &["member2"],
-                healthy,
-                &["member1"],
-                &none,
-                0,
-            ),
-            (
-                "new one not healthy yet",
-                "Gracefully",
-                &["member2"],
-                sick,
-                &["member1"],
-                &none,
-                1,
-            ),
-            (
-                "one of two not healthy",
-                "Gracefully",
-                &["member2", "member3"],
-                healthy,
-                &["member1"],
-                &none,
-                1,
-            ),
-            (
-                "grace period over",
-                "Gracefully",
-                &["member2"],
-                sick,
-                &["member1"],
-                &json!({"gracePeriodSeconds": 10}),
-                0,
-            ),
-            (
-                "grace period not over",
-                "Gracefully",
-                &["member2"],
-                sick,
-                &["member1"],
-                &json!({"gracePeriodSeconds": 11}),
-                1,
-            ),
-            (
-                "no cluster, over or not",
-                "Gracefully",
-                &[],
-                &[],
-                &["member1"],
-                &json!({"gracePeriodSeconds": 1}),
-                1,
-            ),
-            ("back again", "Gracefully", &["member1"], &[], &["member1"], &none, 0),
-            (
-                "not confirmed",
-                "Never",
-                &["member2"],
-                healthy,
-                &["member1"],
-                &json!({"suppressDeletion": true}),
-                1,
-            ),
-            (
-                "confirmed",
-                "Never",
-                &["member2"],
-                sick,
-                &["member1"],
-                &json!({"suppressDeletion": false}),
-                0,
-            ),
-        ] {
-            assert_eq!(
-                decide_with(mode, clusters, health, occupied, extra).tasks.len(),
-                left,
-                "{mode}: {case}"
-            );
-        }
+    fn directly_is_over_when_the_old_one_is_gone_and_the_new_one_healthy() {
+        let none = &json!({});
+        assert!(is_over("Directly", NEW, WELL, NEW, none));
+        assert!(!is_over("Directly", NEW, WELL, BOTH, none), "old one still there");
+        assert!(!is_over("Directly", NEW, SICK, NEW, none), "new one not healthy");
+        assert!(!is_over("Directly", &[], &[], &[], none), "nothing fits");
+    }
+
+    #[test]
+    fn gracefully_is_over_when_the_new_one_is_healthy_or_time_is_up() {
+        let (none, short, long) = (
+            &json!({}),
+            &json!({"gracePeriodSeconds": 10}),
+            &json!({"gracePeriodSeconds": 11}),
+        );
+        assert!(is_over("Gracefully", NEW, WELL, OLD, none));
+        assert!(is_over("Gracefully", OLD, &[], OLD, none), "back again");
+        assert!(is_over("Gracefully", NEW, SICK, OLD, short), "time is up");
+        assert!(!is_over("Gracefully", NEW, SICK, OLD, long), "time is not up");
+        assert!(!is_over("Gracefully", NEW, SICK, OLD, none), "new one not healthy yet");
+        assert!(
+            !is_over("Gracefully", &["member2", "member3"], WELL, OLD, none),
+            "one of two not healthy"
+        );
+        assert!(
+            !is_over("Gracefully", &[], &[], OLD, short),
+            "no cluster, whatever the time"
+        );
+    }
+
+    #[test]
+    fn never_is_over_when_a_user_says_so() {
+        assert!(!is_over("Never", NEW, WELL, OLD, &json!({"suppressDeletion": true})));
+        assert!(is_over("Never", NEW, SICK, OLD, &json!({"suppressDeletion": false})));
     }
 
     #[test]

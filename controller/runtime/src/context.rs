@@ -134,13 +134,17 @@ impl Context {
     /// Takes note of an object that an answer brought.
     pub fn note(&self, source: &Source, object: Value) {
         let concerned = self.world().see(source, object);
-        concerned.into_iter().for_each(|key| self.wake(key));
+        for key in concerned {
+            self.wake(key);
+        }
     }
 
     /// Takes note that an object is not there.
     pub fn note_missing(&self, source: &Source, key: &ObjectKey) {
         let concerned = self.world().miss(source, key);
-        concerned.into_iter().for_each(|key| self.wake(key));
+        for key in concerned {
+            self.wake(key);
+        }
     }
 
     /// Where an object on the control plane is written.

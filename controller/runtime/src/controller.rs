@@ -173,7 +173,9 @@ impl Loop {
             }
             News::Works(source) => self.of_member(&source),
         };
-        concerned.into_iter().for_each(|key| self.queue.add(key));
+        for key in concerned {
+            self.queue.add(key);
+        }
     }
 
     /// A member answers: what is to be done there is tried again, and its health is looked at.
@@ -192,7 +194,9 @@ impl Loop {
             Source::Definitions(None) => self.definitions.send_modify(|count| *count += 1),
             Source::Definitions(Some(cluster)) => {
                 let works = self.context.world().works_on(cluster);
-                works.into_iter().for_each(|key| self.context.wake(key));
+                for key in works {
+                    self.context.wake(key);
+                }
             }
             Source::Policies(_)
             | Source::Bindings(_)

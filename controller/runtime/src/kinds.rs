@@ -6,17 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use baton_decide::keys::Gvk;
 use kube::Client;
 use kube::core::{ApiResource, GroupVersionKind};
-use kube::discovery::{self, Scope};
+use kube::discovery;
 use kube::error::DiscoveryError;
-
-/// A kind that was found.
-#[derive(Clone, Debug)]
-pub struct Kind {
-    /// The resource.
-    pub resource: ApiResource,
-    /// Whether its objects are in namespaces.
-    pub is_namespaced: bool,
-}
 
 /// A kind cannot be found.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +24,7 @@ pub enum KindError {
 #[derive(Clone)]
 pub struct Kinds {
     client: Client,
-    known: Arc<Mutex<BTreeMap<Gvk, Kind>>>,
+    known: Arc<Mutex<BTreeMap<Gvk, ApiResource>>>,
 }
 
 impl Kinds {
@@ -51,13 +42,13 @@ impl Kinds {
     }
 
     /// Finds a kind.
-    pub async fn find(&self, gvk: &Gvk) -> Result<Kind, KindError> {
-        if let Some(kind) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(gvk) {
-            return Ok(kind.clone());
+    pub async fn find(&self, gvk: &Gvk) -> Result<ApiResource, KindError> {
+        if let Some(resource) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(gvk) {
+            return Ok(resource.clone());
         }
         let wanted = GroupVersionKind::gvk(&gvk.group, &gvk.version, &gvk.kind);
         let found = discovery::pinned_kind(&self.client, &wanted).await;
-        let (resource, capabilities) = found.map_err(|error| match error {
+        let (resource, _) = found.map_err(|error| match error {
             kube::Error::Discovery(
                 DiscoveryError::MissingKind(_)
                 | DiscoveryError::MissingApiGroup(_)
@@ -67,14 +58,10 @@ impl Kinds {
             kube::Error::Api(status) if status.is_not_found() => KindError::Unknown(gvk.clone()),
             other => KindError::Api(Box::new(other)),
         })?;
-        let kind = Kind {
-            resource,
-            is_namespaced: capabilities.scope == Scope::Namespaced,
-        };
         self.known
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(gvk.clone(), kind.clone());
-        Ok(kind)
+            .insert(gvk.clone(), resource.clone());
+        Ok(resource)
     }
 }

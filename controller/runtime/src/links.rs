@@ -1,11 +1,9 @@
 //! The members that the controller has a connection to.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use baton_decide::api::{Cluster, ClusterSpec};
 use baton_decide::keys::Gvk;
-use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::kinds::Kinds;
@@ -15,8 +13,6 @@ pub struct Link {
     identity: Identity,
     /// Its kinds, and the client.
     pub kinds: Kinds,
-    /// Counts changes of its definitions.
-    pub definitions: Arc<watch::Sender<u64>>,
     watches: BTreeMap<Option<Gvk>, AbortHandle>,
 }
 
@@ -51,18 +47,11 @@ impl Links {
         self.0.get(name).filter(|link| link.identity == *identity)
     }
 
-    /// The connection, whoever it is to.
-    pub fn any(&self, name: &str) -> Option<&Link> {
-        self.0.get(name)
-    }
-
     /// A connection was made; an earlier one of that name ends.
     pub fn put(&mut self, name: &str, identity: Identity, kinds: Kinds) {
-        let (definitions, _) = watch::channel(0);
         let link = Link {
             identity,
             kinds,
-            definitions: Arc::new(definitions),
             watches: BTreeMap::new(),
         };
         self.0.insert(name.to_owned(), link);

@@ -129,7 +129,7 @@ impl Options {
         self.settings.graceful_eviction_timeout =
             parsed
                 .ok()
-                .filter(|timeout| timeout.is_positive())
+                .filter(SignedDuration::is_positive)
                 .ok_or_else(|| OptionsError::Value {
                     option: "graceful-eviction-timeout",
                     value: timeout.to_owned(),

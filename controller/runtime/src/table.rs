@@ -5,6 +5,15 @@ use std::sync::Arc;
 
 use baton_decide::keys::ObjectKey;
 
+/// Whether an object that was seen is news.
+#[derive(Debug, Eq, PartialEq)]
+pub enum Sight<T> {
+    /// It is known already, or was newer before.
+    Old,
+    /// It is news; this is what was known before.
+    New(Option<Arc<T>>),
+}
+
 /// The objects of one kind, fed by a watch and by the answers to our own writes.
 ///
 /// An older revision never replaces a newer one, so that an answer that overtakes the watch is not undone by it.
@@ -72,24 +81,24 @@ impl<T> Table<T> {
             .collect()
     }
 
-    /// The object was seen. Returns what was known before, or `None` if this is nothing new.
-    pub fn see(&mut self, key: &ObjectKey, revision: u64, object: T) -> Option<Option<Arc<T>>> {
+    /// The object was seen.
+    pub fn see(&mut self, key: &ObjectKey, revision: u64, object: T) -> Sight<T> {
         if self.deleted.get(key).is_some_and(|deleted| *deleted >= revision) {
-            return None;
+            return Sight::Old;
         }
         let listing = self.listing;
         if let Some(row) = self.objects.get_mut(key)
             && row.revision >= revision
         {
             row.listing = listing;
-            return None;
+            return Sight::Old;
         }
         let row = Row {
             revision,
             listing,
             object: Arc::new(object),
         };
-        Some(self.objects.insert(key.clone(), row).map(|row| row.object))
+        Sight::New(self.objects.insert(key.clone(), row).map(|row| row.object))
     }
 
     /// The watch says that the object is gone. Returns what was known of it.
@@ -120,8 +129,8 @@ mod tests {
     #[test]
     fn an_older_revision_does_not_replace_a_newer_one() {
         let mut table = Table::default();
-        assert_eq!(table.see(&key("a"), 5, "new"), Some(None));
-        assert_eq!(table.see(&key("a"), 4, "old"), None);
+        assert_eq!(table.see(&key("a"), 5, "new"), Sight::New(None));
+        assert_eq!(table.see(&key("a"), 4, "old"), Sight::Old);
         assert_eq!(table.get(&key("a")).map(|object| **object), Some("new"));
         assert_eq!(table.lose(&key("a"), 4), None);
         assert!(table.lose(&key("a"), 6).is_some());
@@ -147,9 +156,9 @@ mod tests {
         let mut table = Table::default();
         table.see(&key("a"), 5, ());
         table.forget(&key("a"));
-        assert_eq!(table.see(&key("a"), 4, ()), None);
-        assert_eq!(table.see(&key("a"), 5, ()), None);
+        assert_eq!(table.see(&key("a"), 4, ()), Sight::Old);
+        assert_eq!(table.see(&key("a"), 5, ()), Sight::Old);
         table.lose(&key("a"), 6);
-        assert_eq!(table.see(&key("a"), 7, ()), Some(None));
+        assert_eq!(table.see(&key("a"), 7, ()), Sight::New(None));
     }
 }

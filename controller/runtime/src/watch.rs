@@ -106,7 +106,7 @@ pub async fn run_once_known(
     loop {
         definitions.mark_unchanged();
         match kinds.find(&gvk).await {
-            Ok(found) => return run(kinds.client().clone(), found.resource, source, news).await,
+            Ok(resource) => return run(kinds.client().clone(), resource, source, news).await,
             Err(crate::kinds::KindError::Unknown(_)) => {
                 if definitions.changed().await.is_err() {
                     return;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::queue::Key;
 use crate::source::{Scope, Source};
-use crate::table::Table;
+use crate::table::{Sight, Table};
 
 /// Everything that is known.
 #[derive(Debug, Default)]
@@ -192,24 +192,19 @@ impl World {
                     return Keys::new();
                 };
                 match self.policies.entry(*scope).or_default().see(&key, revision, policy) {
-                    Some(before) => {
+                    Sight::New(before) => {
                         let now = self.policy(&key).cloned();
                         let versions: Vec<&Arc<Policy>> = before.iter().chain(now.iter()).collect();
                         self.concerned_by_policy(&key, &versions)
                     }
-                    None => Keys::new(),
+                    Sight::Old => Keys::new(),
                 }
             }
             Source::Bindings(scope) => {
                 let Some(binding) = typed::<Binding>(object) else {
                     return Keys::new();
                 };
-                let is_new = self
-                    .bindings
-                    .entry(*scope)
-                    .or_default()
-                    .see(&key, revision, binding)
-                    .is_some();
+                let is_new = self.bindings.entry(*scope).or_default().see(&key, revision, binding) != Sight::Old;
                 if is_new { vec![Key::Binding(key)] } else { Keys::new() }
             }
             Source::Works => self.see_work(&key, revision, object),
@@ -219,8 +214,8 @@ impl World {
                     return Keys::new();
                 };
                 match self.taint_policies.see(&key, revision, policy) {
-                    Some(_) => self.by_name.keys().cloned().map(Key::Cluster).collect(),
-                    None => Keys::new(),
+                    Sight::New(_) => self.by_name.keys().cloned().map(Key::Cluster).collect(),
+                    Sight::Old => Keys::new(),
                 }
             }
             Source::Templates(gvk) => {
@@ -230,15 +225,15 @@ impl World {
                     .or_default()
                     .see(&key, revision, object)
                 {
-                    Some(_) => concerned_by_template(TemplateKey { gvk: gvk.clone(), key }),
-                    None => Keys::new(),
+                    Sight::New(_) => concerned_by_template(TemplateKey { gvk: gvk.clone(), key }),
+                    Sight::Old => Keys::new(),
                 }
             }
             Source::Objects { cluster, gvk } => {
                 let concerned = concerned_by_object(&object);
                 match self.member_table(cluster, gvk).see(&key, revision, object) {
-                    Some(_) => concerned.into_iter().collect(),
-                    None => Keys::new(),
+                    Sight::New(_) => concerned.into_iter().collect(),
+                    Sight::Old => Keys::new(),
                 }
             }
             Source::Definitions(_) => Keys::new(),
@@ -321,7 +316,7 @@ impl World {
             return Keys::new();
         };
         let binding = keys::binding_of(&work);
-        if self.works.see(key, revision, work).is_none() {
+        if self.works.see(key, revision, work) == Sight::Old {
             return Keys::new();
         }
         let mut concerned = vec![Key::Work(key.clone())];
@@ -349,7 +344,7 @@ impl World {
         let Some(cluster) = typed::<Cluster>(object) else {
             return Keys::new();
         };
-        let Some(before) = self.clusters.see(key, revision, cluster) else {
+        let Sight::New(before) = self.clusters.see(key, revision, cluster) else {
             return Keys::new();
         };
         self.share_clusters();

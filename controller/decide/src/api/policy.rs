@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::failover::FailoverBehavior;
 
 /// What a policy propagates, where to, and how it fails over.
-#[expect(clippy::duplicated_attributes, reason = "columns of the same type")]
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[kube(
     group = "policy.karmada.io",

@@ -10,7 +10,6 @@ use serde_json::Value;
 use super::binding::ResourceHealth;
 
 /// What is to be on the member.
-#[expect(clippy::duplicated_attributes, reason = "columns of the same type")]
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[kube(
     group = "work.karmada.io",

@@ -52,7 +52,9 @@ pub async fn probe(context: &Context, name: &str) -> Outcome {
         && ready(&changed)
     {
         let works = context.world().works_on(name);
-        works.into_iter().for_each(|key| context.wake(key));
+        for key in works {
+            context.wake(key);
+        }
     }
     Ok(context.now().checked_add(member::next_probe(&probe)).ok())
 }

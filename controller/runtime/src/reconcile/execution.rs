@@ -15,22 +15,22 @@ use serde_json::{Value, json};
 
 use crate::context::{Context, Failure, Outcome, patiently};
 use crate::controller::report;
-use crate::kinds::Kind;
 use crate::options::Deletion;
 use crate::source::{Source, resource};
 use crate::write::{Door, Part, WriteError};
+use kube::core::ApiResource;
 
 /// The member's side of a Work.
 struct Member {
     client: kube::Client,
-    kind: Kind,
+    resource: ApiResource,
     target: TemplateKey,
     source: Source,
 }
 
 impl Member {
     fn door(&self) -> Door<'_> {
-        Door::new(&self.client, &self.kind.resource, &self.target.key)
+        Door::new(&self.client, &self.resource, &self.target.key)
     }
 }
 
@@ -76,15 +76,15 @@ async fn on_member(
         return finish(context, key, None, Says::no("Malformed", "the work names no object")).await;
     };
     let kinds = context.link(name, cluster).await?;
-    let kind = patiently(kinds.find(&target.gvk)).await?;
-    context.watch_objects(name, &target.gvk, &kinds, &kind.resource);
+    let found = patiently(kinds.find(&target.gvk)).await?;
+    context.watch_objects(name, &target.gvk, &kinds, &found);
     let source = Source::Objects {
         cluster: name.to_owned(),
         gvk: target.gvk.clone(),
     };
     let member = Member {
         client: kinds.client().clone(),
-        kind,
+        resource: found,
         target,
         source,
     };

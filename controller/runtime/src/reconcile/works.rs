@@ -78,7 +78,7 @@ async fn delete(context: &Context, work: &Arc<Work>) -> Result<(), Failure> {
         .await?;
     match answer {
         Some(object) if object.get("kind").and_then(Value::as_str) == Some("Work") => {
-            context.note(&Source::Works, object)
+            context.note(&Source::Works, object);
         }
         Some(_) => {}
         None => context.note_missing(&Source::Works, &key),

@@ -1,0 +1,326 @@
+//! A control plane and members in this process, a stand-in for kubelets, and the record of everything that was stored.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use baton_apiserver::{ApiServer, Change, Commit, Commits, Options as ServerOptions, Revisions};
+use baton_controller::{Clock, ConnectError, Controller, Members, Options, Running};
+use baton_decide::api::Cluster;
+use futures::StreamExt;
+use futures::stream::SelectAll;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+/// How long anything may take before the test has failed.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// A commit and the cluster that it was made on.
+#[derive(Clone, Debug)]
+pub struct Record {
+    pub cluster: String,
+    pub commit: Commit,
+}
+
+impl Record {
+    pub fn is(&self, cluster: &str, kind: &str, change: Change) -> bool {
+        self.cluster == cluster && self.commit.kind == kind && self.commit.change == change
+    }
+
+    pub fn at(&self, path: &str) -> Value {
+        self.commit.object.pointer(path).cloned().unwrap_or_default()
+    }
+}
+
+/// The fleet.
+pub struct Fleet {
+    pub control: ApiServer,
+    pub members: BTreeMap<String, ApiServer>,
+    pub clock: Clock,
+    pub records: Vec<Record>,
+    commits: SelectAll<futures::stream::BoxStream<'static, Record>>,
+    kubelets: Vec<tokio::task::JoinHandle<()>>,
+}
+
+struct InProcess(BTreeMap<String, ApiServer>);
+
+#[async_trait]
+impl Members for InProcess {
+    async fn connect(&self, cluster: &Cluster) -> Result<Client, ConnectError> {
+        let server = self.0.get(cluster.name()).ok_or(ConnectError::Incomplete("server"))?;
+        Ok(Client::new(server.service("baton-controller"), "default"))
+    }
+}
+
+impl Fleet {
+    /// A control plane with our definitions, members that are joined, a namespace `ns` on the control plane.
+    pub async fn start(members: &[&str]) -> Self {
+        let began = Instant::now();
+        let start: jiff::Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let clock: Clock = Arc::new(move || start + jiff::SignedDuration::try_from(began.elapsed()).unwrap());
+        let revisions = Revisions::new();
+        let server = |name: &str| {
+            let mut options = ServerOptions::new(name, clock.clone());
+            options.revisions = revisions.clone();
+            ApiServer::new(options)
+        };
+        let control = server("control");
+        let members: BTreeMap<String, ApiServer> =
+            members.iter().map(|name| ((*name).to_owned(), server(name))).collect();
+        let mut fleet = Self {
+            commits: SelectAll::new(),
+            records: Vec::new(),
+            kubelets: members
+                .values()
+                .map(|member| tokio::spawn(kubelet(member.clone())))
+                .collect(),
+            control,
+            members,
+            clock,
+        };
+        fleet.listen("control", fleet.control.commits());
+        for (name, member) in fleet.members.clone() {
+            fleet.listen(&name, member.commits());
+        }
+        fleet.define().await;
+        fleet
+            .create("control", "/api/v1/namespaces", json!({"metadata": {"name": "ns"}}))
+            .await;
+        for name in fleet.members.keys().cloned().collect::<Vec<_>>() {
+            let cluster = json!({"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster",
+                "metadata": {"name": name}, "spec": {"syncMode": "Push"}});
+            fleet
+                .create("control", "/apis/cluster.karmada.io/v1alpha1/clusters", cluster)
+                .await;
+        }
+        fleet
+    }
+
+    fn listen(&mut self, cluster: &str, commits: Commits) {
+        let cluster = cluster.to_owned();
+        self.commits.push(
+            commits
+                .map(move |commit| Record {
+                    cluster: cluster.clone(),
+                    commit,
+                })
+                .boxed(),
+        );
+    }
+
+    async fn define(&self) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/crds");
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+            let definition: Value = serde_yaml::from_str(&text).unwrap();
+            self.create(
+                "control",
+                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                definition,
+            )
+            .await;
+        }
+    }
+
+    /// Starts the controller.
+    pub fn controller(&self, options: Options) -> Running {
+        let client = Client::new(self.control.service("baton-controller"), "default");
+        Controller::start(
+            client,
+            Arc::new(InProcess(self.members.clone())),
+            self.clock.clone(),
+            options,
+        )
+    }
+
+    fn client(&self, cluster: &str) -> Client {
+        let server = if cluster == "control" {
+            &self.control
+        } else {
+            &self.members[cluster]
+        };
+        Client::new(server.service("tester"), "default")
+    }
+
+    pub async fn create(&self, cluster: &str, path: &str, object: Value) -> Value {
+        let request = http::Request::post(path).header("content-type", "application/json");
+        let request = request.body(serde_json::to_vec(&object).unwrap()).unwrap();
+        self.client(cluster)
+            .request(request)
+            .await
+            .unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    pub async fn patch(&self, cluster: &str, path: &str, change: &Value) -> Value {
+        let request = http::Request::patch(path).header("content-type", "application/merge-patch+json");
+        let request = request.body(serde_json::to_vec(change).unwrap()).unwrap();
+        self.client(cluster)
+            .request(request)
+            .await
+            .unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    pub async fn delete(&self, cluster: &str, path: &str) {
+        let request = http::Request::delete(path).body(Vec::new()).unwrap();
+        let _: Value = self
+            .client(cluster)
+            .request(request)
+            .await
+            .unwrap_or_else(|error| panic!("{path}: {error}"));
+    }
+
+    pub async fn taint(&self, cluster: &str, effect: &str) {
+        let taints = json!({"spec": {"taints": [{"key": "baton.dev/failed", "effect": effect}]}});
+        self.patch("control", &cluster_path(cluster), &taints).await;
+    }
+
+    pub async fn untaint(&self, cluster: &str) {
+        self.patch("control", &cluster_path(cluster), &json!({"spec": {"taints": null}}))
+            .await;
+    }
+
+    /// Waits for a record that comes from now on, or has come since the position.
+    pub async fn until(&mut self, from: usize, what: &str, wanted: impl Fn(&Record) -> bool) -> Record {
+        let mut at = from;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            while at < self.records.len() {
+                if wanted(&self.records[at]) {
+                    return self.records[at].clone();
+                }
+                at += 1;
+            }
+            match tokio::time::timeout_at(deadline, self.commits.next()).await {
+                Ok(Some(record)) => self.records.push(record),
+                Ok(None) => panic!("the fleet has ended while waiting for: {what}"),
+                Err(_) => panic!("waited in vain for: {what}\n{}", self.tail()),
+            }
+        }
+    }
+
+    /// Lets time pass and takes note of what happens meanwhile.
+    pub async fn pass(&mut self, time: Duration) {
+        let deadline = Instant::now() + time;
+        while let Ok(Some(record)) = tokio::time::timeout_at(deadline, self.commits.next()).await {
+            self.records.push(record);
+        }
+    }
+
+    pub fn now(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Positions of the records that match.
+    pub fn positions(&self, wanted: impl Fn(&Record) -> bool) -> Vec<usize> {
+        (0..self.records.len())
+            .filter(|at| wanted(&self.records[*at]))
+            .collect()
+    }
+
+    /// What the controller wrote since the position.
+    pub fn writes(&self, from: usize) -> impl Iterator<Item = &Record> {
+        self.records[from..]
+            .iter()
+            .filter(|record| &*record.commit.by == "baton-controller")
+    }
+
+    fn tail(&self) -> String {
+        let last = self.records.len().saturating_sub(25);
+        self.records[last..].iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    pub fn print_since(&self, from: usize) -> String {
+        self.records[from..].iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        self.kubelets.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+}
+
+pub fn line(record: &Record) -> String {
+    format!(
+        "{} {:?} {} {} by {} {}",
+        record.cluster,
+        record.commit.change,
+        record.commit.kind,
+        record.at("/metadata/name"),
+        record.commit.by,
+        json!({"spec": record.at("/spec/clusters"), "tasks": record.at("/spec/gracefulEvictionTasks"),
+            "status": record.at("/status"), "msg": record.at("/message")})
+    )
+}
+
+pub fn cluster_path(cluster: &str) -> String {
+    format!("/apis/cluster.karmada.io/v1alpha1/clusters/{cluster}")
+}
+
+/// Lets every Deployment become ready: the shortest stand-in for controllers and kubelets.
+async fn kubelet(member: ApiServer) {
+    let client = Client::new(member.service("kubelet"), "default");
+    let mut commits = member.commits();
+    while let Some(commit) = commits.recv().await {
+        let object = &commit.object;
+        let wanted = &object["spec"]["replicas"];
+        let is_done = object["status"]["readyReplicas"] == *wanted
+            && object["status"]["observedGeneration"] == object["metadata"]["generation"];
+        let lazy = object["metadata"]["annotations"]["test/never-ready"] == "true";
+        if commit.kind != "Deployment" || commit.change == Change::Deleted || is_done || lazy {
+            continue;
+        }
+        let status = json!({"status": {"observedGeneration": object["metadata"]["generation"], "replicas": wanted,
+            "readyReplicas": wanted, "updatedReplicas": wanted, "availableReplicas": wanted}});
+        let path = format!(
+            "/apis/apps/v1/namespaces/{}/deployments/{}/status",
+            object["metadata"]["namespace"].as_str().unwrap(),
+            object["metadata"]["name"].as_str().unwrap()
+        );
+        let request = http::Request::patch(path).header("content-type", "application/merge-patch+json");
+        let request = request.body(serde_json::to_vec(&status).unwrap()).unwrap();
+        let _ = client.request::<Value>(request).await;
+    }
+}
+
+pub fn stateful() -> Options {
+    let mut options = Options::default();
+    options
+        .set_feature_gates("Failover=true,StatefulFailoverInjection=true")
+        .unwrap();
+    options.deletion = baton_controller::options::Deletion::Background;
+    options
+}
+
+pub fn deployment(name: &str) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "ns", "labels": {"app": name}},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": {
+            "metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "image": "nginx:1.19.0"}]}}}})
+}
+
+pub fn policy(name: &str, members: &[&str], failover: &Value) -> Value {
+    json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+    "metadata": {"name": name, "namespace": "ns"},
+    "spec": {
+        "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": name}],
+        "placement": {
+            "clusterAffinity": {"clusterNames": members},
+            "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]
+        },
+        "failover": failover
+    }})
+}
+
+/// The failover behaviour of the proposal's first case.
+pub fn directly() -> Value {
+    json!({"cluster": {"purgeMode": "Directly", "statePreservation": {"rules": [
+        {"aliasLabelName": "failover.karmada.io/replicas", "jsonPath": "{ .replicas }"},
+        {"aliasLabelName": "failover.karmada.io/readyReplicas", "jsonPath": "{ .readyReplicas }"}
+    ]}}})
+}
+
+pub const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/ns/deployments";
+pub const POLICIES: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/ns/propagationpolicies";
