@@ -1,19 +1,273 @@
-//! CEL: rules of schemas (`x-kubernetes-validations`).
+//! CEL: the rules of schemas (`x-kubernetes-validations`), and expressions of admission.
+//!
+//! The `cel` crate parses; evaluation is here, because it must look at JSON where it lies, know schemas, offer the
+//! functions of Kubernetes and stop what costs too much. Read `value`, `eval`, `ops`, `library`, then `rules` (what
+//! a schema does with it) and `check` (what is refused before anything is evaluated).
 
+pub mod check;
+pub mod eval;
+pub mod library;
+pub mod ops;
 pub mod rules;
+pub mod value;
 
+use std::sync::Arc;
+
+use ::cel::common::ast::{Expr, IdedExpr, SourceInfo};
+use ::cel::parser::Parser;
 use serde_json::{Map, Value};
+
+/// How deep expressions may nest.
+const MAX_NESTING: u16 = 24;
+/// How many signs may follow each other.
+const MAX_SIGNS: u16 = 16;
+/// How many members and operators may follow each other.
+const MAX_CHAIN: u16 = 120;
+/// How long an expression may be.
+const MAX_LENGTH: usize = 64 << 10;
+
+/// A parsed expression.
+#[derive(Debug, Clone)]
+pub struct Program {
+    inner: Arc<Parsed>,
+}
+
+#[derive(Debug)]
+struct Parsed {
+    expr: IdedExpr,
+    source: SourceInfo,
+}
+
+impl Program {
+    /// Parses an expression; the error is worded as CEL words it, with the place.
+    pub fn parse(source: &str) -> Result<Self, String> {
+        if source.len() > MAX_LENGTH {
+            return Err(format!(
+                "expression code point size exceeds limit: size: {}, limit {MAX_LENGTH}",
+                source.len()
+            ));
+        }
+        if !is_shallow(source) {
+            return Err(format!("expression recursion limit exceeded: {MAX_NESTING}"));
+        }
+        let parser = Parser::new()
+            .enable_optional_syntax(true)
+            .enable_ident_escape_syntax(true)
+            .max_recursion_depth(2 * MAX_NESTING);
+        match parser.parse_with_source_info(source) {
+            Ok((expr, source)) => Ok(Self {
+                inner: Arc::new(Parsed { expr, source }),
+            }),
+            Err(errors) => {
+                let worded = errors
+                    .errors
+                    .iter()
+                    .map(|error| worded(source, error.pos.0, error.pos.1, &error.msg));
+                Err(worded.collect::<Vec<_>>().join("\n"))
+            }
+        }
+    }
+
+    /// The expression.
+    pub fn expr(&self) -> &IdedExpr {
+        &self.inner.expr
+    }
+
+    /// An error at a part of the expression, as CEL words it.
+    pub fn error_at(&self, id: u64, message: &str) -> String {
+        let text = &self.inner.source.source;
+        let offset = self.inner.source.offset_for(id).map_or(0, |(start, _)| start as usize);
+        let before = text.get(..offset.min(text.len())).unwrap_or_default();
+        let line = before.matches('\n').count();
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+        let line = isize::try_from(line).unwrap_or_default() + 1;
+        worded(text, line, isize::try_from(column).unwrap_or_default() + 1, message)
+    }
+
+    /// Whether the expression names a variable.
+    pub fn names(&self, variable: &str) -> bool {
+        mentions(&self.inner.expr, variable)
+    }
+}
+
+/// Whether parsing cannot run deep: brackets, signs, alternatives and chains of members and operators are counted
+/// before the parser recurses over them.
+fn is_shallow(source: &str) -> bool {
+    let (mut open, mut signs, mut alternatives, mut chain) = (0_u16, 0_u16, 0_u16, 0_u16);
+    let mut quote: Option<char> = None;
+    let mut letters = source.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(_), '\\') => {
+                letters.next();
+                continue;
+            }
+            (Some(open), letter) if letter == open => quote = None,
+            (Some(_), _) => continue,
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '(' | '[' | '{') => {
+                open += 1;
+                chain += 1;
+            }
+            (None, ')' | ']' | '}') => open = open.saturating_sub(1),
+            (None, '?') => alternatives += 1,
+            (None, '&' | '|' | ',') => chain = 0,
+            (None, '.' | '+' | '*' | '/' | '%' | '<' | '>' | '=') => chain += 1,
+            (None, _) => {}
+        }
+        match letter {
+            '!' | '-' => signs += 1,
+            letter if letter.is_whitespace() => {}
+            _ => signs = 0,
+        }
+        if open > MAX_NESTING || signs > MAX_SIGNS || alternatives > MAX_NESTING || chain > MAX_CHAIN {
+            return false;
+        }
+    }
+    true
+}
+
+fn worded(source: &str, line: isize, column: isize, message: &str) -> String {
+    let text = usize::try_from(line - 1)
+        .ok()
+        .and_then(|line| source.lines().nth(line))
+        .unwrap_or_default();
+    let dots = ".".repeat(usize::try_from(column - 1).unwrap_or(0).min(text.len()));
+    format!("ERROR: <input>:{line}:{column}: {message}\n | {text}\n | {dots}^")
+}
+
+fn mentions(expr: &IdedExpr, variable: &str) -> bool {
+    let mut found = false;
+    visit(expr, &mut |expr| {
+        found |= matches!(&expr.expr, Expr::Ident(name) if name == variable);
+    });
+    found
+}
+
+/// Looks at an expression and all of its parts.
+pub fn visit<'e>(expr: &'e IdedExpr, look: &mut impl FnMut(&'e IdedExpr)) {
+    look(expr);
+    for part in parts(expr) {
+        visit(part, look);
+    }
+}
+
+/// The direct parts of an expression.
+fn parts(expr: &IdedExpr) -> Vec<&IdedExpr> {
+    match &expr.expr {
+        Expr::Call(call) => call.target.iter().map(AsRef::as_ref).chain(&call.args).collect(),
+        Expr::Comprehension(loops) => vec![
+            &loops.iter_range,
+            &loops.accu_init,
+            &loops.loop_cond,
+            &loops.loop_step,
+            &loops.result,
+        ],
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Select(select) => vec![&select.operand],
+        Expr::Map(map) => map.entries.iter().flat_map(|entry| entry_parts(&entry.expr)).collect(),
+        Expr::Struct(object) => object
+            .entries
+            .iter()
+            .flat_map(|entry| entry_parts(&entry.expr))
+            .collect(),
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => Vec::new(),
+    }
+}
+
+fn entry_parts(entry: &::cel::common::ast::EntryExpr) -> Vec<&IdedExpr> {
+    use ::cel::common::ast::EntryExpr;
+    match entry {
+        EntryExpr::StructField(field) => vec![&field.value],
+        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
+    }
+}
+
+/// The `reason` of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reason {
+    /// `FieldValueInvalid`
+    #[default]
+    Invalid,
+    /// `FieldValueForbidden`
+    Forbidden,
+    /// `FieldValueRequired`
+    Required,
+    /// `FieldValueDuplicate`
+    Duplicate,
+}
 
 /// One rule of `x-kubernetes-validations`.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// The expression.
-    pub rule: String,
+    /// The expression as written.
+    pub source: String,
+    /// The expression, or why it does not compile.
+    pub program: Result<Program, String>,
+    /// Whether the rule compares with the old value.
+    pub uses_old: bool,
+    /// `optionalOldSelf`
+    pub optional_old: bool,
+    /// `message`
+    pub message: String,
+    /// `messageExpression`, if it is there and compiles.
+    pub message_program: Option<Program>,
+    /// `reason`
+    pub reason: Reason,
+    /// `fieldPath`, as it is appended to the path of the value.
+    pub field_path: String,
 }
 
 impl Rule {
     /// The rules of one level of a schema.
-    pub fn read_all(_schema: &Map<String, Value>) -> Vec<Self> {
-        Vec::new()
+    pub fn read_all(schema: &Map<String, Value>) -> Vec<Self> {
+        let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
+        let whole = || Value::Object(schema.clone());
+        rules
+            .into_iter()
+            .flatten()
+            .map(|rule| Self::read(rule, whole))
+            .collect()
+    }
+
+    fn read(rule: &Value, schema: impl FnOnce() -> Value) -> Self {
+        let text = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default();
+        let program = Program::parse(text("rule"));
+        let path = text("fieldPath");
+        let field_path = if path.is_empty() {
+            String::new()
+        } else {
+            let resolved = super::structure::rules::resolve_field_path(&schema(), path, true).map(|(path, _)| path);
+            resolved.unwrap_or_else(|_| path.trim_start_matches('.').to_owned())
+        };
+        Self {
+            source: text("rule").to_owned(),
+            uses_old: program.as_ref().is_ok_and(|program| program.names("oldSelf")),
+            program,
+            optional_old: rule.get("optionalOldSelf").and_then(Value::as_bool).unwrap_or(false),
+            message: text("message").to_owned(),
+            message_program: Some(text("messageExpression"))
+                .filter(|source| !source.is_empty())
+                .and_then(|source| Program::parse(source).ok()),
+            reason: match text("reason") {
+                "FieldValueForbidden" => Reason::Forbidden,
+                "FieldValueRequired" => Reason::Required,
+                "FieldValueDuplicate" => Reason::Duplicate,
+                _ => Reason::Invalid,
+            },
+            field_path,
+        }
+    }
+
+    /// What an error about the rule itself calls it.
+    fn name(&self) -> &str {
+        if self.message.is_empty() {
+            self.source.trim()
+        } else {
+            self.message.trim()
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

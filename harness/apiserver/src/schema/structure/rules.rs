@@ -4,8 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use super::super::cel::check::Type;
+use super::super::cel::{self, Program};
+use super::super::node::Node;
 use super::{children, invalid, not_supported, required, text};
-use crate::error::FieldError;
+use crate::error::{FieldError, FieldErrorType};
 
 const REASONS: [&str; 4] = [
     "FieldValueDuplicate",
@@ -177,5 +180,115 @@ fn next_name(rest: &str, brackets: bool) -> Result<(String, &str), String> {
 
 /// The findings about the texts of rules, and about expressions that do not compile.
 pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldError> {
-    check_texts(schema, path)
+    let mut errors = check_texts(schema, path);
+    if errors.is_empty() {
+        let place = Place {
+            root: true,
+            uncorrelatable: None,
+        };
+        walk_expressions(schema, path, &place, &mut errors);
+    }
+    errors
+}
+
+/// Where a schema stands with regard to rules.
+struct Place<'p> {
+    root: bool,
+    /// The schema above whose items or members cannot be told apart from their old states.
+    uncorrelatable: Option<&'p str>,
+}
+
+fn walk_expressions(schema: &Value, path: &str, place: &Place<'_>, errors: &mut Vec<FieldError>) {
+    let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
+    if rules.is_some_and(|rules| !rules.is_empty()) {
+        let kind = Type::of_node(&Node::build(schema), place.root);
+        for (index, rule) in rules.into_iter().flatten().enumerate() {
+            check_expressions(
+                rule,
+                &kind,
+                &format!("{path}.x-kubernetes-validations[{index}]"),
+                place,
+                errors,
+            );
+        }
+    }
+    for (child_path, child) in children(schema, path) {
+        let name = child_path.strip_prefix(path).unwrap_or_default();
+        let atomic = match name {
+            ".items" => text(schema, "x-kubernetes-list-type") != "map",
+            name => name.starts_with(".properties") && text(schema, "x-kubernetes-map-type") == "atomic",
+        };
+        let below = Place {
+            root: false,
+            uncorrelatable: place.uncorrelatable.or(atomic.then_some(path)),
+        };
+        walk_expressions(child, &child_path, &below, errors);
+    }
+}
+
+fn check_expressions(rule: &Value, kind: &Type, path: &str, place: &Place<'_>, errors: &mut Vec<FieldError>) {
+    let optional = rule.get("optionalOldSelf").filter(|value| value.is_boolean());
+    let old = if optional == Some(&Value::Bool(true)) {
+        Type::Dyn
+    } else {
+        kind.clone()
+    };
+    let variables = [("self", kind.clone()), ("oldSelf", old)];
+    let mut uses_old = false;
+    for (key, expected) in [("rule", "bool"), ("messageExpression", "string")] {
+        let source = text(rule, key);
+        if source.is_empty() {
+            continue;
+        }
+        let program = Program::parse(source).map_err(|error| format!("compilation failed: {error}"));
+        let problem = match &program {
+            Ok(program) => {
+                uses_old |= key == "rule" && program.names("oldSelf");
+                let named = if key == "rule" {
+                    "cel expression"
+                } else {
+                    "messageExpression"
+                };
+                cel::check::check(program, &variables, expected)
+                    .err()
+                    .map(|error| error.replace("cel expression", named))
+            }
+            Err(error) => Some(error.clone()),
+        };
+        if let Some(problem) = problem {
+            errors.push(FieldError {
+                error_type: FieldErrorType::Invalid,
+                field: format!("{path}.{key}"),
+                message: format!("Invalid value: {}: {problem}", quoted_rule(rule)),
+            });
+        }
+    }
+    if uses_old {
+        if let Some(above) = place.uncorrelatable {
+            let detail = format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {above}");
+            errors.push(invalid(
+                &format!("{path}.rule"),
+                &Value::from(text(rule, "rule")),
+                &detail,
+            ));
+        }
+    } else if let Some(value) = optional {
+        let detail = "may not be set if oldSelf is not used in rule";
+        errors.push(invalid(&format!("{path}.optionalOldSelf"), value, detail));
+    }
+}
+
+/// A rule as the server's own type has it, members in its order.
+fn quoted_rule(rule: &Value) -> String {
+    let or_null = |key: &str| rule.get(key).unwrap_or(&Value::Null);
+    let quoted = |key: &str| Value::from(text(rule, key));
+    format!(
+        "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\"OptionalOldSelf\":{}}}",
+        quoted("rule"),
+        quoted("message"),
+        quoted("messageExpression"),
+        or_null("reason"),
+        quoted("fieldPath"),
+        or_null("optionalOldSelf")
+    )
 }

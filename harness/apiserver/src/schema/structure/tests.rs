@@ -128,3 +128,70 @@ fn hostile_nesting_is_refused() {
     }
     assert_eq!(check(&schema, "S", false).len(), 1);
 }
+
+#[test]
+fn rules_that_do_not_compile_are_refused() {
+    let with_rule = |rule: Value| {
+        json!({"properties": {"a": {"type": "object", "properties": {"i": {"type": "integer"}, "s": {"type": "string"},
+            "l": {"type": "array", "items": {"type": "string"}}}, "x-kubernetes-validations": [rule]}}})
+    };
+    let good = [
+        "self.i > 0 && self.s.startsWith('a')",
+        "!has(self.s) || self.l.all(x, x.size() > 1)",
+        "oldSelf.i <= self.i",
+        "self.l.exists_one(x, x == self.s) ? true : self.i == 1",
+        "self == oldSelf",
+    ];
+    for rule in good {
+        assert_eq!(
+            findings(with_rule(json!({ "rule": rule }))),
+            Vec::<String>::new(),
+            "{rule}"
+        );
+    }
+    let bad = [
+        (
+            "self.nope == 1",
+            "compilation failed: ERROR: <input>:1:5: undefined field 'nope'\n | self.nope == 1\n | ....^",
+        ),
+        ("nope == 1", "undeclared reference to 'nope' (in container '')"),
+        (
+            "self.i == 'x'",
+            "found no matching overload for '_==_' applied to '(int, string)'",
+        ),
+        (
+            "self.i + 's' == 's'",
+            "found no matching overload for '_+_' applied to '(int, string)'",
+        ),
+        (
+            "self.i.startsWith('x')",
+            "found no matching overload for 'startsWith' applied to 'int.(string)'",
+        ),
+        ("self.i", "cel expression must evaluate to a bool"),
+        ("self.i >", "compilation failed: ERROR: <input>:1:9: Syntax error"),
+    ];
+    for (rule, part) in bad {
+        let found = findings(with_rule(json!({ "rule": rule })));
+        assert_eq!(found.len(), 1, "{rule}: {found:?}");
+        let start = format!(
+            "S.properties[a].x-kubernetes-validations[0].rule: Invalid value: {{\"Rule\":{}",
+            json!(rule)
+        );
+        assert!(
+            found[0].starts_with(&start) && found[0].contains(part),
+            "{rule}: {}",
+            found[0]
+        );
+    }
+    let found = findings(with_rule(json!({"rule": "self.i > 0", "optionalOldSelf": true})));
+    assert!(
+        found[0].ends_with("Invalid value: true: may not be set if oldSelf is not used in rule"),
+        "{found:?}"
+    );
+    let items = json!({"properties": {"a": {"type": "array", "items": {"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}}}});
+    let found = findings(items);
+    assert!(
+        found[0].ends_with("oldSelf cannot be used on the uncorrelatable portion of the schema within S.properties[a]"),
+        "{found:?}"
+    );
+}

@@ -1,0 +1,498 @@
+//! Evaluation of expressions, with a budget: every step costs, and an expression that costs too much is stopped.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use ::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr};
+
+use super::library;
+use super::value::{List, MapVal, Text, Val};
+
+/// How deep expressions and values may nest while they are evaluated.
+const MAX_DEPTH: u32 = 200;
+
+/// Why an expression has no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CelError {
+    /// The expression failed, in the words of CEL.
+    #[error("{0}")]
+    Eval(String),
+    /// The expression was stopped.
+    #[error("operation cancelled: actual cost limit exceeded")]
+    Cost,
+}
+
+impl CelError {
+    /// No function takes arguments of these types.
+    pub fn no_overload() -> Self {
+        Self::Eval("no such overload".to_owned())
+    }
+
+    /// A member that is not there.
+    pub fn no_key(key: &str) -> Self {
+        Self::Eval(format!("no such key: {key}"))
+    }
+}
+
+/// The value of an expression or why it has none.
+pub type Outcome<'a> = Result<Val<'a>, CelError>;
+
+/// A variable that is evaluated when it is first asked for.
+#[derive(Debug)]
+pub struct Lazy<'a> {
+    /// The member of `variables`.
+    pub name: &'a str,
+    /// Its expression; `None` when it did not compile.
+    pub expr: Option<&'a IdedExpr>,
+    /// What came of it.
+    pub value: RefCell<Option<Outcome<'a>>>,
+}
+
+/// The variables that an expression sees.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope<'e, 'a> {
+    parent: Option<&'e Scope<'e, 'a>>,
+    bound: &'e [(&'a str, Val<'a>)],
+    lazy: &'e [Lazy<'a>],
+}
+
+impl<'e, 'a> Scope<'e, 'a> {
+    /// The outermost scope; `lazy` are the members of `variables`.
+    pub fn root(bound: &'e [(&'a str, Val<'a>)], lazy: &'e [Lazy<'a>]) -> Self {
+        Self {
+            parent: None,
+            bound,
+            lazy,
+        }
+    }
+
+    fn inner<'f>(&'f self, bound: &'f [(&'a str, Val<'a>)]) -> Scope<'f, 'a> {
+        Scope {
+            parent: Some(self),
+            bound,
+            lazy: self.lazy,
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&Val<'a>> {
+        let own = self.bound.iter().rev().find(|(bound, _)| *bound == name);
+        own.map(|(_, value)| value).or_else(|| self.parent?.find(name))
+    }
+}
+
+/// One evaluation and what it has cost.
+#[derive(Debug)]
+pub struct Evaluator {
+    cost: u64,
+    limit: u64,
+    depth: u32,
+}
+
+impl Evaluator {
+    /// An evaluation that may cost at most `limit`.
+    pub fn new(limit: u64) -> Self {
+        Self {
+            cost: 0,
+            limit,
+            depth: 0,
+        }
+    }
+
+    /// What it has cost.
+    pub fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Adds to the cost.
+    pub fn spend(&mut self, cost: u64) -> Result<(), CelError> {
+        self.cost = self.cost.saturating_add(cost);
+        if self.cost > self.limit {
+            Err(CelError::Cost)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The value of an expression.
+    pub fn eval<'a>(&mut self, expr: &'a IdedExpr, scope: &Scope<'_, 'a>) -> Outcome<'a> {
+        if self.depth >= MAX_DEPTH {
+            return Err(CelError::Cost);
+        }
+        self.depth += 1;
+        let outcome = self.eval_expr(&expr.expr, scope);
+        self.depth -= 1;
+        outcome
+    }
+
+    fn eval_expr<'a>(&mut self, expr: &'a Expr, scope: &Scope<'_, 'a>) -> Outcome<'a> {
+        match expr {
+            Expr::Literal(literal) => Ok(literal_value(literal)),
+            Expr::Ident(name) => {
+                self.spend(1)?;
+                identifier(name, scope)
+            }
+            Expr::Select(select) => self.select(select, scope),
+            Expr::Call(call) => self.call(call, scope),
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension, scope),
+            Expr::List(list) => {
+                self.spend(10)?;
+                let mut items = Vec::with_capacity(list.elements.len());
+                for (index, element) in list.elements.iter().enumerate() {
+                    let value = self.eval(element, scope)?;
+                    match value {
+                        Val::Optional(inner) if list.optional_indices.contains(&index) => {
+                            items.extend(inner.map(|inner| inner.as_ref().clone()));
+                        }
+                        value => items.push(value),
+                    }
+                }
+                Ok(Val::list(items))
+            }
+            Expr::Map(map) => self.map_literal(map.entries.iter().map(|entry| &entry.expr), scope),
+            Expr::Struct(object) => self.map_literal(object.entries.iter().map(|entry| &entry.expr), scope),
+            Expr::Unspecified => Err(CelError::Eval("empty expression".to_owned())),
+        }
+    }
+
+    fn map_literal<'a>(&mut self, entries: impl Iterator<Item = &'a EntryExpr>, scope: &Scope<'_, 'a>) -> Outcome<'a> {
+        self.spend(30)?;
+        let mut pairs = Vec::new();
+        for entry in entries {
+            let (key, value, optional) = match entry {
+                EntryExpr::StructField(field) => (Val::Str(Text::Given(&field.field)), &field.value, field.optional),
+                EntryExpr::MapEntry(entry) => (self.eval(&entry.key, scope)?, &entry.value, entry.optional),
+            };
+            match self.eval(value, scope)? {
+                Val::Optional(inner) if optional => {
+                    pairs.extend(inner.map(|inner| (key, inner.as_ref().clone())));
+                }
+                value => pairs.push((key, value)),
+            }
+        }
+        Ok(Val::Map(MapVal::Made(Rc::new(pairs))))
+    }
+
+    fn select<'a>(&mut self, select: &'a SelectExpr, scope: &Scope<'_, 'a>) -> Outcome<'a> {
+        self.spend(1)?;
+        if let Expr::Ident(name) = &select.operand.expr
+            && let Some(found) = self.lazy_member(name, &select.field, scope)
+        {
+            return if select.test { Ok(Val::Bool(true)) } else { found };
+        }
+        let operand = self.eval(&select.operand, scope)?;
+        member(&operand, &select.field, select.test)
+    }
+
+    /// A member of `variables`.
+    fn lazy_member<'a>(&mut self, name: &str, field: &str, scope: &Scope<'_, 'a>) -> Option<Outcome<'a>> {
+        if name != "variables" {
+            return None;
+        }
+        let index = scope.lazy.iter().position(|lazy| lazy.name == field)?;
+        let lazy = scope.lazy.get(index)?;
+        if let Some(known) = lazy.value.borrow().as_ref() {
+            return Some(known.clone());
+        }
+        let mut outermost = scope;
+        while let Some(parent) = outermost.parent {
+            outermost = parent;
+        }
+        // A variable sees those before it.
+        let inner = Scope {
+            lazy: scope.lazy.get(..index).unwrap_or_default(),
+            ..*outermost
+        };
+        let outcome = match lazy.expr {
+            Some(expr) => self.eval(expr, &inner),
+            None => Err(CelError::Eval(format!(
+                "composited variable {field:?} fails to compile"
+            ))),
+        };
+        *lazy.value.borrow_mut() = Some(outcome.clone());
+        Some(outcome)
+    }
+
+    fn call<'a>(&mut self, call: &'a CallExpr, scope: &Scope<'_, 'a>) -> Outcome<'a> {
+        self.spend(1)?;
+        match (call.func_name.as_str(), call.args.as_slice()) {
+            ("_&&_", [left, right]) => self.logical(left, right, scope, false),
+            ("_||_", [left, right]) => self.logical(left, right, scope, true),
+            ("_?_:_", [condition, yes, no]) => match self.eval(condition, scope)? {
+                Val::Bool(true) => self.eval(yes, scope),
+                Val::Bool(false) => self.eval(no, scope),
+                _ => Err(CelError::no_overload()),
+            },
+            ("@not_strictly_false", [condition]) => match self.eval(condition, scope) {
+                Ok(Val::Bool(false)) => Ok(Val::Bool(false)),
+                Err(CelError::Cost) => Err(CelError::Cost),
+                Ok(_) | Err(CelError::Eval(_)) => Ok(Val::Bool(true)),
+            },
+            (name @ ("optMap" | "optFlatMap"), [variable, body]) if call.target.is_some() => {
+                self.optional_map(call, name == "optFlatMap", variable, body, scope)
+            }
+            (name, args) => {
+                let (name, target) = match &call.target {
+                    Some(target) => match namespaced(target, name, scope) {
+                        Some(full) => (full, None),
+                        None => (name.to_owned(), Some(self.eval(target, scope)?)),
+                    },
+                    None => (name.to_owned(), None),
+                };
+                let mut values = Vec::with_capacity(args.len() + 1);
+                let member = target.is_some();
+                values.extend(target);
+                for arg in args {
+                    values.push(self.eval(arg, scope)?);
+                }
+                library::call(self, &name, member, &values)
+            }
+        }
+    }
+
+    /// `&&` and `||`: one side can decide although the other fails.
+    fn logical<'a>(
+        &mut self,
+        left: &'a IdedExpr,
+        right: &'a IdedExpr,
+        scope: &Scope<'_, 'a>,
+        decisive: bool,
+    ) -> Outcome<'a> {
+        let first = self.eval(left, scope);
+        match &first {
+            Ok(Val::Bool(value)) if *value == decisive => return first,
+            Err(CelError::Cost) => return first,
+            Ok(_) | Err(CelError::Eval(_)) => {}
+        }
+        let second = self.eval(right, scope);
+        match (&first, &second) {
+            (_, Ok(Val::Bool(value))) if *value == decisive => second,
+            (_, Err(CelError::Cost)) => second,
+            (Ok(Val::Bool(_)), Ok(Val::Bool(_))) => Ok(Val::Bool(!decisive)),
+            (Err(_), _) => first,
+            (_, Err(_)) => second,
+            (Ok(_), Ok(_)) => Err(CelError::no_overload()),
+        }
+    }
+
+    fn optional_map<'a>(
+        &mut self,
+        call: &'a CallExpr,
+        flat: bool,
+        variable: &'a IdedExpr,
+        body: &'a IdedExpr,
+        scope: &Scope<'_, 'a>,
+    ) -> Outcome<'a> {
+        let (Some(target), Expr::Ident(name)) = (&call.target, &variable.expr) else {
+            return Err(CelError::no_overload());
+        };
+        match self.eval(target, scope)? {
+            Val::Optional(None) => Ok(Val::Optional(None)),
+            Val::Optional(Some(inner)) => {
+                let bound = [(name.as_str(), inner.as_ref().clone())];
+                let value = self.eval(body, &scope.inner(&bound))?;
+                Ok(if flat { value } else { Val::some(value) })
+            }
+            _ => Err(CelError::no_overload()),
+        }
+    }
+
+    fn comprehension<'a>(&mut self, expr: &'a ComprehensionExpr, scope: &Scope<'_, 'a>) -> Outcome<'a> {
+        let items: List<'a> = match self.eval(&expr.iter_range, scope)? {
+            Val::List(list) => list,
+            Val::Map(map) => List::Made(Rc::new(map.keys())),
+            _ => return Err(CelError::no_overload()),
+        };
+        let mut accumulator = self.eval(&expr.accu_init, scope);
+        for item in items.iter() {
+            self.spend(1)?;
+            let mut bound = [(expr.iter_var.as_str(), item), (expr.accu_var.as_str(), Val::Null)];
+            if let Some(step) = appended(&expr.loop_step, &expr.accu_var) {
+                self.append(step, &mut accumulator, &scope.inner(&bound))?;
+                continue;
+            }
+            // A failed accumulator is kept: a later item may decide all the same.
+            let failed = match accumulator {
+                Ok(value) => {
+                    bound[1].1 = value;
+                    None
+                }
+                Err(CelError::Cost) => return Err(CelError::Cost),
+                Err(error) => Some(error),
+            };
+            let inner = scope.inner(&bound);
+            accumulator = match &failed {
+                None => {
+                    let going = self.eval(&expr.loop_cond, &inner)?;
+                    if matches!(going, Val::Bool(false)) {
+                        return self.eval(&expr.result, &inner);
+                    }
+                    self.eval(&expr.loop_step, &inner)
+                }
+                Some(error) => self.step_after_failure(expr, error, &inner),
+            };
+        }
+        let bound = [(expr.accu_var.as_str(), accumulator?)];
+        self.eval(&expr.result, &scope.inner(&bound))
+    }
+
+    /// A step of `all` or `exists` after an item that failed: the item at hand may decide.
+    fn step_after_failure<'a>(
+        &mut self,
+        expr: &'a ComprehensionExpr,
+        error: &CelError,
+        scope: &Scope<'_, 'a>,
+    ) -> Outcome<'a> {
+        let Expr::Call(call) = &expr.loop_step.expr else {
+            return Err(error.clone());
+        };
+        let decisive = match call.func_name.as_str() {
+            "_||_" => true,
+            "_&&_" => false,
+            _ => return Err(error.clone()),
+        };
+        let Some(condition) = call.args.last() else {
+            return Err(error.clone());
+        };
+        match self.eval(condition, scope) {
+            Ok(Val::Bool(value)) if value == decisive => Ok(Val::Bool(value)),
+            Err(CelError::Cost) => Err(CelError::Cost),
+            Ok(_) | Err(CelError::Eval(_)) => Err(error.clone()),
+        }
+    }
+
+    /// A step of `map` or `filter`, without copying what is there.
+    fn append<'a>(
+        &mut self,
+        step: Appended<'a>,
+        accumulator: &mut Outcome<'a>,
+        scope: &Scope<'_, 'a>,
+    ) -> Result<(), CelError> {
+        if let Some(condition) = step.condition {
+            match self.eval(condition, scope)? {
+                Val::Bool(true) => {}
+                Val::Bool(false) => return Ok(()),
+                _ => return Err(CelError::no_overload()),
+            }
+        }
+        self.spend(1)?;
+        let item = self.eval(step.item, scope)?;
+        if let Ok(Val::List(List::Made(items))) = accumulator {
+            Rc::make_mut(items).push(item);
+        }
+        Ok(())
+    }
+}
+
+/// What a step of `map` or `filter` appends, and when.
+#[derive(Clone, Copy)]
+struct Appended<'a> {
+    condition: Option<&'a IdedExpr>,
+    item: &'a IdedExpr,
+}
+
+fn appended<'a>(step: &'a IdedExpr, accumulator: &str) -> Option<Appended<'a>> {
+    let Expr::Call(call) = &step.expr else { return None };
+    match (call.func_name.as_str(), call.args.as_slice()) {
+        ("_+_", [list, item]) => match (&list.expr, &item.expr) {
+            (Expr::Ident(name), Expr::List(literal)) if name == accumulator => {
+                let [item] = literal.elements.as_slice() else {
+                    return None;
+                };
+                Some(Appended { condition: None, item })
+            }
+            _ => None,
+        },
+        ("_?_:_", [condition, yes, _]) => {
+            let inner = appended(yes, accumulator)?;
+            Some(Appended {
+                condition: Some(condition),
+                ..inner
+            })
+        }
+        _ => None,
+    }
+}
+
+fn literal_value(literal: &LiteralValue) -> Val<'_> {
+    match literal {
+        LiteralValue::Boolean(value) => Val::Bool(*value.inner()),
+        LiteralValue::Bytes(value) => Val::Bytes(value.inner().into()),
+        LiteralValue::Double(value) => Val::Double(*value.inner()),
+        LiteralValue::Int(value) => Val::Int(*value.inner()),
+        LiteralValue::Null => Val::Null,
+        LiteralValue::String(value) => Val::Str(Text::Given(value.inner())),
+        LiteralValue::UInt(value) => Val::Uint(*value.inner()),
+    }
+}
+
+fn identifier<'a>(name: &str, scope: &Scope<'_, 'a>) -> Outcome<'a> {
+    if let Some(value) = scope.find(name) {
+        return Ok(value.clone());
+    }
+    let kind = match name {
+        "bool" => "bool",
+        "int" => "int",
+        "uint" => "uint",
+        "double" => "double",
+        "string" => "string",
+        "bytes" => "bytes",
+        "list" => "list",
+        "map" => "map",
+        "null_type" => "null_type",
+        "type" => "type",
+        "optional_type" => "optional_type",
+        _ => return Err(CelError::Eval(format!("no such attribute(s): {name}"))),
+    };
+    Ok(Val::Type(kind))
+}
+
+/// Namespaces of functions: `sets.contains(a, b)` is not a call on a value `sets`.
+const NAMESPACES: [&str; 6] = ["sets", "optional", "ip", "format", "math", "cel"];
+
+fn namespaced(target: &IdedExpr, name: &str, scope: &Scope<'_, '_>) -> Option<String> {
+    let Expr::Ident(namespace) = &target.expr else {
+        return None;
+    };
+    (NAMESPACES.contains(&namespace.as_str()) && scope.find(namespace).is_none()).then(|| format!("{namespace}.{name}"))
+}
+
+/// A member of an object, or with `test` whether it is there.
+pub fn member<'a>(operand: &Val<'a>, field: &str, test: bool) -> Outcome<'a> {
+    match operand {
+        Val::Map(map) => {
+            let mut found = map.get(&Val::text(field));
+            if found.is_none() && field.contains("__") {
+                found = map.get(&Val::text(unescaped(field)));
+            }
+            match found {
+                _ if test => Ok(Val::Bool(found.is_some())),
+                Some(value) => Ok(value),
+                None => Err(CelError::no_key(field)),
+            }
+        }
+        Val::Optional(Some(inner)) => {
+            let found = member(inner, field, true)?;
+            match (test, found) {
+                (true, found) => Ok(found),
+                (false, Val::Bool(true)) => member(inner, field, false).map(Val::some),
+                (false, _) => Ok(Val::Optional(None)),
+            }
+        }
+        Val::Optional(None) => Ok(if test { Val::Bool(false) } else { Val::Optional(None) }),
+        _ => Err(CelError::no_overload()),
+    }
+}
+
+/// A property name as it is in the schema: names that are no identifiers of CEL are written escaped.
+pub fn unescaped(name: &str) -> String {
+    if let Some(reserved) = name.strip_prefix("__").and_then(|rest| rest.strip_suffix("__"))
+        && !matches!(reserved, "dot" | "dash" | "slash" | "underscores")
+        && !reserved.contains("__")
+    {
+        return reserved.to_owned();
+    }
+    name.replace("__dot__", ".")
+        .replace("__dash__", "-")
+        .replace("__slash__", "/")
+        .replace("__underscores__", "__")
+}

@@ -1,0 +1,236 @@
+//! Values of CEL. JSON is looked at where it lies: lists and maps are references until something changes them.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use base64::Engine as _;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value};
+
+use super::super::node::Node;
+use super::library::quantity::Quantity;
+use super::library::url::Url;
+
+/// A text that is borrowed from JSON or from the expression, or that an expression has made.
+#[derive(Debug, Clone)]
+pub enum Text<'a> {
+    /// Borrowed.
+    Given(&'a str),
+    /// Made.
+    Made(Rc<str>),
+}
+
+impl Text<'_> {
+    /// The text itself.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Given(text) => text,
+            Self::Made(text) => text,
+        }
+    }
+}
+
+/// A list.
+#[derive(Debug, Clone)]
+pub enum List<'a> {
+    /// A list in JSON and the schema that it obeys.
+    Json(&'a [Value], Option<&'a Node>),
+    /// A list that an expression has made.
+    Made(Rc<Vec<Val<'a>>>),
+}
+
+impl<'a> List<'a> {
+    /// How many items there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Json(items, _) => items.len(),
+            Self::Made(items) => items.len(),
+        }
+    }
+
+    /// An item.
+    pub fn get(&self, index: usize) -> Option<Val<'a>> {
+        match self {
+            Self::Json(items, node) => {
+                let node = node.and_then(|node| node.items.as_deref());
+                items.get(index).map(|item| Val::of_json(item, node))
+            }
+            Self::Made(items) => items.get(index).cloned(),
+        }
+    }
+
+    /// All items.
+    pub fn iter(&self) -> impl Iterator<Item = Val<'a>> + '_ {
+        (0..self.count()).filter_map(|index| self.get(index))
+    }
+}
+
+/// A map or an object.
+#[derive(Debug, Clone)]
+pub enum MapVal<'a> {
+    /// An object in JSON and the schema that it obeys.
+    Json(&'a Map<String, Value>, Option<&'a Node>),
+    /// A map that an expression has made.
+    Made(Rc<Vec<(Val<'a>, Val<'a>)>>),
+}
+
+impl<'a> MapVal<'a> {
+    /// How many members there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Json(map, _) => map.len(),
+            Self::Made(pairs) => pairs.len(),
+        }
+    }
+
+    /// A member.
+    pub fn get(&self, key: &Val<'a>) -> Option<Val<'a>> {
+        match (self, key) {
+            (Self::Json(map, node), Val::Str(name)) => json_member(map, *node, name.as_str()),
+            (Self::Json(..), _) => None,
+            (Self::Made(pairs), key) => {
+                let found = pairs.iter().find(|(other, _)| super::ops::equal(other, key));
+                found.map(|(_, value)| value.clone())
+            }
+        }
+    }
+
+    /// The keys, in order.
+    pub fn keys(&self) -> Vec<Val<'a>> {
+        match self {
+            Self::Json(map, _) => map.keys().map(|key| Val::Str(Text::Given(key))).collect(),
+            Self::Made(pairs) => pairs.iter().map(|(key, _)| key.clone()).collect(),
+        }
+    }
+}
+
+fn json_member<'a>(map: &'a Map<String, Value>, node: Option<&'a Node>, name: &str) -> Option<Val<'a>> {
+    let value = map.get(name)?;
+    Some(Val::of_json(value, node.and_then(|node| node.member(name))))
+}
+
+/// A value.
+#[derive(Debug, Clone)]
+pub enum Val<'a> {
+    /// `null`
+    Null,
+    /// `bool`
+    Bool(bool),
+    /// `int`
+    Int(i64),
+    /// `uint`
+    Uint(u64),
+    /// `double`
+    Double(f64),
+    /// `string`
+    Str(Text<'a>),
+    /// `bytes`
+    Bytes(Rc<[u8]>),
+    /// `list`
+    List(List<'a>),
+    /// `map` and objects
+    Map(MapVal<'a>),
+    /// `google.protobuf.Timestamp`
+    Timestamp(Timestamp),
+    /// `google.protobuf.Duration`
+    Duration(SignedDuration),
+    /// `optional_type`
+    Optional(Option<Rc<Val<'a>>>),
+    /// The type of a value, by name.
+    Type(&'static str),
+    /// `net.IP`
+    Ip(IpAddr),
+    /// `net.CIDR`
+    Cidr(IpAddr, u8),
+    /// `kubernetes.URL`
+    Url(Rc<Url>),
+    /// `kubernetes.Quantity`
+    Quantity(Quantity),
+    /// A format to check texts against.
+    Format(&'static str),
+    /// The authorizer and what is asked of it; everyone may do everything.
+    Authorizer,
+}
+
+impl<'a> Val<'a> {
+    /// A made text.
+    pub fn text(text: impl Into<Rc<str>>) -> Self {
+        Self::Str(Text::Made(text.into()))
+    }
+
+    /// A made list.
+    pub fn list(items: Vec<Val<'a>>) -> Self {
+        Self::List(List::Made(Rc::new(items)))
+    }
+
+    /// An optional that holds a value.
+    pub fn some(value: Val<'a>) -> Self {
+        Self::Optional(Some(Rc::new(value)))
+    }
+
+    /// The CEL value of JSON, in the type that the schema gives it.
+    pub fn of_json(value: &'a Value, node: Option<&'a Node>) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(flag) => Self::Bool(*flag),
+            Value::Number(number) => {
+                let real = node.is_some_and(|node| node.is("number"));
+                match number.as_i64().filter(|_| !real) {
+                    Some(whole) => Self::Int(whole),
+                    None => Self::Double(number.as_f64().unwrap_or_default()),
+                }
+            }
+            Value::String(text) => Self::of_text(text, node),
+            Value::Array(items) => Self::List(List::Json(items, node)),
+            Value::Object(map) => Self::Map(MapVal::Json(map, node)),
+        }
+    }
+
+    fn of_text(text: &'a str, node: Option<&'a Node>) -> Self {
+        let format = node.map_or("", |node| node.format_name.as_str());
+        let typed = match format {
+            "date-time" | "datetime" => text.parse().ok().map(Self::Timestamp),
+            "date" => format!("{text}T00:00:00Z").parse().ok().map(Self::Timestamp),
+            "duration" => super::library::convert::duration(text).map(Self::Duration),
+            "byte" => base64::engine::general_purpose::STANDARD
+                .decode(text)
+                .ok()
+                .map(|bytes| Self::Bytes(bytes.into())),
+            _ => None,
+        };
+        typed.unwrap_or(Self::Str(Text::Given(text)))
+    }
+
+    /// The name of the type, as CEL writes it.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null_type",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Double(_) => "double",
+            Self::Str(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::List(_) => "list",
+            Self::Map(_) => "map",
+            Self::Timestamp(_) => "google.protobuf.Timestamp",
+            Self::Duration(_) => "google.protobuf.Duration",
+            Self::Optional(_) => "optional_type",
+            Self::Type(_) => "type",
+            Self::Ip(_) => "net.IP",
+            Self::Cidr(..) => "net.CIDR",
+            Self::Url(_) => "kubernetes.URL",
+            Self::Quantity(_) => "kubernetes.Quantity",
+            Self::Format(_) => "kubernetes.NamedFormat",
+            Self::Authorizer => "kubernetes.authorization.Authorizer",
+        }
+    }
+
+    /// The text, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Str(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+}
