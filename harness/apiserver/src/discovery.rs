@@ -3,46 +3,51 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use http::header;
+use serde_json::{Map, Value, json};
 
 use crate::api::{Core, reply::Reply, route::Route};
 use crate::openapi;
-use crate::registry::{Catalogue, Group, Resource, Version};
+use crate::registry::{Catalogue, Group, Resource, Subresource, Version};
 use crate::status::ApiError;
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// The checks that can be asked for by name, as in `/healthz/ping`.
+const CHECKS: [&str; 4] = ["ping", "log", "etcd", "informer-sync"];
 
 /// Answers what is not about a resource.
 pub(crate) fn answer(
-    _core: &Arc<Core>,
+    core: &Arc<Core>,
     catalogue: &Catalogue,
     route: Route,
-    _parts: &http::request::Parts,
+    parts: &http::request::Parts,
 ) -> Result<Reply, ApiError> {
     match route {
         Route::Version => Ok(made(version())),
+        Route::Health(_, Some(check)) if !CHECKS.contains(&check.as_str()) => Ok(page_not_found()),
         Route::Health(_, _) => Ok(text(200, "ok")),
-        Route::Metrics => Ok(text(200, "")),
-        Route::Index => Ok(made(
-            json!({"paths": ["/api", "/apis", "/healthz", "/livez", "/readyz", "/version"]}),
-        )),
+        Route::Metrics => Ok(Reply::Raw {
+            code: 200,
+            content_type: "text/plain; version=0.0.4; charset=utf-8",
+            body: Bytes::from(metrics(core)),
+        }),
+        Route::Index => Ok(made(index(catalogue))),
+        Route::LegacyVersions if wants_aggregated(parts) => Ok(aggregated(catalogue, true)),
         Route::LegacyVersions => Ok(made(json!({
             "kind": "APIVersions",
             "versions": ["v1"],
             "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:443"}],
         }))),
+        Route::Groups if wants_aggregated(parts) => Ok(aggregated(catalogue, false)),
         Route::Groups => {
-            let groups: Vec<Value> = catalogue
-                .groups
-                .iter()
-                .filter(|group| !group.name.is_empty())
-                .map(group_json)
-                .collect();
+            let groups: Vec<Value> = named_groups(catalogue).map(group_json).collect();
             Ok(made(
                 json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}),
             ))
         }
         Route::Group(name) => {
-            let group = catalogue.group(&name).ok_or_else(ApiError::no_resource)?;
-            let mut group = group_json(group);
+            let mut group = group_json(catalogue.group(&name).ok_or_else(ApiError::no_resource)?);
             if let Some(members) = group.as_object_mut() {
                 members.insert("kind".to_owned(), "APIGroup".into());
                 members.insert("apiVersion".to_owned(), "v1".into());
@@ -59,9 +64,9 @@ pub(crate) fn answer(
                 content_type: "application/json",
                 body: Bytes::from(document.to_string()),
             }),
-            None => Ok(text(404, "404 page not found\n")),
+            None => Ok(page_not_found()),
         },
-        Route::UnknownPath => Ok(text(404, "404 page not found\n")),
+        Route::UnknownPath => Ok(page_not_found()),
         Route::Resource(_) | Route::UnknownResource => Err(ApiError::no_resource()),
     }
 }
@@ -78,18 +83,75 @@ fn text(code: u16, body: &'static str) -> Reply {
     }
 }
 
+fn page_not_found() -> Reply {
+    text(404, "404 page not found\n")
+}
+
+/// What this server says it is.
 fn version() -> Value {
     json!({
         "major": "1",
         "minor": "36",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
         "gitVersion": "v1.36.0",
-        "gitCommit": "",
+        "gitCommit": "0000000000000000000000000000000000000000",
         "gitTreeState": "clean",
-        "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": "",
-        "compiler": "",
+        "buildDate": "2026-04-22T00:00:00Z",
+        "goVersion": "go1.26.0",
+        "compiler": "gc",
         "platform": "linux/amd64",
     })
+}
+
+/// Requests by verb, kind and client, in the text format of Prometheus.
+fn metrics(core: &Arc<Core>) -> String {
+    let mut text = String::from("# TYPE apiserver_request_total counter\n");
+    for (counted, count) in core.levers.counts() {
+        let escape = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        text.push_str(&format!(
+            "apiserver_request_total{{verb=\"{}\",group=\"{}\",kind=\"{}\",subresource=\"{}\",client=\"{}\"}} {count}\n",
+            counted.verb,
+            escape(&counted.group),
+            escape(&counted.kind),
+            escape(&counted.subresource),
+            escape(&counted.client),
+        ));
+    }
+    text
+}
+
+fn index(catalogue: &Catalogue) -> Value {
+    let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
+    for group in named_groups(catalogue) {
+        paths.push(format!("/apis/{}", group.name));
+        paths.extend(
+            group
+                .versions
+                .iter()
+                .map(|version| format!("/apis/{}/{}", group.name, version.name)),
+        );
+    }
+    paths.extend(
+        [
+            "/healthz",
+            "/livez",
+            "/metrics",
+            "/openapi/v2",
+            "/openapi/v3",
+            "/readyz",
+            "/version",
+        ]
+        .map(str::to_owned),
+    );
+    paths.sort();
+    json!({"paths": paths})
+}
+
+fn named_groups(catalogue: &Catalogue) -> impl Iterator<Item = &Group> {
+    catalogue.groups.iter().filter(|group| !group.name.is_empty())
 }
 
 fn group_version(group: &str, version: &str) -> String {
@@ -109,25 +171,43 @@ fn group_json(group: &Group) -> Value {
     json!({"name": group.name, "versions": versions, "preferredVersion": versions.first()})
 }
 
+/// An object without the members that are empty.
+fn compact(members: Value) -> Map<String, Value> {
+    let Value::Object(mut members) = members else {
+        return Map::new();
+    };
+    members.retain(|_, value| match value {
+        Value::Null => false,
+        Value::Array(list) => !list.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => true,
+    });
+    members
+}
+
 fn resources_json(group: &str, version: &Version) -> Value {
     let mut resources = Vec::new();
     for resource in &version.resources {
-        resources.push(resource_json(resource));
+        resources.push(Value::Object(compact(json!({
+            "name": resource.plural,
+            "singularName": resource.singular,
+            "namespaced": resource.namespaced,
+            "kind": resource.kind,
+            "verbs": resource.verbs,
+            "shortNames": resource.short_names,
+            "categories": resource.categories,
+            "storageVersionHash": resource.storage_version_hash,
+        }))));
         for subresource in &resource.subresources {
-            let mut entry = json!({
+            let other = speaks_otherwise(resource, subresource);
+            resources.push(Value::Object(compact(json!({
                 "name": format!("{}/{}", resource.plural, subresource.name),
                 "singularName": "",
                 "namespaced": resource.namespaced,
                 "kind": subresource.kind,
                 "verbs": subresource.verbs,
-            });
-            if let Some(members) = entry.as_object_mut()
-                && (&subresource.group, &subresource.version) != (&resource.group, &resource.version)
-            {
-                members.insert("group".to_owned(), subresource.group.clone().into());
-                members.insert("version".to_owned(), subresource.version.clone().into());
-            }
-            resources.push(entry);
+                "group": other.then_some(&subresource.group),
+                "version": other.then_some(&subresource.version),
+            }))));
         }
     }
     json!({
@@ -138,21 +218,89 @@ fn resources_json(group: &str, version: &Version) -> Value {
     })
 }
 
-fn resource_json(resource: &Resource) -> Value {
-    let mut entry = json!({
-        "name": resource.plural,
-        "singularName": resource.singular,
-        "namespaced": resource.namespaced,
-        "kind": resource.kind,
-        "verbs": resource.verbs,
+fn speaks_otherwise(resource: &Resource, subresource: &Subresource) -> bool {
+    (&subresource.group, &subresource.version) != (&resource.group, &resource.version)
+}
+
+fn wants_aggregated(parts: &http::request::Parts) -> bool {
+    let accept = parts
+        .headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    accept.split(',').any(|clause| {
+        let has = |parameter: &str| clause.split(';').any(|part| part.trim() == parameter);
+        has("as=APIGroupDiscoveryList") && has("g=apidiscovery.k8s.io") && has("v=v2")
+    })
+}
+
+/// All resources of the groups with names, or of the one without, in one document.
+fn aggregated(catalogue: &Catalogue, core_group: bool) -> Reply {
+    let groups = catalogue
+        .groups
+        .iter()
+        .filter(|group| group.name.is_empty() == core_group);
+    let items: Vec<Value> = groups.map(aggregated_group).collect();
+    let list = json!({
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": items,
     });
-    if let Some(members) = entry.as_object_mut() {
-        if !resource.short_names.is_empty() {
-            members.insert("shortNames".to_owned(), resource.short_names.clone().into());
-        }
-        if !resource.categories.is_empty() {
-            members.insert("categories".to_owned(), resource.categories.clone().into());
-        }
+    Reply::Raw {
+        code: 200,
+        content_type: AGGREGATED,
+        body: Bytes::from(list.to_string()),
     }
-    entry
+}
+
+fn aggregated_group(group: &Group) -> Value {
+    let versions: Vec<Value> = group
+        .versions
+        .iter()
+        .map(|version| {
+            let resources: Vec<Value> = version
+                .resources
+                .iter()
+                .map(|resource| aggregated_resource(resource))
+                .collect();
+            json!({"version": version.name, "resources": resources, "freshness": "Current"})
+        })
+        .collect();
+    let metadata = if group.name.is_empty() {
+        json!({})
+    } else {
+        json!({"name": group.name})
+    };
+    json!({"metadata": metadata, "versions": versions})
+}
+
+fn aggregated_resource(resource: &Resource) -> Value {
+    // The kind of a built-in resource is said without its group and version, which are those of the path.
+    let kind = |group: &str, version: &str, kind: &str| {
+        let own = resource.custom().is_none() && group == resource.group && version == resource.version;
+        let (group, version) = if own { ("", "") } else { (group, version) };
+        json!({"group": group, "version": version, "kind": kind})
+    };
+    let subresources: Vec<Value> = resource
+        .subresources
+        .iter()
+        .map(|each| {
+            json!({
+                "subresource": each.name,
+                "responseKind": kind(&each.group, &each.version, &each.kind),
+                "verbs": each.verbs,
+            })
+        })
+        .collect();
+    Value::Object(compact(json!({
+        "resource": resource.plural,
+        "responseKind": kind(&resource.group, &resource.version, &resource.kind),
+        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": resource.singular,
+        "verbs": resource.verbs,
+        "shortNames": resource.short_names,
+        "categories": resource.categories,
+        "subresources": subresources,
+    })))
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::admit::{AdmissionRequest, Operation};
 use super::manage::check_options;
 use super::read::show;
 use super::reply::{Reply, Shown};
-use super::{Call, Core, decode, kinds};
+use super::{Call, Core, kinds};
 use crate::meta;
-use crate::status::{About, ApiError};
+use crate::status::ApiError;
 use crate::store::{Expect, Write, key};
 
 /// How often a taken generated name is replaced by another one.
@@ -17,37 +18,38 @@ const GENERATE_ATTEMPTS: usize = 8;
 
 impl Core {
     pub(super) fn create(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
-        if call.subresource.is_some() {
-            return Err(ApiError::method_not_allowed());
+        if call.subresource.is_some() || !call.resource.is_stored() {
+            return self.create_unstored(call);
         }
         check_options(call, "CreateOptions")?;
-        let object = decode::checked(call, warnings)?;
-        self.create_object(call, object, warnings)
+        let object = super::decode::checked(call, warnings)?;
+        self.create_object(call, object)
     }
 
-    /// Creates an object in the form of its kind: also the second half of an apply or an update that creates.
-    pub(super) fn create_object(
-        self: &Arc<Self>,
-        call: &Call,
-        mut object: Value,
-        _warnings: &mut Vec<String>,
-    ) -> Result<Reply, ApiError> {
+    /// Creates a decoded object: also the second half of an apply or an update that creates.
+    pub(super) fn create_object(self: &Arc<Self>, call: &Call, mut object: Value) -> Result<Reply, ApiError> {
         if meta::resource_version(&object).is_some() {
             return Err(ApiError::plain_500(
                 "resourceVersion should not be set on objects to be created",
             ));
         }
         check_namespace(call, &mut object)?;
-        self.check_namespace_is_there(call, &object)?;
+        let name = meta::name(&object).unwrap_or_default().to_owned();
+        let request = AdmissionRequest::new(call, Operation::Create, &name, None);
         self.track(call, None, &mut object);
+        self.mutate(&request, &mut object)?;
         let generated = self.stamp(&mut object);
         kinds::prepare_create(&call.resource, &mut object);
         for attempt in 1.. {
             let name = meta::name(&object).unwrap_or_default().to_owned();
-            let errors = kinds::validate_create(&call.resource, &object);
+            let mut errors = kinds::validate_create(&call.resource, &object);
+            if errors.is_empty() && call.resource.is("", "services") {
+                errors = self.allocate(&mut object);
+            }
             if !errors.is_empty() {
                 return Err(ApiError::invalid(call.about_kind(&name), &errors));
             }
+            self.validate(&request, &object)?;
             match self.insert(call, object.clone(), &name) {
                 Err(error) if error.reason == "AlreadyExists" && attempt < GENERATE_ATTEMPTS => match &generated {
                     Some(base) => meta::set(&mut object, "name", format!("{base}{}", self.ids.suffix())),
@@ -103,30 +105,6 @@ impl Core {
             .map_err(|_| ApiError::already_exists(call.about(name)))?;
         Ok(show(resource, &stored))
     }
-
-    fn check_namespace_is_there(&self, call: &Call, object: &Value) -> Result<(), ApiError> {
-        let Some(namespace) = &call.namespace else {
-            return Ok(());
-        };
-        let about = About {
-            group: "",
-            kind: "namespaces",
-            name: namespace,
-        };
-        let found = self.namespace(namespace).ok_or_else(|| ApiError::not_found(about))?;
-        if meta::deletion_timestamp(&found.value).is_none() {
-            return Ok(());
-        }
-        let name = meta::name(object).unwrap_or_default();
-        let cause = format!("unable to create new content in namespace {namespace} because it is being terminated");
-        let mut error = ApiError::forbidden(call.about(name), &cause);
-        if let Some(details) = error.details.as_mut().and_then(Value::as_object_mut) {
-            let message = format!("namespace {namespace} is being terminated");
-            let cause = serde_json::json!({"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"});
-            details.insert("causes".to_owned(), serde_json::json!([cause]));
-        }
-        Err(error)
-    }
 }
 
 /// The namespace of the path goes into the object; another one in the object is refused.
@@ -135,7 +113,8 @@ pub(super) fn check_namespace(call: &Call, object: &mut Value) -> Result<(), Api
         (Some(namespace), None) => meta::set(object, "namespace", namespace.clone()),
         (Some(namespace), Some(given)) if namespace == given => {}
         (None, None) => {}
-        (Some(_) | None, Some(_)) => {
+        (None, Some(_)) => meta::unset(object, "namespace"),
+        (Some(_), Some(_)) => {
             return Err(ApiError::bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request",
             ));

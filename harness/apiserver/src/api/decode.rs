@@ -4,6 +4,8 @@ use http::header;
 use serde_json::Value;
 
 use super::{Call, kinds, manage};
+use crate::builtin::catalogue;
+use crate::registry::Resource;
 use crate::status::ApiError;
 
 /// The object in the body.
@@ -60,19 +62,55 @@ pub(super) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError
     };
     let text = |key: &str| members.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    if !api_version.is_empty() && api_version != resource.api_version {
-        return Err(ApiError::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({})",
-            resource.api_version
-        )));
-    }
-    if !kind.is_empty() && kind != resource.kind {
-        return Err(ApiError::bad_request(format!(
-            "{kind} in version {:?} cannot be handled as a {}",
-            resource.version, resource.kind
-        )));
+    let other_version = !api_version.is_empty() && api_version != resource.api_version;
+    let other_kind = !kind.is_empty() && kind != resource.kind;
+    if other_version || other_kind {
+        return Err(wrong_type(resource, &api_version, &kind));
     }
     members.insert("apiVersion".to_owned(), resource.api_version.clone().into());
     members.insert("kind".to_owned(), resource.kind.clone().into());
     Ok(())
+}
+
+fn wrong_type(resource: &Resource, api_version: &str, kind: &str) -> ApiError {
+    let expected = &resource.kind;
+    let api_version = if api_version.is_empty() {
+        &resource.api_version
+    } else {
+        api_version
+    };
+    let kind = if kind.is_empty() { expected } else { kind };
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let other_version = ApiError::bad_request(format!(
+        "the API version in the data ({api_version}) does not match the expected API version ({})",
+        resource.api_version
+    ));
+    if resource.custom().is_some() && api_version != resource.api_version {
+        return other_version;
+    }
+    let single = kind.strip_suffix("List").unwrap_or(kind);
+    let known = catalogue::by_kind(group, version, single).is_some();
+    // Versions that the reference still decodes although it no longer serves them.
+    let retired = matches!(
+        api_version,
+        "extensions/v1beta1" | "apps/v1beta1" | "apps/v1beta2" | "batch/v1beta1"
+    );
+    if kind == expected && (known || retired) {
+        return other_version;
+    }
+    let package = match resource.group.split('.').next() {
+        Some("") | None => "core",
+        Some(package) => package,
+    };
+    let cause = if known {
+        format!("converting ({version}.{kind}) to ({package}.{expected}): unknown conversion")
+    } else {
+        format!(
+            "no kind {kind:?} is registered for version {api_version:?} in scheme \
+             \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\""
+        )
+    };
+    ApiError::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {expected}: {cause}"
+    ))
 }

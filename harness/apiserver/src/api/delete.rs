@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::read::show;
+use super::read::{selectors, show};
 use super::reply::{List, Reply, Shown};
 use super::write::is_released;
 use super::{Call, Caller, Core, decode, kinds};
+use crate::error::{FieldError, FieldErrorType};
 use crate::meta;
 use crate::registry::Resource;
 use crate::schema::crd::{CLEANUP_FINALIZER, set_condition};
-use crate::selector::Selectors;
 use crate::status::{About, ApiError};
-use crate::store::{Expect, Stored, Write, key_of};
+use crate::store::{Expect, Moved, Stored, Write, key_of};
 
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) const ORPHAN: &str = "orphan";
@@ -45,17 +45,22 @@ pub(crate) enum Deleted {
     Marked(Shown),
 }
 
+/// A deletion that is to be done.
+pub(crate) struct Deletion<'a> {
+    pub(crate) resource: &'a Arc<Resource>,
+    pub(crate) key: &'a str,
+    pub(crate) options: &'a DeleteOptions,
+    pub(crate) caller: &'a Caller,
+}
+
 impl Core {
-    pub(super) fn delete(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
-        let options = options(call)?;
+    pub(super) fn delete(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
+        let options = with_defaults(call, options(call)?, warnings);
         let stored = self.find(call)?;
         let deleted = self.delete_object(&call.resource, &key_of(&stored.value), &options, &call.caller)?;
         Ok(match deleted {
-            Deleted::Marked(object) => Reply::Object {
-                code: 200,
-                object,
-                resource: call.resource.clone(),
-            },
+            Deleted::Marked(object) => shown(call, object),
+            Deleted::Gone(object) if answers_with_object(&call.resource) => shown(call, object),
             Deleted::Gone(object) => Reply::Made {
                 code: 200,
                 object: success(call, &object),
@@ -63,13 +68,13 @@ impl Core {
         })
     }
 
-    pub(super) fn delete_collection(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
-        let options = options(call)?;
-        let selectors = Selectors::parse(
-            &call.resource,
-            call.query.get("labelSelector"),
-            call.query.get("fieldSelector"),
-        )?;
+    pub(super) fn delete_collection(
+        self: &Arc<Self>,
+        call: &Call,
+        warnings: &mut Vec<String>,
+    ) -> Result<Reply, ApiError> {
+        let options = with_defaults(call, options(call)?, warnings);
+        let selectors = selectors(call)?;
         let (objects, revision) = self.store.list(call.resource.bucket, &call.prefix());
         let mut items = Vec::new();
         for stored in objects.iter().filter(|stored| selectors.matches(&stored.value)) {
@@ -96,6 +101,12 @@ impl Core {
         options: &DeleteOptions,
         caller: &Caller,
     ) -> Result<Deleted, ApiError> {
+        let deletion = Deletion {
+            resource,
+            key,
+            options,
+            caller,
+        };
         let name = key.rsplit('/').next().unwrap_or(key);
         loop {
             let about = About {
@@ -108,85 +119,174 @@ impl Core {
                 .get(resource.bucket, key)
                 .ok_or_else(|| ApiError::not_found(about))?;
             check_preconditions(resource, name, &stored, options)?;
-            let Some(marked) = self.mark(resource, &stored.value, options) else {
-                return Ok(Deleted::Marked(show(resource, &stored)));
-            };
-            let gone = is_released(resource, &marked);
-            if options.dry_run {
-                let shown = Shown::Value(Arc::new(marked));
-                return Ok(if gone {
-                    Deleted::Gone(shown)
-                } else {
-                    Deleted::Marked(shown)
-                });
-            }
-            let write = if gone {
-                Write::Delete(stored.value.as_ref().clone())
-            } else {
-                Write::Put(marked)
-            };
-            if let Ok(stored) = self.commit(resource.bucket, key, Expect::Revision(stored.revision), write, caller) {
-                let shown = show(resource, &stored);
-                return Ok(if gone {
-                    Deleted::Gone(shown)
-                } else {
-                    Deleted::Marked(shown)
-                });
+            if let Ok(deleted) = self.try_delete(&deletion, &stored) {
+                return Ok(deleted);
             }
         }
     }
 
-    /// The object with the marks of its deletion; `None` when they change nothing.
-    fn mark(&self, resource: &Resource, object: &Value, options: &DeleteOptions) -> Option<Value> {
-        let mut marked = object.clone();
-        let mut finalizers: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
-        let wanted = match options.propagation {
-            Some(Propagation::Foreground) => Some(FOREGROUND),
-            Some(Propagation::Orphan) => Some(ORPHAN),
-            Some(Propagation::Background) | None => None,
+    /// One attempt; fails if somebody else was faster.
+    fn try_delete(self: &Arc<Self>, deletion: &Deletion<'_>, stored: &Arc<Stored>) -> Result<Deleted, Moved> {
+        let Deletion {
+            resource,
+            key,
+            options,
+            caller,
+        } = *deletion;
+        let commit =
+            |revision: u64, write: Write| self.commit(resource.bucket, key, Expect::Revision(revision), write, caller);
+        let graceful = grace(resource, &stored.value, options);
+        let Some(marked) = self.mark(resource, &stored.value, options, graceful.unwrap_or(0)) else {
+            return Ok(Deleted::Marked(show(resource, stored)));
         };
-        if options.propagation.is_some() {
-            finalizers.retain(|each| each != FOREGROUND && each != ORPHAN || Some(each.as_str()) == wanted);
+        let gone = is_released(resource, &marked);
+        if options.dry_run {
+            let shown = Shown::Value(Arc::new(marked));
+            return Ok(if gone {
+                Deleted::Gone(shown)
+            } else {
+                Deleted::Marked(shown)
+            });
         }
-        if let Some(wanted) = wanted
-            && !finalizers.iter().any(|each| each == wanted)
+        if !gone {
+            let stored = commit(stored.revision, Write::Put(marked))?;
+            return Ok(Deleted::Marked(show(resource, &stored)));
+        }
+        if graceful.is_none() {
+            let stored = commit(stored.revision, Write::Delete(stored.value.as_ref().clone()))?;
+            return Ok(Deleted::Gone(show(resource, &stored)));
+        }
+        // What is deleted gracefully is marked first, also when there is no time left.
+        let stored = commit(stored.revision, Write::Put(marked))?;
+        commit(stored.revision, Write::Delete(stored.value.as_ref().clone()))?;
+        Ok(Deleted::Gone(show(resource, &stored)))
+    }
+
+    /// The object with the marks of its deletion; `None` when they change nothing.
+    fn mark(&self, resource: &Resource, object: &Value, options: &DeleteOptions, grace_secs: i64) -> Option<Value> {
+        let mut marked = object.clone();
+        meta::set_finalizers(&mut marked, finalizers(resource, object, options));
+        let marked_before = meta::deletion_timestamp(object).and_then(|at| at.parse::<jiff::Timestamp>().ok());
+        let Some(before) = marked_before else {
+            self.mark_first(resource, object, &mut marked, grace_secs);
+            return Some(marked);
+        };
+        let left = meta::at(object, &["metadata", "deletionGracePeriodSeconds"])
+            .and_then(Value::as_i64)
+            .unwrap_or(0);
+        if grace_secs < left && resource.is("", "pods") {
+            // The time that is left can only become shorter.
+            let at = before.as_second() - left + grace_secs;
+            if let Ok(at) = jiff::Timestamp::from_second(at) {
+                meta::set(&mut marked, "deletionTimestamp", meta::time(at));
+            }
+            meta::set(&mut marked, "deletionGracePeriodSeconds", grace_secs);
+        }
+        (marked != *object || is_released(resource, &marked)).then_some(marked)
+    }
+
+    fn mark_first(&self, resource: &Resource, object: &Value, marked: &mut Value, grace_secs: i64) {
+        let now = (self.options.clock)();
+        let at = jiff::Timestamp::from_second(now.as_second().saturating_add(grace_secs)).unwrap_or(now);
+        meta::set(marked, "deletionTimestamp", meta::time(at));
+        let definition = kinds::is_definition(resource);
+        let namespace = resource.is("", "namespaces");
+        if !definition && !namespace {
+            meta::set(marked, "deletionGracePeriodSeconds", grace_secs);
+        }
+        if let Some(generation) = meta::at(object, &["metadata", "generation"]).and_then(Value::as_i64)
+            && !definition
         {
+            meta::set(marked, "generation", generation + 1);
+        }
+        if definition && let Some(status) = marked.get_mut("status") {
+            let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+            set_condition(
+                status,
+                "Terminating",
+                true,
+                "InstanceDeletionPending",
+                message,
+                &self.now(),
+            );
+        }
+        if namespace && let Some(members) = marked.as_object_mut() {
+            let status = members.entry("status").or_insert_with(|| json!({}));
+            if let Some(status) = status.as_object_mut() {
+                status.insert("phase".to_owned(), "Terminating".into());
+            }
+        }
+    }
+}
+
+fn shown(call: &Call, object: Shown) -> Reply {
+    Reply::Object {
+        code: 200,
+        object,
+        resource: call.resource.clone(),
+    }
+}
+
+/// Kinds whose deletion is answered with the object itself.
+fn answers_with_object(resource: &Resource) -> bool {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        _ if resource.custom().is_some() => false,
+        ("", "pods" | "services" | "serviceaccounts" | "podtemplates" | "resourcequotas") => true,
+        ("", "persistentvolumes" | "persistentvolumeclaims") | ("storage.k8s.io", _) => true,
+        _ => false,
+    }
+}
+
+/// The seconds that a kind with graceful deletion gets; `None` for all other kinds.
+fn grace(resource: &Resource, object: &Value, options: &DeleteOptions) -> Option<i64> {
+    if !resource.is("", "pods") {
+        return None;
+    }
+    let own = meta::at(object, &["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_i64);
+    let wanted = options.grace_period_secs.or(own).unwrap_or(0);
+    let wanted = if wanted < 0 { 1 } else { wanted };
+    let scheduled = meta::str_at(object, &["spec", "nodeName"]).is_some();
+    let over = matches!(meta::str_at(object, &["status", "phase"]), Some("Failed" | "Succeeded"));
+    Some(if scheduled && !over { wanted } else { 0 })
+}
+
+/// The finalizers with those that the propagation asks for.
+fn finalizers(resource: &Resource, object: &Value, options: &DeleteOptions) -> Vec<String> {
+    let mut finalizers: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
+    let wanted = match options.propagation {
+        Some(Propagation::Foreground) => Some(FOREGROUND),
+        Some(Propagation::Orphan) => Some(ORPHAN),
+        Some(Propagation::Background) | None => None,
+    };
+    if options.propagation.is_some() {
+        finalizers.retain(|each| each != FOREGROUND && each != ORPHAN || Some(each.as_str()) == wanted);
+    }
+    let definition = kinds::is_definition(resource).then_some(CLEANUP_FINALIZER);
+    for wanted in wanted.into_iter().chain(definition) {
+        let deleted = meta::deletion_timestamp(object).is_some();
+        if !finalizers.iter().any(|each| each == wanted) && !(deleted && wanted == CLEANUP_FINALIZER) {
             finalizers.push(wanted.to_owned());
         }
-        let definition = kinds::is_definition(resource);
-        if definition && !finalizers.iter().any(|each| each == CLEANUP_FINALIZER) {
-            finalizers.push(CLEANUP_FINALIZER.to_owned());
-        }
-        meta::set_finalizers(&mut marked, finalizers);
-        if meta::deletion_timestamp(object).is_none() {
-            meta::set(&mut marked, "deletionTimestamp", self.now());
-            if !definition && !resource.is("", "namespaces") {
-                meta::set(&mut marked, "deletionGracePeriodSeconds", 0);
-            }
-            if definition && let Some(status) = marked.get_mut("status") {
-                let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
-                set_condition(
-                    status,
-                    "Terminating",
-                    true,
-                    "InstanceDeletionPending",
-                    message,
-                    &self.now(),
-                );
-            }
-            if let Some(generation) = meta::at(object, &["metadata", "generation"]).and_then(Value::as_i64) {
-                meta::set(&mut marked, "generation", generation + 1);
-            }
-            if resource.is("", "namespaces")
-                && let Some(members) = marked.as_object_mut()
-            {
-                let status = members.entry("status").or_insert_with(|| json!({}));
-                if let Some(status) = status.as_object_mut() {
-                    status.insert("phase".to_owned(), "Terminating".into());
-                }
-            }
-        }
-        (marked != *object).then_some(marked)
+    }
+    finalizers
+}
+
+/// What a kind does with its dependents if nobody says anything: jobs and replication controllers leave them.
+fn with_defaults(call: &Call, options: DeleteOptions, warnings: &mut Vec<String>) -> DeleteOptions {
+    let job = call.resource.is("batch", "jobs");
+    if options.propagation.is_some() || !(job || call.resource.is("", "replicationcontrollers")) {
+        return options;
+    }
+    if job {
+        warnings.push(
+            "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \
+             them or set propagationPolicy=Orphan to suppress this warning"
+                .to_owned(),
+        );
+    }
+    DeleteOptions {
+        propagation: Some(Propagation::Orphan),
+        ..options
     }
 }
 
@@ -226,7 +326,45 @@ fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
     } else {
         decode::object(call)?
     };
-    let text = |path: &[&str]| meta::str_at(&body, path).map(str::to_owned);
+    let policy = meta::str_at(&body, &["propagationPolicy"]).or_else(|| call.query.get("propagationPolicy"));
+    let orphan = body
+        .get("orphanDependents")
+        .and_then(Value::as_bool)
+        .or_else(|| call.query.flag("orphanDependents"));
+    let mut errors = Vec::new();
+    if let (Some(_), Some(_)) = (policy, orphan) {
+        let detail = "orphanDependents and deletionPropagation cannot be both set";
+        let field = "propagationPolicy";
+        errors.push(FieldError::with_value(
+            FieldErrorType::Invalid,
+            field,
+            &policy.unwrap_or_default().into(),
+            detail,
+        ));
+    }
+    if let Some(policy) = policy.filter(|policy| !matches!(*policy, "Background" | "Foreground" | "Orphan")) {
+        let detail = "supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"";
+        errors.push(FieldError::with_value(
+            FieldErrorType::NotSupported,
+            "propagationPolicy",
+            &policy.into(),
+            detail,
+        ));
+    }
+    if !errors.is_empty() {
+        let about = About {
+            group: "meta.k8s.io",
+            kind: "DeleteOptions",
+            name: "",
+        };
+        return Err(ApiError::invalid(about, &errors));
+    }
+    Ok(read_options(call, &body))
+}
+
+/// Delete options from a body and, where it says nothing, from the query.
+pub(super) fn read_options(call: &Call, body: &Value) -> DeleteOptions {
+    let text = |path: &[&str]| meta::str_at(body, path).map(str::to_owned);
     let policy = text(&["propagationPolicy"]).or_else(|| call.query.get("propagationPolicy").map(str::to_owned));
     let orphan = body
         .get("orphanDependents")
@@ -238,17 +376,19 @@ fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
         (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
         (Some(_) | None, _) => None,
     };
+    let all = |value: &Value| value == "All";
     let dry_run = body
         .get("dryRun")
         .and_then(Value::as_array)
-        .is_some_and(|list| list.iter().any(|each| each == "All"));
-    Ok(DeleteOptions {
-        grace_period_secs: body.get("gracePeriodSeconds").and_then(Value::as_i64),
+        .is_some_and(|list| list.iter().any(all));
+    let grace = body.get("gracePeriodSeconds").and_then(Value::as_i64);
+    DeleteOptions {
+        grace_period_secs: grace.or_else(|| call.query.number("gracePeriodSeconds").ok().flatten()),
         propagation,
         uid: text(&["preconditions", "uid"]),
         resource_version: text(&["preconditions", "resourceVersion"]),
         dry_run: dry_run || call.query.dry_run(),
-    })
+    }
 }
 
 /// The `Status` of a deletion that is done.

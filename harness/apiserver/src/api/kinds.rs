@@ -42,6 +42,7 @@ pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<(), Stri
             defaults::default(entry.group, entry.kind, object);
         }
         Kind::Custom(custom) => {
+            drop_unknown_metadata(object);
             if let Some(schema) = &custom.schema {
                 schema.prune(object);
                 schema.apply_defaults(object);
@@ -49,6 +50,36 @@ pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<(), Stri
         }
     }
     Ok(())
+}
+
+/// The members of `metadata`.
+const METADATA: [&str; 15] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+fn drop_unknown_metadata(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|key, value| {
+            let empty = value.is_null()
+                || value.as_object().is_some_and(serde_json::Map::is_empty)
+                || value.as_array().is_some_and(Vec::is_empty);
+            METADATA.contains(&key.as_str()) && !empty
+        });
+    }
 }
 
 /// Sets what a new object begins with, and drops what a client must not set.
@@ -179,4 +210,26 @@ fn validate_custom(
         });
     }
     errors
+}
+
+/// Whether an update of a missing object creates it.
+pub(super) fn creates_on_update(resource: &Resource) -> bool {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        _ if resource.custom().is_some() => false,
+        ("", "endpoints" | "events" | "services" | "limitranges") => true,
+        ("events.k8s.io" | "coordination.k8s.io" | "rbac.authorization.k8s.io", _) => true,
+        _ => false,
+    }
+}
+
+/// Whether an update may leave out which version it is based on.
+pub(super) fn updates_unconditionally(resource: &Resource) -> bool {
+    match resource.group.as_str() {
+        _ if resource.custom().is_some() => false,
+        "coordination.k8s.io" | "apiextensions.k8s.io" | "admissionregistration.k8s.io" | "discovery.k8s.io" => false,
+        "node.k8s.io" => false,
+        "policy" => resource.plural != "poddisruptionbudgets",
+        "storage.k8s.io" => resource.plural == "storageclasses",
+        _ => true,
+    }
 }

@@ -5,10 +5,12 @@
 //! goes out ([`negotiate`]).
 
 pub(crate) mod accept;
+pub(crate) mod admit;
 pub(crate) mod body;
 mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
+mod events;
 pub(crate) mod kinds;
 mod manage;
 pub(crate) mod negotiate;
@@ -19,6 +21,7 @@ mod read;
 pub(crate) mod reply;
 pub(crate) mod route;
 mod scale;
+mod subresources;
 mod table;
 mod watch;
 pub(crate) mod write;
@@ -175,7 +178,7 @@ impl Core {
         let body = match Limited::new(body, MAX_BODY).collect().await {
             Ok(collected) => collected.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => {
-                return Ok(negotiate::error(&parts.headers, &ApiError::too_large()));
+                return Ok(negotiate::error(&parts.headers, &ApiError::too_large(), false));
             }
             Err(error) => return Err(std::io::Error::other(error)),
         };
@@ -194,9 +197,9 @@ impl Core {
                     now,
                     pretty,
                 };
-                negotiate::reply(&wish, reply).unwrap_or_else(|error| negotiate::error(&parts.headers, &error))
+                negotiate::reply(&wish, reply).unwrap_or_else(|error| negotiate::error(&parts.headers, &error, pretty))
             }
-            Err(error) => negotiate::error(&parts.headers, &error),
+            Err(error) => negotiate::error(&parts.headers, &error, pretty),
         };
         negotiate::add_warnings(response.headers_mut(), &warnings);
         if parts.method == Method::HEAD {
@@ -282,8 +285,8 @@ impl Core {
             Verb::Create => self.create(call, warnings),
             Verb::Update => self.update(call, warnings),
             Verb::Patch => self.patch(call, warnings),
-            Verb::Delete => self.delete(call),
-            Verb::DeleteCollection => self.delete_collection(call),
+            Verb::Delete => self.delete(call, warnings),
+            Verb::DeleteCollection => self.delete_collection(call, warnings),
         }
     }
 

@@ -141,12 +141,12 @@ fn written(wish: &Wish<'_>, code: u16, object: &Value) -> Response<ResponseBody>
 }
 
 /// The answer to a request that failed.
-pub(crate) fn error(headers: &HeaderMap, error: &ApiError) -> Response<ResponseBody> {
+pub(crate) fn error(headers: &HeaderMap, error: &ApiError, pretty: bool) -> Response<ResponseBody> {
     let wish = Wish {
         form: accept::any(headers),
         query: &Query::default(),
         now: jiff::Timestamp::UNIX_EPOCH,
-        pretty: false,
+        pretty,
     };
     written(&wish, error.code, &error.to_status())
 }

@@ -22,11 +22,8 @@ impl Core {
             "application/json-patch+json" => self.json_patch(call, warnings),
             "application/merge-patch+json" => self.merge_patch(call, warnings),
             "application/strategic-merge-patch+json" => self.strategic_patch(call, warnings),
-            "application/apply-patch+yaml" => self.apply(call, warnings),
-            _ => {
-                let message = "415: Unsupported Media Type";
-                Err(ApiError::new(415, "UnsupportedMediaType", message, Some(json!({}))))
-            }
+            "application/apply-patch+yaml" => self.apply(call),
+            _ => Err(unsupported(call)),
         }
     }
 
@@ -56,9 +53,7 @@ impl Core {
 
     fn strategic_patch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
         if call.resource.custom().is_some() {
-            let message = "the body of the request was in an unknown format - accepted media types include: \
-                           application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
-            return Err(ApiError::new(415, "UnsupportedMediaType", message, None));
+            return Err(unsupported(call));
         }
         let patch = decode::json(&call.body)?;
         let duplicates = strict::duplicate_keys(&call.body);
@@ -76,7 +71,7 @@ impl Core {
         mut change: impl FnMut(&Value) -> Result<(Value, Vec<String>), ApiError>,
     ) -> Result<Reply, ApiError> {
         let mut found = Vec::new();
-        let reply = self.change(call, warnings, |old| {
+        let reply = self.change(call, |old| {
             let (new, findings) = change(old)?;
             found = findings;
             Ok(new)
@@ -85,7 +80,7 @@ impl Core {
         Ok(reply)
     }
 
-    fn apply(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
+    fn apply(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
         let applied = applied(call)?;
         let manager = call.manager();
         let force = call.query.is_set("force");
@@ -109,14 +104,41 @@ impl Core {
                 return Err(ApiError::conflict(call.about(name), &cause));
             }
             meta::unset(&mut object, "resourceVersion");
-            return self.create_object(call, object, warnings);
+            return self.create_object(call, object);
         }
-        self.change(call, warnings, |old| {
+        self.change(call, |old| {
             let object = merged(Some(old))?;
             same_uid(call, old, &object)?;
             Ok(object)
         })
     }
+}
+
+/// What the patch in the body makes of an object that is not the stored one, such as a `Scale`.
+pub(super) fn patch_other(call: &Call, old: &Value) -> Result<Value, ApiError> {
+    match call.media() {
+        "application/json-patch+json" => json_patch::apply(old, &decode::json(&call.body)?).map_err(json_patch_error),
+        "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
+            let mut new = old.clone();
+            ::json_patch::merge(&mut new, &decode::json(&call.body)?);
+            Ok(new)
+        }
+        _ => Err(unsupported(call)),
+    }
+}
+
+fn unsupported(call: &Call) -> ApiError {
+    if call.resource.custom().is_some() {
+        let message = "the body of the request was in an unknown format - accepted media types include: \
+                       application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+        return ApiError::new(415, "UnsupportedMediaType", message, None);
+    }
+    ApiError::new(
+        415,
+        "UnsupportedMediaType",
+        "415: Unsupported Media Type",
+        Some(json!({})),
+    )
 }
 
 /// Reads and checks what is applied.

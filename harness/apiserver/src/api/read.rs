@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use super::options;
 use super::reply::{List, Reply, Shown};
 use super::{Call, Core};
 use crate::registry::Resource;
+use crate::schema::crd;
 use crate::selector::Selectors;
 use crate::status::ApiError;
 use crate::store::{Stored, key_of};
@@ -141,6 +143,15 @@ impl Page {
     }
 }
 
+/// URL-safe base64 that does not look at the bits behind the last byte.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_encode_padding(false)
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
 /// The token of the page behind an object.
 fn token(revision: u64, last: &str) -> String {
     let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": format!("{last}\0")});
@@ -148,7 +159,7 @@ fn token(revision: u64, last: &str) -> String {
 }
 
 fn read_token(token: &str) -> Result<(u64, String), String> {
-    let bytes = URL_SAFE_NO_PAD
+    let bytes = LENIENT
         .decode(token)
         .map_err(|_| "continue key is not valid: illegal base64 data at input byte 0".to_owned())?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|_| {
@@ -181,10 +192,14 @@ pub(super) fn show(resource: &Resource, stored: &Arc<Stored>) -> Shown {
 
 /// An object in the version of a resource.
 pub(super) fn convert(value: &Value, resource: &Resource) -> Value {
-    let mut value = value.clone();
-    if let Some(members) = value.as_object_mut() {
-        members.insert("apiVersion".to_owned(), resource.api_version.clone().into());
-        members.insert("kind".to_owned(), resource.kind.clone().into());
+    match resource.custom() {
+        None if value.get("apiVersion").and_then(Value::as_str) == Some(&resource.api_version) => value.clone(),
+        // Events are the only built-in kind that is served in two groups.
+        None => super::events::convert(value, &resource.api_version),
+        Some(custom) => {
+            let mut value = value.clone();
+            crd::convert(&mut value, &resource.api_version, custom.schema.as_ref());
+            value
+        }
     }
-    value
 }

@@ -85,8 +85,15 @@ impl List {
     pub(crate) fn metadata(&self) -> Value {
         let mut metadata = serde_json::Map::new();
         metadata.insert("resourceVersion".to_owned(), self.revision.to_string().into());
-        if let Some(next) = &self.next {
-            metadata.insert("continue".to_owned(), next.clone().into());
+        match &self.next {
+            Some(next) => {
+                metadata.insert("continue".to_owned(), next.clone().into());
+            }
+            // Lists of custom resources always have the member.
+            None if self.resource.custom().is_some() => {
+                metadata.insert("continue".to_owned(), "".into());
+            }
+            None => {}
         }
         if let Some(remaining) = self.remaining {
             metadata.insert("remainingItemCount".to_owned(), remaining.into());

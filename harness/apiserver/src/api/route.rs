@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::builtin::catalogue;
 use crate::registry::{Catalogue, Resource};
 
 use super::query::decode_segment;
@@ -76,7 +77,12 @@ pub(crate) fn route(catalogue: &Catalogue, path: &str) -> Route {
 
 fn in_version(catalogue: &Catalogue, group: &str, version: &str, rest: &[&str]) -> Route {
     if catalogue.version(group, version).is_none() {
-        return Route::UnknownResource;
+        let built_in = catalogue::GROUPS.iter().any(|each| each.name == group);
+        return if built_in {
+            Route::UnknownResource
+        } else {
+            Route::UnknownPath
+        };
     }
     let (watch, rest) = match rest {
         ["watch", rest @ ..] if !rest.is_empty() => (true, rest),

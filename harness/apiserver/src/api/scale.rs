@@ -1,13 +1,187 @@
-//! The scale subresource.
+//! The scale subresource: a small object that reads and writes the replicas of another one.
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
+use super::patch::patch_other;
 use super::reply::Reply;
-use super::{Call, Core};
-use crate::status::ApiError;
+use super::write::check_name;
+use super::{Call, Core, Verb, decode};
+use crate::error::{FieldError, FieldErrorType};
+use crate::meta;
+use crate::registry::Resource;
+use crate::schema::crd::scale::{get, set};
+use crate::status::{About, ApiError};
 
 impl Core {
-    pub(super) fn scale(self: &Arc<Self>, _call: &Call) -> Result<Reply, ApiError> {
-        Err(ApiError::method_not_allowed())
+    pub(super) fn scale(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
+        let resource = &call.resource;
+        match call.verb {
+            Verb::Get => {
+                let stored = self.find(call)?;
+                let scale = scale_of(resource, &stored.value)?;
+                Ok(Reply::Made {
+                    code: 200,
+                    object: scale,
+                })
+            }
+            Verb::Update => {
+                let wanted = decode::object(call)?;
+                check_kind(&wanted)?;
+                check_name(call, &wanted)?;
+                self.change_scale(call, |_| Ok(wanted.clone()))
+            }
+            Verb::Patch => self.change_scale(call, |old| patch_other(call, &lenient(resource, old))),
+            Verb::Create | Verb::Delete | Verb::List | Verb::Watch | Verb::DeleteCollection => {
+                Err(ApiError::method_not_allowed())
+            }
+        }
     }
+
+    fn change_scale(
+        self: &Arc<Self>,
+        call: &Call,
+        change: impl Fn(&Value) -> Result<Value, ApiError>,
+    ) -> Result<Reply, ApiError> {
+        let resource = &call.resource;
+        let reply = self.change(call, |old| {
+            let scale = change(old)?;
+            let replicas = meta::at(&scale, &["spec", "replicas"])
+                .and_then(Value::as_i64)
+                .unwrap_or(0);
+            if replicas < 0 && resource.custom().is_none() {
+                let detail = "must be greater than or equal to 0";
+                let error = FieldError::with_value(FieldErrorType::Invalid, "spec.replicas", &replicas.into(), detail);
+                let about = About {
+                    group: "autoscaling",
+                    kind: "Scale",
+                    name: call.name.as_deref().unwrap_or_default(),
+                };
+                return Err(ApiError::invalid(about, &[error]));
+            }
+            let mut new = old.clone();
+            if !set(&mut new, spec_path(resource), replicas.into()) {
+                return Err(ApiError::internal("the replicas cannot be set"));
+            }
+            match meta::resource_version(&scale) {
+                Some(version) => meta::set(&mut new, "resourceVersion", version),
+                None => meta::unset(&mut new, "resourceVersion"),
+            }
+            Ok(new)
+        })?;
+        match reply {
+            Reply::Object { code, object, .. } => Ok(Reply::Made {
+                code,
+                object: scale_of(resource, object.value())?,
+            }),
+            other @ (Reply::List(_) | Reply::Made { .. } | Reply::Watch(..) | Reply::Raw { .. }) => Ok(other),
+        }
+    }
+}
+
+fn spec_path(resource: &Resource) -> &str {
+    let custom = resource.custom().and_then(|custom| custom.scale.as_ref());
+    custom.map_or(".spec.replicas", |paths| &paths.spec_replicas)
+}
+
+/// The `Scale` of an object.
+fn scale_of(resource: &Resource, object: &Value) -> Result<Value, ApiError> {
+    let path = spec_path(resource);
+    if resource.custom().is_some() && get(object, path).is_none() {
+        return Err(ApiError::internal(&format!(
+            "the spec replicas field {path:?} does not exist"
+        )));
+    }
+    Ok(lenient(resource, object))
+}
+
+/// The `Scale` of an object, 0 if it has no replicas.
+fn lenient(resource: &Resource, object: &Value) -> Value {
+    let whole = |path: &str| get(object, path).and_then(Value::as_i64).unwrap_or(0);
+    let paths = resource.custom().and_then(|custom| custom.scale.as_ref());
+    let status_path = paths.map_or(".status.replicas", |paths| &paths.status_replicas);
+    let selector = match paths {
+        Some(paths) => paths
+            .label_selector
+            .as_deref()
+            .and_then(|path| get(object, path))
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+        None => object
+            .get("spec")
+            .and_then(|spec| spec.get("selector"))
+            .map(selector_text),
+    };
+    let mut metadata = serde_json::Map::new();
+    for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = meta::at(object, &["metadata", key]) {
+            metadata.insert(key.to_owned(), value.clone());
+        }
+    }
+    let replicas = whole(spec_path(resource));
+    let mut status = json!({"replicas": whole(status_path)});
+    if let (Some(selector), Some(status)) = (selector.filter(|text| !text.is_empty()), status.as_object_mut()) {
+        status.insert("selector".to_owned(), selector.into());
+    }
+    json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": metadata,
+        "spec": if replicas == 0 { json!({}) } else { json!({"replicas": replicas}) },
+        "status": status,
+    })
+}
+
+/// A label selector in the form of a query; a map of labels is one as well.
+fn selector_text(selector: &Value) -> String {
+    let plain = selector.get("matchLabels").is_none() && selector.get("matchExpressions").is_none();
+    let labels = if plain {
+        Some(selector)
+    } else {
+        selector.get("matchLabels")
+    };
+    let mut terms: Vec<String> = labels
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    for expression in selector
+        .get("matchExpressions")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        let key = meta::str_at(expression, &["key"]).unwrap_or_default();
+        let mut values: Vec<&str> = expression
+            .get("values")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        values.sort_unstable();
+        terms.push(match meta::str_at(expression, &["operator"]) {
+            Some("In") => format!("{key} in ({})", values.join(",")),
+            Some("NotIn") => format!("{key} notin ({})", values.join(",")),
+            Some("DoesNotExist") => format!("!{key}"),
+            Some(_) | None => key.to_owned(),
+        });
+    }
+    terms.sort();
+    terms.join(",")
+}
+
+fn check_kind(scale: &Value) -> Result<(), ApiError> {
+    let text = |key: &str| scale.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    if matches!(kind, "" | "Scale") && matches!(api_version, "" | "autoscaling/v1") {
+        return Ok(());
+    }
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    Err(ApiError::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a Scale: converting ({version}.{kind}) to \
+         (autoscaling.Scale): unknown conversion"
+    )))
 }

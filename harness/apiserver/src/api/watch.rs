@@ -10,7 +10,9 @@ use futures::Stream;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::accept::{self, Format, View};
 use super::body::ResponseBody;
+use super::negotiate::partial;
 use super::options;
 use super::read::{selectors, show};
 use super::reply::{Reply, write_object};
@@ -37,6 +39,7 @@ struct Watch {
     pending: VecDeque<Bytes>,
     deadline: Instant,
     bookmark_at: Option<Instant>,
+    view: View,
     over: bool,
     breaks: u64,
 }
@@ -44,6 +47,14 @@ struct Watch {
 impl Core {
     pub(super) fn watch(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
         options::check_watch(call)?;
+        let form = accept::of_call(call)?;
+        if form.format == Format::Yaml {
+            return Err(accept::not_acceptable(
+                "only the following media types are accepted: application/json;stream=watch, \
+                 application/vnd.kubernetes.protobuf;stream=watch"
+                    .to_owned(),
+            ));
+        }
         let mut selectors = selectors(call)?;
         if let Some(name) = &call.name {
             selectors.fields = crate::selector::fields::FieldSelector::name(name);
@@ -57,10 +68,10 @@ impl Core {
         let (state, start) = self.store.list(call.resource.bucket, &prefix);
         if wants_state {
             for stored in state.iter().filter(|stored| selectors.matches(&stored.value)) {
-                pending.push_back(line(&call.resource, "ADDED", stored));
+                pending.push_back(line(form.view, &call.resource, "ADDED", stored));
             }
             if send_initial == Some(true) && bookmarks {
-                pending.push_back(bookmark(&call.resource, start, true));
+                pending.push_back(bookmark(form.view, &call.resource, start, true));
             }
         }
         let from = if wants_state { start } else { after.unwrap_or(start) };
@@ -89,6 +100,7 @@ impl Core {
             pending,
             deadline: now + Duration::from_secs(u64::try_from(timeout).unwrap_or_default()),
             bookmark_at: bookmarks.then(|| now + BOOKMARK_PERIOD),
+            view: form.view,
             over: false,
             breaks: self.levers.breaks(),
         };
@@ -151,7 +163,7 @@ impl Watch {
                     self.over = true;
                 } else {
                     self.bookmark_at = Some(wake + BOOKMARK_PERIOD);
-                    self.pending.push_back(bookmark(&self.resource, revision, false));
+                    self.pending.push_back(bookmark(self.view, &self.resource, revision, false));
                 }
             }
         }
@@ -164,10 +176,10 @@ impl Watch {
         }
         if self.selectors.is_empty() {
             let typed = event.change.watch_type();
-            if self.resource.api_version == self.resource.storage_api_version {
-                return Some(event.line(|| line(&self.resource, typed, &event.object)));
+            if self.view == View::Whole && self.resource.api_version == self.resource.storage_api_version {
+                return Some(event.line(|| line(self.view, &self.resource, typed, &event.object)));
             }
-            return Some(line(&self.resource, typed, &event.object));
+            return Some(line(self.view, &self.resource, typed, &event.object));
         }
         let before = event
             .previous
@@ -175,13 +187,15 @@ impl Watch {
             .is_some_and(|previous| self.selectors.matches(&previous.value));
         let after = event.change != Change::Deleted && self.selectors.matches(&event.object.value);
         match (before, after) {
-            (true, true) => Some(line(&self.resource, "MODIFIED", &event.object)),
-            (false, true) => Some(line(&self.resource, "ADDED", &event.object)),
-            (true, false) if event.change == Change::Deleted => Some(line(&self.resource, "DELETED", &event.object)),
+            (true, true) => Some(line(self.view, &self.resource, "MODIFIED", &event.object)),
+            (false, true) => Some(line(self.view, &self.resource, "ADDED", &event.object)),
+            (true, false) if event.change == Change::Deleted => {
+                Some(line(self.view, &self.resource, "DELETED", &event.object))
+            }
             (true, false) => event
                 .previous
                 .as_ref()
-                .map(|previous| gone(&self.resource, previous, event.object.revision)),
+                .map(|previous| gone(self.view, &self.resource, previous, event.object.revision)),
             (false, false) => None,
         }
     }
@@ -191,8 +205,12 @@ fn in_namespace(object: &Value, prefix: &str) -> bool {
     meta::namespace(object).is_some_and(|namespace| prefix.strip_suffix('/') == Some(namespace))
 }
 
-fn line(resource: &Resource, typed: &str, stored: &Arc<Stored>) -> Bytes {
-    let members = show(resource, stored).members();
+fn line(view: View, resource: &Resource, typed: &str, stored: &Arc<Stored>) -> Bytes {
+    let shown = show(resource, stored);
+    if view != View::Whole {
+        return line_of(typed, &seen_as(view, shown.value()));
+    }
+    let members = shown.members();
     let mut out = Vec::with_capacity(members.len() + 120);
     out.extend_from_slice(b"{\"type\":\"");
     out.extend_from_slice(typed.as_bytes());
@@ -202,18 +220,26 @@ fn line(resource: &Resource, typed: &str, stored: &Arc<Stored>) -> Bytes {
     Bytes::from(out)
 }
 
+/// An object in the view of the watch. Tables are sent as whole objects, which clients of tables understand as well.
+fn seen_as(view: View, object: &Value) -> Value {
+    match view {
+        View::Whole | View::Table(_) => object.clone(),
+        View::Partial(version) | View::PartialList(version) => partial(object, version),
+    }
+}
+
 /// An object that no longer matches: its last matching state, at the revision at which it ceased to.
-fn gone(resource: &Resource, previous: &Arc<Stored>, revision: u64) -> Bytes {
+fn gone(view: View, resource: &Resource, previous: &Arc<Stored>, revision: u64) -> Bytes {
     let mut object = super::read::convert(&previous.value, resource);
     meta::set(&mut object, "resourceVersion", revision.to_string());
-    line_of("DELETED", &object)
+    line_of("DELETED", &seen_as(view, &object))
 }
 
 fn line_of(typed: &str, object: &Value) -> Bytes {
     Bytes::from(format!("{}\n", json!({"type": typed, "object": object})))
 }
 
-fn bookmark(resource: &Resource, revision: u64, initial_end: bool) -> Bytes {
+fn bookmark(view: View, resource: &Resource, revision: u64, initial_end: bool) -> Bytes {
     let mut object = json!({
         "kind": resource.kind,
         "apiVersion": resource.api_version,
@@ -222,7 +248,7 @@ fn bookmark(resource: &Resource, revision: u64, initial_end: bool) -> Bytes {
     if initial_end {
         meta::set(&mut object, "annotations", json!({"k8s.io/initial-events-end": "true"}));
     }
-    line_of("BOOKMARK", &object)
+    line_of("BOOKMARK", &seen_as(view, &object))
 }
 
 fn error_line(error: &ApiError) -> Bytes {

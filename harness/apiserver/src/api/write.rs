@@ -4,16 +4,21 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::admit::{AdmissionRequest, Operation};
 use super::create::check_namespace;
 use super::manage::check_options;
 use super::read::show;
 use super::reply::{Reply, Shown};
-use super::{Call, Caller, Core, decode, kinds};
+use super::{Call, Caller, Core, decode, events, kinds};
+use crate::error::{FieldError, FieldErrorType};
 use crate::merge::apply::settle;
 use crate::meta;
 use crate::registry::Resource;
 use crate::status::ApiError;
 use crate::store::{BucketId, Expect, Moved, Stored, Write};
+
+/// Where the reference keeps its objects; its messages show it.
+const STORAGE_PREFIX: &str = "/transcripts";
 
 impl Core {
     pub(super) fn update(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
@@ -21,15 +26,34 @@ impl Core {
         let mut object = decode::checked(call, warnings)?;
         check_name(call, &object)?;
         check_namespace(call, &mut object)?;
-        self.change(call, warnings, |_| Ok(object.clone()))
+        let name = call.name.as_deref().unwrap_or_default();
+        let found = self.store.get(call.resource.bucket, &call.key()).is_some();
+        if !found && call.subresource.is_none() && kinds::creates_on_update(&call.resource) {
+            if let Some(uid) = meta::uid(&object) {
+                return Err(ApiError::conflict(call.about(name), &uid_mismatch(call, uid, "")));
+            }
+            return self.create_object(call, object);
+        }
+        let version = meta::resource_version(&object).filter(|version| *version != "0");
+        if let Some(version) = version.filter(|version| version.parse::<u64>().is_err()) {
+            return Err(ApiError::plain_500(format!(
+                "strconv.ParseUint: parsing {version:?}: invalid syntax"
+            )));
+        }
+        if found && version.is_none() && !kinds::updates_unconditionally(&call.resource) {
+            let detail = "must be specified for an update";
+            let field = "metadata.resourceVersion";
+            let error = FieldError::with_value(FieldErrorType::Invalid, field, &0.into(), detail);
+            return Err(ApiError::invalid(call.about(name), &[error]));
+        }
+        self.change(call, |_| Ok(object.clone()))
     }
 
     /// Changes the object that a call names. `change` gets the present state in the version of the call and gives
-    /// the wanted one in the form of its kind; it is asked again when somebody else was faster.
+    /// the wanted one, in the form of its kind; it is asked again when somebody else was faster.
     pub(super) fn change(
         self: &Arc<Self>,
         call: &Call,
-        _warnings: &mut Vec<String>,
         mut change: impl FnMut(&Value) -> Result<Value, ApiError>,
     ) -> Result<Reply, ApiError> {
         let name = call.name.as_deref().unwrap_or_default();
@@ -38,26 +62,36 @@ impl Core {
             let stored = self.find(call)?;
             let shown = show(resource, &stored);
             let old = shown.value();
+            let request = AdmissionRequest::new(call, Operation::Update, name, Some(old));
             let mut new = change(old)?;
-            let unconditional = match meta::resource_version(&new) {
+            let unconditional = match meta::resource_version(&new).filter(|version| *version != "0") {
                 None => true,
-                Some(given) if Some(given) == meta::resource_version(old) => false,
+                Some(given) if Some(given) == meta::resource_version(old) => call.verb == super::Verb::Patch,
                 Some(_) => return Err(ApiError::modified(call.about(name))),
             };
+            if let Some(uid) = meta::uid(&new).filter(|uid| Some(*uid) != meta::uid(old)) {
+                let found = meta::uid(old).unwrap_or_default();
+                return Err(ApiError::conflict(call.about(name), &uid_mismatch(call, uid, found)));
+            }
+            self.mutate(&request, &mut new)?;
             keep_metadata(&mut new, old);
             self.track(call, Some(old), &mut new);
             kinds::prepare_update(resource, &mut new, old, call.subresource.as_deref());
             settle(old, &mut new);
-            let errors = kinds::validate_update(resource, &new, old, call.subresource.as_deref());
+            let mut errors = kinds::validate_update(resource, &new, old, call.subresource.as_deref());
+            if errors.is_empty() && resource.is("", "services") && call.subresource.is_none() {
+                errors = self.allocate(&mut new);
+            }
             if !errors.is_empty() {
                 return Err(ApiError::invalid(call.about_kind(name), &errors));
             }
+            self.validate(&request, &new)?;
             match self.replace(call, &stored, new) {
                 Ok(object) => {
                     return Ok(Reply::Object {
                         code: 200,
                         object,
-                        resource: call.resource.clone(),
+                        resource: resource.clone(),
                     });
                 }
                 Err(Moved) if unconditional => {}
@@ -94,6 +128,9 @@ impl Core {
         if resource.api_version == resource.storage_api_version {
             return object;
         }
+        if resource.custom().is_none() {
+            return events::convert(&object, &resource.storage_api_version);
+        }
         let mut object = object;
         if let Some(members) = object.as_object_mut() {
             members.insert("apiVersion".to_owned(), resource.storage_api_version.clone().into());
@@ -118,6 +155,18 @@ impl Core {
     pub(crate) fn namespace(&self, name: &str) -> Option<Arc<Stored>> {
         self.store.get(self.store.bucket("", "namespaces"), name)
     }
+}
+
+fn uid_mismatch(call: &Call, given: &str, found: &str) -> String {
+    let plural = match call.resource.custom() {
+        Some(_) => format!("{}/{}", call.resource.group, call.resource.plural),
+        None => call.resource.plural.clone(),
+    };
+    format!(
+        "StorageError: invalid object, Code: 4, Key: {STORAGE_PREFIX}/{plural}/{}, ResourceVersion: 0, \
+         AdditionalErrorMsg: Precondition failed: UID in precondition: {given}, UID in object meta: {found}",
+        call.key()
+    )
 }
 
 /// Whether a deleted object is held by nothing any more.

@@ -157,7 +157,7 @@ impl Door {
     async fn answer(&self, request: Request<Incoming>, certified: bool) -> io::Result<Response<ResponseBody>> {
         let headers = request.headers();
         if !certified && !self.is_authorized(headers) {
-            return Ok(negotiate::error(headers, &ApiError::unauthorized()));
+            return Ok(negotiate::error(headers, &ApiError::unauthorized(), false));
         }
         let user_agent = headers
             .get(header::USER_AGENT)

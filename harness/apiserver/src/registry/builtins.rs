@@ -32,7 +32,11 @@ fn owned(texts: &[&str]) -> Vec<String> {
 fn resource(store: &Store, entry: &'static catalogue::Resource) -> Resource {
     // Events of both groups are one storage.
     let group = if entry.kind == "Event" { "" } else { entry.group };
-    let storage = catalogue::by_plural(group, stored_version(entry), entry.plural).unwrap_or(entry);
+    let storage_api_version = if group == entry.group {
+        entry.api_version()
+    } else {
+        "v1".to_owned()
+    };
     Resource {
         group: entry.group.to_owned(),
         version: entry.version.to_owned(),
@@ -47,19 +51,11 @@ fn resource(store: &Store, entry: &'static catalogue::Resource) -> Resource {
         verbs: owned(entry.verbs),
         subresources: entry.subresources.iter().map(|each| subresource(entry, each)).collect(),
         bucket: store.bucket(group, entry.plural),
-        storage_api_version: storage.api_version(),
+        storage_api_version,
         storage_version_hash: entry.storage_version_hash(),
         origin: Origin::Builtin(entry),
         types: OnceLock::new(),
     }
-}
-
-fn stored_version(entry: &catalogue::Resource) -> &'static str {
-    catalogue::GROUPS
-        .iter()
-        .find(|group| group.name == entry.group)
-        .and_then(|group| group.versions.first())
-        .map_or("v1", |version| version.name)
 }
 
 fn subresource(of: &catalogue::Resource, entry: &catalogue::Subresource) -> Subresource {

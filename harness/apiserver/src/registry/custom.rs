@@ -119,12 +119,13 @@ fn resource(store: &Store, definition: &Value, version: &Value) -> Option<Resour
         .iter()
         .find(|version| version.get("storage").and_then(Value::as_bool) == Some(true))?;
     let has_status = meta::at(version, &["subresources", "status"]).is_some();
+    let open_api = meta::at(version, &["schema", "openAPIV3Schema"]);
     let custom = CustomVersion {
         definition: meta::name(definition)?.to_owned(),
         spec: version.clone(),
         has_status,
         scale: ScalePaths::of_version(version),
-        schema: meta::at(version, &["schema", "openAPIV3Schema"]).map(Schema::build),
+        schema: open_api.map(Schema::build),
         deprecation: deprecation_warning(spec, version),
     };
     Some(Resource {

@@ -87,6 +87,14 @@ impl Resource {
         })
     }
 
+    /// Whether its objects are kept, and not only answered.
+    pub(crate) fn is_stored(&self) -> bool {
+        match &self.origin {
+            Origin::Builtin(entry) => entry.stored,
+            Origin::Custom(_) => true,
+        }
+    }
+
     /// Whether it is this built-in resource.
     pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
         self.group == group && self.plural == plural && matches!(self.origin, Origin::Builtin(_))

@@ -1,0 +1,131 @@
+//! Admission: who else has a say before something is stored.
+//!
+//! The order of a write is: mutating admission, defaulting and preparation, validation, validating admission, commit.
+//! [`Core::mutate`] and [`Core::validate`] are the two places; both get an [`AdmissionRequest`] with everything that
+//! an `AdmissionReview` says. What a real server's default plug-ins do happens in the first one.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Call, Core};
+use crate::builtin::prepare::{PriorityClass, admit};
+use crate::builtin::services::Allocations;
+use crate::error::FieldError;
+use crate::meta;
+use crate::registry::Resource;
+use crate::status::{About, ApiError};
+
+/// What a write is about, as an `AdmissionReview` tells it.
+pub(crate) struct AdmissionRequest<'a> {
+    pub(crate) operation: Operation,
+    pub(crate) resource: &'a Arc<Resource>,
+    pub(crate) subresource: Option<&'a str>,
+    pub(crate) namespace: Option<&'a str>,
+    pub(crate) name: &'a str,
+    /// The state before; `None` of a create.
+    pub(crate) old: Option<&'a Value>,
+    pub(crate) call: &'a Call,
+}
+
+/// What a write does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+impl<'a> AdmissionRequest<'a> {
+    pub(super) fn new(call: &'a Call, operation: Operation, name: &'a str, old: Option<&'a Value>) -> Self {
+        Self {
+            operation,
+            resource: &call.resource,
+            subresource: call.subresource.as_deref(),
+            namespace: call.namespace.as_deref(),
+            name,
+            old,
+            call,
+        }
+    }
+}
+
+impl Core {
+    /// Mutating admission.
+    pub(super) fn mutate(&self, request: &AdmissionRequest<'_>, object: &mut Value) -> Result<(), ApiError> {
+        if request.operation == Operation::Create {
+            self.check_namespace_is_there(request)?;
+            if request.resource.is("", "pods") && request.subresource.is_none() {
+                self.admit_pod(request, object)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Validating admission: nothing can be changed any more.
+    #[expect(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "webhooks and policies come in here"
+    )]
+    pub(super) fn validate(&self, _request: &AdmissionRequest<'_>, _object: &Value) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    /// Nothing can be created in a namespace that is not there, or is being deleted.
+    fn check_namespace_is_there(&self, request: &AdmissionRequest<'_>) -> Result<(), ApiError> {
+        let Some(namespace) = request.namespace else {
+            return Ok(());
+        };
+        let about = About {
+            group: "",
+            kind: "namespaces",
+            name: namespace,
+        };
+        let found = self.namespace(namespace).ok_or_else(|| ApiError::not_found(about))?;
+        if meta::deletion_timestamp(&found.value).is_none() {
+            return Ok(());
+        }
+        let cause = format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let mut error = ApiError::forbidden(request.call.about(request.name), &cause);
+        if let Some(details) = error.details.as_mut().and_then(Value::as_object_mut) {
+            let message = format!("namespace {namespace} is being terminated");
+            let cause = serde_json::json!({"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"});
+            details.insert("causes".to_owned(), serde_json::json!([cause]));
+        }
+        Err(error)
+    }
+
+    /// Priority, and tolerations of nodes that fail.
+    fn admit_pod(&self, request: &AdmissionRequest<'_>, pod: &mut Value) -> Result<(), ApiError> {
+        let bucket = self.store.bucket("scheduling.k8s.io", "priorityclasses");
+        let class = |name: Option<&str>| match name {
+            Some(name) => self
+                .store
+                .get(bucket, name)
+                .and_then(|stored| PriorityClass::read(&stored.value)),
+            None => {
+                let (all, _) = self.store.list(bucket, "");
+                let global = all
+                    .iter()
+                    .filter(|stored| stored.value.get("globalDefault") == Some(&Value::Bool(true)));
+                global
+                    .filter_map(|stored| PriorityClass::read(&stored.value))
+                    .max_by_key(|class| class.value)
+            }
+        };
+        admit(pod, class).map_err(|refused| ApiError::forbidden(request.call.about(request.name), &refused.to_string()))
+    }
+
+    /// Addresses and node ports of a Service, besides those of all others.
+    pub(super) fn allocate(&self, service: &mut Value) -> Vec<FieldError> {
+        let mut allocations = Allocations::default();
+        let own = meta::uid(service).map(str::to_owned);
+        for stored in self.store.list(self.store.bucket("", "services"), "").0 {
+            if meta::uid(&stored.value) != own.as_deref() {
+                allocations.observe(&stored.value);
+            }
+        }
+        allocations.allocate(service)
+    }
+}
