@@ -19,6 +19,15 @@ pub enum Cut {
     Refuse,
 }
 
+/// Where a client stands when the server is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Beyond the cut.
+    Outside,
+    /// In the cluster, with the server: a cut does not affect it.
+    Inside,
+}
+
 /// Which requests a rule is about; what is not given matches everything.
 #[derive(Debug, Clone, Default)]
 pub struct Matching {
@@ -71,6 +80,15 @@ enum Reach {
     Up,
     Stopped,
     Cut(Cut),
+}
+
+impl Reach {
+    fn from(self, side: Side) -> Self {
+        match (self, side) {
+            (Self::Cut(_), Side::Inside) => Self::Up,
+            (reach, Side::Inside | Side::Outside) => reach,
+        }
+    }
 }
 
 /// Whether the server can be reached, and how often connections have been broken off.
@@ -209,24 +227,26 @@ impl Levers {
     }
 
     /// Waits while requests hang; an error when they are refused.
-    pub(crate) async fn reachable(&self) -> io::Result<()> {
-        if self.0.state.borrow().reach == Reach::Up {
+    pub(crate) async fn reachable(&self, side: Side) -> io::Result<()> {
+        if self.0.state.borrow().reach.from(side) == Reach::Up {
             return Ok(());
         }
         let mut states = self.0.state.subscribe();
         // The sender lives as long as `self`, so that waiting cannot fail.
-        let state = states.wait_for(|state| state.reach != Reach::Cut(Cut::Hang)).await;
-        match state.map(|state| state.reach) {
+        let state = states
+            .wait_for(|state| state.reach.from(side) != Reach::Cut(Cut::Hang))
+            .await;
+        match state.map(|state| state.reach.from(side)) {
             Ok(Reach::Up | Reach::Cut(Cut::Hang)) => Ok(()),
             Ok(Reach::Stopped | Reach::Cut(Cut::Refuse)) | Err(_) => Err(io::ErrorKind::ConnectionRefused.into()),
         }
     }
 
     /// Waits until the server cannot be reached, or connections have been broken off since there were `breaks`.
-    pub(crate) async fn moved(&self, breaks: u64) {
+    pub(crate) async fn moved(&self, side: Side, breaks: u64) {
         let mut states = self.0.state.subscribe();
         let _ = states
-            .wait_for(|state| state.reach != Reach::Up || state.breaks != breaks)
+            .wait_for(|state| state.reach.from(side) != Reach::Up || state.breaks != breaks)
             .await;
     }
 

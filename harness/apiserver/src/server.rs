@@ -15,7 +15,7 @@ use crate::api::{Caller, Core};
 use crate::controllers::Backlog;
 use crate::door::{self, Serving};
 use crate::ids::Ids;
-use crate::levers::Levers;
+use crate::levers::{Levers, Side};
 use crate::options::Options;
 use crate::registry::Registry;
 use crate::store::commits::Commits;
@@ -60,10 +60,20 @@ impl ApiServer {
     /// The door for clients in the same process, who are administrators; commits bear their user agent.
     /// Fits `kube::Client::new`.
     pub fn service(&self, user_agent: &str) -> InProcess {
+        self.door(user_agent, Side::Outside)
+    }
+
+    /// As [`ApiServer::service`], for clients that stand in the cluster: [`Levers::cut_off`] does not affect them.
+    pub fn service_inside(&self, user_agent: &str) -> InProcess {
+        self.door(user_agent, Side::Inside)
+    }
+
+    fn door(&self, user_agent: &str, side: Side) -> InProcess {
         let caller = Caller {
             user: Arc::from("kubernetes-admin"),
             groups: Arc::from(["system:masters".to_owned(), "system:authenticated".to_owned()]),
             user_agent: Arc::from(user_agent),
+            side,
         };
         InProcess {
             core: self.core.clone(),

@@ -35,7 +35,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use crate::controllers::Backlog;
 use crate::discovery;
 use crate::ids::Ids;
-use crate::levers::{Levers, Seen};
+use crate::levers::{Levers, Seen, Side};
 use crate::options::Options;
 use crate::registry::{Registry, Resource};
 use crate::status::{About, ApiError};
@@ -55,6 +55,7 @@ pub(crate) struct Caller {
     pub(crate) user: Arc<str>,
     pub(crate) groups: Arc<[String]>,
     pub(crate) user_agent: Arc<str>,
+    pub(crate) side: Side,
 }
 
 /// One server: everything that its requests share.
@@ -173,7 +174,8 @@ impl Core {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         self.ensure_running();
-        self.levers.reachable().await?;
+        let side = caller.side;
+        self.levers.reachable(side).await?;
         let (parts, body) = request.into_parts();
         let body = match Limited::new(body, MAX_BODY).collect().await {
             Ok(collected) => collected.to_bytes(),
@@ -187,7 +189,7 @@ impl Core {
         let query = Query::parse(parts.uri.query());
         let pretty = wants_pretty(&query, &caller.user_agent);
         let answer = self.answer(&parts, body, caller, &mut form, &mut warnings).await;
-        self.levers.reachable().await?;
+        self.levers.reachable(side).await?;
         let mut response = match answer {
             Ok(reply) => {
                 let now = (self.options.clock)();

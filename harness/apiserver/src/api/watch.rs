@@ -17,6 +17,7 @@ use super::options;
 use super::read::{selectors, show};
 use super::reply::{Reply, write_object};
 use super::{Call, Core};
+use crate::levers::Side;
 use crate::meta;
 use crate::registry::Resource;
 use crate::selector::Selectors;
@@ -42,6 +43,7 @@ struct Watch {
     view: View,
     over: bool,
     breaks: u64,
+    side: Side,
 }
 
 impl Core {
@@ -103,6 +105,7 @@ impl Core {
             view: form.view,
             over: false,
             breaks: self.levers.breaks(),
+            side: call.caller.side,
         };
         Ok(Reply::Watch(ResponseBody::lines(watch.lines()), "application/json"))
     }
@@ -118,7 +121,7 @@ impl Watch {
 
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
-            let reached = self.core.levers.reachable().await;
+            let reached = self.core.levers.reachable(self.side).await;
             if reached.is_err() || self.core.levers.breaks() != self.breaks {
                 if self.over {
                     return None;
@@ -156,7 +159,7 @@ impl Watch {
         let levers = self.core.levers.clone();
         tokio::select! {
             biased;
-            () = levers.moved(self.breaks) => {}
+            () = levers.moved(self.side, self.breaks) => {}
             () = self.cursor.changed() => {}
             () = tokio::time::sleep_until(wake) => {
                 if wake == self.deadline {

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::Notify;
 
 use crate::api::{Caller, Core};
+use crate::levers::Side;
 use crate::meta;
 use crate::store::commits::Change;
 use crate::store::{BucketId, Committed, key_of};
@@ -91,6 +92,7 @@ impl Core {
             user: Arc::from(format!("system:{name}")),
             groups: Arc::from(["system:masters".to_owned()]),
             user_agent: Arc::from(name),
+            side: Side::Inside,
         }
     }
 
@@ -178,7 +180,7 @@ async fn run(core: Weak<Core>, wake: Arc<Notify>) {
     loop {
         loop {
             let Some(core) = core.upgrade() else { return };
-            if core.levers.reachable().await.is_err() {
+            if core.levers.reachable(Side::Inside).await.is_err() {
                 core.levers.listening().await;
             }
             let Some(task) = core.backlog.pop() else { break };

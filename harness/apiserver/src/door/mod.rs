@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::body::ResponseBody;
 use crate::api::{Caller, Core, negotiate};
+use crate::levers::Side;
 use crate::status::ApiError;
 use tls::Identity;
 
@@ -167,6 +168,7 @@ impl Door {
             user: Arc::from("kubernetes-admin"),
             groups: Arc::from(["system:masters".to_owned(), "system:authenticated".to_owned()]),
             user_agent: Arc::from(user_agent),
+            side: Side::Outside,
         };
         self.core.handle(request, caller).await
     }
