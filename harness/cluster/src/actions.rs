@@ -195,10 +195,18 @@ fn same_taint(it: &Value, key: &str, effect: &str) -> bool {
     it["key"] == key && it["effect"] == effect
 }
 
-/// Taints a cluster on the control plane. Other taints stay; one of the same key and effect is replaced.
+/// Taints a cluster on the control plane. Other taints stay; one of the same key and effect gets the value.
 pub async fn taint(control: &Client, name: &str, taint: &Taint) -> Result<(), ActionError> {
     edit_list(control, &cluster(name), &["spec", "taints"], |taints| {
-        taints.retain(|it| !same_taint(it, &taint.key, &taint.effect));
+        let same = |it: &&mut Value| same_taint(it, &taint.key, &taint.effect);
+        if let Some(there) = taints.iter_mut().find(same) {
+            match (&taint.value, there.as_object_mut()) {
+                (Some(value), _) => there["value"] = json!(value),
+                (None, Some(members)) => drop(members.remove("value")),
+                (None, None) => {}
+            }
+            return;
+        }
         let mut new = json!({"key": taint.key, "effect": taint.effect});
         if let Some(value) = &taint.value {
             new["value"] = json!(value);

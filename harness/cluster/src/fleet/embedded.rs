@@ -215,7 +215,7 @@ impl Doors {
         Cluster {
             name: name.clone(),
             outside: Arc::new(move |agent| Client::new(outside.service(agent), "default")),
-            inside: Arc::new(move |agent| Client::new(inside.service(agent), "default")),
+            inside: Arc::new(move |agent| Client::new(inside.service_inside(agent), "default")),
             kubeconfig: self.folder.as_ref().map(|folder| kubeconfig(folder, name)),
         }
     }

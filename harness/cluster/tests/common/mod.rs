@@ -28,7 +28,7 @@ pub async fn fleet(members: usize, time: Time) -> Box<dyn Fleet> {
 }
 
 /// All that registering members needs.
-fn cluster_definition() -> Value {
+pub fn cluster_definition() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
