@@ -38,8 +38,13 @@ pub(crate) fn filter<'a>(
             }
             Filter::Compare { left, operator, right } => {
                 for element in elements.iter().map(Item::Json) {
-                    let sides = operand(left, element, at, run)?.zip(operand(right, element, at, run)?);
-                    let Some((left, right)) = sides else { continue };
+                    // The right side is not looked at, and its errors do not matter, where there is no left side.
+                    let Some(left) = operand(left, element, at, run)? else {
+                        continue;
+                    };
+                    let Some(right) = operand(right, element, at, run)? else {
+                        continue;
+                    };
                     let holds = compare(operator, left, right)
                         .map_err(|kind| Failure::with_values(at, kind, !results.is_empty()))?;
                     if holds {

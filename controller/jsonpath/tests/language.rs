@@ -106,6 +106,8 @@ fn filters_compare_one_type() {
         ),
         ("{.items[?(@.gone==1)].name}", "execute: gone is not found"),
         ("{.items[?(@.extra)].name}", "c"),
+        // Without a left side the right one is not looked at.
+        ("{.items[?(@.ports[0:0].p==@.gone)].name}", ""),
         ("{.items[?(@.gone)].name}", ""),
         ("{.items[?(@.labels.x\\.io/y=='2')].name}", "b"),
         (
