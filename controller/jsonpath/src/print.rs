@@ -85,17 +85,55 @@ impl Printer {
     }
 }
 
-/// A value for a message: as printed, but not longer than a line.
+/// A value for a message, as Go's `%v` shows it: `map[a:1 b:[x <nil>]]`. What is very long is cut.
 pub(crate) fn shortened(item: &Item<'_>) -> String {
-    const LINE: usize = 80;
-    let mut printer = Printer::new();
-    if printer.item(item).is_err() {
-        return item.type_name().to_owned();
+    const LONGEST: usize = 1_000;
+    let mut text = String::new();
+    match item {
+        Item::Json(value) => go_value(value, LONGEST, &mut text),
+        Item::Nothing => text.push_str("<invalid reflect.Value>"),
+        Item::Byte(byte) => text.push_str(&byte.to_string()),
+        Item::Text(inside) => text.push_str(inside),
+        Item::Int(int) => text.push_str(&int.to_string()),
+        Item::Float(float) => text.push_str(&go_float(*float)),
+        Item::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
     }
-    let text = printer.into_text();
-    match text.char_indices().nth(LINE) {
+    match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    }
+}
+
+/// Every level adds to the text before it goes deeper, so the length bounds the depth as well.
+fn go_value(value: &Value, longest: usize, text: &mut String) {
+    if text.len() > 4 * longest {
+        return;
+    }
+    match value {
+        Value::Null => text.push_str("<nil>"),
+        Value::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+        Value::Number(number) => text.push_str(&number_text(number)),
+        Value::String(inside) => text.extend(inside.chars().take(longest + 1)),
+        Value::Array(list) => {
+            text.push('[');
+            for (index, value) in list.iter().enumerate().take(longest) {
+                text.push_str(if index == 0 { "" } else { " " });
+                go_value(value, longest, text);
+            }
+            text.push(']');
+        }
+        Value::Object(object) => {
+            text.push_str("map[");
+            let mut entries: Vec<_> = object.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            for (index, (key, value)) in entries.into_iter().enumerate().take(longest) {
+                text.push_str(if index == 0 { "" } else { " " });
+                text.extend(key.chars().take(longest + 1));
+                text.push(':');
+                go_value(value, longest, text);
+            }
+            text.push(']');
+        }
     }
 }
 

@@ -129,7 +129,7 @@ fn filters_compare_one_type() {
         ),
         (
             "{.html[?(@.a)]}",
-            r#"execute: {"a":"\u003cb\u003e\u0026"} is not array or slice and cannot be filtered"#,
+            "execute: map[a:<b>&] is not array or slice and cannot be filtered",
         ),
         ("{.items[?()].name}", "a b c"),
         (r#"{.items[?(@.name==")")].n}"#, ""),
@@ -423,6 +423,25 @@ fn a_small_stack_is_enough() {
         .spawn(run)
         .expect("a thread starts");
     thread.join().expect("the stack is large enough");
+}
+
+/// A message shows the value that could not be filtered, but not a whole status.
+#[test]
+fn messages_are_not_long() {
+    let value = json!({"a": [1, 2.5, null, "x", {"b": true, "a": []}], "z": vec![nested(500, "y"); 10], "zz": "é".repeat(9_000)});
+    let error = Template::parse("{[?(@.a)]}")
+        .expect("parses")
+        .evaluate(&value)
+        .expect_err("is no list");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("map[a:[1 2.5 <nil> x map[a:[] b:true]] z:[[[["),
+        "{text}"
+    );
+    assert!(
+        text.contains("… is not array or slice and cannot be filtered") && text.chars().count() < 1_100,
+        "{text}"
+    );
 }
 
 fn nested(depth: usize, inside: &str) -> Value {
