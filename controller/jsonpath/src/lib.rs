@@ -3,7 +3,7 @@
 //! The language is the one of `kubectl -o jsonpath` and of the state preservation rules in a `PropagationPolicy`
 //! (requirements STP-05, STP-06 and STP-07). It is older than RFC 9535 and differs from it: it is a template, a missing
 //! key is an error, an operand of another type is an error, and some of its corners are accidents that people rely on.
-//! `fixtures/jsonpath/vectors.jsonl` holds answers of the original; the tests compare all of them.
+//! `fixtures/jsonpath/` holds answers of the original; the tests compare all of them.
 //!
 //! ```
 //! use baton_jsonpath::Template;
