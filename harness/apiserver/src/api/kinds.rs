@@ -52,6 +52,23 @@ pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<(), Stri
     Ok(())
 }
 
+/// The fields of a custom resource that its schema does not know.
+pub(super) fn unknown_fields(custom: &CustomVersion, object: &Value) -> Vec<String> {
+    let mut lost: Vec<String> = Vec::new();
+    if let Some(schema) = &custom.schema {
+        lost = schema.prune(&mut object.clone());
+    }
+    let metadata = object.get("metadata").and_then(Value::as_object);
+    for key in metadata
+        .into_iter()
+        .flat_map(|metadata| metadata.keys())
+        .filter(|key| !METADATA.contains(&key.as_str()))
+    {
+        lost.push(format!("metadata.{key}"));
+    }
+    lost.iter().map(|path| format!("unknown field \"{path}\"")).collect()
+}
+
 /// The members of `metadata`.
 const METADATA: [&str; 15] = [
     "annotations",

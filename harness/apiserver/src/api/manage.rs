@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Call, Core, decode};
+use super::{Call, Core, decode, kinds};
 use crate::error::{FieldError, FieldErrorType};
 use crate::merge::apply::{self, Write};
 use crate::merge::strict;
@@ -140,8 +140,19 @@ pub(super) fn findings_of_body(call: &Call, object: &Value) -> Vec<String> {
     } else {
         Vec::new()
     };
-    findings.extend(strict::unknown_fields(model, object));
+    findings.extend(unknown_fields(call, object));
     findings
+}
+
+/// Unknown fields of an object; of custom resources what pruning removes, in the order in which it does.
+pub(super) fn unknown_fields(call: &Call, object: &Value) -> Vec<String> {
+    if call.validation() == Validation::Ignore {
+        return Vec::new();
+    }
+    match call.resource.custom() {
+        Some(custom) => kinds::unknown_fields(custom, object),
+        None => strict::unknown_fields(call.resource.model(), object),
+    }
 }
 
 /// Adds the findings to the warnings; with strict validation they are an error, of which this is the message.

@@ -137,8 +137,10 @@ impl Call {
 
     /// The words of an error about this object; `details.kind` is the kind.
     pub(crate) fn about_kind<'a>(&'a self, name: &'a str) -> About<'a> {
+        // Events of both groups are checked as those of the core group.
+        let event = self.resource.custom().is_none() && self.resource.kind == "Event";
         About {
-            group: &self.resource.group,
+            group: if event { "" } else { &self.resource.group },
             kind: &self.resource.kind,
             name,
         }

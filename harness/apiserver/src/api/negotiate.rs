@@ -77,13 +77,13 @@ fn many(wish: &Wish<'_>, list: &List) -> Result<Response<ResponseBody>, ApiError
             let object = json!({
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": version.api_version(),
-                "metadata": list.metadata(),
+                "metadata": list.metadata(false),
                 "items": items,
             });
             Ok(written(wish, 200, &object))
         }
         View::Table(version) => {
-            let table = table::table(wish, &list.resource, &list.items, list.metadata(), version)?;
+            let table = table::table(wish, &list.resource, &list.items, list.metadata(false), version)?;
             Ok(written(wish, 200, &table))
         }
         View::Partial(_) => Err(not_acceptable(format!(

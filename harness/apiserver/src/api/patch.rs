@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::manage::{check_options, invalid_patch, report};
+use super::manage::{check_options, invalid_patch, report, unknown_fields};
 use super::reply::Reply;
 use super::{Call, Core, decode, kinds};
 use crate::error::{FieldError, FieldErrorType};
@@ -171,7 +171,7 @@ fn patched(
     quoted: impl FnOnce() -> String,
 ) -> Result<(Value, Vec<String>), ApiError> {
     decode::check_type(call, &mut new)?;
-    findings.extend(strict::unknown_fields(call.resource.model(), &new));
+    findings.extend(unknown_fields(call, &new));
     if let Err(error) = kinds::decode(&call.resource, &mut new) {
         return Err(invalid_patch(quoted(), &error));
     }

@@ -184,7 +184,9 @@ fn read_token(token: &str) -> Result<(u64, String), String> {
 
 /// An object as a version of its resource shows it.
 pub(super) fn show(resource: &Resource, stored: &Arc<Stored>) -> Shown {
-    if stored.value.get("apiVersion").and_then(Value::as_str) == Some(&resource.api_version) {
+    let as_stored = stored.value.get("apiVersion").and_then(Value::as_str) == Some(&resource.api_version);
+    let outdated = resource.custom().is_some_and(|custom| stored.revision < custom.changed);
+    if as_stored && !outdated {
         return Shown::Stored(stored.clone());
     }
     Shown::Value(Arc::new(convert(&stored.value, resource)))
@@ -197,8 +199,15 @@ pub(super) fn convert(value: &Value, resource: &Resource) -> Value {
         // Events are the only built-in kind that is served in two groups.
         None => super::events::convert(value, &resource.api_version),
         Some(custom) => {
+            // What was stored before the definition changed gets defaults that are new since then.
             let mut value = value.clone();
-            crd::convert(&mut value, &resource.api_version, custom.schema.as_ref());
+            if let Some(schema) = &custom.storage_schema {
+                schema.apply_defaults(&mut value);
+            }
+            crd::convert(&mut value, &resource.api_version, None);
+            if let Some(schema) = &custom.schema {
+                schema.prune(&mut value);
+            }
             value
         }
     }

@@ -82,15 +82,15 @@ pub(crate) fn write_object(out: &mut Vec<u8>, api_version: &str, kind: &str, mem
 }
 
 impl List {
-    pub(crate) fn metadata(&self) -> Value {
+    /// The metadata of the list. Whole lists of custom resources always have a `continue`.
+    pub(crate) fn metadata(&self, whole: bool) -> Value {
         let mut metadata = serde_json::Map::new();
         metadata.insert("resourceVersion".to_owned(), self.revision.to_string().into());
         match &self.next {
             Some(next) => {
                 metadata.insert("continue".to_owned(), next.clone().into());
             }
-            // Lists of custom resources always have the member.
-            None if self.resource.custom().is_some() => {
+            None if whole && self.resource.custom().is_some() => {
                 metadata.insert("continue".to_owned(), "".into());
             }
             None => {}
@@ -104,7 +104,7 @@ impl List {
     /// The list as JSON, put together from what each item has been written as before.
     pub(crate) fn to_json(&self) -> Vec<u8> {
         let resource = &self.resource;
-        let head = serde_json::json!({"metadata": self.metadata()}).to_string();
+        let head = serde_json::json!({"metadata": self.metadata(true)}).to_string();
         let mut out = Vec::new();
         write_object(&mut out, &resource.api_version, &resource.list_kind, head.as_bytes());
         out.pop();

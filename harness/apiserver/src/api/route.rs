@@ -117,7 +117,11 @@ fn in_version(catalogue: &Catalogue, group: &str, version: &str, rest: &[&str]) 
         .as_deref()
         .is_none_or(|name| resource.subresource(name).is_some());
     if !fits || !known {
-        return Route::UnknownResource;
+        return if resource.custom().is_some() {
+            Route::UnknownPath
+        } else {
+            Route::UnknownResource
+        };
     }
     Route::Resource(ResourceRoute {
         resource,

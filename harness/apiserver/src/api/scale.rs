@@ -85,6 +85,15 @@ fn spec_path(resource: &Resource) -> &str {
     custom.map_or(".spec.replicas", |paths| &paths.spec_replicas)
 }
 
+/// Whether somebody owns the replicas: a scale whose fields nobody owns is not tracked.
+pub(super) fn is_owned(resource: &Resource, object: &Value) -> bool {
+    let entries = meta::at(object, &["metadata", "managedFields"]).and_then(Value::as_array);
+    entries.into_iter().flatten().filter_map(|entry| entry.get("fieldsV1")).any(|fields| {
+        let mut segments = spec_path(resource).trim_start_matches('.').split('.');
+        segments.try_fold(fields, |fields, segment| fields.get(format!("f:{segment}"))).is_some()
+    })
+}
+
 /// The `Scale` of an object.
 fn scale_of(resource: &Resource, object: &Value) -> Result<Value, ApiError> {
     let path = spec_path(resource);

@@ -9,7 +9,7 @@ use super::create::check_namespace;
 use super::manage::check_options;
 use super::read::show;
 use super::reply::{Reply, Shown};
-use super::{Call, Caller, Core, decode, events, kinds};
+use super::{Call, Caller, Core, decode, events, kinds, scale};
 use crate::error::{FieldError, FieldErrorType};
 use crate::merge::apply::settle;
 use crate::meta;
@@ -69,13 +69,12 @@ impl Core {
                 Some(given) if Some(given) == meta::resource_version(old) => call.verb == super::Verb::Patch,
                 Some(_) => return Err(ApiError::modified(call.about(name))),
             };
-            if let Some(uid) = meta::uid(&new).filter(|uid| Some(*uid) != meta::uid(old)) {
-                let found = meta::uid(old).unwrap_or_default();
-                return Err(ApiError::conflict(call.about(name), &uid_mismatch(call, uid, found)));
-            }
+            check_uid(call, &new, old)?;
             self.mutate(&request, &mut new)?;
             keep_metadata(&mut new, old);
-            self.track(call, Some(old), &mut new);
+            if call.subresource.as_deref() != Some("scale") || scale::is_owned(resource, old) {
+                self.track(call, Some(old), &mut new);
+            }
             kinds::prepare_update(resource, &mut new, old, call.subresource.as_deref());
             settle(old, &mut new);
             let mut errors = kinds::validate_update(resource, &new, old, call.subresource.as_deref());
@@ -155,6 +154,22 @@ impl Core {
     pub(crate) fn namespace(&self, name: &str) -> Option<Arc<Stored>> {
         self.store.get(self.store.bucket("", "namespaces"), name)
     }
+}
+
+/// An object keeps its uid: a patch must not change it, and an update with another uid is meant for another object.
+fn check_uid(call: &Call, new: &Value, old: &Value) -> Result<(), ApiError> {
+    let found = meta::uid(old).unwrap_or_default();
+    let Some(given) = meta::uid(new).filter(|uid| *uid != found) else {
+        return Ok(());
+    };
+    let name = call.name.as_deref().unwrap_or_default();
+    if call.verb != super::Verb::Patch {
+        return Err(ApiError::conflict(call.about(name), &uid_mismatch(call, given, found)));
+    }
+    let detail = "field is immutable";
+    let error = FieldError::with_value(FieldErrorType::Invalid, "metadata.uid", &given.into(), detail);
+    // Both the generic and the kind's own validation say so.
+    Err(ApiError::invalid(call.about_kind(name), &[error.clone(), error]))
 }
 
 fn uid_mismatch(call: &Call, given: &str, found: &str) -> String {

@@ -32,6 +32,10 @@ pub(crate) struct CustomVersion {
     /// The entry of `spec.versions`.
     pub(crate) spec: Value,
     pub(crate) schema: Option<Schema>,
+    /// The schema of the version that objects are stored in.
+    pub(crate) storage_schema: Option<Schema>,
+    /// The revision at which the definition was last changed after its creation, 0 if it was not.
+    pub(crate) changed: u64,
     pub(crate) scale: Option<ScalePaths>,
     pub(crate) has_status: bool,
     /// Warning to send with every answer of this version.
@@ -126,6 +130,8 @@ fn resource(store: &Store, definition: &Value, version: &Value) -> Option<Resour
         has_status,
         scale: ScalePaths::of_version(version),
         schema: open_api.map(Schema::build),
+        storage_schema: meta::at(storage, &["schema", "openAPIV3Schema"]).map(Schema::build),
+        changed: changed(definition),
         deprecation: deprecation_warning(spec, version),
     };
     Some(Resource {
@@ -147,6 +153,18 @@ fn resource(store: &Store, definition: &Value, version: &Value) -> Option<Resour
         kind,
         plural,
     })
+}
+
+fn changed(definition: &Value) -> u64 {
+    let generation = meta::at(definition, &["metadata", "generation"])
+        .and_then(Value::as_u64)
+        .unwrap_or(1);
+    let revision = meta::resource_version(definition).and_then(|version| version.parse().ok());
+    if generation > 1 {
+        revision.unwrap_or_default()
+    } else {
+        0
+    }
 }
 
 fn subresources(group: &str, version: &str, kind: &str, custom: &CustomVersion) -> Vec<Subresource> {

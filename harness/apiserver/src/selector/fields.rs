@@ -191,6 +191,17 @@ fn value_at(object: &Value, field: &str) -> String {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Number(number)) => number.to_string(),
         Some(Value::Bool(value)) => value.to_string(),
+        // The source of an event is its component, or who reports it.
+        Some(Value::Object(source)) if field == "source" => {
+            let component = source
+                .get("component")
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty());
+            component
+                .or_else(|| meta::str_at(object, &["reportingComponent"]))
+                .unwrap_or_default()
+                .to_owned()
+        }
         Some(Value::Null | Value::Array(_) | Value::Object(_)) | None => String::new(),
     }
 }
