@@ -12,6 +12,7 @@
 //! - `api`: the way of a request through the core, verb by verb;
 //! - `controllers`: what follows from commits: established definitions, collected garbage, emptied namespaces;
 //! - [`merge`]: patches, managed fields and the types they need;
+//! - [`builtin`], [`metadata`], [`table`]: how the built-in kinds behave and how they are shown;
 //! - `discovery`, `openapi`, `selector`, `levers`, `door`: what their names say.
 
 mod api;
@@ -34,6 +35,7 @@ mod selector;
 mod server;
 mod status;
 mod store;
+pub mod table;
 
 pub use api::body::ResponseBody;
 pub use door::Serving;

@@ -1,0 +1,367 @@
+//! The columns per kind.
+
+use super::Cell::{self, Age, At, Count, Length, Name, Of, OrNone};
+use super::{Column, cells, pods};
+
+const fn column(name: &'static str, cell: Cell) -> Column {
+    Column {
+        name,
+        kind: "string",
+        format: "",
+        priority: 0,
+        cell,
+    }
+}
+
+const fn wide(name: &'static str, cell: Cell) -> Column {
+    Column {
+        priority: 1,
+        ..column(name, cell)
+    }
+}
+
+const fn integer(name: &'static str, cell: Cell) -> Column {
+    Column {
+        kind: "integer",
+        ..column(name, cell)
+    }
+}
+
+const NAME: Column = Column {
+    format: "name",
+    ..column("Name", Name)
+};
+const AGE: Column = column("Age", Age);
+const CONTAINERS: Column = wide("Containers", Of(cells::container_names));
+const IMAGES: Column = wide("Images", Of(cells::container_images));
+const SELECTOR: Column = wide("Selector", Of(cells::label_selector));
+
+/// The columns of a kind; name and age if it has no others.
+pub fn columns(group: &str, kind: &str) -> &'static [Column] {
+    match (group, kind) {
+        ("", "Pod") => POD,
+        ("", "Service") => SERVICE,
+        ("", "ConfigMap") => const { &[NAME, column("Data", Of(cells::data_count)), AGE] },
+        ("", "Secret") => {
+            const {
+                &[
+                    NAME,
+                    column("Type", At(&["type"])),
+                    column("Data", Length(&["data"])),
+                    AGE,
+                ]
+            }
+        }
+        ("", "Namespace") => const { &[NAME, column("Status", At(&["status", "phase"])), AGE] },
+        ("", "Node") => NODE,
+        ("" | "events.k8s.io", "Event") => EVENT,
+        ("", "Endpoints") => const { &[NAME, column("Endpoints", Of(cells::endpoints)), AGE] },
+        ("", "PersistentVolume") => VOLUME,
+        ("", "PersistentVolumeClaim") => CLAIM,
+        ("", "ReplicationController") => CONTROLLER,
+        ("apps", _) => workload(kind),
+        ("batch", "Job") => JOB,
+        ("batch", "CronJob") => CRON_JOB,
+        ("coordination.k8s.io", "Lease") => const { &[NAME, column("Holder", At(&["spec", "holderIdentity"])), AGE] },
+        ("apiextensions.k8s.io", _) => CREATED_AT_DATE,
+        ("rbac.authorization.k8s.io", "Role" | "ClusterRole") | ("", "LimitRange") => CREATED_AT,
+        ("rbac.authorization.k8s.io", _) => BINDING,
+        _ => other(group, kind),
+    }
+}
+
+fn workload(kind: &str) -> &'static [Column] {
+    match kind {
+        "Deployment" => DEPLOYMENT,
+        "ReplicaSet" => REPLICA_SET,
+        "StatefulSet" => {
+            const {
+                &[
+                    NAME,
+                    column("Ready", Of(cells::ready_of_replicas)),
+                    AGE,
+                    CONTAINERS,
+                    IMAGES,
+                ]
+            }
+        }
+        "DaemonSet" => DAEMON_SET,
+        "ControllerRevision" => {
+            const {
+                &[
+                    NAME,
+                    column("Controller", Of(cells::owner)),
+                    column("Revision", At(&["revision"])),
+                    AGE,
+                ]
+            }
+        }
+        _ => OTHER,
+    }
+}
+
+fn other(group: &str, kind: &str) -> &'static [Column] {
+    match (group, kind) {
+        ("autoscaling", _) => AUTOSCALER,
+        ("policy", _) => BUDGET,
+        ("networking.k8s.io", "Ingress") => INGRESS,
+        ("networking.k8s.io", "IngressClass") => {
+            const {
+                &[
+                    NAME,
+                    column("Controller", At(&["spec", "controller"])),
+                    column("Parameters", OrNone(&["spec", "parameters", "name"])),
+                    AGE,
+                ]
+            }
+        }
+        ("networking.k8s.io", "NetworkPolicy") => {
+            const { &[NAME, column("Pod-Selector", Of(cells::pod_selector)), AGE] }
+        }
+        ("storage.k8s.io", "StorageClass") => STORAGE_CLASS,
+        ("discovery.k8s.io", _) => SLICE,
+        ("scheduling.k8s.io", _) => PRIORITY,
+        ("node.k8s.io", _) => const { &[NAME, column("Handler", At(&["handler"])), AGE] },
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+            const {
+                &[
+                    NAME,
+                    integer("Validations", Length(&["spec", "validations"])),
+                    column("ParamKind", Cell::At(&["spec", "paramKind", "kind"])),
+                    AGE,
+                ]
+            }
+        }
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
+            const {
+                &[
+                    NAME,
+                    column("PolicyName", At(&["spec", "policyName"])),
+                    column("ParamRef", Cell::At(&["spec", "paramRef", "name"])),
+                    AGE,
+                ]
+            }
+        }
+        ("admissionregistration.k8s.io", _) => const { &[NAME, integer("Webhooks", Length(&["webhooks"])), AGE] },
+        _ => OTHER,
+    }
+}
+
+const OTHER: &[Column] = &[NAME, AGE];
+const CREATED_AT: &[Column] = &[NAME, column("Created At", At(&["metadata", "creationTimestamp"]))];
+const CREATED_AT_DATE: &[Column] = &[
+    NAME,
+    Column {
+        kind: "date",
+        ..column("Created At", At(&["metadata", "creationTimestamp"]))
+    },
+];
+
+const POD: &[Column] = &[
+    NAME,
+    column("Ready", Of(pods::ready)),
+    column("Status", Of(pods::status)),
+    column("Restarts", Of(pods::restarts)),
+    AGE,
+    wide("IP", Of(pods::address)),
+    wide("Node", OrNone(&["spec", "nodeName"])),
+    wide("Nominated Node", OrNone(&["status", "nominatedNodeName"])),
+    wide("Readiness Gates", Of(pods::gates)),
+];
+
+const SERVICE: &[Column] = &[
+    NAME,
+    column("Type", At(&["spec", "type"])),
+    column("Cluster-IP", Of(cells::service_address)),
+    column("External-IP", Of(cells::external_address)),
+    column("Port(s)", Of(cells::service_ports)),
+    AGE,
+    wide("Selector", Of(cells::map_selector)),
+];
+
+const NODE: &[Column] = &[
+    NAME,
+    column("Status", Of(cells::node_status)),
+    column("Roles", Of(cells::node_roles)),
+    AGE,
+    column("Version", At(&["status", "nodeInfo", "kubeletVersion"])),
+    wide("Internal-IP", Of(cells::internal_address)),
+    wide("External-IP", Of(cells::external_node_address)),
+    wide("OS-Image", Of(cells::os_image)),
+    wide("Kernel-Version", Of(cells::kernel)),
+    wide("Container-Runtime", Of(cells::runtime)),
+];
+
+const EVENT: &[Column] = &[
+    column("Last Seen", Of(cells::last_seen)),
+    column("Type", At(&["type"])),
+    column("Reason", At(&["reason"])),
+    column("Object", Of(cells::event_object)),
+    wide("Subobject", Of(cells::event_subobject)),
+    wide("Source", Of(cells::event_source)),
+    column("Message", Of(cells::event_message)),
+    wide("First Seen", Of(cells::first_seen)),
+    wide("Count", Of(cells::event_count)),
+    Column {
+        format: "name",
+        ..wide("Name", Name)
+    },
+];
+
+const VOLUME: &[Column] = &[
+    NAME,
+    column("Capacity", At(&["spec", "capacity", "storage"])),
+    column("Access Modes", Of(cells::access_modes)),
+    column("Reclaim Policy", At(&["spec", "persistentVolumeReclaimPolicy"])),
+    column("Status", Of(cells::phase_or_terminating)),
+    column("Claim", Of(cells::claim)),
+    column("StorageClass", At(&["spec", "storageClassName"])),
+    column("VolumeAttributesClass", Of(cells::unset)),
+    column("Reason", At(&["status", "reason"])),
+    AGE,
+    wide("VolumeMode", At(&["spec", "volumeMode"])),
+];
+
+const CLAIM: &[Column] = &[
+    NAME,
+    column("Status", Of(cells::phase_or_terminating)),
+    column("Volume", At(&["spec", "volumeName"])),
+    column("Capacity", At(&["status", "capacity", "storage"])),
+    column("Access Modes", Of(cells::access_modes)),
+    column("StorageClass", At(&["spec", "storageClassName"])),
+    column("VolumeAttributesClass", Of(cells::unset)),
+    AGE,
+    wide("VolumeMode", At(&["spec", "volumeMode"])),
+];
+
+const DEPLOYMENT: &[Column] = &[
+    NAME,
+    column("Ready", Of(cells::ready_of_replicas)),
+    column("Up-to-date", Count(&["status", "updatedReplicas"])),
+    column("Available", Count(&["status", "availableReplicas"])),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+];
+
+const REPLICA_SET: &[Column] = &[
+    NAME,
+    integer("Desired", Count(&["spec", "replicas"])),
+    integer("Current", Count(&["status", "replicas"])),
+    integer("Ready", Count(&["status", "readyReplicas"])),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+];
+
+const CONTROLLER: &[Column] = &[
+    NAME,
+    integer("Desired", Count(&["spec", "replicas"])),
+    integer("Current", Count(&["status", "replicas"])),
+    integer("Ready", Count(&["status", "readyReplicas"])),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    wide("Selector", Of(cells::map_selector)),
+];
+
+const DAEMON_SET: &[Column] = &[
+    NAME,
+    integer("Desired", Count(&["status", "desiredNumberScheduled"])),
+    integer("Current", Count(&["status", "currentNumberScheduled"])),
+    integer("Ready", Count(&["status", "numberReady"])),
+    integer("Up-to-date", Count(&["status", "updatedNumberScheduled"])),
+    integer("Available", Count(&["status", "numberAvailable"])),
+    column("Node Selector", Of(cells::node_selector)),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+];
+
+const JOB: &[Column] = &[
+    NAME,
+    column("Status", Of(cells::job_status)),
+    column("Completions", Of(cells::job_completions)),
+    column("Duration", Of(cells::job_duration)),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+];
+
+const CRON_JOB: &[Column] = &[
+    NAME,
+    column("Schedule", At(&["spec", "schedule"])),
+    column("Timezone", OrNone(&["spec", "timeZone"])),
+    column("Suspend", Of(cells::suspended)),
+    integer("Active", Length(&["status", "active"])),
+    column("Last Schedule", Of(cells::last_schedule)),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    wide("Selector", OrNone(&["spec", "jobTemplate", "spec", "selector"])),
+];
+
+const BINDING: &[Column] = &[
+    NAME,
+    column("Role", Of(cells::role)),
+    AGE,
+    wide("Users", Of(cells::users)),
+    wide("Groups", Of(cells::groups)),
+    wide("ServiceAccounts", Of(cells::service_accounts)),
+];
+
+const BUDGET: &[Column] = &[
+    NAME,
+    column("Min Available", Of(cells::min_available)),
+    column("Max Unavailable", Of(cells::max_unavailable)),
+    integer("Allowed Disruptions", Count(&["status", "disruptionsAllowed"])),
+    AGE,
+];
+
+const AUTOSCALER: &[Column] = &[
+    NAME,
+    column("Reference", Of(cells::scale_target)),
+    column("Targets", Of(cells::metrics)),
+    column("MinPods", At(&["spec", "minReplicas"])),
+    column("MaxPods", At(&["spec", "maxReplicas"])),
+    column("Replicas", Count(&["status", "currentReplicas"])),
+    AGE,
+];
+
+const INGRESS: &[Column] = &[
+    NAME,
+    column("Class", OrNone(&["spec", "ingressClassName"])),
+    column("Hosts", Of(cells::ingress_hosts)),
+    column("Address", Of(cells::ingress_address)),
+    column("Ports", Of(cells::ingress_ports)),
+    AGE,
+];
+
+const STORAGE_CLASS: &[Column] = &[
+    NAME,
+    column("Provisioner", At(&["provisioner"])),
+    column("ReclaimPolicy", At(&["reclaimPolicy"])),
+    column("VolumeBindingMode", At(&["volumeBindingMode"])),
+    column("AllowVolumeExpansion", At(&["allowVolumeExpansion"])),
+    AGE,
+];
+
+const SLICE: &[Column] = &[
+    NAME,
+    column("AddressType", At(&["addressType"])),
+    column("Ports", Of(cells::slice_ports)),
+    column("Endpoints", Of(cells::slice_endpoints)),
+    AGE,
+];
+
+const PRIORITY: &[Column] = &[
+    NAME,
+    column("Value", Count(&["value"])),
+    column("Global-Default", At(&["globalDefault"])),
+    AGE,
+    column("PreemptionPolicy", At(&["preemptionPolicy"])),
+];

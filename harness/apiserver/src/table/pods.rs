@@ -1,0 +1,145 @@
+//! What a pod's row says: how many containers are ready, its status in a word, and how often it was restarted.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::cells::{age, at, items, number, or_none, text};
+
+/// Containers that are ready, of all.
+pub(super) fn ready(pod: &Value, _: Timestamp) -> Value {
+    let statuses = items(pod, &["status", "containerStatuses"]);
+    let ready = statuses
+        .iter()
+        .filter(|status| is_ready(status) && at(status, &["state", "running"]).is_some());
+    Value::from(format!(
+        "{}/{}",
+        ready.count(),
+        items(pod, &["spec", "containers"]).len()
+    ))
+}
+
+fn is_ready(status: &Value) -> bool {
+    status.get("ready") == Some(&Value::Bool(true))
+}
+
+/// The status in a word.
+pub(super) fn status(pod: &Value, _: Timestamp) -> Value {
+    let mut word = match text(pod, &["status", "reason"]) {
+        "" => text(pod, &["status", "phase"]).to_owned(),
+        reason => reason.to_owned(),
+    };
+    let conditions = items(pod, &["status", "conditions"]);
+    let condition = |kind: &str| conditions.iter().find(|condition| text(condition, &["type"]) == kind);
+    if condition("PodScheduled").is_some_and(|scheduled| text(scheduled, &["reason"]) == "SchedulingGated") {
+        "SchedulingGated".clone_into(&mut word);
+    }
+    if let Some(initializing) = initializing(pod) {
+        word = initializing;
+    } else if let Some(reason) = running(pod) {
+        let is_ready = condition("Ready").is_some_and(|ready| text(ready, &["status"]) == "True");
+        word = match reason.as_str() {
+            "Completed" if any_running(pod) => if is_ready { "Running" } else { "NotReady" }.to_owned(),
+            _ => reason,
+        };
+    }
+    if !text(pod, &["metadata", "deletionTimestamp"]).is_empty() {
+        let is_lost = text(pod, &["status", "reason"]) == "NodeLost";
+        word = if is_lost { "Unknown" } else { "Terminating" }.to_owned();
+    }
+    Value::from(word)
+}
+
+fn any_running(pod: &Value) -> bool {
+    let statuses = items(pod, &["status", "containerStatuses"]).iter();
+    statuses
+        .filter(|status| is_ready(status))
+        .any(|status| at(status, &["state", "running"]).is_some())
+}
+
+/// The first init container that is not done.
+fn initializing(pod: &Value) -> Option<String> {
+    let statuses = items(pod, &["status", "initContainerStatuses"]);
+    let count = items(pod, &["spec", "initContainers"]).len();
+    for (index, status) in statuses.iter().enumerate() {
+        if let Some(terminated) = at(status, &["state", "terminated"]) {
+            if number(terminated, &["exitCode"]) == 0 {
+                continue;
+            }
+            return Some(format!("Init:{}", ended(terminated)));
+        }
+        if at(status, &["started"]) == Some(&Value::Bool(true)) && at(status, &["state", "running"]).is_some() {
+            continue;
+        }
+        return Some(match text(status, &["state", "waiting", "reason"]) {
+            "" | "PodInitializing" => format!("Init:{index}/{count}"),
+            reason => format!("Init:{reason}"),
+        });
+    }
+    None
+}
+
+fn ended(terminated: &Value) -> String {
+    let signal = number(terminated, &["signal"]);
+    match text(terminated, &["reason"]) {
+        "" if signal != 0 => format!("Signal:{signal}"),
+        "" => format!("ExitCode:{}", number(terminated, &["exitCode"])),
+        reason => reason.to_owned(),
+    }
+}
+
+/// Why a container waits or ended; of several, the first one's reason.
+fn running(pod: &Value) -> Option<String> {
+    let statuses = items(pod, &["status", "containerStatuses"]).iter();
+    let reason = |status: &Value| {
+        let waiting = text(status, &["state", "waiting", "reason"]);
+        if !waiting.is_empty() {
+            return Some(waiting.to_owned());
+        }
+        at(status, &["state", "terminated"]).map(ended)
+    };
+    statuses.filter_map(reason).next()
+}
+
+/// How often containers were restarted, and when last.
+pub(super) fn restarts(pod: &Value, now: Timestamp) -> Value {
+    let statuses = items(pod, &["status", "containerStatuses"]);
+    let count: i64 = statuses
+        .iter()
+        .map(|status| number(status, &["restartCount"]))
+        .fold(0, i64::saturating_add);
+    let last = statuses
+        .iter()
+        .map(|status| text(status, &["lastState", "terminated", "finishedAt"]))
+        .max();
+    match last.filter(|last| count > 0 && !last.is_empty()) {
+        Some(last) => Value::from(format!(
+            "{count} ({} ago)",
+            age(Some(last), now).as_str().unwrap_or_default()
+        )),
+        None => Value::from(count.to_string()),
+    }
+}
+
+/// The first address.
+pub(super) fn address(pod: &Value, _: Timestamp) -> Value {
+    match items(pod, &["status", "podIPs"]).first() {
+        Some(first) => or_none(first, &["ip"]),
+        None => Value::from("<none>"),
+    }
+}
+
+/// Readiness gates that are open, of all.
+pub(super) fn gates(pod: &Value, _: Timestamp) -> Value {
+    let gates = items(pod, &["spec", "readinessGates"]);
+    if gates.is_empty() {
+        return Value::from("<none>");
+    }
+    let conditions = items(pod, &["status", "conditions"]);
+    let is_open = |gate: &&Value| {
+        let mut found = conditions
+            .iter()
+            .filter(|each| each.get("type") == gate.get("conditionType"));
+        found.any(|condition| text(condition, &["status"]) == "True")
+    };
+    Value::from(format!("{}/{}", gates.iter().filter(is_open).count(), gates.len()))
+}
