@@ -10,6 +10,7 @@ use super::read::show;
 use super::reply::{Reply, Shown};
 use super::{Call, Core, kinds};
 use crate::meta;
+use crate::metadata;
 use crate::status::ApiError;
 use crate::store::{Expect, Write, key};
 
@@ -22,7 +23,8 @@ impl Core {
             return self.create_unstored(call);
         }
         check_options(call, "CreateOptions")?;
-        let object = super::decode::checked(call, warnings)?;
+        let mut object = super::decode::checked(call, warnings)?;
+        warnings.extend(metadata::drop_duplicate_owners(&mut object));
         self.create_object(call, object)
     }
 
@@ -49,6 +51,7 @@ impl Core {
             if !errors.is_empty() {
                 return Err(ApiError::invalid(call.about_kind(&name), &errors));
             }
+            kinds::complete_create(&call.resource, &mut object);
             self.validate(&request, &object)?;
             match self.insert(call, object.clone(), &name) {
                 Err(error) if error.reason == "AlreadyExists" && attempt < GENERATE_ATTEMPTS => match &generated {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::builtin::{catalogue, defaults, prepare, shape, validate};
+use crate::builtin::{catalogue, defaults, prepare, shape, validate, warnings};
 use crate::error::FieldError;
 use crate::findings::Findings;
 use crate::meta;
@@ -113,6 +113,29 @@ pub(super) fn prepare_create(resource: &Resource, object: &mut Value) {
             }
             meta::set(object, "generation", 1);
         }
+    }
+}
+
+/// Fills in what reading a validated new object back would fill in.
+pub(super) fn complete_create(resource: &Resource, object: &mut Value) {
+    if let Kind::Builtin(entry) = kind_of(resource) {
+        prepare::complete_create(entry, object);
+    }
+}
+
+/// The warning that every answer about a deprecated built-in kind carries.
+pub(super) fn deprecation(resource: &Resource) -> Option<String> {
+    match kind_of(resource) {
+        Kind::Builtin(entry) => warnings::deprecation(entry).map(str::to_owned),
+        Kind::Definition | Kind::Custom(_) => None,
+    }
+}
+
+/// What is stored as it is but probably not meant.
+pub(super) fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<String> {
+    match kind_of(resource) {
+        Kind::Builtin(entry) => warnings::warnings(entry, object, created),
+        Kind::Definition | Kind::Custom(_) => Vec::new(),
     }
 }
 

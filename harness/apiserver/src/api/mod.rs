@@ -254,7 +254,14 @@ impl Core {
         if let Some(warning) = call.resource.custom().and_then(|custom| custom.deprecation.clone()) {
             warnings.push(warning);
         }
-        self.dispatch(&call, warnings)
+        warnings.extend(kinds::deprecation(&call.resource));
+        let reply = self.dispatch(&call, warnings)?;
+        if let (Verb::Create | Verb::Update | Verb::Patch, Reply::Object { code, object, resource }) =
+            (call.verb, &reply)
+        {
+            warnings.extend(kinds::warnings(resource, object.value(), *code == 201));
+        }
+        Ok(reply)
     }
 
     fn check_verb(&self, call: &Call) -> Result<(), ApiError> {

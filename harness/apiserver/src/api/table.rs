@@ -9,6 +9,7 @@ use crate::meta;
 use crate::registry::Resource;
 use crate::schema::crd::columns::Column;
 use crate::status::ApiError;
+use crate::table;
 
 /// The `Table` of some objects.
 pub(super) fn table(
@@ -25,10 +26,46 @@ pub(super) fn table(
              'Object', 'None', or empty"
         )));
     }
-    let columns = match resource.custom() {
-        Some(custom) => Column::of_version(&custom.spec),
-        None => Vec::new(),
+    let (definitions, cells) = match resource.custom() {
+        Some(custom) => custom_columns(&custom.spec, items, wish.now),
+        None => builtin_columns(resource, items, wish.now),
     };
+    let rows: Vec<Value> = items
+        .iter()
+        .zip(cells)
+        .map(|(item, cells)| row(resource, cells, item, include, version))
+        .collect();
+    Ok(json!({
+        "kind": "Table",
+        "apiVersion": version.api_version(),
+        "metadata": metadata,
+        "columnDefinitions": definitions,
+        "rows": rows,
+    }))
+}
+
+/// Definitions of columns, and the cells of each object.
+type Columns = (Vec<Value>, Vec<Vec<Value>>);
+
+fn builtin_columns(resource: &Resource, items: &[Shown], now: jiff::Timestamp) -> Columns {
+    let columns = table::columns(&resource.group, &resource.kind);
+    let describe = |column: &table::Column| {
+        let description = match column.name {
+            "Name" => NAME,
+            "Age" | "Created At" => CREATION,
+            _ => "",
+        };
+        definition(column.name, column.kind, column.format, column.priority, description)
+    };
+    let cells = |item: &Shown| columns.iter().map(|column| column.cell(item.value(), now)).collect();
+    (
+        columns.iter().map(describe).collect(),
+        items.iter().map(cells).collect(),
+    )
+}
+
+fn custom_columns(spec: &Value, items: &[Shown], now: jiff::Timestamp) -> Columns {
+    let columns = Column::of_version(spec);
     let mut definitions = vec![definition("Name", "string", "name", 0, NAME)];
     for column in &columns {
         definitions.push(definition(
@@ -40,35 +77,22 @@ pub(super) fn table(
         ));
     }
     if columns.is_empty() {
-        let (kind, text) = if resource.custom().is_some() {
-            ("date", CREATION_CUSTOM)
-        } else {
-            ("string", CREATION)
-        };
-        definitions.push(definition("Age", kind, "", 0, text));
+        definitions.push(definition("Age", "date", "", 0, CREATION));
     }
-    let rows: Vec<Value> = items
-        .iter()
-        .map(|item| {
-            let object = item.value();
-            let mut cells = vec![Value::from(meta::name(object).unwrap_or_default())];
-            cells.extend(columns.iter().map(|column| cell(column, object, wish.now)));
-            if columns.is_empty() {
-                cells.push(age(meta::str_at(object, &["metadata", "creationTimestamp"]), wish.now));
-            }
-            row(cells, item, include, version)
-        })
-        .collect();
-    Ok(json!({
-        "kind": "Table",
-        "apiVersion": version.api_version(),
-        "metadata": metadata,
-        "columnDefinitions": definitions,
-        "rows": rows,
-    }))
+    let cells = |item: &Shown| {
+        let object = item.value();
+        let mut cells = vec![Value::from(meta::name(object).unwrap_or_default())];
+        cells.extend(columns.iter().map(|column| cell(column, object, now)));
+        if columns.is_empty() {
+            let created = meta::str_at(object, &["metadata", "creationTimestamp"]);
+            cells.push(table::age(created, now));
+        }
+        cells
+    };
+    (definitions, items.iter().map(cells).collect())
 }
 
-fn row(cells: Vec<Value>, item: &Shown, include: &str, version: MetaVersion) -> Value {
+fn row(resource: &Resource, cells: Vec<Value>, item: &Shown, include: &str, version: MetaVersion) -> Value {
     let mut row = json!({"cells": cells});
     let object = match include {
         "Object" => Value::clone(item.value()),
@@ -77,6 +101,9 @@ fn row(cells: Vec<Value>, item: &Shown, include: &str, version: MetaVersion) -> 
     };
     if let Some(row) = row.as_object_mut() {
         row.insert("object".to_owned(), object);
+        if let Some(conditions) = table::conditions(&resource.group, &resource.kind, item.value()) {
+            row.insert("conditions".to_owned(), conditions);
+        }
     }
     row
 }
@@ -90,7 +117,6 @@ const CREATION: &str = "CreationTimestamp is a timestamp representing the server
                         not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the \
                         system. Read-only. Null for lists. More info: \
                         https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
-const CREATION_CUSTOM: &str = CREATION;
 
 fn definition(name: &str, kind: &str, format: &str, priority: i64, description: &str) -> Value {
     json!({"name": name, "type": kind, "format": format, "description": description, "priority": priority})
@@ -100,41 +126,8 @@ fn definition(name: &str, kind: &str, format: &str, priority: i64, description: 
 fn cell(column: &Column, object: &Value, now: jiff::Timestamp) -> Value {
     let cell = column.cell(object);
     if column.kind == "date" && cell.is_string() {
-        age(cell.as_str(), now)
+        table::age(cell.as_str(), now)
     } else {
         cell
-    }
-}
-
-/// How long ago a time is, in the short form of tables.
-fn age(time: Option<&str>, now: jiff::Timestamp) -> Value {
-    let Some(time) = time.and_then(|time| time.parse::<jiff::Timestamp>().ok()) else {
-        return "<unknown>".into();
-    };
-    short_duration(now.as_second() - time.as_second()).into()
-}
-
-/// `5s`, `2m30s`, `5h12m`, `3d4h`, `2y40d`: two units while they matter.
-fn short_duration(seconds: i64) -> String {
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
-    let pair = |big: i64, unit: &str, small: i64, small_unit: &str| {
-        if small == 0 {
-            format!("{big}{unit}")
-        } else {
-            format!("{big}{unit}{small}{small_unit}")
-        }
-    };
-    match seconds {
-        ..-1 => "<invalid>".to_owned(),
-        -1..0 => "0s".to_owned(),
-        0..120 => format!("{seconds}s"),
-        120..600 => pair(minutes, "m", seconds % 60, "s"),
-        600..10_800 => format!("{minutes}m"),
-        10_800..28_800 => pair(hours, "h", minutes % 60, "m"),
-        28_800..172_800 => format!("{hours}h"),
-        172_800..691_200 => pair(days, "d", hours % 24, "h"),
-        691_200..63_072_000 => format!("{days}d"),
-        63_072_000..252_288_000 => pair(days / 365, "y", days % 365, "d"),
-        _ => format!("{}y", days / 365),
     }
 }

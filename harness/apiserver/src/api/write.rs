@@ -13,6 +13,7 @@ use super::{Call, Caller, Core, decode, events, kinds, scale};
 use crate::error::{FieldError, FieldErrorType};
 use crate::merge::apply::settle;
 use crate::meta;
+use crate::metadata;
 use crate::registry::Resource;
 use crate::status::ApiError;
 use crate::store::{BucketId, Expect, Moved, Stored, Write};
@@ -24,6 +25,7 @@ impl Core {
     pub(super) fn update(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
         check_options(call, "UpdateOptions")?;
         let mut object = decode::checked(call, warnings)?;
+        warnings.extend(metadata::drop_duplicate_owners(&mut object));
         check_name(call, &object)?;
         check_namespace(call, &mut object)?;
         let name = call.name.as_deref().unwrap_or_default();

@@ -2,7 +2,8 @@
 //!
 //! Read [`catalogue`] first: the resources with their names, verbs and subresources. Then in the order in which a write
 //! goes through them: [`shape`], what a body becomes when it is read into the types of its kind; [`defaults`];
-//! [`prepare`], what a write keeps, drops and counts; [`services`], the addresses of Services; [`validate`].
+//! [`prepare`], what a write keeps, drops and counts; [`services`], the addresses of Services; [`validate`];
+//! [`warnings`].
 
 pub mod catalogue;
 pub mod defaults;
@@ -11,3 +12,4 @@ pub mod quantity;
 pub mod services;
 pub mod shape;
 pub mod validate;
+pub mod warnings;

@@ -5,5 +5,7 @@
 
 pub mod names;
 mod object_meta;
+mod owners;
 
 pub use object_meta::{Strictness, validate_create, validate_labels, validate_update};
+pub use owners::drop_duplicate_owners;

@@ -18,11 +18,7 @@ pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
         }
         ("", "Node") => not_ready_taint(members),
         ("apps", "DaemonSet") => set_template_generation(members, 1),
-        ("batch", "Job") => {
-            job_selector(members);
-            // What reading the stored object would fill in.
-            super::super::defaults::labels_from_template(members);
-        }
+        ("batch", "Job") => job_selector(members),
         _ => {}
     }
 }

@@ -60,6 +60,14 @@ pub fn prepare_create(resource: &Resource, object: &mut Value) {
     }
 }
 
+/// Fills in what reading a validated new object back from the store would fill in: a job without labels has those of
+/// its template, which it got from [`prepare_create`].
+pub fn complete_create(resource: &Resource, object: &mut Value) {
+    if let ("batch", "Job", Some(members)) = (resource.group, resource.kind, object.as_object_mut()) {
+        super::defaults::labels_from_template(members);
+    }
+}
+
 /// Keeps of the old object what a write of it, or of a subresource, cannot change, and counts the generation.
 pub fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subresource: Option<&str>) {
     let (Some(members), Some(before)) = (new.as_object_mut(), old.as_object()) else {
@@ -205,6 +213,8 @@ mod tests {
     fn a_job_gets_its_selector_from_its_uid() {
         let mut job = json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"template": {"metadata": {}}}});
         prepare_create(resource("batch", "jobs"), &mut job);
+        assert_eq!(job["metadata"].get("labels"), None);
+        complete_create(resource("batch", "jobs"), &mut job);
         assert_eq!(
             job["spec"]["selector"],
             json!({"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}})

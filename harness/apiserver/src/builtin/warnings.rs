@@ -1,0 +1,227 @@
+//! Warnings: what is stored as it is but probably not meant.
+
+use base64::Engine as _;
+use serde_json::Value;
+
+use super::catalogue::Resource;
+use crate::findings::Field;
+use crate::metadata::names;
+
+/// The warning that every answer about a deprecated kind carries.
+pub fn deprecation(resource: &Resource) -> Option<&'static str> {
+    match (resource.group, resource.kind) {
+        ("", "Endpoints") => Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
+        ("", "ComponentStatus") => Some("v1 ComponentStatus is deprecated in v1.19+"),
+        _ => None,
+    }
+}
+
+/// The warnings about an object that was written: most only when it is new.
+pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !created && resource.kind != "Secret" {
+        return warnings;
+    }
+    let spec = Field::Named(&Field::Root, "spec");
+    match (resource.group, resource.kind) {
+        ("", "Pod") => {
+            hostname(object, "the Pod's hostname", &mut warnings);
+            pod(object.get("spec"), &spec, &mut warnings);
+        }
+        ("apps", _) | ("batch", "Job") | ("", "ReplicationController") => {
+            if !matches!(resource.kind, "DaemonSet" | "StatefulSet") {
+                hostname(object, "Pod names and hostnames", &mut warnings);
+            }
+            let template = object.get("spec").and_then(|spec| spec.get("template"));
+            template_warnings(template, &spec.child("template.spec"), &mut warnings);
+        }
+        ("batch", "CronJob") => {
+            let template = object
+                .get("spec")
+                .and_then(|spec| spec.get("jobTemplate")?.get("spec")?.get("template"));
+            template_warnings(template, &spec.child("jobTemplate.spec.template.spec"), &mut warnings);
+        }
+        ("", "PodTemplate") => {
+            let at = Field::Named(&Field::Root, "template.spec");
+            template_warnings(object.get("template"), &at, &mut warnings);
+        }
+        ("", "Secret") => certificate(object, &mut warnings),
+        _ => {}
+    }
+    warnings
+}
+
+/// A name that is no DNS label makes a bad hostname.
+fn hostname(object: &Value, used_in: &str, warnings: &mut Vec<String>) {
+    let name = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("name")?.as_str())
+        .unwrap_or_default();
+    let messages = names::dns_label(name);
+    if !messages.is_empty() {
+        warnings.push(format!(
+            "metadata.name: this is used in {used_in}, which can result in surprising behavior; \
+             a DNS label is recommended: [{}]",
+            messages.join(" ")
+        ));
+    }
+}
+
+fn template_warnings(template: Option<&Value>, at: &Field<'_>, warnings: &mut Vec<String>) {
+    let pod_spec = template.and_then(|template| template.get("spec"));
+    pod(pod_spec, at, warnings);
+    let grace = pod_spec.and_then(|spec| spec.get("terminationGracePeriodSeconds")?.as_i64());
+    if grace.is_some_and(|seconds| seconds < 0) {
+        let field = at.child("terminationGracePeriodSeconds");
+        warnings.push(format!(
+            "{field}: must be >= 0; negative values are invalid and will be treated as 1"
+        ));
+    }
+}
+
+fn items<'a>(object: &'a Value, field: &str) -> &'a [Value] {
+    object.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+const DEPRECATED_VOLUMES: &[(&str, &str)] = &[
+    ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
+    ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
+    ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    ("storageos", "deprecated in v1.22, non-functional in v1.25+"),
+    ("quobyte", "deprecated in v1.22, non-functional in v1.25+"),
+    ("flocker", "deprecated in v1.22, non-functional in v1.25+"),
+    ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+];
+
+fn pod(spec: Option<&Value>, at: &Field<'_>, warnings: &mut Vec<String>) {
+    let Some(spec) = spec else { return };
+    let field = at.child("volumes");
+    for (index, volume) in items(spec, "volumes").iter().enumerate() {
+        for (source, detail) in DEPRECATED_VOLUMES {
+            if volume.get(*source).is_some() {
+                warnings.push(format!("{}: {detail}", field.item(index).child(source)));
+            }
+        }
+    }
+    for list in ["initContainers", "containers"] {
+        let field = at.child(list);
+        for (index, container) in items(spec, list).iter().enumerate() {
+            variables(container, &field.item(index), warnings);
+        }
+    }
+    let field = at.child("topologySpreadConstraints");
+    for (index, constraint) in items(spec, "topologySpreadConstraints").iter().enumerate() {
+        null_selector(constraint, &field.item(index), warnings);
+    }
+    for kind in ["podAffinity", "podAntiAffinity"] {
+        let Some(affinity) = spec.get("affinity").and_then(|affinity| affinity.get(kind)) else {
+            continue;
+        };
+        let at = at.child("affinity");
+        let at = at.child(kind);
+        let required = "requiredDuringSchedulingIgnoredDuringExecution";
+        for (index, term) in items(affinity, required).iter().enumerate() {
+            null_selector(term, &at.child(required).item(index), warnings);
+        }
+        let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+        for (index, weighted) in items(affinity, preferred).iter().enumerate() {
+            if let Some(term) = weighted.get("podAffinityTerm") {
+                null_selector(
+                    term,
+                    &at.child(preferred).item(index).child("podAffinityTerm"),
+                    warnings,
+                );
+            }
+        }
+    }
+}
+
+fn null_selector(term: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+    if term.get("labelSelector").is_none() {
+        warnings.push(format!(
+            "{}: a null labelSelector results in matching no pod",
+            at.child("labelSelector")
+        ));
+    }
+}
+
+/// A variable that is set twice: the second one may get lost in an apply.
+fn variables(container: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+    let field = at.child("env");
+    let all = items(container, "env");
+    for (index, variable) in all.iter().enumerate() {
+        let name = variable.get("name").and_then(Value::as_str).unwrap_or_default();
+        let is_hidden = all
+            .iter()
+            .take(index)
+            .any(|each| each.get("name") == variable.get("name"));
+        if is_hidden && !name.is_empty() {
+            let at = field.item(index);
+            warnings.push(format!(
+                "{at}: hides previous definition of {name:?}, which may be dropped when using apply"
+            ));
+        }
+    }
+}
+
+/// Key and certificate that are no PEM.
+fn certificate(secret: &Value, warnings: &mut Vec<String>) {
+    if secret.get("type").and_then(Value::as_str) != Some("kubernetes.io/tls") {
+        return;
+    }
+    let is_pem = |key: &str| {
+        let encoded = secret
+            .get("data")
+            .and_then(|data| data.get(key)?.as_str())
+            .unwrap_or_default();
+        let bytes = base64::engine::general_purpose::STANDARD
+            .decode(encoded)
+            .unwrap_or_default();
+        pem::parse(bytes).is_ok()
+    };
+    if !is_pem("tls.crt") {
+        warnings.push("tls: failed to find any PEM data in certificate input".to_owned());
+    } else if !is_pem("tls.key") {
+        warnings.push("tls: failed to find any PEM data in key input".to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::catalogue;
+    use super::*;
+
+    #[test]
+    fn warnings_of_kinds() {
+        for (group, plural, object, expected) in [
+            (
+                "",
+                "pods",
+                json!({"metadata": {"name": "p"}, "spec": {"affinity": {"podAntiAffinity":
+                    {"preferredDuringSchedulingIgnoredDuringExecution": [{"podAffinityTerm": {"topologyKey": "zone"}}]}}}}),
+                "spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm\
+                 .labelSelector: a null labelSelector results in matching no pod",
+            ),
+            (
+                "",
+                "pods",
+                json!({"metadata": {"name": "p".repeat(64)}}),
+                "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; \
+                 a DNS label is recommended: [must be no more than 63 characters]",
+            ),
+            (
+                "",
+                "secrets",
+                json!({"type": "kubernetes.io/tls", "data": {"tls.crt": "", "tls.key": ""}}),
+                "tls: failed to find any PEM data in certificate input",
+            ),
+        ] {
+            let resource = catalogue::by_plural(group, "v1", plural).expect("in the catalogue");
+            assert_eq!(warnings(resource, &object, true), [expected]);
+        }
+    }
+}
