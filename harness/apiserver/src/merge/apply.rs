@@ -209,10 +209,16 @@ fn record(model: &TypeModel, live: Option<&Value>, new: &Value, managers: &mut M
     let changes = compare(model, live, new).without(&model.ignored(write.subresource));
     let mut mine = changes.modified;
     mine.unite(changes.added);
+    let owned_by_somebody = || {
+        let mut owned = managers.entries.values();
+        owned.any(|owned| !owned.set.intersection(&mine).is_empty())
+    };
+    // The scale subresource sees only who owns the replicas: if that is nobody, nobody is tracked.
+    let tracked = write.subresource != "scale" || owned_by_somebody();
     managers.take_from_others(None, &mine);
     managers.take_from_others(None, &changes.removed);
     strip(&mut mine);
-    if !mine.is_empty() {
+    if tracked && !mine.is_empty() {
         let key = write.key(Operation::Update);
         let owned = managers.entries.entry(key).or_insert_with(|| Owned {
             api_version: write.api_version.into(),
