@@ -137,6 +137,8 @@ pub(super) fn findings_of_body(call: &Call, object: &Value) -> Vec<String> {
     }
     let mut findings = if is_json {
         strict::duplicate_keys(&call.body)
+    } else if call.validation() == Validation::Strict {
+        strict::duplicate_yaml_keys(&call.body)
     } else {
         Vec::new()
     };
