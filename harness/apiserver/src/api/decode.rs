@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{Call, kinds, manage};
 use crate::builtin::catalogue;
+use crate::merge::strict;
 use crate::registry::Resource;
 use crate::status::ApiError;
 
@@ -38,8 +39,10 @@ pub(super) fn object(call: &Call) -> Result<Value, ApiError> {
 pub(super) fn checked(call: &Call, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
     let mut object = object(call)?;
     check_type(call, &mut object)?;
-    let findings = manage::findings_of_body(call, &object);
-    kinds::decode(&call.resource, &mut object).map_err(|error| manage::cannot_be_handled(call, &error))?;
+    let mut findings = manage::findings_of_body(call);
+    let dropped =
+        kinds::decode(&call.resource, &mut object).map_err(|error| manage::cannot_be_handled(call, &error))?;
+    findings.extend(dropped.iter().map(|path| strict::unknown_field(path)));
     manage::report(call, findings, warnings).map_err(|error| manage::cannot_be_handled(call, &error))?;
     Ok(object)
 }

@@ -33,8 +33,8 @@ pub(crate) fn is_definition(resource: &Resource) -> bool {
 }
 
 /// Brings what was read into the form of its kind: types checked, unknown fields dropped, defaults filled in. The error
-/// is that of the decoder.
-pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<(), String> {
+/// is that of the decoder. Gives the paths of the fields of custom resources that were dropped.
+pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
     match kind_of(resource) {
         Kind::Definition => crd::default(object),
         Kind::Builtin(entry) => {
@@ -42,31 +42,15 @@ pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<(), Stri
             defaults::default(entry.group, entry.kind, object);
         }
         Kind::Custom(custom) => {
-            drop_unknown_metadata(object);
+            let mut dropped = drop_unknown_metadata(object);
             if let Some(schema) = &custom.schema {
-                schema.prune(object);
+                dropped.append(&mut schema.prune(object));
                 schema.apply_defaults(object);
             }
+            return Ok(dropped);
         }
     }
-    Ok(())
-}
-
-/// The fields of a custom resource that its schema does not know.
-pub(super) fn unknown_fields(custom: &CustomVersion, object: &Value) -> Vec<String> {
-    let mut lost: Vec<String> = Vec::new();
-    if let Some(schema) = &custom.schema {
-        lost = schema.prune(&mut object.clone());
-    }
-    let metadata = object.get("metadata").and_then(Value::as_object);
-    for key in metadata
-        .into_iter()
-        .flat_map(|metadata| metadata.keys())
-        .filter(|key| !METADATA.contains(&key.as_str()))
-    {
-        lost.push(format!("metadata.{key}"));
-    }
-    lost.iter().map(|path| format!("unknown field \"{path}\"")).collect()
+    Ok(Vec::new())
 }
 
 /// The members of `metadata`.
@@ -88,15 +72,21 @@ const METADATA: [&str; 15] = [
     "uid",
 ];
 
-fn drop_unknown_metadata(object: &mut Value) {
+fn drop_unknown_metadata(object: &mut Value) -> Vec<String> {
+    let mut dropped = Vec::new();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.retain(|key, value| {
             let empty = value.is_null()
                 || value.as_object().is_some_and(serde_json::Map::is_empty)
                 || value.as_array().is_some_and(Vec::is_empty);
-            METADATA.contains(&key.as_str()) && !empty
+            let known = METADATA.contains(&key.as_str());
+            if !known {
+                dropped.push(format!("metadata.{key}"));
+            }
+            known && !empty
         });
     }
+    dropped
 }
 
 /// Sets what a new object begins with, and drops what a client must not set.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Call, Core, decode, kinds};
+use super::{Call, Core, decode};
 use crate::error::{FieldError, FieldErrorType};
 use crate::merge::apply::{self, Write};
 use crate::merge::strict;
@@ -125,36 +125,23 @@ pub(super) fn check_options(call: &Call, kind: &str) -> Result<(), ApiError> {
     Err(ApiError::invalid(about, &errors))
 }
 
-/// Unknown and duplicate fields of the object in the body of a create or update.
-pub(super) fn findings_of_body(call: &Call, object: &Value) -> Vec<String> {
+/// Duplicate and, for built-in kinds, unknown fields of the object in the body of a create or update.
+pub(super) fn findings_of_body(call: &Call) -> Vec<String> {
     if call.validation() == Validation::Ignore {
         return Vec::new();
     }
     let model = call.resource.model();
-    let is_json = decode::is_json(call);
-    if is_json && model.is_builtin() {
+    if decode::is_json(call) {
         return strict::document(Some(model), &call.body);
     }
-    let mut findings = if is_json {
-        strict::duplicate_keys(&call.body)
-    } else if call.validation() == Validation::Strict {
-        strict::duplicate_yaml_keys(&call.body)
-    } else {
-        Vec::new()
-    };
-    findings.extend(unknown_fields(call, object));
+    let mut findings = Vec::new();
+    if call.validation() == Validation::Strict {
+        findings.append(&mut strict::duplicate_yaml_keys(&call.body));
+    }
+    if let (true, Ok(object)) = (model.is_builtin(), decode::yaml(&call.body)) {
+        findings.append(&mut strict::unknown_fields(model, &object));
+    }
     findings
-}
-
-/// Unknown fields of an object; of custom resources what pruning removes, in the order in which it does.
-pub(super) fn unknown_fields(call: &Call, object: &Value) -> Vec<String> {
-    if call.validation() == Validation::Ignore {
-        return Vec::new();
-    }
-    match call.resource.custom() {
-        Some(custom) => kinds::unknown_fields(custom, object),
-        None => strict::unknown_fields(call.resource.model(), object),
-    }
 }
 
 /// Adds the findings to the warnings; with strict validation they are an error, of which this is the message.

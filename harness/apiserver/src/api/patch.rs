@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::manage::{check_options, invalid_patch, report, unknown_fields};
+use super::manage::{Validation, check_options, invalid_patch, report};
 use super::reply::Reply;
 use super::{Call, Core, decode, kinds};
 use crate::error::{FieldError, FieldErrorType};
@@ -73,6 +73,7 @@ impl Core {
         let mut found = Vec::new();
         let reply = self.change(call, |old| {
             let (new, findings) = change(old)?;
+            same_uid(call, old, &new)?;
             found = findings;
             Ok(new)
         })?;
@@ -171,9 +172,12 @@ fn patched(
     quoted: impl FnOnce() -> String,
 ) -> Result<(Value, Vec<String>), ApiError> {
     decode::check_type(call, &mut new)?;
-    findings.extend(unknown_fields(call, &new));
-    if let Err(error) = kinds::decode(&call.resource, &mut new) {
-        return Err(invalid_patch(quoted(), &error));
+    if call.resource.custom().is_none() && call.validation() != Validation::Ignore {
+        findings.extend(strict::unknown_fields(call.resource.model(), &new));
+    }
+    match kinds::decode(&call.resource, &mut new) {
+        Ok(dropped) => findings.extend(dropped.iter().map(|path| strict::unknown_field(path))),
+        Err(error) => return Err(invalid_patch(quoted(), &error)),
     }
     let mut warnings = Vec::new();
     if let Err(error) = report(call, findings, &mut warnings) {
@@ -184,10 +188,10 @@ fn patched(
     Ok((new, warnings))
 }
 
-/// An apply to another object of the same name is refused.
+/// A patch of another object of the same name is refused.
 fn same_uid(call: &Call, old: &Value, new: &Value) -> Result<(), ApiError> {
     let uid = |object| meta::str_at(object, &["metadata", "uid"]).map(str::to_owned);
-    if uid(old) == uid(new) {
+    if uid(new).is_none() || uid(old) == uid(new) {
         return Ok(());
     }
     let given = Value::from(uid(new).unwrap_or_default());

@@ -88,10 +88,16 @@ fn spec_path(resource: &Resource) -> &str {
 /// Whether somebody owns the replicas: a scale whose fields nobody owns is not tracked.
 pub(super) fn is_owned(resource: &Resource, object: &Value) -> bool {
     let entries = meta::at(object, &["metadata", "managedFields"]).and_then(Value::as_array);
-    entries.into_iter().flatten().filter_map(|entry| entry.get("fieldsV1")).any(|fields| {
-        let mut segments = spec_path(resource).trim_start_matches('.').split('.');
-        segments.try_fold(fields, |fields, segment| fields.get(format!("f:{segment}"))).is_some()
-    })
+    entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.get("fieldsV1"))
+        .any(|fields| {
+            let mut segments = spec_path(resource).trim_start_matches('.').split('.');
+            segments
+                .try_fold(fields, |fields, segment| fields.get(format!("f:{segment}")))
+                .is_some()
+        })
 }
 
 /// The `Scale` of an object.

@@ -84,6 +84,10 @@ pub fn manager_or_user_agent(field_manager: Option<&str>, user_agent: &str) -> S
 pub fn update(model: &TypeModel, live: Option<&Value>, new: &mut Value, write: &Write<'_>) {
     let mut managers = live_or_new(live, new, write.subresource);
     take_managed_fields(new);
+    if !model.is_builtin() && check(model, new, true).is_some() {
+        // An object that does not fit its types, in a part that the request cannot change, loses its managers.
+        return;
+    }
     let untracked = managers.entries.is_empty() && live.is_some();
     if !untracked {
         record(model, live, new, &mut managers, write);

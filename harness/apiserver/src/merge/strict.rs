@@ -93,6 +93,11 @@ pub fn json_patch(patch: &Value) -> Vec<String> {
     findings
 }
 
+/// The finding about an unknown field: `unknown field "spec.foo"`.
+pub fn unknown_field(path: &str) -> String {
+    format!("unknown field {path:?}")
+}
+
 /// The error of `fieldValidation=Strict`.
 pub fn message(findings: &[String]) -> String {
     format!("strict decoding error: {}", findings.join(", "))
