@@ -43,11 +43,12 @@ pub(super) fn or_none(object: &Value, path: &[&str]) -> Value {
     }
 }
 
-fn joined(parts: Vec<String>, otherwise: &str) -> Value {
-    if parts.is_empty() {
+pub(super) fn joined(parts: impl IntoIterator<Item = String>, otherwise: &str) -> Value {
+    let joined = parts.into_iter().collect::<Vec<_>>().join(",");
+    if joined.is_empty() {
         Value::from(otherwise)
     } else {
-        Value::from(parts.join(","))
+        Value::from(joined)
     }
 }
 
@@ -68,7 +69,7 @@ pub fn age(time: Option<&str>, now: Timestamp) -> Value {
 }
 
 /// `5s`, `2m30s`, `5h12m`, `3d4h`, `2y40d`: two units while they matter.
-fn short_duration(seconds: i64) -> String {
+pub(super) fn short_duration(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
     let pair = |big: i64, unit: &str, small: i64, small_unit: &str| {
         if small == 0 {
@@ -194,9 +195,9 @@ pub(super) fn external_address(object: &Value, _: Timestamp) -> Value {
                     address.to_owned()
                 }
             });
-            joined(given.chain(listed).collect(), "<pending>")
+            joined(given.chain(listed), "<pending>")
         }
-        _ => joined(listed.collect(), "<none>"),
+        _ => joined(listed, "<none>"),
     }
 }
 
@@ -208,7 +209,7 @@ pub(super) fn service_ports(object: &Value, _: Timestamp) -> Value {
             None => format!("{number}/{protocol}"),
         }
     };
-    joined(items(object, &["spec", "ports"]).iter().map(port).collect(), "<none>")
+    joined(items(object, &["spec", "ports"]).iter().map(port), "<none>")
 }
 
 pub(super) fn endpoints(object: &Value, _: Timestamp) -> Value {
@@ -227,7 +228,7 @@ pub(super) fn endpoints(object: &Value, _: Timestamp) -> Value {
 }
 
 /// At most three items, and how many more there are.
-fn shortened(mut all: Vec<String>) -> Value {
+pub(super) fn shortened(mut all: Vec<String>) -> Value {
     let more = all.len().saturating_sub(3);
     all.truncate(3);
     match joined(all, "<none>") {
@@ -260,333 +261,4 @@ fn shortened_or(all: Vec<String>, otherwise: &str) -> Value {
     } else {
         shortened(all)
     }
-}
-
-pub(super) fn node_status(object: &Value, _: Timestamp) -> Value {
-    let ready = items(object, &["status", "conditions"])
-        .iter()
-        .find(|each| text(each, &["type"]) == "Ready");
-    let mut status = match ready.map(|ready| text(ready, &["status"])) {
-        Some("True") => "Ready",
-        Some(_) => "NotReady",
-        None => "Unknown",
-    }
-    .to_owned();
-    if at(object, &["spec", "unschedulable"]) == Some(&Value::Bool(true)) {
-        status.push_str(",SchedulingDisabled");
-    }
-    Value::from(status)
-}
-
-pub(super) fn node_roles(object: &Value, _: Timestamp) -> Value {
-    let labels = at(object, &["metadata", "labels"]).and_then(Value::as_object);
-    let role = |(key, value): (&String, &Value)| match key.strip_prefix("node-role.kubernetes.io/") {
-        Some(role) if !role.is_empty() => Some(role.to_owned()),
-        _ if key == "kubernetes.io/role" => value.as_str().map(str::to_owned),
-        _ => None,
-    };
-    joined(labels.into_iter().flatten().filter_map(role).collect(), "<none>")
-}
-
-fn node_address(object: &Value, kind: &str) -> Value {
-    let all = items(object, &["status", "addresses"]).iter();
-    let found = all
-        .filter(|each| text(each, &["type"]) == kind)
-        .map(|each| text(each, &["address"]).to_owned());
-    joined(found.take(1).collect(), "<none>")
-}
-
-pub(super) fn internal_address(object: &Value, _: Timestamp) -> Value {
-    node_address(object, "InternalIP")
-}
-
-pub(super) fn external_node_address(object: &Value, _: Timestamp) -> Value {
-    node_address(object, "ExternalIP")
-}
-
-fn node_info(object: &Value, field: &str) -> Value {
-    let value = text(object, &["status", "nodeInfo", field]);
-    Value::from(if value.is_empty() { "<unknown>" } else { value })
-}
-
-pub(super) fn os_image(object: &Value, _: Timestamp) -> Value {
-    node_info(object, "osImage")
-}
-
-pub(super) fn kernel(object: &Value, _: Timestamp) -> Value {
-    node_info(object, "kernelVersion")
-}
-
-pub(super) fn runtime(object: &Value, _: Timestamp) -> Value {
-    node_info(object, "containerRuntimeVersion")
-}
-
-fn job_condition(object: &Value, kind: &str) -> bool {
-    let conditions = items(object, &["status", "conditions"]).iter();
-    conditions
-        .filter(|each| text(each, &["status"]) == "True")
-        .any(|each| text(each, &["type"]) == kind)
-}
-
-pub(super) fn job_status(object: &Value, _: Timestamp) -> Value {
-    let kinds = [("Complete", "Complete"), ("Failed", "Failed")];
-    let found = kinds
-        .into_iter()
-        .find(|(kind, _)| job_condition(object, kind))
-        .map(|(_, word)| word);
-    let deleted = (!text(object, &["metadata", "deletionTimestamp"]).is_empty()).then_some("Terminating");
-    let later = [
-        ("Suspended", "Suspended"),
-        ("FailureTarget", "FailureTarget"),
-        ("SuccessCriteriaMet", "SuccessCriteriaMet"),
-    ];
-    let later = later
-        .into_iter()
-        .find(|(kind, _)| job_condition(object, kind))
-        .map(|(_, word)| word);
-    Value::from(found.or(deleted).or(later).unwrap_or("Running"))
-}
-
-pub(super) fn job_completions(object: &Value, _: Timestamp) -> Value {
-    let done = number(object, &["status", "succeeded"]);
-    let parallelism = number(object, &["spec", "parallelism"]);
-    Value::from(match at(object, &["spec", "completions"]).and_then(Value::as_i64) {
-        Some(wanted) => format!("{done}/{wanted}"),
-        None if parallelism > 1 => format!("{done}/1 of {parallelism}"),
-        None => format!("{done}/1"),
-    })
-}
-
-pub(super) fn job_duration(object: &Value, now: Timestamp) -> Value {
-    let time = |field: &str| text(object, &["status", field]).parse::<Timestamp>().ok();
-    match (time("startTime"), time("completionTime")) {
-        (None, _) => Value::from(""),
-        (Some(start), end) => Value::from(short_duration(end.unwrap_or(now).as_second() - start.as_second())),
-    }
-}
-
-pub(super) fn last_schedule(object: &Value, now: Timestamp) -> Value {
-    match at(object, &["status", "lastScheduleTime"]).and_then(Value::as_str) {
-        Some(time) => age(Some(time), now),
-        None => Value::from("<none>"),
-    }
-}
-
-/// `true` or `false`, as Go prints a boolean.
-pub(super) fn suspended(object: &Value, _: Timestamp) -> Value {
-    Value::from(if at(object, &["spec", "suspend"]) == Some(&Value::Bool(true)) {
-        "True"
-    } else {
-        "False"
-    })
-}
-
-pub(super) fn last_seen(object: &Value, now: Timestamp) -> Value {
-    let series = at(object, &["series", "lastObservedTime"]);
-    let time = series
-        .or_else(|| at(object, &["lastTimestamp"]))
-        .or_else(|| at(object, &["deprecatedLastTimestamp"]));
-    age(time.or_else(|| at(object, &["eventTime"])).and_then(Value::as_str), now)
-}
-
-pub(super) fn first_seen(object: &Value, now: Timestamp) -> Value {
-    let time = at(object, &["firstTimestamp"]).or_else(|| at(object, &["deprecatedFirstTimestamp"]));
-    age(time.or_else(|| at(object, &["eventTime"])).and_then(Value::as_str), now)
-}
-
-fn regarding(object: &Value) -> &Value {
-    object
-        .get("involvedObject")
-        .or_else(|| object.get("regarding"))
-        .unwrap_or(&Value::Null)
-}
-
-pub(super) fn event_object(object: &Value, _: Timestamp) -> Value {
-    let about = regarding(object);
-    Value::from(format!(
-        "{}/{}",
-        text(about, &["kind"]).to_lowercase(),
-        text(about, &["name"])
-    ))
-}
-
-pub(super) fn event_subobject(object: &Value, _: Timestamp) -> Value {
-    Value::from(text(regarding(object), &["fieldPath"]))
-}
-
-pub(super) fn event_source(object: &Value, _: Timestamp) -> Value {
-    let source = object
-        .get("source")
-        .or_else(|| object.get("deprecatedSource"))
-        .unwrap_or(&Value::Null);
-    let parts = [text(source, &["component"]), text(source, &["host"])];
-    Value::from(
-        parts
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join(", "),
-    )
-}
-
-pub(super) fn event_message(object: &Value, _: Timestamp) -> Value {
-    let message = [text(object, &["message"]), text(object, &["note"])].concat();
-    Value::from(message.trim())
-}
-
-pub(super) fn event_count(object: &Value, _: Timestamp) -> Value {
-    let counts = [
-        number(object, &["series", "count"]),
-        number(object, &["count"]),
-        number(object, &["deprecatedCount"]),
-    ];
-    Value::from(counts.into_iter().find(|count| *count > 0).unwrap_or(1))
-}
-
-pub(super) fn access_modes(object: &Value, _: Timestamp) -> Value {
-    let claimed = items(object, &["status", "accessModes"]);
-    let modes = if claimed.is_empty() && at(object, &["spec", "capacity"]).is_some() {
-        items(object, &["spec", "accessModes"])
-    } else {
-        claimed
-    };
-    let short = |mode: &Value| match mode.as_str() {
-        Some("ReadWriteOnce") => "RWO",
-        Some("ReadOnlyMany") => "ROX",
-        Some("ReadWriteMany") => "RWX",
-        Some("ReadWriteOncePod") => "RWOP",
-        _ => "",
-    };
-    Value::from(modes.iter().map(short).collect::<Vec<_>>().join(","))
-}
-
-pub(super) fn phase_or_terminating(object: &Value, _: Timestamp) -> Value {
-    let is_deleted = !text(object, &["metadata", "deletionTimestamp"]).is_empty();
-    Value::from(if is_deleted {
-        "Terminating"
-    } else {
-        text(object, &["status", "phase"])
-    })
-}
-
-pub(super) fn claim(object: &Value, _: Timestamp) -> Value {
-    let claim = at(object, &["spec", "claimRef"]);
-    Value::from(claim.map_or(String::new(), |claim| {
-        format!("{}/{}", text(claim, &["namespace"]), text(claim, &["name"]))
-    }))
-}
-
-pub(super) fn unset(object: &Value, _: Timestamp) -> Value {
-    let class = text(object, &["spec", "volumeAttributesClassName"]);
-    Value::from(if class.is_empty() { "<unset>" } else { class })
-}
-
-pub(super) fn role(object: &Value, _: Timestamp) -> Value {
-    Value::from(format!(
-        "{}/{}",
-        text(object, &["roleRef", "kind"]),
-        text(object, &["roleRef", "name"])
-    ))
-}
-
-fn subjects(object: &Value, kind: &str) -> Value {
-    let all = items(object, &["subjects"])
-        .iter()
-        .filter(|each| text(each, &["kind"]) == kind);
-    let name = |subject: &Value| match text(subject, &["namespace"]) {
-        "" => text(subject, &["name"]).to_owned(),
-        namespace => format!("{namespace}/{}", text(subject, &["name"])),
-    };
-    Value::from(all.map(name).collect::<Vec<_>>().join(", "))
-}
-
-pub(super) fn users(object: &Value, _: Timestamp) -> Value {
-    subjects(object, "User")
-}
-
-pub(super) fn groups(object: &Value, _: Timestamp) -> Value {
-    subjects(object, "Group")
-}
-
-pub(super) fn service_accounts(object: &Value, _: Timestamp) -> Value {
-    subjects(object, "ServiceAccount")
-}
-
-pub(super) fn or_not_available(object: &Value, field: &str) -> Value {
-    match at(object, &["spec", field]) {
-        Some(Value::String(text)) => Value::from(text.clone()),
-        Some(value) => Value::from(value.to_string()),
-        None => Value::from("N/A"),
-    }
-}
-
-pub(super) fn min_available(object: &Value, _: Timestamp) -> Value {
-    or_not_available(object, "minAvailable")
-}
-
-pub(super) fn max_unavailable(object: &Value, _: Timestamp) -> Value {
-    or_not_available(object, "maxUnavailable")
-}
-
-pub(super) fn scale_target(object: &Value, _: Timestamp) -> Value {
-    let target = at(object, &["spec", "scaleTargetRef"]).unwrap_or(&Value::Null);
-    Value::from(format!("{}/{}", text(target, &["kind"]), text(target, &["name"])))
-}
-
-pub(super) fn metrics(object: &Value, _: Timestamp) -> Value {
-    let metric = |metric: &Value| {
-        let name = text(metric, &["resource", "name"]);
-        let target = at(metric, &["resource", "target", "averageUtilization"]).and_then(Value::as_i64);
-        match target {
-            Some(target) => format!("{name}: <unknown>/{target}%"),
-            None => format!("{name}: <unknown>"),
-        }
-    };
-    joined(
-        items(object, &["spec", "metrics"]).iter().map(metric).collect(),
-        "<none>",
-    )
-}
-
-pub(super) fn ingress_hosts(object: &Value, _: Timestamp) -> Value {
-    let hosts = items(object, &["spec", "rules"])
-        .iter()
-        .map(|rule| text(rule, &["host"]));
-    let hosts: Vec<String> = hosts.filter(|host| !host.is_empty()).map(str::to_owned).collect();
-    if hosts.is_empty() {
-        Value::from("*")
-    } else {
-        shortened(hosts)
-    }
-}
-
-pub(super) fn ingress_address(object: &Value, _: Timestamp) -> Value {
-    let all = items(object, &["status", "loadBalancer", "ingress"]).iter();
-    let address = all.map(|each| [text(each, &["ip"]), text(each, &["hostname"])].concat());
-    Value::from(address.collect::<Vec<_>>().join(","))
-}
-
-pub(super) fn ingress_ports(object: &Value, _: Timestamp) -> Value {
-    Value::from(if length(object, &["spec", "tls"]) > 0 {
-        "80, 443"
-    } else {
-        "80"
-    })
-}
-
-pub(super) fn owner(object: &Value, _: Timestamp) -> Value {
-    let owners = items(object, &["metadata", "ownerReferences"]).iter();
-    let mut controllers = owners.filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
-    let Some(owner) = controllers.next() else {
-        return Value::from("<none>");
-    };
-    let group = text(owner, &["apiVersion"])
-        .split_once('/')
-        .map(|(group, _)| format!(".{group}"))
-        .unwrap_or_default();
-    Value::from(format!(
-        "{}{group}/{}",
-        text(owner, &["kind"]).to_lowercase(),
-        text(owner, &["name"])
-    ))
 }

@@ -1,7 +1,7 @@
 //! The columns per kind.
 
 use super::Cell::{self, Age, At, Count, Length, Name, Of, OrNone};
-use super::{Column, cells, pods};
+use super::{Column, cells, objects, pods};
 
 const fn column(name: &'static str, cell: Cell) -> Column {
     Column {
@@ -90,7 +90,7 @@ fn workload(kind: &str) -> &'static [Column] {
             const {
                 &[
                     NAME,
-                    column("Controller", Of(cells::owner)),
+                    column("Controller", Of(objects::owner)),
                     column("Revision", At(&["revision"])),
                     AGE,
                 ]
@@ -181,27 +181,27 @@ const SERVICE: &[Column] = &[
 
 const NODE: &[Column] = &[
     NAME,
-    column("Status", Of(cells::node_status)),
-    column("Roles", Of(cells::node_roles)),
+    column("Status", Of(objects::node_status)),
+    column("Roles", Of(objects::node_roles)),
     AGE,
     column("Version", At(&["status", "nodeInfo", "kubeletVersion"])),
-    wide("Internal-IP", Of(cells::internal_address)),
-    wide("External-IP", Of(cells::external_node_address)),
-    wide("OS-Image", Of(cells::os_image)),
-    wide("Kernel-Version", Of(cells::kernel)),
-    wide("Container-Runtime", Of(cells::runtime)),
+    wide("Internal-IP", Of(objects::internal_address)),
+    wide("External-IP", Of(objects::external_node_address)),
+    wide("OS-Image", Of(objects::os_image)),
+    wide("Kernel-Version", Of(objects::kernel)),
+    wide("Container-Runtime", Of(objects::runtime)),
 ];
 
 const EVENT: &[Column] = &[
-    column("Last Seen", Of(cells::last_seen)),
+    column("Last Seen", Of(objects::last_seen)),
     column("Type", At(&["type"])),
     column("Reason", At(&["reason"])),
-    column("Object", Of(cells::event_object)),
-    wide("Subobject", Of(cells::event_subobject)),
-    wide("Source", Of(cells::event_source)),
-    column("Message", Of(cells::event_message)),
-    wide("First Seen", Of(cells::first_seen)),
-    wide("Count", Of(cells::event_count)),
+    column("Object", Of(objects::event_object)),
+    wide("Subobject", Of(objects::event_subobject)),
+    wide("Source", Of(objects::event_source)),
+    column("Message", Of(objects::event_message)),
+    wide("First Seen", Of(objects::first_seen)),
+    wide("Count", Of(objects::event_count)),
     Column {
         format: "name",
         ..wide("Name", Name)
@@ -211,12 +211,12 @@ const EVENT: &[Column] = &[
 const VOLUME: &[Column] = &[
     NAME,
     column("Capacity", At(&["spec", "capacity", "storage"])),
-    column("Access Modes", Of(cells::access_modes)),
+    column("Access Modes", Of(objects::access_modes)),
     column("Reclaim Policy", At(&["spec", "persistentVolumeReclaimPolicy"])),
-    column("Status", Of(cells::phase_or_terminating)),
-    column("Claim", Of(cells::claim)),
+    column("Status", Of(objects::phase_or_terminating)),
+    column("Claim", Of(objects::claim)),
     column("StorageClass", At(&["spec", "storageClassName"])),
-    column("VolumeAttributesClass", Of(cells::unset)),
+    column("VolumeAttributesClass", Of(objects::unset)),
     column("Reason", At(&["status", "reason"])),
     AGE,
     wide("VolumeMode", At(&["spec", "volumeMode"])),
@@ -224,12 +224,12 @@ const VOLUME: &[Column] = &[
 
 const CLAIM: &[Column] = &[
     NAME,
-    column("Status", Of(cells::phase_or_terminating)),
+    column("Status", Of(objects::phase_or_terminating)),
     column("Volume", At(&["spec", "volumeName"])),
     column("Capacity", At(&["status", "capacity", "storage"])),
-    column("Access Modes", Of(cells::access_modes)),
+    column("Access Modes", Of(objects::access_modes)),
     column("StorageClass", At(&["spec", "storageClassName"])),
-    column("VolumeAttributesClass", Of(cells::unset)),
+    column("VolumeAttributesClass", Of(objects::unset)),
     AGE,
     wide("VolumeMode", At(&["spec", "volumeMode"])),
 ];
@@ -283,9 +283,9 @@ const DAEMON_SET: &[Column] = &[
 
 const JOB: &[Column] = &[
     NAME,
-    column("Status", Of(cells::job_status)),
-    column("Completions", Of(cells::job_completions)),
-    column("Duration", Of(cells::job_duration)),
+    column("Status", Of(objects::job_status)),
+    column("Completions", Of(objects::job_completions)),
+    column("Duration", Of(objects::job_duration)),
     AGE,
     CONTAINERS,
     IMAGES,
@@ -296,9 +296,9 @@ const CRON_JOB: &[Column] = &[
     NAME,
     column("Schedule", At(&["spec", "schedule"])),
     column("Timezone", OrNone(&["spec", "timeZone"])),
-    column("Suspend", Of(cells::suspended)),
+    column("Suspend", Of(objects::suspended)),
     integer("Active", Length(&["status", "active"])),
-    column("Last Schedule", Of(cells::last_schedule)),
+    column("Last Schedule", Of(objects::last_schedule)),
     AGE,
     CONTAINERS,
     IMAGES,
@@ -307,25 +307,25 @@ const CRON_JOB: &[Column] = &[
 
 const BINDING: &[Column] = &[
     NAME,
-    column("Role", Of(cells::role)),
+    column("Role", Of(objects::role)),
     AGE,
-    wide("Users", Of(cells::users)),
-    wide("Groups", Of(cells::groups)),
-    wide("ServiceAccounts", Of(cells::service_accounts)),
+    wide("Users", Of(objects::users)),
+    wide("Groups", Of(objects::groups)),
+    wide("ServiceAccounts", Of(objects::service_accounts)),
 ];
 
 const BUDGET: &[Column] = &[
     NAME,
-    column("Min Available", Of(cells::min_available)),
-    column("Max Unavailable", Of(cells::max_unavailable)),
+    column("Min Available", Of(objects::min_available)),
+    column("Max Unavailable", Of(objects::max_unavailable)),
     integer("Allowed Disruptions", Count(&["status", "disruptionsAllowed"])),
     AGE,
 ];
 
 const AUTOSCALER: &[Column] = &[
     NAME,
-    column("Reference", Of(cells::scale_target)),
-    column("Targets", Of(cells::metrics)),
+    column("Reference", Of(objects::scale_target)),
+    column("Targets", Of(objects::metrics)),
     column("MinPods", At(&["spec", "minReplicas"])),
     column("MaxPods", At(&["spec", "maxReplicas"])),
     column("Replicas", Count(&["status", "currentReplicas"])),
@@ -335,9 +335,9 @@ const AUTOSCALER: &[Column] = &[
 const INGRESS: &[Column] = &[
     NAME,
     column("Class", OrNone(&["spec", "ingressClassName"])),
-    column("Hosts", Of(cells::ingress_hosts)),
-    column("Address", Of(cells::ingress_address)),
-    column("Ports", Of(cells::ingress_ports)),
+    column("Hosts", Of(objects::ingress_hosts)),
+    column("Address", Of(objects::ingress_address)),
+    column("Ports", Of(objects::ingress_ports)),
     AGE,
 ];
 

@@ -1,10 +1,11 @@
 //! The columns in which `kubectl get` shows the built-in kinds.
 //!
-//! [`columns`] is the table per kind; a [`Column`] gives its cell for an object and a time. [`cells`] has the cells that
-//! are more than the value at a path, `pods` the status of a pod.
+//! [`columns`] is the table per kind; a [`Column`] gives its cell for an object and a time. `cells` and `objects` have the cells
+//! that are more than the value at a path, `pods` the status of a pod.
 
 mod cells;
 mod kinds;
+mod objects;
 mod pods;
 
 use jiff::Timestamp;

@@ -24,15 +24,14 @@ fn is_ready(status: &Value) -> bool {
 
 /// The status in a word.
 pub(super) fn status(pod: &Value, _: Timestamp) -> Value {
+    let conditions = items(pod, &["status", "conditions"]);
+    let condition = |kind: &str| conditions.iter().find(|condition| text(condition, &["type"]) == kind);
+    let is_gated = condition("PodScheduled").is_some_and(|each| text(each, &["reason"]) == "SchedulingGated");
     let mut word = match text(pod, &["status", "reason"]) {
+        _ if is_gated => "SchedulingGated".to_owned(),
         "" => text(pod, &["status", "phase"]).to_owned(),
         reason => reason.to_owned(),
     };
-    let conditions = items(pod, &["status", "conditions"]);
-    let condition = |kind: &str| conditions.iter().find(|condition| text(condition, &["type"]) == kind);
-    if condition("PodScheduled").is_some_and(|scheduled| text(scheduled, &["reason"]) == "SchedulingGated") {
-        "SchedulingGated".clone_into(&mut word);
-    }
     if let Some(initializing) = initializing(pod) {
         word = initializing;
     } else if let Some(reason) = running(pod) {
@@ -89,7 +88,7 @@ fn ended(terminated: &Value) -> String {
 
 /// Why a container waits or ended; of several, the first one's reason.
 fn running(pod: &Value) -> Option<String> {
-    let statuses = items(pod, &["status", "containerStatuses"]).iter();
+    let mut statuses = items(pod, &["status", "containerStatuses"]).iter();
     let reason = |status: &Value| {
         let waiting = text(status, &["state", "waiting", "reason"]);
         if !waiting.is_empty() {
@@ -97,7 +96,7 @@ fn running(pod: &Value) -> Option<String> {
         }
         at(status, &["state", "terminated"]).map(ended)
     };
-    statuses.filter_map(reason).next()
+    statuses.find_map(reason)
 }
 
 /// How often containers were restarted, and when last.

@@ -55,7 +55,11 @@ pub fn prepare_create(resource: &Resource, object: &mut Value) {
         put(members, &["metadata", "generation"], Value::from(1));
     }
     kinds::create(resource, members);
-    if resource.subresource("status").is_some() {
+    if matches!(
+        resource.kind,
+        "Namespace" | "PersistentVolume" | "PersistentVolumeClaim"
+    ) {
+        // Their new status has a phase, which is a default.
         super::defaults::default(resource.group, resource.kind, object);
     }
 }

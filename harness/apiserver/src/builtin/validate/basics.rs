@@ -66,25 +66,27 @@ fn storage(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
+/// Fields of a volume's specification that are no source of a volume.
+const NO_SOURCES: &[&str] = &[
+    "accessModes",
+    "capacity",
+    "claimRef",
+    "mountOptions",
+    "nodeAffinity",
+    "persistentVolumeReclaimPolicy",
+    "storageClassName",
+    "volumeAttributesClassName",
+    "volumeMode",
+];
+
 fn volume(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     access_modes(spec, at, found);
     if members(spec, "capacity").is_none_or(Map::is_empty) {
         found.required(&at.child("capacity"), "");
     }
-    const OTHERS: &[&str] = &[
-        "accessModes",
-        "capacity",
-        "claimRef",
-        "mountOptions",
-        "nodeAffinity",
-        "persistentVolumeReclaimPolicy",
-        "storageClassName",
-        "volumeAttributesClassName",
-        "volumeMode",
-    ];
     if spec
         .as_object()
-        .is_none_or(|spec| spec.keys().all(|key| OTHERS.contains(&key.as_str())))
+        .is_none_or(|spec| spec.keys().all(|key| NO_SOURCES.contains(&key.as_str())))
     {
         found.required(at, "must specify a volume type");
     }

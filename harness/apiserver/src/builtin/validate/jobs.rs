@@ -192,7 +192,8 @@ fn parse_schedule(schedule: &str) -> Result<(), String> {
 
 fn cron_number(text: &str, words: &[&str]) -> Result<u32, String> {
     if let Some(index) = words.iter().position(|word| word.eq_ignore_ascii_case(text)) {
-        let base = if words.len() == 12 { 1 } else { 0 };
+        // Months count from one.
+        let base = u32::from(words.len() == 12);
         return Ok(u32::try_from(index).unwrap_or(0) + base);
     }
     text.parse()

@@ -22,15 +22,22 @@ fn messages(errors: &[FieldError]) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
 
-fn template(labels: Value, container: Value) -> Value {
+fn template(labels: &Value, container: &Value) -> Value {
     json!({"metadata": {"labels": labels}, "spec": {"containers": [container]}})
+}
+
+fn refused(cases: Vec<(&str, &str, Value, Vec<&str>)>) {
+    for (group, plural, object, expected) in cases {
+        let resource = resource(group, plural);
+        assert_eq!(messages(&validate_create(resource, &read(resource, object))), expected);
+    }
 }
 
 #[test]
 fn creates_are_refused_in_the_words_of_the_api() {
     let container = json!({"name": "c", "image": "i"});
     let pod = |spec: Value| json!({"metadata": {"name": "a"}, "spec": spec});
-    let cases = [
+    let cases = vec![
         ("", "pods", pod(json!({})), vec!["spec.containers: Required value"]),
         (
             "",
@@ -70,11 +77,19 @@ fn creates_are_refused_in_the_words_of_the_api() {
                 \"TargetPort\":0,\"NodePort\":0}",
             ],
         ),
+    ];
+    refused(cases);
+}
+
+#[test]
+fn workloads_are_refused_in_the_words_of_the_api() {
+    let container = json!({"name": "c", "image": "i"});
+    let cases = vec![
         (
             "apps",
             "deployments",
             json!({"metadata": {"name": "a"}, "spec": {"strategy": {"type": "Chaos"}, "selector": {"matchLabels": {"a": "b"}},
-                "template": template(json!({"a": "b"}), container.clone())}}),
+                "template": template(&json!({"a": "b"}), &container)}}),
             vec![
                 "spec.strategy: Unsupported value: {\"Type\":\"Chaos\",\"RollingUpdate\":null}: \
                 supported values: \"Recreate\", \"RollingUpdate\"",
@@ -104,10 +119,7 @@ fn creates_are_refused_in_the_words_of_the_api() {
             vec!["spec.schedule: Invalid value: \"x\": expected exactly 5 fields, found 1: [x]"],
         ),
     ];
-    for (group, plural, object, expected) in cases {
-        let resource = resource(group, plural);
-        assert_eq!(messages(&validate_create(resource, &read(resource, object))), expected);
-    }
+    refused(cases);
 }
 
 #[test]

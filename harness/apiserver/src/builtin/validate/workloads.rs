@@ -316,9 +316,7 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
             }
         }
         "ControllerRevision" => {
-            for field in ["data"] {
-                immutable(field, new, old, &ROOT, found);
-            }
+            immutable("data", new, old, &ROOT, found);
         }
         _ => {}
     }
