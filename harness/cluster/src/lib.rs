@@ -4,11 +4,12 @@
 //! - [`simulator`]: makes workloads run on members that have neither kubelets nor controllers;
 //! - [`observer`]: records every revision on every cluster, in one order;
 //! - [`fleet`]: a control plane and members, whatever they are made of;
-//! - [`actions`]: what cases do to clusters.
+//! - [`actions`]: what cases do to clusters; [`runner`]: carries out a plan.
 
 pub mod actions;
 mod bundled;
 pub mod clock;
 pub mod fleet;
 pub mod observer;
+pub mod runner;
 pub mod simulator;

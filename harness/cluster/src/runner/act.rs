@@ -1,0 +1,188 @@
+//! Steps that do something to a cluster or to the target.
+
+use baton_core::{
+    case::model::{Action, Lever, ObjectRef, Place, Subject},
+    names::{ClusterName, RoleName},
+    pattern::{Bindings, resolve},
+    select,
+    timeline::{StepEnd, World},
+    watch::Known,
+};
+use serde_json::Value;
+use thiserror::Error;
+
+use super::Run;
+use crate::{
+    actions::{self, ActionError, BATON},
+    fleet::{self, FleetError},
+};
+
+/// Why a step could not be carried out.
+#[derive(Debug, Error)]
+pub(super) enum ActError {
+    #[error(transparent)]
+    Action(#[from] ActionError),
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    #[error("{0} is not there")]
+    NotThere(String),
+}
+
+impl Run<'_> {
+    /// Carries out a step that acts on objects.
+    pub(super) async fn act(&mut self, action: &Action) -> Result<(), ActError> {
+        let known = self.known();
+        match action {
+            Action::Apply { on, objects, .. } => {
+                for cluster in on.iter().flat_map(|place| self.clusters(place, &known)) {
+                    for object in objects {
+                        let object = with_references(object, &known.bindings);
+                        actions::apply(&self.client(&cluster)?, &object, "default").await?;
+                    }
+                }
+            }
+            Action::Patch { on, of, merge } => {
+                let merge = with_references(merge, &known.bindings);
+                for (cluster, object) in self.objects(on, of, &known)? {
+                    actions::patch(&self.client(&cluster)?, &object, &merge).await?;
+                }
+            }
+            Action::SetStatus { on, of, status } => {
+                let status = with_references(status, &known.bindings);
+                for (cluster, object) in self.objects(on, of, &known)? {
+                    actions::set_status(&self.client(&cluster)?, &object, &status).await?;
+                }
+            }
+            Action::Delete { on, of } => {
+                for (cluster, object) in self.objects(on, of, &known)? {
+                    actions::delete(&self.client(&cluster)?, &object).await?;
+                }
+            }
+            Action::Hold { on, of } => {
+                for (cluster, object) in self.objects(on, of, &known)? {
+                    actions::hold(&self.client(&cluster)?, &object).await?;
+                }
+            }
+            Action::Release { on, of } => {
+                for (cluster, object) in self.objects(on, of, &known)? {
+                    actions::release(&self.client(&cluster)?, &object).await?;
+                }
+            }
+            Action::Taint { cluster, taint } => {
+                let control = self.client(&ClusterName::control())?;
+                for member in self.clusters(cluster, &known) {
+                    actions::taint(&control, member.as_str(), taint).await?;
+                }
+            }
+            Action::Untaint { cluster, key, effect } => {
+                let control = self.client(&ClusterName::control())?;
+                for member in self.clusters(cluster, &known) {
+                    actions::untaint(&control, member.as_str(), key, effect).await?;
+                }
+            }
+            Action::BindRole { .. }
+            | Action::Capture { .. }
+            | Action::Lever(_)
+            | Action::Elapse(_)
+            | Action::Wait { .. }
+            | Action::Assert(_)
+            | Action::Snapshot(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Pulls a lever.
+    pub(super) async fn pull(&mut self, lever: &Lever) -> StepEnd {
+        let pulled = match lever {
+            Lever::CutOff(role) => self.pull_on(role, fleet::Lever::CutOff).await,
+            Lever::Heal(role) => self.pull_on(role, fleet::Lever::Heal).await,
+            Lever::StopController => {
+                self.stop_target().await;
+                Ok(())
+            }
+            Lever::StartController => self.start_target().await.map_err(|error| chain(&error)),
+        };
+        match pulled {
+            Ok(()) => StepEnd::Done,
+            Err(message) => StepEnd::Refused { message },
+        }
+    }
+
+    async fn pull_on(&mut self, role: &RoleName, lever: fleet::Lever) -> Result<(), String> {
+        let known = self.known();
+        for member in self.clusters(&Place::Role(role.clone()), &known) {
+            self.fleet
+                .pull(&member, lever.clone())
+                .await
+                .map_err(|error| chain(&error))?;
+        }
+        Ok(())
+    }
+
+    fn clusters(&self, place: &Place, known: &Known) -> Vec<ClusterName> {
+        select::clusters(place, &known.bindings, &known.members)
+    }
+
+    /// The harness's own hands reach a member also while it is cut off from the target.
+    fn client(&self, cluster: &ClusterName) -> Result<kube::Client, FleetError> {
+        Ok(fleet::cluster(self.fleet, cluster)?.inside(BATON))
+    }
+
+    /// The objects that a subject speaks of, by cluster. An object itself need not be on the timeline; bindings and
+    /// works are found there, because their names are the target's business.
+    fn objects(&self, on: &Place, of: &Subject, known: &Known) -> Result<Vec<(ClusterName, ObjectRef)>, ActError> {
+        let clusters = self.clusters(select::place_of(of, on), known);
+        if let Subject::Object(object) = of {
+            return Ok(clusters.into_iter().map(|cluster| (cluster, object.clone())).collect());
+        }
+        let world = World::after(&self.seen);
+        let mut found = Vec::new();
+        for cluster in clusters {
+            for (id, object) in select::find(of, &cluster, &world, &known.bindings) {
+                let api_version = object
+                    .get("apiVersion")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned();
+                let namespace = (!id.namespace.is_empty()).then(|| id.namespace.clone());
+                let object = ObjectRef {
+                    api_version,
+                    kind: id.kind.clone(),
+                    namespace,
+                    name: id.name.clone(),
+                };
+                found.push((cluster.clone(), object));
+            }
+        }
+        if found.is_empty() {
+            Err(ActError::NotThere(of.to_string()))
+        } else {
+            Ok(found)
+        }
+    }
+}
+
+/// Puts what references stand for into all texts of a value.
+fn with_references(value: &Value, bindings: &Bindings) -> Value {
+    match value {
+        Value::String(text) => Value::String(resolve(text, bindings)),
+        Value::Array(items) => items.iter().map(|item| with_references(item, bindings)).collect(),
+        Value::Object(map) => Value::Object(
+            map.iter()
+                .map(|(key, value)| (key.clone(), with_references(value, bindings)))
+                .collect(),
+        ),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+/// An error with all its sources, on one line.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,208 @@
+//! Carries out a plan on a fleet. What comes of it is a timeline; whether that is right is for the judge to say.
+//!
+//! - [`run`]: the steps in order, each between two marks;
+//! - `act`: steps that do something;
+//! - `wait`: steps that wait, always on the growing timeline and never by looking again and again;
+//! - [`Target`]: the implementation under test.
+
+mod act;
+mod target;
+mod wait;
+
+use std::time::Duration;
+
+use baton_core::{
+    case::model::{Action, ControllerSetup, Phase},
+    plan::Plan,
+    timeline::{Begin, Entry, Mark, StepEnd, Timeline},
+};
+use thiserror::Error;
+
+use crate::{
+    fleet::{Cluster, Fleet, FleetError},
+    observer::{Follower, Recorder},
+};
+
+pub use target::{Running, Target, TargetError};
+
+/// How long each phase of a migration may take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Timeouts {
+    /// Until a policy has led to a scheduling result.
+    pub schedule: Duration,
+    /// Until a member's status is in the binding.
+    pub collect: Duration,
+    /// From a taint to the eviction task.
+    pub evict: Duration,
+    /// Until the old copy is gone.
+    pub purge: Duration,
+    /// Until the new copy is there.
+    pub create: Duration,
+    /// Until something is removed or tidied up.
+    pub clear: Duration,
+    /// Until the target says that all members are ready, before the first step.
+    pub ready: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        let a_minute = Duration::from_secs(60);
+        Self {
+            schedule: a_minute,
+            collect: a_minute,
+            evict: a_minute,
+            purge: a_minute,
+            create: a_minute,
+            clear: a_minute,
+            ready: a_minute,
+        }
+    }
+}
+
+impl Timeouts {
+    /// All of them times a factor, for slow machines.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        let scale = |time: Duration| time.mul_f64(factor);
+        Self {
+            schedule: scale(self.schedule),
+            collect: scale(self.collect),
+            evict: scale(self.evict),
+            purge: scale(self.purge),
+            create: scale(self.create),
+            clear: scale(self.clear),
+            ready: scale(self.ready),
+        }
+    }
+
+    fn of(&self, phase: Phase) -> Duration {
+        match phase {
+            Phase::Schedule => self.schedule,
+            Phase::Collect => self.collect,
+            Phase::Evict => self.evict,
+            Phase::Purge => self.purge,
+            Phase::Create => self.create,
+            Phase::Clear => self.clear,
+        }
+    }
+}
+
+/// Why a run could not be carried out, through no fault of what is under test as far as one can tell.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The target could not be started.
+    #[error("the controller under test cannot be started")]
+    Target(#[from] TargetError),
+    /// The fleet cannot be observed.
+    #[error("the fleet cannot be observed")]
+    Fleet(#[from] FleetError),
+    /// The target does not say that the members are ready.
+    #[error("the controller under test has not reported all members Ready within {waited:?}")]
+    NotReady {
+        /// How long was waited.
+        waited: Duration,
+    },
+}
+
+/// A run in progress.
+struct Run<'a> {
+    fleet: &'a dyn Fleet,
+    target: &'a dyn Target,
+    setup: &'a ControllerSetup,
+    timeouts: Timeouts,
+    recorder: Recorder,
+    follower: Follower,
+    /// What was read of the timeline so far.
+    seen: Vec<Entry>,
+    running: Option<Box<dyn Running>>,
+}
+
+/// Carries out a plan; `tell` is called when a step begins, with its number and text.
+///
+/// # Errors
+/// [`RunError`] if the run could not begin. Once it has, whatever happens is on the timeline.
+pub async fn run(
+    plan: &Plan,
+    setup: &ControllerSetup,
+    fleet: &dyn Fleet,
+    target: &dyn Target,
+    timeouts: Timeouts,
+    tell: &(dyn Fn(usize, &str) + Sync),
+) -> Result<Timeline, RunError> {
+    let recorder = fleet.observe(Begin {
+        case: plan.case.clone(),
+        members: fleet.members().iter().map(Cluster::name).cloned().collect(),
+        started: (fleet.clock())(),
+        backend: fleet.backend().to_owned(),
+        target: target.name().to_owned(),
+    })?;
+    let follower = recorder.follow();
+    let mut run = Run {
+        fleet,
+        target,
+        setup,
+        timeouts,
+        recorder,
+        follower,
+        seen: Vec::new(),
+        running: None,
+    };
+    run.start_target().await?;
+    run.wait_until_ready().await?;
+    for (number, step) in plan.steps.iter().enumerate() {
+        let text = step.action.to_string();
+        tell(number, &text);
+        run.recorder.mark(Mark::StepStarted { step: number, text });
+        let end = run.step(&step.action).await;
+        let go_on = end == StepEnd::Done || matches!(step.action, Action::Assert(_));
+        run.recorder.mark(Mark::StepEnded { step: number, end });
+        if !go_on {
+            break;
+        }
+    }
+    run.recorder.mark(Mark::CleanUp);
+    run.stop_target().await;
+    Ok(run.recorder.close(Mark::Closed { writes: fleet.writes() }))
+}
+
+impl Run<'_> {
+    async fn step(&mut self, action: &Action) -> StepEnd {
+        match action {
+            Action::Wait { until, phase } => self.wait_for(until, *phase).await,
+            Action::BindRole { role, from, not } => self.bind_role(role, from, not).await,
+            Action::Capture { name, on, of, field } => self.capture(name, on, of, field).await,
+            Action::Assert(assertion) => self.assert(assertion).await,
+            Action::Elapse(time) => {
+                self.let_pass(*time).await;
+                StepEnd::Done
+            }
+            // What it shows is taken from the timeline afterwards.
+            Action::Snapshot(_) => StepEnd::Done,
+            Action::Lever(lever) => self.pull(lever).await,
+            Action::Apply { .. }
+            | Action::Patch { .. }
+            | Action::SetStatus { .. }
+            | Action::Delete { .. }
+            | Action::Taint { .. }
+            | Action::Untaint { .. }
+            | Action::Hold { .. }
+            | Action::Release { .. } => match self.act(action).await {
+                Ok(()) => StepEnd::Done,
+                Err(error) => StepEnd::Refused {
+                    message: act::chain(&error),
+                },
+            },
+        }
+    }
+
+    async fn start_target(&mut self) -> Result<(), TargetError> {
+        self.running = Some(self.target.start(self.fleet, self.setup).await?);
+        Ok(())
+    }
+
+    async fn stop_target(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.stop().await;
+        }
+    }
+}

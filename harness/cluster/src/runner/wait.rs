@@ -1,0 +1,199 @@
+//! Steps that wait. They look at the timeline as it grows, with the same eyes as the judge.
+
+use std::time::Duration;
+
+use baton_core::{
+    case::model::{Assertion, Condition, Expect, Mode, ObjectRef, Phase, Place, Subject},
+    judge::failovers::result_of,
+    names::{ClusterName, RoleName},
+    pattern::Pattern,
+    select,
+    timeline::{Entry, Mark, StepEnd, World},
+    watch::{Known, Outcome, Watch},
+};
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Run, RunError};
+
+impl Run<'_> {
+    /// Waits until a condition holds.
+    pub(super) async fn wait_for(&mut self, until: &Condition, phase: Phase) -> StepEnd {
+        let time = self.timeouts.of(phase);
+        match self.watch(Mode::Eventually, until, time).await {
+            Some(Outcome::Held(_)) => StepEnd::Done,
+            Some(Outcome::Failed(_)) | None => timed_out(phase, time),
+        }
+    }
+
+    /// Waits as long as an assertion may still come true. Whether it did is for the judge to say.
+    pub(super) async fn assert(&mut self, assertion: &Assertion) -> StepEnd {
+        let time = match assertion.mode {
+            Mode::Now | Mode::Never => return StepEnd::Done,
+            Mode::Consistently(time) => time,
+            Mode::Eventually | Mode::Observed | Mode::FirstSeen => self.timeouts.of(assertion.phase),
+        };
+        let settled = self.watch(assertion.mode, &assertion.condition, time).await.is_some();
+        if settled || matches!(assertion.mode, Mode::Consistently(_)) {
+            StepEnd::Done
+        } else {
+            timed_out(assertion.phase, time)
+        }
+    }
+
+    /// Follows the timeline until a condition is settled; nothing if the time is up before.
+    async fn watch(&mut self, mode: Mode, condition: &Condition, time: Duration) -> Option<Outcome> {
+        let deadline = Instant::now() + time;
+        self.read_on();
+        let mut watch = Watch::begin(mode, condition, &self.seen);
+        while watch.outcome().is_none() {
+            let more = timeout_at(deadline, self.follower.next()).await.ok().flatten()?;
+            for entry in &more {
+                watch.feed(entry);
+            }
+            self.seen.extend(more);
+        }
+        watch.outcome().cloned()
+    }
+
+    /// Follows the timeline until it shows something; nothing if the time is up before.
+    async fn until<T>(&mut self, time: Duration, mut look: impl FnMut(&World, &Known) -> Option<T>) -> Option<T> {
+        let deadline = Instant::now() + time;
+        self.read_on();
+        let (mut world, mut known) = (World::default(), Known::default());
+        let take = |entries: &[Entry], world: &mut World, known: &mut Known| {
+            for entry in entries {
+                world.step(entry);
+                known.learn(entry);
+            }
+        };
+        take(&self.seen, &mut world, &mut known);
+        loop {
+            if let Some(found) = look(&world, &known) {
+                return Some(found);
+            }
+            let more = timeout_at(deadline, self.follower.next()).await.ok().flatten()?;
+            take(&more, &mut world, &mut known);
+            self.seen.extend(more);
+        }
+    }
+
+    /// Takes in what has come without waiting.
+    fn read_on(&mut self) {
+        let more = self.follower.available();
+        self.seen.extend(more);
+    }
+
+    /// What is known now: roles, captures, members.
+    pub(super) fn known(&mut self) -> Known {
+        self.read_on();
+        let mut known = Known::default();
+        for entry in &self.seen {
+            known.learn(entry);
+        }
+        known
+    }
+
+    pub(super) async fn bind_role(&mut self, role: &RoleName, from: &ObjectRef, not: &[RoleName]) -> StepEnd {
+        let time = self.timeouts.schedule;
+        let subject = Subject::BindingOf(from.clone());
+        let control = ClusterName::control();
+        let found = self.until(time, |world, known| {
+            let (_, binding) = select::find(&subject, &control, world, &known.bindings).next()?;
+            let taken: Vec<_> = not
+                .iter()
+                .filter_map(|role| known.bindings.get(role.as_str()))
+                .collect();
+            let mut left = result_of(binding)
+                .into_iter()
+                .filter(|name| !taken.iter().any(|it| *it == name.as_str()));
+            let only = left.next()?;
+            (left.next().is_none() && known.members.contains(&only)).then_some(only)
+        });
+        match found.await {
+            Some(cluster) => {
+                self.recorder.mark(Mark::RoleBound {
+                    role: role.clone(),
+                    cluster,
+                });
+                StepEnd::Done
+            }
+            None => timed_out(Phase::Schedule, time),
+        }
+    }
+
+    pub(super) async fn capture(&mut self, name: &str, on: &Place, of: &Subject, field: &[String]) -> StepEnd {
+        let time = self.timeouts.collect;
+        let place = select::place_of(of, on).clone();
+        let found = self.until(time, |world, known| {
+            let clusters = select::clusters(&place, &known.bindings, &known.members);
+            clusters.iter().find_map(|cluster| {
+                let (_, object) = select::find(of, cluster, world, &known.bindings).next()?;
+                let value = field.iter().try_fold(&**object, |value, key| value.get(key))?;
+                text(value)
+            })
+        });
+        match found.await {
+            Some(value) => {
+                self.recorder.mark(Mark::Captured {
+                    name: name.to_owned(),
+                    value,
+                });
+                StepEnd::Done
+            }
+            None => timed_out(Phase::Collect, time),
+        }
+    }
+
+    /// Lets time pass; what happens meanwhile is on the timeline.
+    pub(super) async fn let_pass(&mut self, time: Duration) {
+        let deadline = Instant::now() + time;
+        while let Ok(Some(more)) = timeout_at(deadline, self.follower.next()).await {
+            self.seen.extend(more);
+        }
+    }
+
+    /// Waits until the target reports every member Ready: a case begins on a fleet that works.
+    pub(super) async fn wait_until_ready(&mut self) -> Result<(), RunError> {
+        let waited = self.timeouts.ready;
+        let condition = [("type", "Ready"), ("status", "True")]
+            .map(|(key, value)| (key.to_owned(), Pattern::Text(value.to_owned())));
+        let conditions = Pattern::Contains(vec![Pattern::Map(condition.into())]);
+        let status = Pattern::Map([("conditions".to_owned(), conditions)].into());
+        let expect = Expect::Match(Pattern::Map([("status".to_owned(), status)].into()));
+        for member in self.fleet.members() {
+            let cluster = ObjectRef {
+                api_version: "cluster.karmada.io/v1alpha1".to_owned(),
+                kind: "Cluster".to_owned(),
+                namespace: None,
+                name: member.name().to_string(),
+            };
+            let until = Condition {
+                on: Place::Control,
+                of: Subject::Object(cluster),
+                expect: expect.clone(),
+            };
+            match self.watch(Mode::Eventually, &until, waited).await {
+                Some(Outcome::Held(_)) => {}
+                Some(Outcome::Failed(_)) | None => return Err(RunError::NotReady { waited }),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn timed_out(phase: Phase, time: Duration) -> StepEnd {
+    StepEnd::TimedOut {
+        phase: phase.name().to_owned(),
+        waited_secs: time.as_secs_f64(),
+    }
+}
+
+/// A captured value as text; nothing is captured of what is not there yet, or is no single value.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::String(_) | Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
