@@ -58,8 +58,9 @@ pub fn judge(case: &Case, timeline: &Timeline) -> Verdict {
     let mut steps = steps::judge(&plan, timeline);
     let invariants = invariants::judge(timeline, &case.exempt.keys().copied().collect());
     let mut proved: BTreeSet<RequirementId> = std::mem::take(&mut steps.proved);
-    for (invariant, count) in &invariants.judged {
-        if *count > 0 {
+    // An invariant proves something only for the case that counts on it; everywhere else it can only refute.
+    for invariant in &case.invariants {
+        if invariants.judged.get(invariant).is_some_and(|count| *count > 0) {
             proved.extend(invariant.proves());
         }
     }

@@ -119,7 +119,11 @@ fn failed(number: usize, assertion: &Assertion, evidence: Evidence, run: &Ran<'_
         requirements: assertion.proves.clone(),
         title: format!("{}: {}", assertion.mode, assertion.condition.of),
         step: Some(number),
-        expected: assertion.condition.to_string(),
+        expected: if assertion.mode == Mode::Never {
+            format!("never that {}", assertion.condition)
+        } else {
+            assertion.condition.to_string()
+        },
         seen,
         object: evidence.object,
         seq: evidence.seq,
