@@ -1,2 +1,18 @@
-//! Under construction.
-fn main() {}
+//! The `baton` binary.
+
+use std::process::ExitCode;
+
+use baton::{args::Cli, commands};
+use clap::Parser as _;
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // Logs are for those who look for them; what a run has to say is on standard output.
+    let filter = EnvFilter::try_from_env("BATON_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    commands::execute(&cli).into()
+}

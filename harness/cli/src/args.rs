@@ -1,0 +1,121 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Runs the conformance suite for stateful cluster failover.
+#[derive(Debug, Parser)]
+#[command(
+    name = "baton",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Exit codes: 0 everything conforms, 1 something does not, 2 what was given is wrong, 3 the environment is broken.
+
+Begin with `baton run`. Write a case of your own into cases/ and look at it with `baton plan`."
+)]
+pub struct Cli {
+    /// The repository: where cases/, fixtures/ and snapshots/ are
+    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
+    pub root: PathBuf,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run cases against the reference controller and say whether it conforms
+    ///
+    /// Every case gets a fleet of its own: a control plane and members, in this process, with time that passes
+    /// only when nothing else happens.
+    Run(Run),
+    /// List the cases, or the requirements and what proves them
+    List(List),
+    /// Print what a case does, step by step, without doing it
+    Plan {
+        /// The case's name or file
+        case: String,
+    },
+    /// Check case files without running them
+    Lint {
+        /// The files; without any, all below cases/
+        files: Vec<PathBuf>,
+    },
+    /// Judge a timeline that was written earlier
+    Judge(Judge),
+    /// Boot clusters and leave them running, to look at with kubectl
+    ///
+    /// Prints where the kubeconfigs are and runs until it is interrupted.
+    Up(Up),
+    /// Evaluate a Kubernetes JSONPath against a status
+    ///
+    /// Prints the text that a failover would preserve. The file is JSON or YAML and holds what stands under `status`.
+    Jsonpath {
+        /// The path, such as '{ .jobStatus.jobID }'
+        path: String,
+        /// The file with the status; `-` reads standard input
+        file: PathBuf,
+    },
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// Options of `run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Cases by name or file; without any, all below cases/
+    pub cases: Vec<String>,
+    /// How many cases run at once [default: one a processor]
+    #[arg(short, long)]
+    pub jobs: Option<usize>,
+    /// Write the timeline of every case into this folder; those that fail are kept in any case
+    #[arg(long, value_name = "DIR")]
+    pub timelines: Option<PathBuf>,
+    /// What decides where chance is allowed; the same seed gives the same run
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Let time pass as it does outside, instead of skipping it while nothing happens
+    #[arg(long)]
+    pub real_time: bool,
+}
+
+/// Options of `list`.
+#[derive(Debug, Args)]
+pub struct List {
+    /// List the requirements instead, each with the cases that prove it
+    #[arg(long)]
+    pub requirements: bool,
+}
+
+/// Options of `judge`.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("what").required(true)))]
+pub struct Judge {
+    /// A timeline that `baton run` wrote: judged by the case that it names
+    #[arg(group = "what")]
+    pub timeline: Option<PathBuf>,
+    /// A recording of some implementation: judged by the invariants alone
+    #[arg(long, value_name = "FILE", group = "what")]
+    pub recording: Option<PathBuf>,
+}
+
+/// Options of `up`.
+#[derive(Debug, Args)]
+pub struct Up {
+    /// How many members; 0 gives a single API server
+    #[arg(long, default_value_t = 2)]
+    pub members: usize,
+    /// Print one JSON document instead of words
+    #[arg(long)]
+    pub json: bool,
+    /// Run the reference controller too
+    #[arg(long)]
+    pub controller: bool,
+}

@@ -1,0 +1,18 @@
+//! The `baton` command, as a library for its binary and its tests.
+//!
+//! - [`args`]: the command line; [`commands`]: what each command does;
+//! - [`load`]: from files to checked cases;
+//! - [`run`]: cases on fleets; [`target`]: the reference controller as the implementation under test;
+//! - [`snapshots`]: what a run shows against the files under `snapshots/`;
+//! - [`output`], [`show`]: what people see;
+//! - [`up`]: clusters to look at.
+
+pub mod args;
+pub mod commands;
+pub mod load;
+pub mod output;
+pub mod run;
+pub mod show;
+pub mod snapshots;
+pub mod target;
+pub mod up;

@@ -1,0 +1,194 @@
+//! What a run looks like: while it goes on, and at its end. Consumers of its events, and nothing else.
+
+use std::{collections::BTreeMap, io::IsTerminal as _, time::Duration};
+
+use baton_core::{
+    event::{CaseOutcome, CaseResult, Event, Summary},
+    names::CaseId,
+};
+use comfy_table::{Cell, Color};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::show;
+
+/// Shows a run: with a moving line on a terminal, with plain lines elsewhere.
+pub struct Output {
+    progress: Option<ProgressBar>,
+    results: BTreeMap<CaseId, CaseResult>,
+}
+
+impl Output {
+    /// For standard output and error as they are.
+    pub fn new() -> Self {
+        let progress = std::io::stderr().is_terminal().then(ProgressBar::no_length);
+        Self {
+            progress,
+            results: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in an event.
+    pub fn tell(&mut self, event: &Event) {
+        match event {
+            Event::RunStarted { cases, backend, target } => self.begin(*cases, backend, target),
+            Event::CaseStarted { .. } => {}
+            Event::StepStarted { case, text, .. } => {
+                if let Some(progress) = &self.progress {
+                    progress.set_message(format!("{case}: {text}"));
+                }
+            }
+            Event::CaseEnded(result) => {
+                match &self.progress {
+                    Some(progress) => progress.inc(1),
+                    None => println!(
+                        "{:<14}{} ({})",
+                        word(&result.outcome),
+                        result.case,
+                        seconds(result.wall)
+                    ),
+                }
+                self.results.insert(result.case.clone(), (**result).clone());
+            }
+            Event::RunEnded(summary) => self.end(summary),
+        }
+    }
+
+    fn begin(&mut self, cases: usize, backend: &str, target: &str) {
+        println!("{cases} cases on {backend} clusters against {target}\n");
+        if let Some(progress) = &self.progress {
+            progress.set_length(cases as u64);
+            if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}") {
+                progress.set_style(style);
+            }
+        }
+    }
+
+    fn end(&mut self, summary: &Summary) {
+        match self.progress.take() {
+            Some(progress) => progress.finish_and_clear(),
+            None => println!(),
+        }
+        println!("{}\n", results(self.results.values()));
+        for result in self.results.values() {
+            if let Some(text) = explanation(result) {
+                println!("{text}");
+            }
+        }
+        println!("{}", sum(summary));
+    }
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn word(outcome: &CaseOutcome) -> &'static str {
+    match outcome {
+        CaseOutcome::Conforms(_) => "conforms",
+        CaseOutcome::Deviates { .. } => "DEVIATES",
+        CaseOutcome::Unsupported { .. } => "unsupported",
+        CaseOutcome::Broken { .. } => "BROKEN",
+    }
+}
+
+fn colour(outcome: &CaseOutcome) -> Color {
+    match outcome {
+        CaseOutcome::Conforms(_) => Color::Green,
+        CaseOutcome::Deviates { .. } => Color::Red,
+        CaseOutcome::Unsupported { .. } => Color::Yellow,
+        CaseOutcome::Broken { .. } => Color::Magenta,
+    }
+}
+
+/// The result table.
+pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
+    let mut table = show::table(&["CASE", "RESULT", "REQUIREMENTS", "TIME", "WRITES"]);
+    for result in results {
+        let requirements = match &result.outcome {
+            CaseOutcome::Conforms(verdict) => show::ids(verdict.shown.iter()),
+            CaseOutcome::Deviates { verdict, .. } if !verdict.broken().is_empty() => {
+                format!("broken: {}", show::ids(verdict.broken().iter()))
+            }
+            CaseOutcome::Deviates { .. } | CaseOutcome::Broken { .. } => String::new(),
+            CaseOutcome::Unsupported { missing } => {
+                let names = missing
+                    .iter()
+                    .map(|feature| feature.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                format!("needs {names}")
+            }
+        };
+        let writes = result
+            .migration
+            .as_ref()
+            .filter(|it| !it.writes.is_empty())
+            .map(|it| it.writes.len().to_string());
+        table.add_row([
+            Cell::new(&result.case),
+            Cell::new(word(&result.outcome)).fg(colour(&result.outcome)),
+            Cell::new(requirements),
+            Cell::new(seconds(result.wall)),
+            Cell::new(writes.unwrap_or_default()),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+/// Why a case did not conform, for somebody who has never seen it.
+pub fn explanation(result: &CaseResult) -> Option<String> {
+    let head = format!("--- {} {}: {}", result.case, word(&result.outcome), result.title);
+    let mut lines = vec![head];
+    match &result.outcome {
+        CaseOutcome::Conforms(_) | CaseOutcome::Unsupported { .. } => return None,
+        CaseOutcome::Broken { reason } => lines.push(reason.clone()),
+        CaseOutcome::Deviates {
+            verdict,
+            snapshots,
+            around,
+        } => {
+            lines.extend(verdict.findings.iter().map(|finding| format!("{finding}\n")));
+            for snapshot in snapshots {
+                let file = snapshot.file.display();
+                match &snapshot.diff {
+                    Some(diff) => lines.push(format!("snapshot {} differs from {file}:\n{diff}", snapshot.name)),
+                    None => lines.push(format!(
+                        "snapshot {} has no file {file} yet; `cargo test` writes it, `cargo insta review` accepts it\n",
+                        snapshot.name
+                    )),
+                }
+            }
+            if !around.is_empty() {
+                lines.push(format!(
+                    "around the first of them (time, entry, cluster, what):\n{}\n",
+                    around.join("\n")
+                ));
+            }
+        }
+    }
+    if let Some(file) = &result.timeline {
+        lines.push(format!("the whole timeline: {}", file.display()));
+        lines.push(format!("judge it again:     baton judge {}\n", file.display()));
+    }
+    Some(lines.join("\n"))
+}
+
+fn sum(summary: &Summary) -> String {
+    let mut parts = vec![format!("{} conform", summary.conforming)];
+    for (number, words) in [
+        (summary.deviating, "deviate"),
+        (summary.unsupported, "unsupported"),
+        (summary.broken, "could not be run"),
+    ] {
+        if number > 0 {
+            parts.push(format!("{number} {words}"));
+        }
+    }
+    format!("{} in {}", parts.join(", "), seconds(summary.wall))
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.2} s", time.as_secs_f64())
+}

@@ -1,0 +1,96 @@
+//! What people are shown of cases, requirements and errors.
+
+use std::{collections::BTreeMap, fs};
+
+use baton_core::{
+    case::{diagnostic::Diagnostic, model::Case},
+    catalogue::{Catalogue, Level},
+    names::RequirementId,
+};
+use comfy_table::{Cell, ContentArrangement, Table, presets};
+use miette::{GraphicalReportHandler, LabeledSpan, MietteDiagnostic, NamedSource, Report};
+
+/// A table in the house's form: no lines but under the head.
+pub fn table(head: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(
+        head.iter()
+            .map(|text| Cell::new(text).add_attribute(comfy_table::Attribute::Bold)),
+    );
+    table
+}
+
+/// The cases, a line each.
+pub fn cases(cases: &[Case]) -> String {
+    let mut table = table(&["CASE", "SHOWS", "REQUIREMENTS"]);
+    for case in cases {
+        table.add_row([case.id.to_string(), case.title.clone(), ids(case.requirements.iter())]);
+    }
+    table.trim_fmt()
+}
+
+/// The requirements, a line each, with the cases that prove them.
+pub fn requirements(catalogue: &Catalogue, cases: &[Case]) -> String {
+    let mut by_requirement: BTreeMap<&RequirementId, Vec<&str>> = BTreeMap::new();
+    for case in cases {
+        for id in &case.requirements {
+            by_requirement.entry(id).or_default().push(case.id.as_str());
+        }
+    }
+    let mut table = table(&["REQUIREMENT", "LEVEL", "FEATURE", "CASES"]);
+    for requirement in catalogue.iter() {
+        let level = match requirement.level {
+            Level::Must => "MUST",
+            Level::Should => "SHOULD",
+            Level::May => "MAY",
+        };
+        let cases = by_requirement
+            .get(&requirement.id)
+            .map_or_else(|| "-".to_owned(), |cases| cases.join(", "));
+        table.add_row([requirement.id.as_str(), level, requirement.feature.as_str(), &cases]);
+    }
+    let shown = by_requirement.len();
+    let all = catalogue.iter().count();
+    format!("{}\n\n{shown} of {all} requirements have a case", table.trim_fmt())
+}
+
+/// Requirement ids in a row.
+pub fn ids<'a>(ids: impl Iterator<Item = &'a RequirementId>) -> String {
+    ids.map(RequirementId::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// What is wrong with files, each with the part of the file that is meant.
+pub fn diagnostics(found: &[Diagnostic]) -> String {
+    let handler = GraphicalReportHandler::new();
+    let mut text = String::new();
+    for diagnostic in found {
+        let mut report = MietteDiagnostic::new(diagnostic.message.clone());
+        report.help.clone_from(&diagnostic.help);
+        let source = fs::read_to_string(&diagnostic.file).unwrap_or_default();
+        let fits = !diagnostic.span.is_empty() && source.is_char_boundary(diagnostic.span.end);
+        if fits {
+            // A label over several lines hides what it is about; the first line is enough.
+            let first = source[diagnostic.span.clone()].lines().next().unwrap_or_default();
+            let end = diagnostic.span.start + first.trim_end().len();
+            report = report.with_label(LabeledSpan::underline(diagnostic.span.start..end));
+        }
+        let place = format!(
+            "{}:{}:{}",
+            diagnostic.file.display(),
+            diagnostic.line,
+            diagnostic.column
+        );
+        let report = if fits {
+            Report::from(report).with_source_code(NamedSource::new(diagnostic.file.display().to_string(), source))
+        } else {
+            Report::from(report)
+        };
+        // Writing into a text cannot fail.
+        let _ = handler.render_report(&mut text, report.as_ref());
+        text.push_str(&format!("  at {place}\n\n"));
+    }
+    text
+}

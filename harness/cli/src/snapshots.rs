@@ -1,0 +1,49 @@
+//! Snapshots against their files.
+//!
+//! The files are insta's, so that `cargo test` and `baton run` compare with the same ones, and `cargo insta review`
+//! is how they change.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use baton_core::{case::model::Case, event::SnapshotDifference, judge::SnapshotText};
+use similar::TextDiff;
+
+/// The name of a snapshot among those of its area.
+pub fn name(case: &Case, snapshot: &SnapshotText) -> String {
+    format!("{}-{}", case.id, snapshot.name)
+}
+
+/// The folder of an area.
+pub fn folder(snapshots: &Path, case: &Case) -> PathBuf {
+    snapshots.join(&case.area)
+}
+
+/// The snapshots that are not as their files.
+pub fn differences(snapshots: &Path, case: &Case, taken: &[SnapshotText]) -> Vec<SnapshotDifference> {
+    let difference = |snapshot: &SnapshotText| {
+        let file = folder(snapshots, case).join(format!("{}.snap", name(case, snapshot)));
+        let stored = fs::read_to_string(&file).ok().and_then(|text| content(&text));
+        let diff = stored.as_ref().map(|stored| {
+            TextDiff::from_lines(stored.trim_end(), snapshot.text.trim_end())
+                .unified_diff()
+                .header("stored", "seen")
+                .to_string()
+        });
+        let same = diff.as_ref().is_some_and(String::is_empty);
+        (!same).then(|| SnapshotDifference {
+            name: snapshot.name.clone(),
+            file,
+            diff,
+        })
+    };
+    taken.iter().filter_map(difference).collect()
+}
+
+/// What stands behind the head of a snapshot file.
+fn content(text: &str) -> Option<String> {
+    let (_, behind) = text.strip_prefix("---\n")?.split_once("\n---\n")?;
+    Some(behind.to_owned())
+}

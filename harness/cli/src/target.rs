@@ -1,0 +1,113 @@
+//! The reference controller as the implementation under test.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use baton_cluster::{
+    fleet::Fleet,
+    runner::{Running, Target, TargetError},
+};
+use baton_controller::{ConnectError, Controller, Members, Options, options::OptionsError};
+use baton_core::{case::model::ControllerSetup, names::Feature};
+use baton_decide::api::Cluster;
+use kube::Client;
+
+/// The user agent under which the reference controller writes.
+pub const USER_AGENT: &str = "baton-controller";
+
+/// The features that the reference controller has.
+const FEATURES: [&str; 9] = [
+    "Propagation",
+    "ClusterPropagation",
+    "StatePreservation",
+    "LabelInjection",
+    "PurgeDirectly",
+    "PurgeGracefully",
+    "NoExecuteEviction",
+    "FailoverGate",
+    "FlinkRecovery",
+];
+
+/// The reference controller, built in.
+#[derive(Debug, Clone, Copy)]
+pub struct Reference;
+
+#[async_trait]
+impl Target for Reference {
+    fn name(&self) -> &'static str {
+        "the reference controller"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        FEATURES.into_iter().map(Feature::new).collect()
+    }
+
+    async fn start(&self, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError> {
+        let options = options(setup)?;
+        let clients = fleet
+            .members()
+            .iter()
+            .map(|member| (member.name().to_string(), member.client(USER_AGENT)));
+        let members = Arc::new(InProcess(clients.collect()));
+        let control = fleet.control().client(USER_AGENT);
+        Ok(Box::new(Started(Controller::start(
+            control,
+            members,
+            fleet.clock(),
+            options,
+        ))))
+    }
+}
+
+/// Members of a fleet in this process, by name: an address would lead nowhere.
+struct InProcess(BTreeMap<String, Client>);
+
+#[async_trait]
+impl Members for InProcess {
+    async fn connect(&self, cluster: &Cluster) -> Result<Client, ConnectError> {
+        let name = cluster.metadata.name.as_deref().unwrap_or_default();
+        let client = self.0.get(name).cloned();
+        client.ok_or_else(|| ConnectError::Client(format!("the fleet has no member {name}")))
+    }
+}
+
+struct Started(baton_controller::Running);
+
+#[async_trait]
+impl Running for Started {
+    async fn stop(self: Box<Self>) {
+        self.0.stop().await;
+    }
+}
+
+/// What a case asks for, as options of the controller.
+fn options(setup: &ControllerSetup) -> Result<Options, TargetError> {
+    let refused = |error: OptionsError| TargetError::Setup(error.to_string());
+    let mut options = Options::default();
+    for (gate, on) in &setup.feature_gates {
+        options.set_feature_gates(&format!("{gate}={on}")).map_err(refused)?;
+    }
+    for (name, value) in &setup.options {
+        let number = || {
+            let parsed = value.parse::<f64>();
+            parsed.map_err(|_| TargetError::Setup(format!("option {name} is {value:?}; a number is expected")))
+        };
+        let set = match name.as_str() {
+            "no-execute-taint-eviction-purge-mode" => options.set_purge_mode(value),
+            "resource-eviction-rate" => options.set_eviction_rate(number()?),
+            "secondary-resource-eviction-rate" => options.set_secondary_eviction_rate(number()?),
+            "unhealthy-cluster-threshold" => options.set_unhealthy_cluster_threshold(number()?),
+            "graceful-eviction-timeout" => options.set_graceful_eviction_timeout(value),
+            _ => {
+                return Err(TargetError::Setup(format!(
+                    "the reference controller has no option {name}"
+                )));
+            }
+        };
+        set.map_err(refused)?;
+    }
+    Ok(options)
+}

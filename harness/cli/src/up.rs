@@ -1,0 +1,101 @@
+//! Clusters to look at: booted, announced, kept until somebody interrupts.
+
+use baton_cluster::{
+    fleet::{
+        Description, Fleet,
+        embedded::{Embedded, Options, Time},
+    },
+    runner::{Running, Target as _},
+};
+use baton_core::case::model::ControllerSetup;
+use jiff::Timestamp;
+
+use crate::{args, commands::Exit, run::chain, target::Reference};
+
+/// Boots clusters, says where they are and runs until it is interrupted. Leaves nothing behind.
+pub fn up(arguments: &args::Up) -> Exit {
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: no asynchronous runtime can be had: {error}");
+            return Exit::Broken;
+        }
+    };
+    match runtime.block_on(boot_and_wait(arguments)) {
+        Ok(()) => Exit::Conforms,
+        Err(message) => {
+            eprintln!("error: {message}");
+            Exit::Broken
+        }
+    }
+}
+
+async fn boot_and_wait(arguments: &args::Up) -> Result<(), String> {
+    let options = Options {
+        doors: true,
+        ..Options::new(arguments.members, Time::Real(Timestamp::now()))
+    };
+    let fleet = Embedded::boot(options).await.map_err(|error| chain(&error))?;
+    let running = if arguments.controller {
+        Some(start_controller(&fleet).await?)
+    } else {
+        None
+    };
+    announce(&fleet, arguments)?;
+    let interrupted = interrupted().await;
+    if let Some(running) = running {
+        running.stop().await;
+    }
+    Box::new(fleet).shut_down().await;
+    interrupted.map_err(|error| format!("interrupts cannot be received: {error}"))
+}
+
+/// Returns when somebody wants an end: Ctrl-C, or the signal that service managers send.
+async fn interrupted() -> std::io::Result<()> {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        biased;
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+async fn start_controller(fleet: &Embedded) -> Result<Box<dyn Running>, String> {
+    let setup = ControllerSetup {
+        feature_gates: [
+            ("Failover".to_owned(), true),
+            ("StatefulFailoverInjection".to_owned(), true),
+        ]
+        .into(),
+        ..ControllerSetup::default()
+    };
+    Reference.start(fleet, &setup).await.map_err(|error| chain(&error))
+}
+
+fn announce(fleet: &Embedded, arguments: &args::Up) -> Result<(), String> {
+    let description = Description::of(fleet);
+    if arguments.json {
+        let text = serde_json::to_string(&description).map_err(|error| chain(&error))?;
+        println!("{text}");
+        return Ok(());
+    }
+    let all: Vec<_> = std::iter::once(&description.control)
+        .chain(&description.members)
+        .collect();
+    for cluster in &all {
+        let file = cluster
+            .kubeconfig
+            .as_ref()
+            .map(|file| file.display().to_string())
+            .unwrap_or_default();
+        println!("{:<10} {file}", cluster.name);
+    }
+    if let Some(file) = &description.control.kubeconfig {
+        println!("\ntry:  kubectl --kubeconfig {} get clusters", file.display());
+    }
+    if !arguments.controller {
+        println!("no controller runs; start the reference controller with `baton up --controller`, or another one");
+    }
+    println!("Ctrl-C ends everything");
+    Ok(())
+}
