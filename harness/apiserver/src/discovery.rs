@@ -1,5 +1,6 @@
 //! Discovery, version, health: the paths that are about the server.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -25,8 +26,8 @@ pub(crate) fn answer(
 ) -> Result<Reply, ApiError> {
     match route {
         Route::Version => Ok(made(version())),
-        Route::Health(_, Some(check)) if !CHECKS.contains(&check.as_str()) => Ok(page_not_found()),
-        Route::Health(_, _) => Ok(text(200, "ok")),
+        Route::Health(Some(check)) if !CHECKS.contains(&check.as_str()) => Ok(page_not_found()),
+        Route::Health(_) => Ok(text(200, "ok")),
         Route::Metrics => Ok(Reply::Raw {
             code: 200,
             content_type: "text/plain; version=0.0.4; charset=utf-8",
@@ -111,14 +112,16 @@ fn metrics(core: &Arc<Core>) -> String {
     let mut text = String::from("# TYPE apiserver_request_total counter\n");
     for (counted, count) in core.levers.counts() {
         let escape = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        text.push_str(&format!(
-            "apiserver_request_total{{verb=\"{}\",group=\"{}\",kind=\"{}\",subresource=\"{}\",client=\"{}\"}} {count}\n",
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "apiserver_request_total{{verb=\"{}\",group=\"{}\",kind=\"{}\",subresource=\"{}\",client=\"{}\"}} {count}",
             counted.verb,
             escape(&counted.group),
             escape(&counted.kind),
             escape(&counted.subresource),
             escape(&counted.client),
-        ));
+        );
     }
     text
 }

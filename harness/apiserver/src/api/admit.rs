@@ -24,6 +24,7 @@ pub(crate) struct AdmissionRequest<'a> {
     pub(crate) namespace: Option<&'a str>,
     pub(crate) name: &'a str,
     /// The state before; `None` of a create.
+    #[expect(dead_code, reason = "only webhooks and policies look at it")]
     pub(crate) old: Option<&'a Value>,
     pub(crate) call: &'a Call,
 }
@@ -33,6 +34,7 @@ pub(crate) struct AdmissionRequest<'a> {
 pub(crate) enum Operation {
     Create,
     Update,
+    #[expect(dead_code, reason = "deletions are admitted by webhooks and policies alone")]
     Delete,
 }
 
@@ -99,12 +101,11 @@ impl Core {
     /// Priority, and tolerations of nodes that fail.
     fn admit_pod(&self, request: &AdmissionRequest<'_>, pod: &mut Value) -> Result<(), ApiError> {
         let bucket = self.store.bucket("scheduling.k8s.io", "priorityclasses");
-        let class = |name: Option<&str>| match name {
-            Some(name) => self
-                .store
-                .get(bucket, name)
-                .and_then(|stored| PriorityClass::read(&stored.value)),
-            None => {
+        let class = |name: Option<&str>| {
+            if let Some(name) = name {
+                let stored = self.store.get(bucket, name)?;
+                PriorityClass::read(&stored.value)
+            } else {
                 let (all, _) = self.store.list(bucket, "");
                 let global = all
                     .iter()

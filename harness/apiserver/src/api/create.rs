@@ -8,6 +8,7 @@ use super::admit::{AdmissionRequest, Operation};
 use super::manage::check_options;
 use super::read::show;
 use super::reply::{Reply, Shown};
+use super::write::to_storage;
 use super::{Call, Core, kinds};
 use crate::meta;
 use crate::metadata;
@@ -102,7 +103,7 @@ impl Core {
                 None => Ok(Shown::Value(Arc::new(object))),
             };
         }
-        let object = self.to_storage(resource, object);
+        let object = to_storage(resource, object);
         let stored = self
             .commit(resource.bucket, &key, Expect::Absent, Write::Put(object), &call.caller)
             .map_err(|_| ApiError::already_exists(call.about(name)))?;

@@ -229,12 +229,17 @@ fn shown(call: &Call, object: Shown) -> Reply {
 
 /// Kinds whose deletion is answered with the object itself.
 fn answers_with_object(resource: &Resource) -> bool {
-    match (resource.group.as_str(), resource.plural.as_str()) {
-        _ if resource.custom().is_some() => false,
-        ("", "pods" | "services" | "serviceaccounts" | "podtemplates" | "resourcequotas") => true,
-        ("", "persistentvolumes" | "persistentvolumeclaims") | ("storage.k8s.io", _) => true,
-        _ => false,
-    }
+    const CORE: [&str; 7] = [
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "podtemplates",
+        "resourcequotas",
+        "serviceaccounts",
+        "services",
+    ];
+    let core = resource.group.is_empty() && CORE.contains(&resource.plural.as_str());
+    resource.custom().is_none() && (core || resource.group == "storage.k8s.io")
 }
 
 /// The seconds that a kind with graceful deletion gets; `None` for all other kinds.
@@ -263,8 +268,10 @@ fn finalizers(resource: &Resource, object: &Value, options: &DeleteOptions) -> V
     }
     let definition = kinds::is_definition(resource).then_some(CLEANUP_FINALIZER);
     for wanted in wanted.into_iter().chain(definition) {
-        let deleted = meta::deletion_timestamp(object).is_some();
-        if !finalizers.iter().any(|each| each == wanted) && !(deleted && wanted == CLEANUP_FINALIZER) {
+        // The finalizer of a definition comes with its deletion, and not again with the next one.
+        let again = wanted == CLEANUP_FINALIZER && meta::deletion_timestamp(object).is_some();
+        let there = finalizers.iter().any(|each| each == wanted);
+        if !again && !there {
             finalizers.push(wanted.to_owned());
         }
     }

@@ -244,22 +244,31 @@ fn validate_custom(
 
 /// Whether an update of a missing object creates it.
 pub(super) fn creates_on_update(resource: &Resource) -> bool {
-    match (resource.group.as_str(), resource.plural.as_str()) {
-        _ if resource.custom().is_some() => false,
-        ("", "endpoints" | "events" | "services" | "limitranges") => true,
-        ("events.k8s.io" | "coordination.k8s.io" | "rbac.authorization.k8s.io", _) => true,
-        _ => false,
-    }
+    let by_group = match resource.group.as_str() {
+        "" => matches!(
+            resource.plural.as_str(),
+            "endpoints" | "events" | "services" | "limitranges"
+        ),
+        group => matches!(
+            group,
+            "events.k8s.io" | "coordination.k8s.io" | "rbac.authorization.k8s.io"
+        ),
+    };
+    by_group && resource.custom().is_none()
 }
 
 /// Whether an update may leave out which version it is based on.
 pub(super) fn updates_unconditionally(resource: &Resource) -> bool {
+    const GROUPS: [&str; 5] = [
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "coordination.k8s.io",
+        "discovery.k8s.io",
+        "node.k8s.io",
+    ];
     match resource.group.as_str() {
-        _ if resource.custom().is_some() => false,
-        "coordination.k8s.io" | "apiextensions.k8s.io" | "admissionregistration.k8s.io" | "discovery.k8s.io" => false,
-        "node.k8s.io" => false,
         "policy" => resource.plural != "poddisruptionbudgets",
         "storage.k8s.io" => resource.plural == "storageclasses",
-        _ => true,
+        group => resource.custom().is_none() && !GROUPS.contains(&group),
     }
 }

@@ -249,7 +249,7 @@ impl Core {
                 client: &call.caller.user_agent,
             })
             .await?;
-        self.check_verb(&call)?;
+        check_verb(&call)?;
         *form = accept::of_call(&call)?;
         if let Some(warning) = call.resource.custom().and_then(|custom| custom.deprecation.clone()) {
             warnings.push(warning);
@@ -262,27 +262,6 @@ impl Core {
             warnings.extend(kinds::warnings(resource, object.value(), *code == 201));
         }
         Ok(reply)
-    }
-
-    fn check_verb(&self, call: &Call) -> Result<(), ApiError> {
-        let allowed = match &call.subresource {
-            None => call.resource.allows(call.verb.as_str()),
-            Some(name) => call
-                .resource
-                .subresource(name)
-                .is_some_and(|subresource| subresource.verbs.iter().any(|verb| verb == call.verb.as_str())),
-        };
-        let everywhere = call.resource.namespaced && call.namespace.is_none();
-        let fits = match call.verb {
-            Verb::Create => call.name.is_none() != call.subresource.is_some() && !everywhere,
-            Verb::DeleteCollection => !everywhere,
-            Verb::Get | Verb::List | Verb::Watch | Verb::Update | Verb::Patch | Verb::Delete => true,
-        };
-        if allowed && fits {
-            Ok(())
-        } else {
-            Err(ApiError::method_not_allowed())
-        }
     }
 
     fn dispatch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
@@ -304,6 +283,28 @@ impl Core {
     /// The current time as `metadata` has it.
     pub(crate) fn now(&self) -> String {
         crate::meta::time((self.options.clock)())
+    }
+}
+
+/// Whether a resource, or a subresource, knows what is wanted of it.
+fn check_verb(call: &Call) -> Result<(), ApiError> {
+    let allowed = match &call.subresource {
+        None => call.resource.allows(call.verb.as_str()),
+        Some(name) => call
+            .resource
+            .subresource(name)
+            .is_some_and(|subresource| subresource.verbs.iter().any(|verb| verb == call.verb.as_str())),
+    };
+    let everywhere = call.resource.namespaced && call.namespace.is_none();
+    let fits = match call.verb {
+        Verb::Create => call.name.is_none() != call.subresource.is_some() && !everywhere,
+        Verb::DeleteCollection => !everywhere,
+        Verb::Get | Verb::List | Verb::Watch | Verb::Update | Verb::Patch | Verb::Delete => true,
+    };
+    if allowed && fits {
+        Ok(())
+    } else {
+        Err(ApiError::method_not_allowed())
     }
 }
 

@@ -12,8 +12,8 @@ use super::query::decode_segment;
 pub(crate) enum Route {
     /// `/version`
     Version,
-    /// `/healthz`, `/livez`, `/readyz` and their checks: the first word and the rest.
-    Health(String, Option<String>),
+    /// `/healthz`, `/livez`, `/readyz`, or one of their checks: what follows the first word.
+    Health(Option<String>),
     /// `/metrics`
     Metrics,
     /// `/`
@@ -59,9 +59,7 @@ pub(crate) fn route(catalogue: &Catalogue, path: &str) -> Route {
         [] => Route::Index,
         ["version"] => Route::Version,
         ["metrics"] => Route::Metrics,
-        [check @ ("healthz" | "livez" | "readyz"), rest @ ..] => {
-            Route::Health((*check).to_owned(), (!rest.is_empty()).then(|| rest.join("/")))
-        }
+        ["healthz" | "livez" | "readyz", rest @ ..] => Route::Health((!rest.is_empty()).then(|| rest.join("/"))),
         ["openapi", rest @ ..] => Route::OpenApi(rest.join("/")),
         ["api"] => Route::LegacyVersions,
         ["apis"] => Route::Groups,

@@ -15,6 +15,7 @@ use crate::merge::apply::settle;
 use crate::meta;
 use crate::metadata;
 use crate::registry::Resource;
+use crate::schema::crd;
 use crate::status::ApiError;
 use crate::store::{BucketId, Expect, Moved, Stored, Write};
 
@@ -111,7 +112,7 @@ impl Core {
         if call.query.dry_run() {
             return Ok(Shown::Value(Arc::new(new)));
         }
-        let new = self.to_storage(resource, new);
+        let new = to_storage(resource, new);
         let key = crate::store::key_of(&new);
         let write = if released { Write::Delete(new) } else { Write::Put(new) };
         let stored = self.commit(
@@ -122,21 +123,6 @@ impl Core {
             &call.caller,
         )?;
         Ok(show(resource, &stored))
-    }
-
-    /// An object in the version that it is stored in.
-    pub(super) fn to_storage(&self, resource: &Resource, object: Value) -> Value {
-        if resource.api_version == resource.storage_api_version {
-            return object;
-        }
-        if resource.custom().is_none() {
-            return events::convert(&object, &resource.storage_api_version);
-        }
-        let mut object = object;
-        if let Some(members) = object.as_object_mut() {
-            members.insert("apiVersion".to_owned(), resource.storage_api_version.clone().into());
-        }
-        object
     }
 
     /// Every write ends here.
@@ -186,6 +172,23 @@ fn uid_mismatch(call: &Call, given: &str, found: &str) -> String {
     )
 }
 
+/// An object in the version that it is stored in, without what that version does not know.
+pub(super) fn to_storage(resource: &Resource, mut object: Value) -> Value {
+    if resource.api_version == resource.storage_api_version {
+        return object;
+    }
+    match resource.custom() {
+        None => events::convert(&object, &resource.storage_api_version),
+        Some(custom) => {
+            crd::convert(&mut object, &resource.storage_api_version, None);
+            if let Some(schema) = &custom.storage_schema {
+                schema.prune(&mut object);
+            }
+            object
+        }
+    }
+}
+
 /// Whether a deleted object is held by nothing any more.
 pub(crate) fn is_released(resource: &Resource, object: &Value) -> bool {
     let held_by_spec = resource.is("", "namespaces")
@@ -225,16 +228,22 @@ pub(super) fn check_name(call: &Call, object: &Value) -> Result<(), ApiError> {
     }
 }
 
-/// What no update can change.
+/// What an update cannot change is kept when it says nothing; if it says something else, validation complains.
 fn keep_metadata(new: &mut Value, old: &Value) {
     for key in [
         "uid",
         "creationTimestamp",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
-        "selfLink",
-        "generation",
     ] {
+        let given = meta::at(new, &["metadata", key]).is_some_and(|value| !value.is_null());
+        if let Some(value) = meta::at(old, &["metadata", key])
+            && !given
+        {
+            meta::set(new, key, value.clone());
+        }
+    }
+    for key in ["selfLink", "generation"] {
         match meta::at(old, &["metadata", key]) {
             Some(value) => meta::set(new, key, value.clone()),
             None => meta::unset(new, key),

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: names are accepted at once, the objects of a deleted one go before it.
+//! Custom resource definitions: names are accepted at once, the objects of a deleted one go before it.
 
 use std::sync::Arc;
 

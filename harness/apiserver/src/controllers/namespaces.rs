@@ -79,7 +79,7 @@ impl Core {
             return;
         };
         let mut set = |kind: &str, holds: bool, reason: &str, message: &str| {
-            set_condition(status, kind, holds, reason, message, &now)
+            set_condition(status, kind, holds, reason, message, &now);
         };
         set(
             "NamespaceDeletionDiscoveryFailure",

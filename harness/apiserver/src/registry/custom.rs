@@ -1,4 +1,4 @@
-//! Resources that CustomResourceDefinitions add.
+//! Resources that custom resource definitions add.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};

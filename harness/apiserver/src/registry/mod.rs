@@ -1,4 +1,4 @@
-//! Which resources there are: the built-in ones and those that CustomResourceDefinitions add.
+//! Which resources there are: the built-in ones and those that custom resource definitions add.
 //!
 //! Requests read an immutable [`Catalogue`]; a changed definition replaces it as a whole.
 
@@ -171,13 +171,6 @@ impl Catalogue {
     /// The resource whose objects live in a bucket.
     pub(crate) fn of_bucket(&self, bucket: BucketId) -> Option<&Arc<Resource>> {
         self.stored().find(|resource| resource.bucket == bucket)
-    }
-
-    /// The resource of an `apiVersion` and a kind.
-    pub(crate) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let version = self.version(group, version)?;
-        version.resources.iter().find(|resource| resource.kind == kind)
     }
 }
 

@@ -22,14 +22,6 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
-    /// The name that all matching objects have, if the selector fixes it.
-    pub(crate) fn exact_name(&self) -> Option<&str> {
-        self.0
-            .iter()
-            .find(|requirement| requirement.equal && requirement.field == "metadata.name")
-            .map(|requirement| requirement.value.as_str())
-    }
-
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.0.iter().all(|requirement| {
             let value = value_at(object, &requirement.field);
@@ -52,14 +44,23 @@ impl FieldSelector {
                 )));
             };
             let value = unescape(value);
-            check_field(resource, field)?;
-            requirements.push(Requirement {
-                field: field.to_owned(),
-                value,
-                equal,
-            });
+            let field = stored_name(resource, field);
+            check_field(resource, &field)?;
+            requirements.push(Requirement { field, value, equal });
         }
         Ok(Self(requirements))
+    }
+}
+
+/// A field as the stored object has it: events are stored as those of the core group.
+fn stored_name(resource: &Resource, field: &str) -> String {
+    if resource.custom().is_some() || resource.group != "events.k8s.io" {
+        return field.to_owned();
+    }
+    match field.split_once('.') {
+        Some(("regarding", rest)) => format!("involvedObject.{rest}"),
+        None if field == "reportingController" => "reportingComponent".to_owned(),
+        Some(_) | None => field.to_owned(),
     }
 }
 
@@ -170,13 +171,21 @@ fn check_field(resource: &Resource, field: &str) -> Result<(), ApiError> {
     }
     let table = SELECTABLE
         .iter()
-        .find(|(group, plural, _)| resource.group == *group && resource.plural == *plural);
+        .find(|(group, plural, _)| group_of(resource) == *group && resource.plural == *plural);
     match table {
         Some((_, _, fields)) if fields.contains(&field) => Ok(()),
         Some(_) => Err(not_supported(field)),
         None => Err(ApiError::bad_request(format!(
             "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
         ))),
+    }
+}
+
+fn group_of(resource: &Resource) -> &str {
+    if resource.group == "events.k8s.io" {
+        ""
+    } else {
+        &resource.group
     }
 }
 

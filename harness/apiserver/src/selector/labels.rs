@@ -272,7 +272,7 @@ fn check_key(key: &str) -> Result<(), String> {
 
 fn check_values(key: &str, operator: Operator, values: &[String]) -> Result<(), String> {
     if matches!(operator, Operator::Greater | Operator::Less) {
-        for value in values.iter().filter(|value| value.parse::<i64>().is_err()) {
+        if let Some(value) = values.iter().find(|value| value.parse::<i64>().is_err()) {
             let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
             return Err(format!("values[0]: Invalid value: {value:?}: {detail}"));
         }

@@ -48,10 +48,13 @@ impl Cursor {
     pub(crate) fn take(&mut self) -> Result<Vec<Arc<Event>>, Ended> {
         self.appended.mark_unchanged();
         let inner = self.store.lock();
-        let events = inner.buckets[self.bucket.0]
-            .events_from(self.position, BATCH)
-            .ok_or(Ended::Lagged)?;
+        let bucket = &inner.buckets[self.bucket.0];
+        let events = bucket.events_from(self.position, BATCH).ok_or(Ended::Lagged)?;
+        let retired = bucket.retired != self.retired;
         drop(inner);
+        if events.is_empty() && retired {
+            return Err(Ended::Retired);
+        }
         self.position += u64::try_from(events.len()).unwrap_or_default();
         Ok(events)
     }
@@ -62,7 +65,7 @@ impl Cursor {
         let _ = self.appended.changed().await;
     }
 
-    /// The revision at which everything before the cursor has been seen, if nothing is left to take.
+    /// The last revision of the store: what a cursor has seen of it when nothing is left to take.
     pub(crate) fn revision(&self) -> u64 {
         self.store.revision()
     }
