@@ -1,5 +1,7 @@
 //! A `kube::Client` on the in-process door.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
+
 use std::sync::Arc;
 
 use baton_apiserver::{ApiServer, Change, Options};

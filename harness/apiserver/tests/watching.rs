@@ -1,5 +1,7 @@
 //! kube-rs' watcher and reflector on the in-process door; levers; what controllers of the server do.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
+
 use std::sync::Arc;
 
 use baton_apiserver::{ApiServer, Cut, Failure, Matching, Options};

@@ -53,7 +53,7 @@ fn one(wish: &Wish<'_>, code: u16, resource: &Resource, object: &Shown) -> Resul
             Ok(written(
                 wish,
                 code,
-                &table::table(wish, resource, &items, metadata, version)?,
+                &table::table(wish, resource, &items, &metadata, version)?,
             ))
         }
         View::PartialList(_) => Err(not_acceptable(format!(
@@ -83,7 +83,7 @@ fn many(wish: &Wish<'_>, list: &List) -> Result<Response<ResponseBody>, ApiError
             Ok(written(wish, 200, &object))
         }
         View::Table(version) => {
-            let table = table::table(wish, &list.resource, &list.items, list.metadata(false), version)?;
+            let table = table::table(wish, &list.resource, &list.items, &list.metadata(false), version)?;
             Ok(written(wish, 200, &table))
         }
         View::Partial(_) => Err(not_acceptable(format!(

@@ -30,11 +30,11 @@ impl Core {
     fn json_patch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
         let patch = decode::json(&call.body)?;
         if !patch.is_array() {
-            json_patch::apply(&Value::Null, &patch).map_err(json_patch_error)?;
+            json_patch::apply(&Value::Null, &patch).map_err(|error| json_patch_error(&error))?;
         }
         let own = strict::json_patch(&patch);
         self.change_by(call, warnings, |old| {
-            let new = json_patch::apply(old, &patch).map_err(json_patch_error)?;
+            let new = json_patch::apply(old, &patch).map_err(|error| json_patch_error(&error))?;
             let quoted = new.to_string();
             patched(call, new, own.clone(), || quoted)
         })
@@ -92,7 +92,7 @@ impl Core {
             decode::check_type(call, &mut object)?;
             super::write::check_name(call, &object)?;
             super::create::check_namespace(call, &mut object)?;
-            kinds::decode(&call.resource, &mut object).map_err(|error| ApiError::plain_500(error))?;
+            kinds::decode(&call.resource, &mut object).map_err(ApiError::plain_500)?;
             Ok(object)
         };
         let found = self.store.get(call.resource.bucket, &call.key()).is_some();
@@ -118,7 +118,9 @@ impl Core {
 /// What the patch in the body makes of an object that is not the stored one, such as a `Scale`.
 pub(super) fn patch_other(call: &Call, old: &Value) -> Result<Value, ApiError> {
     match call.media() {
-        "application/json-patch+json" => json_patch::apply(old, &decode::json(&call.body)?).map_err(json_patch_error),
+        "application/json-patch+json" => {
+            json_patch::apply(old, &decode::json(&call.body)?).map_err(|error| json_patch_error(&error))
+        }
         "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
             let mut new = old.clone();
             ::json_patch::merge(&mut new, &decode::json(&call.body)?);
@@ -201,7 +203,7 @@ fn same_uid(call: &Call, old: &Value, new: &Value) -> Result<(), ApiError> {
     Err(ApiError::invalid(call.about_kind(name), &[finding.clone(), finding]))
 }
 
-fn json_patch_error(error: JsonPatchError) -> ApiError {
+fn json_patch_error(error: &JsonPatchError) -> ApiError {
     let message = error.to_string();
     match error {
         JsonPatchError::NotAList(_) => ApiError::bad_request(message),

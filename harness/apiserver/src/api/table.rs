@@ -16,7 +16,7 @@ pub(super) fn table(
     wish: &Wish<'_>,
     resource: &Resource,
     items: &[Shown],
-    metadata: Value,
+    metadata: &Value,
     version: MetaVersion,
 ) -> Result<Value, ApiError> {
     let include = wish.query.get("includeObject").unwrap_or("Metadata");
@@ -33,7 +33,7 @@ pub(super) fn table(
     let rows: Vec<Value> = items
         .iter()
         .zip(cells)
-        .map(|(item, cells)| row(resource, cells, item, include, version))
+        .map(|(item, cells)| row(resource, &cells, item, include, version))
         .collect();
     Ok(json!({
         "kind": "Table",
@@ -92,7 +92,7 @@ fn custom_columns(spec: &Value, items: &[Shown], now: jiff::Timestamp) -> Column
     (definitions, items.iter().map(cells).collect())
 }
 
-fn row(resource: &Resource, cells: Vec<Value>, item: &Shown, include: &str, version: MetaVersion) -> Value {
+fn row(resource: &Resource, cells: &[Value], item: &Shown, include: &str, version: MetaVersion) -> Value {
     let mut row = json!({"cells": cells});
     let object = match include {
         "Object" => Value::clone(item.value()),

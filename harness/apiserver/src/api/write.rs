@@ -243,7 +243,7 @@ fn keep_metadata(new: &mut Value, old: &Value) {
             meta::set(new, key, value.clone());
         }
     }
-    for key in ["selfLink", "generation"] {
+    for key in ["creationTimestamp", "selfLink", "generation"] {
         match meta::at(old, &["metadata", key]) {
             Some(value) => meta::set(new, key, value.clone()),
             None => meta::unset(new, key),

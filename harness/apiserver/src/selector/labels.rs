@@ -271,11 +271,11 @@ fn check_key(key: &str) -> Result<(), String> {
 }
 
 fn check_values(key: &str, operator: Operator, values: &[String]) -> Result<(), String> {
-    if matches!(operator, Operator::Greater | Operator::Less) {
-        if let Some(value) = values.iter().find(|value| value.parse::<i64>().is_err()) {
-            let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
-            return Err(format!("values[0]: Invalid value: {value:?}: {detail}"));
-        }
+    if matches!(operator, Operator::Greater | Operator::Less)
+        && let Some(value) = values.iter().find(|value| value.parse::<i64>().is_err())
+    {
+        let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
+        return Err(format!("values[0]: Invalid value: {value:?}: {detail}"));
     }
     for (index, value) in values.iter().enumerate() {
         let wrong = names::label_value(value);
