@@ -37,6 +37,8 @@ impl Record {
 
 /// The fleet.
 pub struct Fleet {
+    /// The controller, while it runs.
+    pub controller: Option<Running>,
     pub control: ApiServer,
     pub members: BTreeMap<String, ApiServer>,
     pub clock: Clock,
@@ -71,6 +73,7 @@ impl Fleet {
         let members: BTreeMap<String, ApiServer> =
             members.iter().map(|name| ((*name).to_owned(), server(name))).collect();
         let mut fleet = Self {
+            controller: None,
             commits: SelectAll::new(),
             records: Vec::new(),
             kubelets: members
@@ -126,14 +129,88 @@ impl Fleet {
     }
 
     /// Starts the controller.
-    pub fn controller(&self, options: Options) -> Running {
+    pub fn control(&mut self, options: Options) {
         let client = Client::new(self.control.service("baton-controller"), "default");
-        Controller::start(
-            client,
-            Arc::new(InProcess(self.members.clone())),
-            self.clock.clone(),
-            options,
-        )
+        let members = Arc::new(InProcess(self.members.clone()));
+        self.controller = Some(Controller::start(client, members, self.clock.clone(), options));
+    }
+
+    /// Stops the controller, as a crash would.
+    pub async fn crash(&mut self) {
+        if let Some(controller) = self.controller.take() {
+            controller.stop().await;
+        }
+    }
+
+    /// A fleet with a Deployment that runs on `member1` and whose status has been collected.
+    pub async fn with_deployment(members: &[&str], failover: &Value, options: Options) -> Self {
+        let mut fleet = Self::start(members).await;
+        fleet.control(options);
+        fleet.pass(Duration::from_millis(10)).await;
+        fleet
+            .create("control", POLICIES, policy("deploy", members, failover))
+            .await;
+        fleet.create("control", DEPLOYMENTS, deployment("deploy")).await;
+        fleet
+            .until(0, "status is collected", |record| collected(record) == json!(2))
+            .await;
+        fleet.pass(Duration::from_millis(10)).await;
+        fleet
+    }
+
+    /// The binding as it was stored last.
+    pub fn binding(&self) -> Value {
+        let last = self
+            .records
+            .iter()
+            .filter(|record| record.commit.kind == "ResourceBinding")
+            .next_back();
+        last.map(|record| (*record.commit.object).clone()).unwrap_or_default()
+    }
+
+    /// What a condition of the binding says: status and reason.
+    pub fn condition(&self, type_: &str) -> (String, String) {
+        let binding = self.binding();
+        let conditions = binding["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let found = conditions
+            .into_iter()
+            .find(|condition| condition["type"] == type_)
+            .unwrap_or_default();
+        let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
+        (text("status"), text("reason"))
+    }
+
+    /// The clusters that hold a Deployment of this name now.
+    pub fn copies(&self, name: &str) -> Vec<String> {
+        let mut copies = std::collections::BTreeSet::new();
+        for record in self.records.iter().filter(|record| record.cluster != "control") {
+            if record.commit.kind == "Deployment" && record.at("/metadata/name") == name {
+                match record.commit.change {
+                    Change::Deleted => copies.remove(&record.cluster),
+                    Change::Added | Change::Modified | Change::Existing => copies.insert(record.cluster.clone()),
+                };
+            }
+        }
+        copies.into_iter().collect()
+    }
+
+    /// No two members ever held a copy at once.
+    pub fn assert_never_two_copies(&self) {
+        let mut records: Vec<&Record> = self
+            .records
+            .iter()
+            .filter(|record| record.cluster != "control" && record.commit.kind == "Deployment")
+            .collect();
+        records.sort_by_key(|record| record.commit.revision);
+        let mut copies = std::collections::BTreeSet::new();
+        for record in records {
+            if record.commit.change == Change::Deleted {
+                copies.remove(&record.cluster);
+            } else {
+                copies.insert(record.cluster.clone());
+            }
+            assert!(copies.len() < 2, "two copies: {}", line(record));
+        }
     }
 
     fn client(&self, cluster: &str) -> Client {
@@ -146,12 +223,16 @@ impl Fleet {
     }
 
     pub async fn create(&self, cluster: &str, path: &str, object: Value) -> Value {
-        let request = http::Request::post(path).header("content-type", "application/json");
-        let request = request.body(serde_json::to_vec(&object).unwrap()).unwrap();
-        self.client(cluster)
-            .request(request)
+        self.try_create(cluster, path, &object)
             .await
             .unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    pub async fn try_create(&self, cluster: &str, path: &str, object: &Value) -> Result<Value, kube::Error> {
+        let request = http::Request::post(path).header("content-type", "application/json");
+        self.client(cluster)
+            .request(request.body(serde_json::to_vec(object).unwrap()).unwrap())
+            .await
     }
 
     pub async fn patch(&self, cluster: &str, path: &str, change: &Value) -> Value {
@@ -209,6 +290,7 @@ impl Fleet {
         }
     }
 
+    /// The position after all that has been recorded.
     pub fn now(&self) -> usize {
         self.records.len()
     }
@@ -291,7 +373,6 @@ pub fn stateful() -> Options {
     options
         .set_feature_gates("Failover=true,StatefulFailoverInjection=true")
         .unwrap();
-    options.deletion = baton_controller::options::Deletion::Background;
     options
 }
 
@@ -314,6 +395,11 @@ pub fn policy(name: &str, members: &[&str], failover: &Value) -> Value {
     }})
 }
 
+/// The ready replicas that the first item of a binding's aggregated status tells.
+pub fn collected(record: &Record) -> Value {
+    record.at("/status/aggregatedStatus/0/status/readyReplicas")
+}
+
 /// The failover behaviour of the proposal's first case.
 pub fn directly() -> Value {
     json!({"cluster": {"purgeMode": "Directly", "statePreservation": {"rules": [
@@ -323,4 +409,6 @@ pub fn directly() -> Value {
 }
 
 pub const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/ns/deployments";
+pub const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/ns/deployments/deploy";
+pub const POLICY: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/ns/propagationpolicies/deploy";
 pub const POLICIES: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/ns/propagationpolicies";

@@ -1,0 +1,132 @@
+//! What blocks a failover is seen, and the failover goes on by itself when it no longer does.
+
+use std::time::Duration;
+
+use baton_apiserver::{Change, Cut};
+use serde_json::json;
+
+use crate::fleet::{DEPLOYMENT, Fleet, POLICY, directly, stateful};
+
+fn rules(rules: &[(&str, &str)]) -> serde_json::Value {
+    let rules: Vec<_> = rules
+        .iter()
+        .map(|(alias, path)| json!({"aliasLabelName": alias, "jsonPath": path}))
+        .collect();
+    json!({"cluster": {"purgeMode": "Directly", "statePreservation": {"rules": rules}}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_path_that_misses() {
+    let failover = rules(&[("ok", "{.replicas}"), ("missing", "{.jobStatus.jobID}")]);
+    let mut fleet = Fleet::with_deployment(&["member1", "member2"], &failover, stateful()).await;
+    let at = fleet.now();
+    fleet.taint("member1", "NoExecute").await;
+    let event = fleet
+        .until(at, "an event", |record| record.is("control", "Event", Change::Added))
+        .await;
+    let message = event.at("/message").as_str().unwrap().to_owned();
+    assert!(
+        message.contains("missing") && message.contains("{.jobStatus.jobID}"),
+        "{message}"
+    );
+    fleet.pass(Duration::from_secs(60)).await;
+    assert_eq!(fleet.copies("deploy"), ["member1"]);
+    assert_eq!(fleet.binding()["spec"].get("gracefulEvictionTasks"), None);
+    assert_eq!(
+        fleet.condition("FailoverBlocked"),
+        ("True".into(), "StatePathMissing".into())
+    );
+
+    let at = fleet.now();
+    fleet
+        .patch(
+            "control",
+            POLICY,
+            &json!({"spec": {"failover": rules(&[("ok", "{.replicas}")])}}),
+        )
+        .await;
+    fleet
+        .until(at, "the new copy", |record| {
+            record.is("member2", "Deployment", Change::Added)
+        })
+        .await;
+    fleet.pass(Duration::from_secs(1)).await;
+    assert_eq!(fleet.condition("FailoverBlocked").0, "False");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_origin_that_holds_the_object() {
+    let mut fleet = Fleet::with_deployment(&["member1", "member2"], &directly(), stateful()).await;
+    fleet
+        .patch(
+            "member1",
+            DEPLOYMENT,
+            &json!({"metadata": {"finalizers": ["baton.dev/hold"]}}),
+        )
+        .await;
+    fleet.taint("member1", "NoExecute").await;
+    fleet.pass(Duration::from_secs(3600)).await;
+    assert_eq!(fleet.copies("deploy"), ["member1"]);
+    assert_eq!(fleet.binding()["spec"].get("clusters"), None);
+    assert_eq!(fleet.condition("FailoverBlocked"), ("True".into(), "OriginHeld".into()));
+    let at = fleet.now();
+    fleet
+        .patch("member1", DEPLOYMENT, &json!({"metadata": {"finalizers": null}}))
+        .await;
+    fleet
+        .until(at, "the new copy", |record| {
+            record.is("member2", "Deployment", Change::Added)
+        })
+        .await;
+    fleet.assert_never_two_copies();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_origin_out_of_reach() {
+    for cut in [Cut::Refuse, Cut::Hang] {
+        let mut fleet = Fleet::with_deployment(&["member1", "member2"], &directly(), stateful()).await;
+        fleet.members["member1"].levers().cut_off(cut);
+        fleet.taint("member1", "NoExecute").await;
+        fleet.pass(Duration::from_secs(3600)).await;
+        assert_eq!(fleet.copies("deploy"), ["member1"], "{cut:?}");
+        assert_eq!(
+            fleet.condition("FailoverBlocked"),
+            ("True".into(), "OriginUnreachable".into()),
+            "{cut:?}"
+        );
+        let writes = fleet.writes(0).count();
+        fleet.pass(Duration::from_secs(3600)).await;
+        assert_eq!(
+            fleet.writes(0).count(),
+            writes,
+            "{cut:?}: no write while nothing changes"
+        );
+        let at = fleet.now();
+        fleet.members["member1"].levers().heal();
+        fleet
+            .until(at, "the new copy", |record| {
+                record.is("member2", "Deployment", Change::Added)
+            })
+            .await;
+        fleet.pass(Duration::from_secs(10)).await;
+        fleet.assert_never_two_copies();
+        assert_eq!(fleet.copies("deploy"), ["member2"], "{cut:?}");
+        assert_eq!(fleet.condition("FailoverBlocked").0, "False", "{cut:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_that_is_no_label_value() {
+    let failover = rules(&[("k", "{.conditions}")]);
+    let mut fleet = Fleet::with_deployment(&["member1", "member2"], &failover, stateful()).await;
+    let status = json!({"status": {"conditions": [{"type": "Available", "status": "True"}]}});
+    fleet.patch("member1", &format!("{DEPLOYMENT}/status"), &status).await;
+    fleet.pass(Duration::from_secs(1)).await;
+    fleet.taint("member1", "NoExecute").await;
+    fleet.pass(Duration::from_secs(60)).await;
+    assert_eq!(fleet.copies("deploy"), ["member1"]);
+    assert_eq!(
+        fleet.condition("FailoverBlocked"),
+        ("True".into(), "StateValueInvalid".into())
+    );
+}

@@ -1,0 +1,10 @@
+//! The controller against embedded API servers, on a paused clock but for `real_time`.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may fail the test")]
+
+mod blocked;
+mod directly;
+mod fleet;
+mod gracefully;
+mod policies;
+mod real_time;
+mod taints;

@@ -1,0 +1,151 @@
+//! Taints, tolerations, gates and rates.
+
+use std::time::Duration;
+
+use baton_apiserver::Change;
+use baton_controller::Options;
+use serde_json::{Value, json};
+
+use crate::fleet::{DEPLOYMENTS, Fleet, POLICIES, POLICY, deployment, directly, policy, stateful};
+
+fn tolerating(seconds: Option<i64>) -> Value {
+    let toleration = json!({"key": "baton.dev/failed", "operator": "Exists", "tolerationSeconds": seconds});
+    json!({"spec": {"placement": {"clusterTolerations": [toleration]}}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_toleration_holds_for_its_time_through_a_restart_and_ends_with_the_taint() {
+    let mut fleet = Fleet::with_deployment(&["member1", "member2"], &directly(), stateful()).await;
+    fleet.patch("control", POLICY, &tolerating(Some(300))).await;
+    fleet.taint("member1", "NoExecute").await;
+    fleet.pass(Duration::from_secs(200)).await;
+    fleet.untaint("member1").await;
+    fleet.pass(Duration::from_secs(600)).await;
+    assert_eq!(fleet.copies("deploy"), ["member1"], "the taint went in time");
+
+    fleet.taint("member1", "NoExecute").await;
+    fleet.pass(Duration::from_secs(200)).await;
+    fleet.crash().await;
+    fleet.control(stateful());
+    fleet.pass(Duration::from_millis(99_900)).await;
+    assert_eq!(fleet.copies("deploy"), ["member1"]);
+    fleet.pass(Duration::from_millis(200)).await;
+    assert_eq!(fleet.copies("deploy"), ["member2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn gates_are_off_until_told() {
+    let mut fleet = Fleet::with_deployment(&["member1", "member2"], &directly(), Options::default()).await;
+    fleet.taint("member1", "NoExecute").await;
+    fleet.pass(Duration::from_secs(3600)).await;
+    assert_eq!(fleet.copies("deploy"), ["member1"]);
+    fleet.crash().await;
+    let mut options = Options::default();
+    options.set_feature_gates("Failover=true").unwrap();
+    let at = fleet.now();
+    fleet.control(options);
+    let new = fleet
+        .until(at, "the new copy", |record| {
+            record.is("member2", "Deployment", Change::Added)
+        })
+        .await;
+    assert_eq!(
+        new.at("/metadata/labels"),
+        json!({"app": "deploy", "karmada.io/managed": "true"})
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_schedule_moves_nothing() {
+    let mut fleet = Fleet::with_deployment(&["member1", "member2"], &directly(), stateful()).await;
+    fleet.taint("member1", "NoSchedule").await;
+    fleet
+        .create(
+            "control",
+            POLICIES,
+            policy("other", &["member1", "member2"], &directly()),
+        )
+        .await;
+    fleet.create("control", DEPLOYMENTS, deployment("other")).await;
+    fleet.pass(Duration::from_secs(60)).await;
+    assert_eq!(
+        (fleet.copies("deploy"), fleet.copies("other")),
+        (vec!["member1".into()], vec!["member2".into()])
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn evictions_keep_the_rate_and_those_that_tolerate_use_none_of_it() {
+    let mut fleet = Fleet::start(&["member1", "member2"]).await;
+    let mut options = stateful();
+    options.set_eviction_rate(0.5).unwrap();
+    fleet.control(options);
+    fleet.taint("member2", "NoSchedule").await;
+    for name in ["a", "b", "c", "d"] {
+        fleet
+            .create("control", POLICIES, policy(name, &["member1", "member2"], &directly()))
+            .await;
+        fleet.create("control", DEPLOYMENTS, deployment(name)).await;
+    }
+    let path = POLICY.replace("/deploy", "/b");
+    fleet.patch("control", &path, &tolerating(None)).await;
+    fleet.pass(Duration::from_secs(5)).await;
+    fleet.untaint("member2").await;
+    fleet.taint("member1", "NoExecute").await;
+    for (after, moved) in [
+        (1, vec!["a"]),
+        (2, vec!["a", "c"]),
+        (2, vec!["a", "c", "d"]),
+        (60, vec!["a", "c", "d"]),
+    ] {
+        fleet.pass(Duration::from_secs(after)).await;
+        let there: Vec<&str> = ["a", "b", "c", "d"]
+            .into_iter()
+            .filter(|name| fleet.copies(name) == ["member2"])
+            .collect();
+        assert_eq!(there, moved);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_still_waits_when_the_cluster_recovers_stays() {
+    let mut fleet = Fleet::start(&["member1", "member2"]).await;
+    let mut options = stateful();
+    options.set_eviction_rate(0.5).unwrap();
+    fleet.control(options);
+    for name in ["a", "b"] {
+        fleet
+            .create("control", POLICIES, policy(name, &["member1", "member2"], &directly()))
+            .await;
+        fleet.create("control", DEPLOYMENTS, deployment(name)).await;
+    }
+    fleet.pass(Duration::from_secs(5)).await;
+    fleet.taint("member1", "NoExecute").await;
+    fleet.pass(Duration::from_secs(1)).await;
+    fleet.untaint("member1").await;
+    fleet.pass(Duration::from_secs(60)).await;
+    assert_eq!(
+        (fleet.copies("a"), fleet.copies("b")),
+        (vec!["member2".into()], vec!["member1".into()])
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn prefer_no_execute_moves_those_who_ask_for_it() {
+    let mut failover = directly();
+    failover["cluster"]["tolerationSeconds"] = json!(100);
+    let mut fleet = Fleet::with_deployment(&["member1", "member2"], &failover, stateful()).await;
+    let mut quiet = policy("quiet", &["member1", "member2"], &json!(null));
+    quiet["spec"].as_object_mut().unwrap().remove("failover");
+    fleet.create("control", POLICIES, quiet).await;
+    fleet.create("control", DEPLOYMENTS, deployment("quiet")).await;
+    fleet.pass(Duration::from_secs(5)).await;
+    fleet.taint("member1", "PreferNoExecute").await;
+    fleet.pass(Duration::from_secs(99)).await;
+    assert_eq!(fleet.copies("deploy"), ["member1"]);
+    fleet.pass(Duration::from_secs(3600)).await;
+    assert_eq!(
+        (fleet.copies("deploy"), fleet.copies("quiet")),
+        (vec!["member2".into()], vec!["member1".into()])
+    );
+}
