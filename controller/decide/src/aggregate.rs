@@ -46,7 +46,7 @@ pub fn binding_status(binding: &Binding, works: &BTreeMap<String, Arc<Work>>, no
     let mut status = binding.status.clone();
     status.aggregated_status = works
         .iter()
-        .map(|(cluster, work)| item(binding, cluster, work))
+        .map(|(cluster, work)| item(binding, cluster, work, now))
         .collect();
     let not_applied: Vec<&str> = binding
         .spec
@@ -74,7 +74,7 @@ pub fn binding_status(binding: &Binding, works: &BTreeMap<String, Arc<Work>>, no
     status
 }
 
-fn item(binding: &Binding, cluster: &str, work: &Work) -> AggregatedStatusItem {
+fn item(binding: &Binding, cluster: &str, work: &Work, now: Timestamp) -> AggregatedStatusItem {
     let earlier = binding
         .status
         .aggregated_status
@@ -94,7 +94,22 @@ fn item(binding: &Binding, cluster: &str, work: &Work) -> AggregatedStatusItem {
             .map(|condition| condition.message.clone()),
         settled: (was_settled || health == ResourceHealth::Healthy).then_some(true),
         health,
+        unhealthy_since: unhealthy_since(earlier, health, now),
         creation_timestamp: seen.and_then(|seen| seen.first_collected),
+    }
+}
+
+/// Health that is not known neither starts nor stops the time (APP-03, APP-04).
+fn unhealthy_since(
+    earlier: Option<&AggregatedStatusItem>,
+    health: ResourceHealth,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let since = earlier.and_then(|earlier| earlier.unhealthy_since);
+    match health {
+        ResourceHealth::Healthy => None,
+        ResourceHealth::Unhealthy => since.or(Some(now)),
+        ResourceHealth::Unknown => since,
     }
 }
 

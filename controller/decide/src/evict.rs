@@ -111,7 +111,7 @@ pub fn task(
 }
 
 /// The preserved state, if the gate is on (GAT-02, GAT-03) and the policy asks for any (STP-09).
-fn state(
+pub(crate) fn state(
     spec: &BindingSpec,
     preservation: Option<&StatePreservation>,
     collected: Option<&Value>,

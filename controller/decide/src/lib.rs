@@ -10,8 +10,8 @@
 //! - [`execute`]: the copy is made, or removed, on the member
 //! - [`health`] and [`aggregate`]: what the members report comes back to the binding
 //! - [`preserve`], [`evict`] and [`queue`]: a cluster fails, and the workload leaves it with its state
-//! - [`purge`]: the eviction is over
-//! - [`member`]: what the cluster object says about the member
+//! - [`unhealthy`]: the same for an application that is not healthy; [`purge`]: the eviction is over
+//! - [`member`]: what the cluster object says about the member; [`tainting`]: the taints that follow from it
 //!
 //! Errors and waits are values here: a decision that cannot be taken yet says what it waits for, and until when.
 
@@ -34,7 +34,9 @@ pub mod queue;
 pub mod schedule;
 pub mod selector;
 pub mod settings;
+pub mod tainting;
 pub mod taints;
+pub mod unhealthy;
 pub mod works;
 
 #[cfg(test)]

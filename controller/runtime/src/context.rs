@@ -1,5 +1,6 @@
 //! What a reconciler has at hand.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use baton_decide::api::{Cluster, Resource};
 use baton_decide::keys::{Gvk, ObjectKey};
 use baton_decide::queue::EvictionQueue;
 use baton_decide::settings::Settings;
+use baton_decide::tainting;
 use jiff::Timestamp;
 use kube::Client;
 use kube::core::ApiResource;
@@ -66,6 +68,7 @@ struct Inner {
     world: Mutex<World>,
     links: Mutex<Links>,
     evictions: Mutex<EvictionQueue>,
+    tainting: Mutex<BTreeMap<String, tainting::Memory>>,
 }
 
 impl Context {
@@ -86,6 +89,7 @@ impl Context {
             world: Mutex::default(),
             links: Mutex::default(),
             evictions: Mutex::default(),
+            tainting: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -123,6 +127,21 @@ impl Context {
     /// The eviction queue. Not to be held over an await.
     pub fn evictions(&self) -> MutexGuard<'_, EvictionQueue> {
         self.inner.evictions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decides with what is remembered of a cluster's conditions.
+    pub fn with_tainting<T>(&self, cluster: &str, decide: impl FnOnce(&mut tainting::Memory) -> T) -> T {
+        let mut memories = self.inner.tainting.lock().unwrap_or_else(PoisonError::into_inner);
+        decide(memories.entry(cluster.to_owned()).or_default())
+    }
+
+    /// The cluster is gone, and with it what is remembered of it.
+    pub fn forget_tainting(&self, cluster: &str) {
+        self.inner
+            .tainting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(cluster);
     }
 
     /// Has a key looked at.

@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_decide::api::{Binding, Cluster, ClusterTaintPolicy, Policy, Resource, Work};
-use baton_decide::execute;
 use baton_decide::keys::{self, Gvk, ObjectKey, TemplateKey};
-use baton_decide::names;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::queue::Key;
 use crate::source::{Scope, Source};
 use crate::table::{Sight, Table};
+
+mod concern;
+
+use concern::{concerned_by_binding, concerned_by_object, concerned_by_template};
 
 /// Everything that is known.
 #[derive(Debug, Default)]
@@ -89,6 +91,14 @@ impl World {
     /// A cluster.
     pub fn cluster(&self, name: &str) -> Option<&Arc<Cluster>> {
         self.by_name.get(name)
+    }
+
+    /// All taint policies.
+    pub fn taint_policies(&self) -> Vec<Arc<ClusterTaintPolicy>> {
+        self.taint_policies
+            .iter()
+            .map(|(_, policy)| Arc::clone(policy))
+            .collect()
     }
 
     /// The resources of a kind on the control plane, once they have been listed.
@@ -372,70 +382,6 @@ impl World {
             .collect();
         self.by_name = Arc::new(by_name);
     }
-
-    /// A cluster changed in what the scheduler looks at: any binding may gain or lose by it.
-    fn concerned_by_cluster(&self, name: &str) -> Keys {
-        let space = names::execution_space(name);
-        let works = self
-            .works
-            .iter()
-            .filter(|(key, _)| key.namespace.as_deref() == Some(space.as_str()));
-        let mut concerned = vec![Key::Cluster(name.to_owned()), Key::Probe(name.to_owned())];
-        concerned.extend(self.bindings().map(|(key, _)| Key::Binding(key.clone())));
-        concerned.extend(works.map(|(key, _)| Key::Work(key.clone())));
-        concerned
-    }
-
-    /// The Works on a cluster; they are looked at again when it answers again.
-    pub fn works_on(&self, cluster: &str) -> Keys {
-        let space = names::execution_space(cluster);
-        let here = self
-            .works
-            .iter()
-            .filter(|(key, _)| key.namespace.as_deref() == Some(space.as_str()));
-        here.map(|(key, _)| Key::Work(key.clone())).collect()
-    }
-
-    /// The resources that a policy selects, or selected before it changed.
-    fn concerned_by_policy(&self, key: &ObjectKey, versions: &[&Arc<Policy>]) -> Keys {
-        let selectors = versions.iter().flat_map(|policy| policy.spec.resource_selectors.iter());
-        let kinds: BTreeSet<Gvk> = selectors
-            .map(|selector| Gvk::new(&selector.api_version, &selector.kind))
-            .collect();
-        let mut concerned = vec![Key::Policy(key.clone())];
-        for gvk in kinds {
-            let Some(table) = self.templates.get(&gvk) else {
-                continue;
-            };
-            let here = table
-                .iter()
-                .filter(|(template, _)| key.namespace.is_none() || template.namespace == key.namespace);
-            concerned.extend(here.map(|(template, _)| {
-                Key::Template(TemplateKey {
-                    gvk: gvk.clone(),
-                    key: template.clone(),
-                })
-            }));
-        }
-        concerned
-    }
-}
-
-fn concerned_by_binding(key: &ObjectKey, binding: &Binding) -> Keys {
-    vec![
-        Key::Template(TemplateKey::of(&binding.spec.resource)),
-        Key::Binding(key.clone()),
-    ]
-}
-
-fn concerned_by_template(template: TemplateKey) -> Keys {
-    let binding = Key::Binding(template.binding());
-    vec![Key::Template(template), binding]
-}
-
-fn concerned_by_object(object: &Value) -> Option<Key> {
-    let (namespace, name) = execute::work_of(object)?;
-    Some(Key::Work(ObjectKey::new(Some(namespace), name)))
 }
 
 fn scope_of(key: &ObjectKey) -> Scope {

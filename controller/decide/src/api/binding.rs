@@ -189,6 +189,10 @@ pub struct AggregatedStatusItem {
     #[serde(default)]
     #[schemars(schema_with = "health")]
     pub health: ResourceHealth,
+    /// Since when it has not been healthy; whether it became unknown meanwhile does not matter (APP-02, APP-04).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::date_time")]
+    pub unhealthy_since: Option<Timestamp>,
     /// When its status was first collected (APP-05).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::date_time")]

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::cluster::TaintEffect;
 use super::policy::ClusterAffinity;
 
+/// A taint's key is a label key.
+const TAINT_KEY: &str = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$";
+
 /// Which clusters are tainted with what, and when. The fields without `Seconds` in them are the proposal's; those under
 /// "released form" are the same in the spelling of released implementations (CTP-09).
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -40,9 +43,9 @@ pub struct ClusterTaintPolicySpec {
     /// Released form: what must hold for taints to be removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remove_on_conditions: Vec<MatchCondition>,
-    /// Released form of `taintsToAdd`.
+    /// Released form of `taintsToAdd`; these are added and removed at once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub taints: Vec<TaintToAdd>,
+    pub taints: Vec<PlainTaint>,
 }
 
 /// One condition of a cluster, compared.
@@ -84,10 +87,7 @@ pub enum ConditionStatus {
 #[serde(rename_all = "camelCase")]
 pub struct TaintToAdd {
     /// Key of the taint.
-    #[schemars(
-        length(min = 1, max = 317),
-        regex(pattern = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")
-    )]
+    #[schemars(length(min = 1, max = 317), regex(pattern = TAINT_KEY))]
     pub key: String,
     /// Effect of the taint.
     pub effect: TaintEffect,
@@ -102,4 +102,17 @@ pub struct TaintToAdd {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("default" = 180))]
     pub remove_on_mismatch_seconds: Option<i32>,
+}
+
+/// A taint without times.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct PlainTaint {
+    /// Key of the taint.
+    #[schemars(length(min = 1, max = 317), regex(pattern = TAINT_KEY))]
+    pub key: String,
+    /// Effect of the taint.
+    pub effect: TaintEffect,
+    /// Value of the taint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
 }

@@ -10,7 +10,7 @@ use baton_decide::names::BINDING_FINALIZER;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{evict, purge, schedule, status, works};
+use super::{evict, purge, schedule, status, unhealthy, works};
 use crate::context::{Context, Failure, Outcome};
 use crate::source::Source;
 use crate::write::Part;
@@ -90,6 +90,7 @@ pub async fn run(context: &Context, key: &ObjectKey) -> Outcome {
     }
     let mut notes = Notes::default();
     evict::run(context, key, &mut notes).await?;
+    unhealthy::run(context, key, &mut notes).await?;
     schedule::run(context, key, &mut notes).await?;
     works::run(context, key).await?;
     purge::run(context, key, &mut notes).await?;

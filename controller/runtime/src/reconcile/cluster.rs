@@ -6,6 +6,7 @@ use baton_decide::api::Cluster;
 use baton_decide::keys::ObjectKey;
 use baton_decide::member::{self, Probe};
 use baton_decide::names;
+use baton_decide::tainting;
 use serde_json::json;
 
 use crate::context::{Context, Failure, MEMBER_PATIENCE, Outcome};
@@ -14,19 +15,25 @@ use crate::kinds::Kinds;
 use crate::source::{Source, resource};
 use crate::write::Part;
 
-/// Dates the cluster's taints, and makes room for its Works.
+/// Taints the cluster as policies want it (CTP), and dates the taints of others.
 pub async fn run(context: &Context, name: &str) -> Outcome {
     let Some(cluster) = context.world().cluster(name).cloned() else {
         context.links().cut(name);
         context.world().forget_member(name);
+        context.forget_tainting(name);
         return Ok(None);
     };
-    let mut dated = cluster.as_ref().clone();
-    dated.spec.taints = member::stamp(&cluster.spec.taints, context.now());
+    let policies = context.world().taint_policies();
+    let now = context.now();
+    let decision = context.with_tainting(name, |memory| {
+        tainting::decide(&cluster, policies.iter().map(Arc::as_ref), memory, now)
+    });
+    let mut tainted = cluster.as_ref().clone();
+    tainted.spec.taints = member::stamp(&decision.taints, now);
     context
-        .change(&Source::Clusters, &key_of(name), &cluster, &dated, Part::Main)
+        .change(&Source::Clusters, &key_of(name), &cluster, &tainted, Part::Main)
         .await?;
-    Ok(None)
+    Ok(decision.again)
 }
 
 /// Asks the member how it is, and writes down what it says.

@@ -1,8 +1,8 @@
 //! The components. Each gathers what it needs, has it decided, applies the decision and reports.
 //!
 //! - [`detector`]: policy and resource make a binding
-//! - [`binding`]: everything about one binding, one after the other: [`evict`], [`schedule`], [`works`], [`purge`],
-//!   [`status`]
+//! - [`binding`]: everything about one binding, one after the other: [`evict`], [`unhealthy`], [`schedule`],
+//!   [`works`], [`purge`], [`status`]
 //! - [`execution`]: one Work on its member, and what the member reports back
 //! - [`cluster`]: the cluster object and the member's health
 //! - [`policy`]: what is wrong with a policy
@@ -16,6 +16,7 @@ mod policy;
 mod purge;
 mod schedule;
 mod status;
+mod unhealthy;
 mod works;
 
 use crate::context::{Context, Outcome};

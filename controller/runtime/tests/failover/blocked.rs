@@ -65,7 +65,7 @@ async fn an_origin_that_holds_the_object() {
         )
         .await;
     fleet.taint("member1", "NoExecute").await;
-    fleet.pass(Duration::from_secs(3600)).await;
+    fleet.pass(Duration::from_secs(600)).await;
     assert_eq!(fleet.copies("deploy"), ["member1"]);
     assert_eq!(fleet.binding()["spec"].get("clusters"), None);
     assert_eq!(fleet.condition("FailoverBlocked"), ("True".into(), "OriginHeld".into()));
@@ -87,7 +87,7 @@ async fn an_origin_out_of_reach() {
         let mut fleet = Fleet::with_deployment(&["member1", "member2"], &directly(), stateful()).await;
         fleet.members["member1"].levers().cut_off(cut);
         fleet.taint("member1", "NoExecute").await;
-        fleet.pass(Duration::from_secs(3600)).await;
+        fleet.pass(Duration::from_secs(600)).await;
         assert_eq!(fleet.copies("deploy"), ["member1"], "{cut:?}");
         assert_eq!(
             fleet.condition("FailoverBlocked"),
@@ -95,7 +95,7 @@ async fn an_origin_out_of_reach() {
             "{cut:?}"
         );
         let writes = fleet.writes(0).count();
-        fleet.pass(Duration::from_secs(3600)).await;
+        fleet.pass(Duration::from_secs(600)).await;
         assert_eq!(
             fleet.writes(0).count(),
             writes,

@@ -57,7 +57,7 @@ async fn the_state_is_carried_over() {
     assert_eq!(last("control"), json!({"app": "deploy"}));
 
     let quiet = fleet.now();
-    fleet.pass(Duration::from_secs(3600)).await;
+    fleet.pass(Duration::from_secs(600)).await;
     assert_eq!(fleet.print_since(quiet), "", "nothing is written while nothing happens");
 }
 

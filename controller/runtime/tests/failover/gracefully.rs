@@ -59,7 +59,7 @@ async fn without_a_fitting_cluster_the_old_copy_stays_and_is_taken_back() {
     let mut fleet = Fleet::with_deployment(&["member1", "member2"], &gracefully(), stateful()).await;
     fleet.taint("member2", "NoSchedule").await;
     fleet.taint("member1", "NoExecute").await;
-    fleet.pass(Duration::from_secs(3600)).await;
+    fleet.pass(Duration::from_secs(600)).await;
     assert_eq!(fleet.copies("deploy"), ["member1"]);
     assert_eq!(
         fleet.binding()["spec"]["gracefulEvictionTasks"]

@@ -5,6 +5,7 @@ mod blocked;
 mod directly;
 mod fleet;
 mod gracefully;
+mod health;
 mod policies;
 mod real_time;
 mod taints;

@@ -37,7 +37,7 @@ async fn a_toleration_holds_for_its_time_through_a_restart_and_ends_with_the_tai
 async fn gates_are_off_until_told() {
     let mut fleet = Fleet::with_deployment(&["member1", "member2"], &directly(), Options::default()).await;
     fleet.taint("member1", "NoExecute").await;
-    fleet.pass(Duration::from_secs(3600)).await;
+    fleet.pass(Duration::from_secs(600)).await;
     assert_eq!(fleet.copies("deploy"), ["member1"]);
     fleet.crash().await;
     let mut options = Options::default();
@@ -143,7 +143,7 @@ async fn prefer_no_execute_moves_those_who_ask_for_it() {
     fleet.taint("member1", "PreferNoExecute").await;
     fleet.pass(Duration::from_secs(99)).await;
     assert_eq!(fleet.copies("deploy"), ["member1"]);
-    fleet.pass(Duration::from_secs(3600)).await;
+    fleet.pass(Duration::from_secs(600)).await;
     assert_eq!(
         (fleet.copies("deploy"), fleet.copies("quiet")),
         (vec!["member2".into()], vec!["member1".into()])

@@ -1,0 +1,235 @@
+//! An application that is not healthy leaves its cluster (APP).
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::aggregate;
+use crate::api::binding::{ActiveEvictionHistory, AggregatedStatusItem};
+use crate::api::failover::ApplicationFailoverBehavior;
+use crate::api::{Binding, BindingSpec, GracefulEvictionTask, PurgeMode, ResourceHealth};
+use crate::evict;
+use crate::preserve::Obstacle;
+use crate::settings::Settings;
+
+/// Reason of evictions because of health (APP-02).
+pub const APPLICATION_FAILURE: &str = "ApplicationFailure";
+/// How long an application may be unhealthy, if its policy does not say (APP-02).
+const TOLERATION: SignedDuration = SignedDuration::from_secs(10);
+/// How long an old copy may wait, if its policy does not say (APP-07). Seconds.
+const GRACE_PERIOD_SECONDS: i32 = 600;
+
+/// When the copy on one cluster has to leave it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Leave {
+    /// At once.
+    Now,
+    /// At this time, if it is still unhealthy then.
+    At(Timestamp),
+    /// Not as things are.
+    Never,
+}
+
+/// When the copy on a cluster has to leave it because of its health (APP-01 to APP-06).
+pub fn leave(binding: &Binding, cluster: &str, settings: &Settings, now: Timestamp) -> Leave {
+    let Some(behavior) = behavior(&binding.spec).filter(|_| settings.failover) else {
+        return Leave::Never;
+    };
+    let items = &binding.status.aggregated_status;
+    let Some(item) = items.iter().find(|item| item.cluster_name == cluster) else {
+        return Leave::Never;
+    };
+    let Some(since) = item
+        .unhealthy_since
+        .filter(|_| item.health == ResourceHealth::Unhealthy)
+    else {
+        return Leave::Never;
+    };
+    let conditions = behavior.pre_conditions.clone().unwrap_or_default();
+    if conditions.healthy_state.is_some() && item.settled != Some(true) {
+        return Leave::Never;
+    }
+    let tolerated = behavior
+        .decision_conditions
+        .toleration_seconds
+        .map_or(TOLERATION, seconds);
+    let Ok(due) = since.checked_add(tolerated) else {
+        return Leave::Never;
+    };
+    match due.max(delayed(item, conditions.delay_seconds).unwrap_or(due)) {
+        due if due <= now => Leave::Now,
+        due => Leave::At(due),
+    }
+}
+
+fn seconds(seconds: i32) -> SignedDuration {
+    SignedDuration::from_secs(i64::from(seconds))
+}
+
+/// Failover is held back until that long after the first status (APP-05).
+fn delayed(item: &AggregatedStatusItem, delay_seconds: Option<i32>) -> Option<Timestamp> {
+    item.creation_timestamp?.checked_add(seconds(delay_seconds?)).ok()
+}
+
+/// The binding's spec without the cluster, with a task, and with the record that keeps the scheduler off it (APP-08).
+pub fn carry_out(
+    binding: &Binding,
+    cluster: &str,
+    settings: &Settings,
+    occupied: &std::collections::BTreeSet<String>,
+    now: Timestamp,
+) -> Result<BindingSpec, Obstacle> {
+    let spec = &binding.spec;
+    let Some(behavior) = behavior(spec) else {
+        return Ok(spec.clone());
+    };
+    let mode = behavior.purge_mode.canonical();
+    let collected = aggregate::collected(&binding.status, cluster);
+    let state = evict::state(spec, behavior.state_preservation.as_ref(), collected, settings)?;
+    let kind = if binding.namespace().is_some() {
+        "ResourceBinding"
+    } else {
+        "ClusterResourceBinding"
+    };
+    let task = GracefulEvictionTask {
+        from_cluster: cluster.to_owned(),
+        purge_mode: Some(mode),
+        replicas: spec
+            .clusters
+            .iter()
+            .find(|target| target.name == cluster)
+            .and_then(|target| target.replicas),
+        reason: APPLICATION_FAILURE.to_owned(),
+        message: None,
+        producer: format!("{kind}ApplicationFailoverController"),
+        grace_period_seconds: (mode == PurgeMode::Gracefully)
+            .then(|| behavior.grace_period_seconds.unwrap_or(GRACE_PERIOD_SECONDS)),
+        suppress_deletion: (mode == PurgeMode::Never).then_some(true),
+        preserved_label_state: state,
+        clusters_before_failover: spec.clusters.iter().map(|target| target.name.clone()).collect(),
+        creation_timestamp: Some(now),
+    };
+    let mut spec = evict::carry_out(spec, task, occupied);
+    spec.active_eviction_history
+        .retain(|entry| entry.cluster_name != cluster);
+    spec.active_eviction_history.push(ActiveEvictionHistory {
+        cluster_name: cluster.to_owned(),
+        creation_timestamp: Some(now),
+    });
+    Ok(spec)
+}
+
+fn behavior(spec: &BindingSpec) -> Option<&ApplicationFailoverBehavior> {
+    spec.failover.as_ref()?.application.as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, binding};
+    use serde_json::{Value, json};
+
+    fn sick(application: &Value, item: &Value) -> Binding {
+        let mut binding = binding(&json!({
+            "clusters": [{"name": "member1", "replicas": 2}], "failover": {"application": application}
+        }));
+        let mut full = json!({"clusterName": "member1", "applied": true, "health": "Unhealthy", "status": {"replicas": 2},
+            "unhealthySince": "2026-01-01T00:00:00Z", "creationTimestamp": "2026-01-01T00:00:00Z"});
+        for (key, value) in item.as_object().unwrap() {
+            full[key] = value.clone();
+        }
+        binding.status.aggregated_status = vec![serde_json::from_value(full).unwrap()];
+        binding
+    }
+
+    fn settings() -> Settings {
+        Settings {
+            failover: true,
+            stateful_injection: true,
+            ..Settings::default()
+        }
+    }
+
+    #[test]
+    fn when_an_unhealthy_application_leaves() {
+        let plain = json!({"decisionConditions": {}});
+        let settled = json!({"decisionConditions": {}, "preConditions": {"healthyState": "Healthy"}});
+        let delayed = json!({"decisionConditions": {}, "preConditions": {"delaySeconds": 100}});
+        let none = json!({});
+        for (case, application, item, expected) in [
+            ("ten seconds by default", &plain, none.clone(), Leave::At(at(10))),
+            (
+                "its own time",
+                &json!({"decisionConditions": {"tolerationSeconds": 3}}),
+                none.clone(),
+                Leave::Now,
+            ),
+            ("not known now", &plain, json!({"health": "Unknown"}), Leave::Never),
+            (
+                "healthy",
+                &plain,
+                json!({"health": "Healthy", "unhealthySince": null}),
+                Leave::Never,
+            ),
+            ("never was healthy", &settled, none.clone(), Leave::Never),
+            (
+                "was healthy once",
+                &settled,
+                json!({"settled": true}),
+                Leave::At(at(10)),
+            ),
+            ("held back", &delayed, none.clone(), Leave::At(at(100))),
+        ] {
+            assert_eq!(
+                leave(&sick(application, &item), "member1", &settings(), at(5)),
+                expected,
+                "{case}"
+            );
+        }
+        let mut unset = sick(&plain, &none);
+        unset.spec.failover = None;
+        assert_eq!(leave(&unset, "member1", &settings(), at(99)), Leave::Never);
+    }
+
+    #[test]
+    fn the_task_and_the_record() {
+        let application = json!({"decisionConditions": {}, "purgeMode": "Directly", "statePreservation": {"rules": [
+            {"aliasLabelName": "r", "jsonPath": "{.replicas}"}]}});
+        let binding = sick(&application, &json!({}));
+        let spec = carry_out(
+            &binding,
+            "member1",
+            &settings(),
+            &std::collections::BTreeSet::new(),
+            at(10),
+        )
+        .unwrap();
+        let task = &spec.graceful_eviction_tasks[0];
+        assert_eq!(
+            (task.reason.as_str(), task.preserved_label_state["r"].as_str()),
+            ("ApplicationFailure", "2")
+        );
+        assert_eq!(task.producer, "ResourceBindingApplicationFailoverController");
+        assert_eq!(spec.active_eviction_history[0].cluster_name, "member1");
+        assert!(spec.clusters.is_empty());
+    }
+
+    #[test]
+    fn never_is_kept_until_confirmed_and_gracefully_has_ten_minutes() {
+        for (mode, suppress, grace) in [("Never", Some(true), None), ("Gracefully", None, Some(600))] {
+            let binding = sick(&json!({"decisionConditions": {}, "purgeMode": mode}), &json!({}));
+            let spec = carry_out(
+                &binding,
+                "member1",
+                &settings(),
+                &std::collections::BTreeSet::new(),
+                at(10),
+            )
+            .unwrap();
+            let task = &spec.graceful_eviction_tasks[0];
+            assert_eq!(
+                (task.suppress_deletion, task.grace_period_seconds),
+                (suppress, grace),
+                "{mode}"
+            );
+        }
+    }
+}
