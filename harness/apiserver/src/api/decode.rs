@@ -1,10 +1,11 @@
 //! From the bytes of a request to an object.
 
-use http::header;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, header};
 use serde_json::Value;
 
 use super::{Call, kinds, manage};
-use crate::builtin::catalogue;
+use crate::builtin::{catalogue, protobuf};
 use crate::merge::strict;
 use crate::registry::Resource;
 use crate::status::ApiError;
@@ -33,6 +34,18 @@ pub(super) fn object(call: &Call) -> Result<Value, ApiError> {
         }
     };
     Ok(value)
+}
+
+/// A body in the binary form of Go clients becomes the JSON that it stands for; any other stays as it is.
+pub(super) fn from_protobuf(headers: &HeaderMap, body: Bytes) -> Result<(HeaderMap, Bytes), ApiError> {
+    let mut headers = headers.clone();
+    let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if !media.is_some_and(|media| media.starts_with("application/vnd.kubernetes.protobuf")) || body.is_empty() {
+        return Ok((headers, body));
+    }
+    let object = protobuf::decode(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok((headers, Bytes::from(object.to_string())))
 }
 
 /// The object in the body in the form of its kind, what is unknown in it told or refused.

@@ -227,6 +227,7 @@ impl Core {
         };
         let query = Query::parse(parts.uri.query());
         let verb = Verb::of(&parts.method, &target, &query).ok_or_else(ApiError::method_not_allowed)?;
+        let (headers, body) = decode::from_protobuf(&parts.headers, body)?;
         let call = Call {
             verb,
             resource: target.resource,
@@ -234,7 +235,7 @@ impl Core {
             name: target.name,
             subresource: target.subresource,
             query,
-            headers: parts.headers.clone(),
+            headers,
             body,
             caller,
         };

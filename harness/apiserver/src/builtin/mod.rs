@@ -3,11 +3,12 @@
 //! Read [`catalogue`] first: the resources with their names, verbs and subresources. Then in the order in which a write
 //! goes through them: [`shape`], what a body becomes when it is read into the types of its kind; [`defaults`];
 //! [`prepare`], what a write keeps, drops and counts; [`services`], the addresses of Services; [`validate`];
-//! [`warnings`].
+//! [`warnings`]. [`protobuf`] reads the bodies of Go clients.
 
 pub mod catalogue;
 pub mod defaults;
 pub mod prepare;
+pub mod protobuf;
 pub mod quantity;
 pub mod services;
 pub mod shape;
