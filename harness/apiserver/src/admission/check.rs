@@ -49,6 +49,22 @@ pub(crate) fn check_expressions(object: &Value) -> Vec<FieldError> {
             &VARIABLES,
             &mut errors,
         );
+        for (index, validation) in spec
+            .get("validations")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .enumerate()
+        {
+            let reason = validation.get("reason").and_then(Value::as_str).unwrap_or_default();
+            if !reason.is_empty() && !REASONS.contains(&reason) {
+                errors.push(not_supported(
+                    &format!("spec.validations[{index}].reason"),
+                    reason,
+                    &REASONS,
+                ));
+            }
+        }
         each(spec, "validations", "spec", &texts, &VARIABLES, &mut errors);
         each(
             spec,
