@@ -10,7 +10,6 @@ use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::json;
 
-use crate::admission::Admission;
 use crate::api::body::ResponseBody;
 use crate::api::{Caller, Core};
 use crate::controllers::Backlog;
@@ -44,7 +43,6 @@ impl ApiServer {
             ids: Ids::new(&options.name, options.seed),
             levers: Levers::new(store.clone()),
             backlog: Backlog::default(),
-            admission: Admission::default(),
             store,
             options,
         });

@@ -88,7 +88,8 @@ fn clauses(accept: &str) -> Vec<Clause<'_>> {
 impl Clause<'_> {
     fn format(&self) -> Option<Format> {
         match self.media {
-            "application/json" | "*/*" => Some(Format::Json),
+            // Who reads protobuf reads JSON as well.
+            "application/json" | "application/vnd.kubernetes.protobuf" | "*/*" => Some(Format::Json),
             "application/yaml" => Some(Format::Yaml),
             _ => None,
         }

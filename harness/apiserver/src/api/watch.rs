@@ -10,12 +10,14 @@ use futures::Stream;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::accept::{self, Format, View};
+use super::accept::{self, Form, Format, View};
 use super::body::ResponseBody;
-use super::negotiate::partial;
+use super::negotiate::{Wish, partial};
 use super::options;
+use super::query::Query;
 use super::read::{selectors, show};
-use super::reply::{Reply, write_object};
+use super::reply::{Reply, Shown, write_object};
+use super::table;
 use super::{Call, Core};
 use crate::levers::Side;
 use crate::meta;
@@ -40,7 +42,7 @@ struct Watch {
     pending: VecDeque<Bytes>,
     deadline: Instant,
     bookmark_at: Option<Instant>,
-    view: View,
+    viewer: Viewer,
     over: bool,
     breaks: u64,
     side: Side,
@@ -66,14 +68,21 @@ impl Core {
         let bookmarks = call.query.is_set("allowWatchBookmarks");
         let prefix = call.prefix();
         let mut pending = VecDeque::new();
+        let mut viewer = Viewer {
+            core: self.clone(),
+            resource: call.resource.clone(),
+            query: call.query.clone(),
+            form,
+            headed: false,
+        };
         let wants_state = send_initial.unwrap_or(after.is_none());
         let (state, start) = self.store.list(call.resource.bucket, &prefix);
         if wants_state {
             for stored in state.iter().filter(|stored| selectors.matches(&stored.value)) {
-                pending.push_back(line(form.view, &call.resource, "ADDED", stored));
+                pending.push_back(viewer.line("ADDED", stored));
             }
             if send_initial == Some(true) && bookmarks {
-                pending.push_back(bookmark(form.view, &call.resource, start, true));
+                pending.push_back(viewer.bookmark(start, true));
             }
         }
         let from = if wants_state { start } else { after.unwrap_or(start) };
@@ -102,7 +111,7 @@ impl Core {
             pending,
             deadline: now + Duration::from_secs(u64::try_from(timeout).unwrap_or_default()),
             bookmark_at: bookmarks.then(|| now + BOOKMARK_PERIOD),
-            view: form.view,
+            viewer,
             over: false,
             breaks: self.levers.breaks(),
             side: call.caller.side,
@@ -141,7 +150,8 @@ impl Watch {
                 Ok(events) if events.is_empty() => self.wait(revision).await,
                 Ok(events) => {
                     for event in events {
-                        self.pending.extend(self.seen(&event));
+                        let line = self.seen(&event);
+                        self.pending.extend(line);
                     }
                 }
                 Err(Ended::Retired) => self.over = true,
@@ -166,23 +176,24 @@ impl Watch {
                     self.over = true;
                 } else {
                     self.bookmark_at = Some(wake + BOOKMARK_PERIOD);
-                    self.pending.push_back(bookmark(self.view, &self.resource, revision, false));
+                    let line = self.viewer.bookmark(revision, false);
+                    self.pending.push_back(line);
                 }
             }
         }
     }
 
     /// The line for an event, if the watch sees it.
-    fn seen(&self, event: &Event) -> Option<Bytes> {
+    fn seen(&mut self, event: &Event) -> Option<Bytes> {
         if !self.prefix.is_empty() && !in_namespace(&event.object.value, &self.prefix) {
             return None;
         }
         if self.selectors.is_empty() {
             let typed = event.change.watch_type();
-            if self.view == View::Whole && self.resource.api_version == self.resource.storage_api_version {
-                return Some(event.line(|| line(self.view, &self.resource, typed, &event.object)));
+            if self.viewer.form.view == View::Whole && self.resource.api_version == self.resource.storage_api_version {
+                return Some(event.line(|| self.viewer.line(typed, &event.object)));
             }
-            return Some(line(self.view, &self.resource, typed, &event.object));
+            return Some(self.viewer.line(typed, &event.object));
         }
         let before = event
             .previous
@@ -190,15 +201,13 @@ impl Watch {
             .is_some_and(|previous| self.selectors.matches(&previous.value));
         let after = event.change != Change::Deleted && self.selectors.matches(&event.object.value);
         match (before, after) {
-            (true, true) => Some(line(self.view, &self.resource, "MODIFIED", &event.object)),
-            (false, true) => Some(line(self.view, &self.resource, "ADDED", &event.object)),
-            (true, false) if event.change == Change::Deleted => {
-                Some(line(self.view, &self.resource, "DELETED", &event.object))
-            }
+            (true, true) => Some(self.viewer.line("MODIFIED", &event.object)),
+            (false, true) => Some(self.viewer.line("ADDED", &event.object)),
+            (true, false) if event.change == Change::Deleted => Some(self.viewer.line("DELETED", &event.object)),
             (true, false) => event
                 .previous
                 .as_ref()
-                .map(|previous| gone(self.view, &self.resource, previous, event.object.revision)),
+                .map(|previous| self.viewer.gone(previous, event.object.revision)),
             (false, false) => None,
         }
     }
@@ -208,50 +217,88 @@ fn in_namespace(object: &Value, prefix: &str) -> bool {
     meta::namespace(object).is_some_and(|namespace| prefix.strip_suffix('/') == Some(namespace))
 }
 
-fn line(view: View, resource: &Resource, typed: &str, stored: &Arc<Stored>) -> Bytes {
-    let shown = show(resource, stored);
-    if view != View::Whole {
-        return line_of(typed, &seen_as(view, shown.value()));
-    }
-    let members = shown.members();
-    let mut out = Vec::with_capacity(members.len() + 120);
-    out.extend_from_slice(b"{\"type\":\"");
-    out.extend_from_slice(typed.as_bytes());
-    out.extend_from_slice(b"\",\"object\":");
-    write_object(&mut out, &resource.api_version, &resource.kind, &members);
-    out.extend_from_slice(b"}\n");
-    Bytes::from(out)
+/// How a watch shows its objects.
+struct Viewer {
+    core: Arc<Core>,
+    resource: Arc<Resource>,
+    query: Query,
+    form: Form,
+    /// Whether a table with the definitions of its columns has been sent: later ones go without.
+    headed: bool,
 }
 
-/// An object in the view of the watch. Tables are sent as whole objects, which clients of tables understand as well.
-fn seen_as(view: View, object: &Value) -> Value {
-    match view {
-        View::Whole | View::Table(_) => object.clone(),
-        View::Partial(version) | View::PartialList(version) => partial(object, version),
+impl Viewer {
+    fn line(&mut self, typed: &str, stored: &Arc<Stored>) -> Bytes {
+        let shown = show(&self.resource, stored);
+        if self.form.view != View::Whole {
+            return line_of(typed, &self.seen_as(&shown));
+        }
+        let members = shown.members();
+        let mut out = Vec::with_capacity(members.len() + 120);
+        out.extend_from_slice(b"{\"type\":\"");
+        out.extend_from_slice(typed.as_bytes());
+        out.extend_from_slice(b"\",\"object\":");
+        write_object(&mut out, &self.resource.api_version, &self.resource.kind, &members);
+        out.extend_from_slice(b"}\n");
+        Bytes::from(out)
     }
-}
 
-/// An object that no longer matches: its last matching state, at the revision at which it ceased to.
-fn gone(view: View, resource: &Resource, previous: &Arc<Stored>, revision: u64) -> Bytes {
-    let mut object = super::read::convert(&previous.value, resource);
-    meta::set(&mut object, "resourceVersion", revision.to_string());
-    line_of("DELETED", &seen_as(view, &object))
+    /// An object in the view of the watch.
+    fn seen_as(&mut self, object: &Shown) -> Value {
+        match self.form.view {
+            View::Whole => Value::clone(object.value()),
+            View::Partial(version) | View::PartialList(version) => partial(object.value(), version),
+            View::Table(version) => {
+                let wish = Wish {
+                    form: self.form,
+                    query: &self.query,
+                    now: (self.core.options.clock)(),
+                    pretty: false,
+                };
+                let revision = meta::resource_version(object.value()).unwrap_or_default();
+                let metadata = json!({"resourceVersion": revision});
+                let table = table::table(&wish, &self.resource, std::slice::from_ref(object), &metadata, version);
+                // Which objects a table includes is checked before the watch begins.
+                let mut table = table.unwrap_or_else(|_| Value::clone(object.value()));
+                if self.headed
+                    && let Some(members) = table.as_object_mut()
+                {
+                    members.insert("columnDefinitions".to_owned(), Value::Null);
+                }
+                self.headed = true;
+                table
+            }
+        }
+    }
+
+    /// An object that no longer matches: its last matching state, at the revision at which it ceased to.
+    fn gone(&mut self, previous: &Arc<Stored>, revision: u64) -> Bytes {
+        let mut object = super::read::convert(&previous.value, &self.resource);
+        meta::set(&mut object, "resourceVersion", revision.to_string());
+        line_of("DELETED", &self.seen_as(&Shown::Value(Arc::new(object))))
+    }
+
+    fn bookmark(&mut self, revision: u64, initial_end: bool) -> Bytes {
+        let mut object = json!({
+            "kind": self.resource.kind,
+            "apiVersion": self.resource.api_version,
+            "metadata": {"resourceVersion": revision.to_string()},
+        });
+        if initial_end {
+            meta::set(&mut object, "annotations", json!({"k8s.io/initial-events-end": "true"}));
+        }
+        // A table of a bookmark would have a row without an object.
+        match self.form.view {
+            View::Whole | View::Table(_) => line_of("BOOKMARK", &object),
+            View::Partial(_) | View::PartialList(_) => {
+                line_of("BOOKMARK", &self.seen_as(&Shown::Value(Arc::new(object))))
+            }
+        }
+    }
 }
 
 fn line_of(typed: &str, object: &Value) -> Bytes {
     Bytes::from(format!("{}\n", json!({"type": typed, "object": object})))
-}
-
-fn bookmark(view: View, resource: &Resource, revision: u64, initial_end: bool) -> Bytes {
-    let mut object = json!({
-        "kind": resource.kind,
-        "apiVersion": resource.api_version,
-        "metadata": {"resourceVersion": revision.to_string()},
-    });
-    if initial_end {
-        meta::set(&mut object, "annotations", json!({"k8s.io/initial-events-end": "true"}));
-    }
-    line_of("BOOKMARK", &seen_as(view, &object))
 }
 
 fn error_line(error: &ApiError) -> Bytes {

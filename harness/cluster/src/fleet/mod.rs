@@ -38,9 +38,14 @@ pub enum FleetError {
     /// The fleet is observed already; a timeline begins once.
     #[error("the fleet is observed already")]
     Observed,
-    /// A definition that is part of the binary is no JSON.
-    #[error("a definition of the failover API is no JSON")]
-    Definition(#[source] serde_json::Error),
+    /// A file of definitions is no YAML.
+    #[error("the definition in {file} is no YAML")]
+    Definition {
+        /// The file.
+        file: String,
+        /// What the parser says.
+        source: serde_yaml::Error,
+    },
     /// A cluster did not take what it must have.
     #[error("{what} on {cluster} failed")]
     Prepare {
@@ -72,7 +77,7 @@ pub enum FleetError {
     Kubeconfig(ClusterName),
     /// The simulator's rules are wrong.
     #[error("the simulator's rules are wrong: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Rules(Arc<Vec<crate::simulator::RulesError>>),
+    Rules(Vec<crate::simulator::RulesError>),
 }
 
 /// Something done to a cluster.
