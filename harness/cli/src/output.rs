@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io::IsTerminal as _, time::Duration};
 
 use baton_core::{
     event::{CaseOutcome, CaseResult, Event, Summary},
-    names::CaseId,
+    names::{CaseId, Feature},
 };
 use comfy_table::{Cell, Color};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -113,11 +113,7 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
             }
             CaseOutcome::Deviates { .. } | CaseOutcome::Broken { .. } => String::new(),
             CaseOutcome::Unsupported { missing } => {
-                let names = missing
-                    .iter()
-                    .map(|feature| feature.as_str())
-                    .collect::<Vec<_>>()
-                    .join(", ");
+                let names = missing.iter().map(Feature::as_str).collect::<Vec<_>>().join(", ");
                 format!("needs {names}")
             }
         };

@@ -160,7 +160,7 @@ pub fn timeline_of(
                 case: case.id.clone(),
                 step,
                 text: text.to_owned(),
-            })
+            });
         };
         let timeline = runner::run(plan, &case.controller, &fleet, target, Timeouts::default(), &tell_step).await;
         let failures = fleet.simulator_failures();

@@ -1,6 +1,6 @@
 //! What people are shown of cases, requirements and errors.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fmt::Write as _, fs};
 
 use baton_core::{
     case::{diagnostic::Diagnostic, model::Case},
@@ -90,7 +90,7 @@ pub fn diagnostics(found: &[Diagnostic]) -> String {
         };
         // Writing into a text cannot fail.
         let _ = handler.render_report(&mut text, report.as_ref());
-        text.push_str(&format!("  at {place}\n\n"));
+        let _ = writeln!(text, "  at {place}\n");
     }
     text
 }

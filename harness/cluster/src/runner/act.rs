@@ -34,7 +34,7 @@ impl Run<'_> {
         let known = self.known();
         match action {
             Action::Apply { on, objects, .. } => {
-                for cluster in on.iter().flat_map(|place| self.clusters(place, &known)) {
+                for cluster in on.iter().flat_map(|place| clusters(place, &known)) {
                     for object in objects {
                         let object = with_references(object, &known.bindings);
                         actions::apply(&self.client(&cluster)?, &object, "default").await?;
@@ -70,13 +70,13 @@ impl Run<'_> {
             }
             Action::Taint { cluster, taint } => {
                 let control = self.client(&ClusterName::control())?;
-                for member in self.clusters(cluster, &known) {
+                for member in clusters(cluster, &known) {
                     actions::taint(&control, member.as_str(), taint).await?;
                 }
             }
             Action::Untaint { cluster, key, effect } => {
                 let control = self.client(&ClusterName::control())?;
-                for member in self.clusters(cluster, &known) {
+                for member in clusters(cluster, &known) {
                     actions::untaint(&control, member.as_str(), key, effect).await?;
                 }
             }
@@ -110,17 +110,13 @@ impl Run<'_> {
 
     async fn pull_on(&mut self, role: &RoleName, lever: fleet::Lever) -> Result<(), String> {
         let known = self.known();
-        for member in self.clusters(&Place::Role(role.clone()), &known) {
+        for member in clusters(&Place::Role(role.clone()), &known) {
             self.fleet
                 .pull(&member, lever.clone())
                 .await
                 .map_err(|error| chain(&error))?;
         }
         Ok(())
-    }
-
-    fn clusters(&self, place: &Place, known: &Known) -> Vec<ClusterName> {
-        select::clusters(place, &known.bindings, &known.members)
     }
 
     /// The harness's own hands reach a member also while it is cut off from the target.
@@ -131,13 +127,13 @@ impl Run<'_> {
     /// The objects that a subject speaks of, by cluster. An object itself need not be on the timeline; bindings and
     /// works are found there, because their names are the target's business.
     fn objects(&self, on: &Place, of: &Subject, known: &Known) -> Result<Vec<(ClusterName, ObjectRef)>, ActError> {
-        let clusters = self.clusters(select::place_of(of, on), known);
+        let places = clusters(select::place_of(of, on), known);
         if let Subject::Object(object) = of {
-            return Ok(clusters.into_iter().map(|cluster| (cluster, object.clone())).collect());
+            return Ok(places.into_iter().map(|cluster| (cluster, object.clone())).collect());
         }
         let world = World::after(&self.seen);
         let mut found = Vec::new();
-        for cluster in clusters {
+        for cluster in places {
             for (id, object) in select::find(of, &cluster, &world, &known.bindings) {
                 let api_version = object
                     .get("apiVersion")
@@ -160,6 +156,10 @@ impl Run<'_> {
             Ok(found)
         }
     }
+}
+
+fn clusters(place: &Place, known: &Known) -> Vec<ClusterName> {
+    select::clusters(place, &known.bindings, &known.members)
 }
 
 /// Puts what references stand for into all texts of a value.

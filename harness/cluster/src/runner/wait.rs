@@ -42,16 +42,16 @@ impl Run<'_> {
     }
 
     /// Follows the timeline until a condition is settled; nothing if the time is up before.
-    async fn watch(&mut self, mode: Mode, condition: &Condition, time: Duration) -> Option<Outcome> {
-        let deadline = Instant::now() + time;
+    async fn watch(&mut self, mode: Mode, condition: &Condition, limit: Duration) -> Option<Outcome> {
+        let deadline = Instant::now() + limit;
         self.read_on();
         let mut watch = Watch::begin(mode, condition, &self.seen);
         while watch.outcome().is_none() {
-            let more = timeout_at(deadline, self.follower.next()).await.ok().flatten()?;
-            for entry in &more {
+            let news = timeout_at(deadline, self.follower.next()).await.ok().flatten()?;
+            for entry in &news {
                 watch.feed(entry);
             }
-            self.seen.extend(more);
+            self.seen.extend(news);
         }
         watch.outcome().cloned()
     }
@@ -72,9 +72,9 @@ impl Run<'_> {
             if let Some(found) = look(&world, &known) {
                 return Some(found);
             }
-            let more = timeout_at(deadline, self.follower.next()).await.ok().flatten()?;
-            take(&more, &mut world, &mut known);
-            self.seen.extend(more);
+            let news = timeout_at(deadline, self.follower.next()).await.ok().flatten()?;
+            take(&news, &mut world, &mut known);
+            self.seen.extend(news);
         }
     }
 
