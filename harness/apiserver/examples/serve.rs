@@ -1,12 +1,9 @@
 //! One API server on its own, until interrupted: prints where it is and writes its kubeconfig and CA.
 //!
-//!     cargo run -p baton-apiserver --example serve -- FOLDER
+//!     cargo run -p baton-apiserver --example serve -- FOLDER [--without-controllers]
 //!     kubectl --kubeconfig FOLDER/kubeconfig get namespaces
-
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a program of its own, which may read the clock"
-)]
+//!
+//! Without controllers nobody collects garbage and nobody empties deleted namespaces.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,11 +13,12 @@ use jiff::Timestamp;
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
-    let folder = std::env::args_os()
-        .nth(1)
-        .map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let mut arguments = std::env::args_os().skip(1);
+    let folder = arguments.next().map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let mut options = Options::new("baton", Arc::new(Timestamp::now));
+    options.collect_garbage = arguments.next().is_none_or(|flag| flag != "--without-controllers");
     std::fs::create_dir_all(&folder)?;
-    let server = ApiServer::new(Options::new("baton", Arc::new(Timestamp::now)));
+    let server = ApiServer::new(options);
     let serving = server.serve().await?;
     std::fs::write(folder.join("ca.crt"), serving.ca())?;
     std::fs::write(folder.join("kubeconfig"), serving.kubeconfig())?;

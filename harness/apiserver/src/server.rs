@@ -43,6 +43,7 @@ impl ApiServer {
             ids: Ids::new(&options.name, options.seed),
             levers: Levers::new(store.clone()),
             backlog: Backlog::default(),
+            buckets: store.well_known(),
             store,
             options,
         });
@@ -119,7 +120,7 @@ impl Core {
             "spec": {"finalizers": ["kubernetes"]},
             "status": {"phase": "Active"},
         });
-        let bucket = self.store.bucket("", "namespaces");
+        let bucket = self.buckets.namespaces;
         // Nobody else has the store yet, so that the name cannot be taken.
         let _ = self.store.commit(
             bucket,

@@ -39,7 +39,7 @@ use crate::levers::{Levers, Seen, Side};
 use crate::options::Options;
 use crate::registry::{Registry, Resource};
 use crate::status::{About, ApiError};
-use crate::store::Store;
+use crate::store::{Store, WellKnown};
 use accept::Form;
 use body::ResponseBody;
 use query::Query;
@@ -62,6 +62,7 @@ pub(crate) struct Caller {
 pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) store: Arc<Store>,
+    pub(crate) buckets: WellKnown,
     pub(crate) registry: Registry,
     pub(crate) ids: Ids,
     pub(crate) levers: Levers,

@@ -131,13 +131,50 @@ fn written(wish: &Wish<'_>, code: u16, object: &Value) -> Response<ResponseBody>
         // Plain JSON values always have a form in YAML; JSON itself is one.
         Format::Yaml => (
             YAML,
-            serde_yaml::to_string(object).unwrap_or_else(|_| object.to_string()),
+            serde_yaml::to_string(object).map_or_else(|_| object.to_string(), |text| fold(&text)),
         ),
     };
     if !text.ends_with('\n') {
         text.push('\n');
     }
     response(code, content_type, ResponseBody::full(text))
+}
+
+/// Folds long scalars at the first space behind the column at which the reference does. Literal blocks stay.
+fn fold(yaml: &str) -> String {
+    const WIDTH: usize = 80;
+    let mut folded = String::with_capacity(yaml.len());
+    let mut literal: Option<usize> = None;
+    for line in yaml.lines() {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        literal = literal.filter(|of| indent > *of || line.is_empty());
+        let double_quoted = line.ends_with('"');
+        if literal.is_some() || line.len() <= WIDTH || double_quoted {
+            folded.push_str(line);
+        } else {
+            let dashes = line[indent..].len() - line[indent..].trim_start_matches("- ").len();
+            let mut column = 0;
+            let mut previous = ' ';
+            let mut rest = line.chars().peekable();
+            while let Some(c) = rest.next() {
+                let between_words = c == ' ' && previous != ' ' && rest.peek().is_some_and(|next| *next != ' ');
+                if between_words && column > WIDTH {
+                    folded.push('\n');
+                    column = indent + dashes + 2;
+                    folded.extend(std::iter::repeat_n(' ', column));
+                } else {
+                    folded.push(c);
+                    column += 1;
+                }
+                previous = c;
+            }
+        }
+        folded.push('\n');
+        if literal.is_none() && (line.ends_with(": |") || line.ends_with(": |-") || line.ends_with(": |+")) {
+            literal = Some(indent);
+        }
+    }
+    folded
 }
 
 /// The answer to a request that failed.

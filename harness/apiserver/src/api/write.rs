@@ -140,7 +140,7 @@ impl Core {
     }
 
     pub(crate) fn namespace(&self, name: &str) -> Option<Arc<Stored>> {
-        self.store.get(self.store.bucket("", "namespaces"), name)
+        self.store.get(self.buckets.namespaces, name)
     }
 }
 

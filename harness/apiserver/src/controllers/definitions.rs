@@ -10,7 +10,7 @@ use crate::store::{BucketId, Expect, Stored, Write, key_of};
 
 impl Core {
     pub(crate) fn definitions(&self) -> BucketId {
-        self.store.bucket("apiextensions.k8s.io", "customresourcedefinitions")
+        self.buckets.definitions
     }
 
     /// Decides about the names of every definition that is not settled, and serves what is established.

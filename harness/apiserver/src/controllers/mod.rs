@@ -135,7 +135,7 @@ impl Core {
                 self.backlog.push(Task::Owner(owner.uid.to_owned()));
             }
         }
-        if leaving && *bucket == self.store.bucket("", "namespaces") {
+        if leaving && *bucket == self.buckets.namespaces {
             self.backlog
                 .push(Task::Namespace(meta::name(object).unwrap_or_default().to_owned()));
         }

@@ -158,7 +158,7 @@ impl Core {
             Write::Delete(old.value.as_ref().clone())
         };
         let caller = Self::own("namespace-controller");
-        let bucket = self.store.bucket("", "namespaces");
+        let bucket = self.buckets.namespaces;
         self.commit(
             bucket,
             &key_of(&old.value),

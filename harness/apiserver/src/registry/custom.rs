@@ -1,6 +1,7 @@
 //! Resources that custom resource definitions add.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
@@ -54,51 +55,89 @@ pub(crate) fn condition_is_true(definition: &Value, condition: &str) -> bool {
         })
 }
 
-/// Adds the resources of every established definition.
-pub(super) fn add<'a>(store: &Store, groups: &mut Vec<Group>, definitions: impl Iterator<Item = &'a Value>) {
+/// The resources of definitions that have been compiled, by what they depend on of a definition.
+pub(super) type Compiled = BTreeMap<String, Vec<Arc<Resource>>>;
+
+/// Adds the resources of every established definition; those that are in `before` are taken from there. Gives what
+/// is in use now.
+pub(super) fn add<'a>(
+    store: &Store,
+    groups: &mut Vec<Group>,
+    definitions: impl Iterator<Item = &'a Value>,
+    before: &Compiled,
+) -> Compiled {
+    let mut compiled = Compiled::new();
     for definition in definitions.filter(|definition| condition_is_true(definition, "Established")) {
-        let Some(spec) = definition.get("spec") else { continue };
-        let Some(group_name) = meta::str_at(spec, &["group"]) else {
-            continue;
-        };
-        let index = groups
-            .iter()
-            .position(|group| group.name == group_name)
-            .unwrap_or_else(|| {
-                groups.push(Group {
-                    name: group_name.to_owned(),
-                    versions: Vec::new(),
-                });
-                groups.len() - 1
-            });
-        let group = &mut groups[index];
-        for version in spec.get("versions").and_then(Value::as_array).into_iter().flatten() {
-            if version.get("served").and_then(Value::as_bool) != Some(true) {
-                continue;
-            }
-            if let Some(resource) = resource(store, definition, version) {
-                insert(group, resource);
-            }
+        let key = key_of(definition);
+        let resources = before
+            .get(&key)
+            .cloned()
+            .unwrap_or_else(|| resources(store, definition));
+        for resource in &resources {
+            insert(groups, resource.clone());
         }
-        group.versions.sort_by(|a, b| compare_versions(&a.name, &b.name));
+        compiled.insert(key, resources);
     }
+    for group in groups {
+        if group
+            .versions
+            .iter()
+            .flat_map(|version| &version.resources)
+            .any(|resource| resource.custom().is_some())
+        {
+            group.versions.sort_by(|a, b| compare_versions(&a.name, &b.name));
+        }
+    }
+    compiled
 }
 
-fn insert(group: &mut Group, resource: Resource) {
-    let index = group
-        .versions
+/// What the resources of a definition depend on: its specification and the names that were accepted.
+fn key_of(definition: &Value) -> String {
+    let uid = meta::uid(definition).unwrap_or_default();
+    let generation = meta::at(definition, &["metadata", "generation"])
+        .and_then(Value::as_u64)
+        .unwrap_or_default();
+    let names = meta::at(definition, &["status", "acceptedNames"]).unwrap_or(&Value::Null);
+    format!("{uid} {generation} {names}")
+}
+
+/// The resources of the served versions.
+fn resources(store: &Store, definition: &Value) -> Vec<Arc<Resource>> {
+    let versions = meta::at(definition, &["spec", "versions"]).and_then(Value::as_array);
+    let served = versions
+        .into_iter()
+        .flatten()
+        .filter(|version| version.get("served").and_then(Value::as_bool) == Some(true));
+    served
+        .filter_map(|version| resource(store, definition, version).map(Arc::new))
+        .collect()
+}
+
+fn insert(groups: &mut Vec<Group>, resource: Arc<Resource>) {
+    let index = groups
+        .iter()
+        .position(|group| group.name == resource.group)
+        .unwrap_or_else(|| {
+            groups.push(Group {
+                name: resource.group.clone(),
+                versions: Vec::new(),
+            });
+            groups.len() - 1
+        });
+    let versions = &mut groups[index].versions;
+    let index = versions
         .iter()
         .position(|version| version.name == resource.version)
         .unwrap_or_else(|| {
-            group.versions.push(Version {
+            versions.push(Version {
                 name: resource.version.clone(),
                 resources: Vec::new(),
             });
-            group.versions.len() - 1
+            versions.len() - 1
         });
-    let resources = &mut group.versions[index].resources;
+    let resources = &mut versions[index].resources;
     let place = resources.partition_point(|each| each.plural < resource.plural);
-    resources.insert(place, Arc::new(resource));
+    resources.insert(place, resource);
 }
 
 fn resource(store: &Store, definition: &Value, version: &Value) -> Option<Resource> {

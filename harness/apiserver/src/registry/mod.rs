@@ -6,7 +6,7 @@ mod builtins;
 pub(crate) mod custom;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use serde_json::Value;
 
@@ -181,6 +181,7 @@ fn path_of(group: &str, version: &str, plural: &str) -> String {
 /// The current [`Catalogue`] and what it is made of.
 pub(crate) struct Registry {
     current: RwLock<Arc<Catalogue>>,
+    compiled: Mutex<custom::Compiled>,
 }
 
 impl Registry {
@@ -188,6 +189,7 @@ impl Registry {
         let catalogue = Catalogue::new(builtins::groups(store));
         Self {
             current: RwLock::new(Arc::new(catalogue)),
+            compiled: Mutex::default(),
         }
     }
 
@@ -198,7 +200,8 @@ impl Registry {
     /// Replaces the custom resources by those of these definitions.
     pub(crate) fn rebuild<'a>(&self, store: &Store, definitions: impl Iterator<Item = &'a Value>) {
         let mut groups = builtins::groups(store);
-        custom::add(store, &mut groups, definitions);
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        *compiled = custom::add(store, &mut groups, definitions, &compiled);
         let catalogue = Arc::new(Catalogue::new(groups));
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = catalogue;
     }

@@ -94,6 +94,13 @@ struct Inner {
     taps: Vec<mpsc::UnboundedSender<Commit>>,
 }
 
+/// The buckets that the server itself looks into with every write.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WellKnown {
+    pub(crate) namespaces: BucketId,
+    pub(crate) definitions: BucketId,
+}
+
 /// The store of one server.
 pub(crate) struct Store {
     inner: Mutex<Inner>,
@@ -116,6 +123,14 @@ impl Store {
             revisions,
             clock,
             history,
+        }
+    }
+
+    /// The buckets that the server itself looks into.
+    pub(crate) fn well_known(&self) -> WellKnown {
+        WellKnown {
+            namespaces: self.bucket("", "namespaces"),
+            definitions: self.bucket("apiextensions.k8s.io", "customresourcedefinitions"),
         }
     }
 
