@@ -41,11 +41,12 @@ pub(super) fn status(pod: &Value, _: Timestamp) -> Value {
             _ => reason,
         };
     }
-    if !text(pod, &["metadata", "deletionTimestamp"]).is_empty() {
-        let is_lost = text(pod, &["status", "reason"]) == "NodeLost";
-        word = if is_lost { "Unknown" } else { "Terminating" }.to_owned();
-    }
-    Value::from(word)
+    let is_deleted = !text(pod, &["metadata", "deletionTimestamp"]).is_empty();
+    Value::from(match text(pod, &["status", "reason"]) {
+        "NodeLost" if is_deleted => "Unknown",
+        _ if is_deleted => "Terminating",
+        _ => &word,
+    })
 }
 
 fn any_running(pod: &Value) -> bool {
