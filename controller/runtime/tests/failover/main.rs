@@ -7,5 +7,6 @@ mod fleet;
 mod gracefully;
 mod health;
 mod policies;
+mod push;
 mod real_time;
 mod taints;
