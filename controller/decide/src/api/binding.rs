@@ -155,9 +155,6 @@ pub struct ActiveEvictionHistory {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BindingStatus {
-    /// The generation that the scheduler has seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scheduler_observed_generation: Option<i64>,
     /// `Scheduled`, `FullyApplied`, `FailoverBlocked`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,

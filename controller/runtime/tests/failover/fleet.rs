@@ -163,8 +163,7 @@ impl Fleet {
         let last = self
             .records
             .iter()
-            .filter(|record| record.commit.kind == "ResourceBinding")
-            .next_back();
+            .rfind(|record| record.commit.kind == "ResourceBinding");
         last.map(|record| (*record.commit.object).clone()).unwrap_or_default()
     }
 
@@ -277,7 +276,7 @@ impl Fleet {
             match tokio::time::timeout_at(deadline, self.commits.next()).await {
                 Ok(Some(record)) => self.records.push(record),
                 Ok(None) => panic!("the fleet has ended while waiting for: {what}"),
-                Err(_) => panic!("waited in vain for: {what}\n{}", self.tail()),
+                Err(elapsed) => panic!("waited in vain for: {what} ({elapsed})\n{}", self.tail()),
             }
         }
     }
