@@ -144,7 +144,7 @@ impl Loop {
         while let Ok(item) = news.try_recv() {
             self.learn(item);
         }
-        self.watch_kinds_in_use();
+        self.watch_new_kinds();
     }
 
     fn learn(&mut self, item: News) {
@@ -208,8 +208,8 @@ impl Loop {
         }
     }
 
-    fn watch_kinds_in_use(&mut self) {
-        let wanted = self.context.world().kinds_in_use();
+    fn watch_new_kinds(&mut self) {
+        let wanted = self.context.world().take_new_kinds();
         for gvk in wanted {
             if !self.templates.contains_key(&gvk) {
                 let run = watch::run_once_known(

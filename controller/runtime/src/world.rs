@@ -28,6 +28,8 @@ pub struct World {
     by_name: Arc<BTreeMap<String, Arc<Cluster>>>,
     taint_policies: Table<ClusterTaintPolicy>,
     templates: BTreeMap<Gvk, Table<Value>>,
+    /// Kinds that policies select or bindings are about, and that nobody has asked for yet.
+    new_kinds: BTreeSet<Gvk>,
     objects: BTreeMap<String, BTreeMap<Gvk, Table<Value>>>,
 }
 
@@ -116,14 +118,17 @@ impl World {
         self.objects.remove(cluster);
     }
 
-    /// The kinds that policies select and bindings are about.
-    pub fn kinds_in_use(&self) -> BTreeSet<Gvk> {
-        let selected = self.policies().flat_map(|policy| policy.spec.resource_selectors.iter());
-        let selected = selected.map(|selector| Gvk::new(&selector.api_version, &selector.kind));
-        let bound = self.bindings().map(|(_, binding)| &binding.spec.resource);
-        selected
-            .chain(bound.map(|resource| Gvk::new(&resource.api_version, &resource.kind)))
-            .collect()
+    /// The kinds that have come into use, with policies that select them or bindings that are about them, since this was
+    /// asked last.
+    pub fn take_new_kinds(&mut self) -> BTreeSet<Gvk> {
+        std::mem::take(&mut self.new_kinds)
+    }
+
+    fn use_kind(&mut self, api_version: &str, kind: &str) {
+        let gvk = Gvk::new(api_version, kind);
+        if !self.templates.contains_key(&gvk) {
+            self.new_kinds.insert(gvk);
+        }
     }
 
     /// A listing begins.
@@ -197,26 +202,8 @@ impl World {
         let Some(key) = key_of(&object) else { return Keys::new() };
         let revision = revision_of(&object);
         match source {
-            Source::Policies(scope) => {
-                let Some(policy) = typed::<Policy>(object) else {
-                    return Keys::new();
-                };
-                match self.policies.entry(*scope).or_default().see(&key, revision, policy) {
-                    Sight::New(before) => {
-                        let now = self.policy(&key).cloned();
-                        let versions: Vec<&Arc<Policy>> = before.iter().chain(now.iter()).collect();
-                        self.concerned_by_policy(&key, &versions)
-                    }
-                    Sight::Old => Keys::new(),
-                }
-            }
-            Source::Bindings(scope) => {
-                let Some(binding) = typed::<Binding>(object) else {
-                    return Keys::new();
-                };
-                let is_new = self.bindings.entry(*scope).or_default().see(&key, revision, binding) != Sight::Old;
-                if is_new { vec![Key::Binding(key)] } else { Keys::new() }
-            }
+            Source::Policies(scope) => self.see_policy(*scope, &key, revision, object),
+            Source::Bindings(scope) => self.see_binding(*scope, key, revision, object),
             Source::Works => self.see_work(&key, revision, object),
             Source::Clusters => self.see_cluster(&key, revision, object),
             Source::TaintPolicies => {
@@ -319,6 +306,34 @@ impl World {
             .or_default()
             .entry(gvk.clone())
             .or_default()
+    }
+
+    fn see_policy(&mut self, scope: Scope, key: &ObjectKey, revision: u64, object: Value) -> Keys {
+        let Some(policy) = typed::<Policy>(object) else {
+            return Keys::new();
+        };
+        for selector in &policy.spec.resource_selectors {
+            self.use_kind(&selector.api_version, &selector.kind);
+        }
+        match self.policies.entry(scope).or_default().see(key, revision, policy) {
+            Sight::New(before) => {
+                let now = self.policy(key).cloned();
+                let versions: Vec<&Arc<Policy>> = before.iter().chain(now.iter()).collect();
+                self.concerned_by_policy(key, &versions)
+            }
+            Sight::Old => Keys::new(),
+        }
+    }
+
+    fn see_binding(&mut self, scope: Scope, key: ObjectKey, revision: u64, object: Value) -> Keys {
+        let Some(binding) = typed::<Binding>(object) else {
+            return Keys::new();
+        };
+        self.use_kind(&binding.spec.resource.api_version, &binding.spec.resource.kind);
+        match self.bindings.entry(scope).or_default().see(&key, revision, binding) {
+            Sight::New(_) => vec![Key::Binding(key)],
+            Sight::Old => Keys::new(),
+        }
     }
 
     fn see_work(&mut self, key: &ObjectKey, revision: u64, object: Value) -> Keys {

@@ -10,11 +10,13 @@
 //! - `store`: objects, revisions, history, the commit tap ([`Commits`]);
 //! - `registry`: which resources there are;
 //! - `api`: the way of a request through the core, verb by verb;
+//! - `admission`: webhooks and policies;
 //! - `controllers`: what follows from commits: established definitions, collected garbage, emptied namespaces;
 //! - [`merge`]: patches, managed fields and the types they need;
 //! - [`builtin`], [`metadata`], [`table`]: how the built-in kinds behave and how they are shown;
 //! - `discovery`, `openapi`, `selector`, `levers`, `door`: what their names say.
 
+mod admission;
 mod api;
 pub mod builtin;
 mod controllers;

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::json;
 
+use crate::admission::Admission;
 use crate::api::body::ResponseBody;
 use crate::api::{Caller, Core};
 use crate::controllers::Backlog;
@@ -43,6 +44,7 @@ impl ApiServer {
             ids: Ids::new(&options.name, options.seed),
             levers: Levers::new(store.clone()),
             backlog: Backlog::default(),
+            admission: Admission::default(),
             buckets: store.well_known(),
             store,
             options,

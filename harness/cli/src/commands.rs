@@ -227,6 +227,6 @@ fn jsonpath(path: &str, file: &Path) -> Exit {
             println!("{found}");
             Exit::Conforms
         }
-        Err(error) => bad_input(&error, ""),
+        Err(error) => bad_input(&error, &error.help().unwrap_or_default()),
     }
 }

@@ -31,7 +31,7 @@ use jiff::Timestamp;
 use crate::{load::Roots, snapshots, target::Reference};
 
 /// User agents of the harness and of the clusters' own parts; what others write is the target's.
-const OWN: [&str; 4] = [BATON, "baton-simulator", "baton-fleet", ""];
+const OWN: [&str; 5] = [BATON, "baton-simulator", "baton-fleet", "generic-garbage-collector", ""];
 
 /// How cases are run.
 #[derive(Debug, Clone)]

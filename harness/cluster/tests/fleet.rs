@@ -1,5 +1,7 @@
 //! Embedded fleets: what they have when they are booted, what levers do, what is recorded, what is left.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what fails here fails a test")]
+
 mod common;
 
 use std::time::Duration;
@@ -205,7 +207,6 @@ fn begin_of(recorder: &baton_cluster::observer::Recorder) -> baton_core::timelin
 async fn run_of(seed: u64) -> String {
     let mut options = Options::new(2, Time::Virtual);
     options.seed = seed;
-    options.definitions = Some(vec![common::cluster_definition()]);
     let fleet: Box<dyn Fleet> = Box::new(Embedded::boot(options).await.unwrap());
     let recorder = observe(&*fleet);
     apply(&fleet.members()[0], &fixture("workloads/deploy.yaml")).await;
@@ -323,7 +324,6 @@ async fn a_held_object_stays_until_it_is_released() {
 async fn through_the_doors_others_reach_the_clusters_and_nothing_is_left() {
     let mut options = Options::new(1, Time::Real(jiff::Timestamp::now()));
     options.doors = true;
-    options.definitions = Some(vec![common::cluster_definition()]);
     let fleet: Box<dyn Fleet> = Box::new(Embedded::boot(options).await.unwrap());
     let described = serde_json::to_value(Description::of(&*fleet)).unwrap();
     assert_eq!(described["members"][0]["name"], "member1");

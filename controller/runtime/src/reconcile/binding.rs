@@ -43,6 +43,8 @@ pub struct Notes {
     pub scheduled: Option<Says>,
     /// What keeps a failover from going on.
     pub blocked: Option<Says>,
+    /// What happened and is worth an event: reason and message (OBS-02).
+    pub events: Vec<(&'static str, String)>,
 }
 
 impl Notes {
@@ -52,6 +54,11 @@ impl Notes {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
+    }
+
+    /// Something happened that is worth an event.
+    pub fn tell(&mut self, reason: &'static str, message: String) {
+        self.events.push((reason, message));
     }
 
     /// The first obstacle that was found counts.

@@ -76,7 +76,7 @@ fn key_of(name: &str) -> ObjectKey {
 }
 
 /// The namespace of the cluster's Works.
-async fn make_room(context: &Context, name: &str) -> Result<(), Failure> {
+pub async fn make_room(context: &Context, name: &str) -> Result<(), Failure> {
     let space = names::execution_space(name);
     let kind = resource("", "v1", "Namespace", "namespaces");
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}});

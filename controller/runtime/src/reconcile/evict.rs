@@ -17,6 +17,13 @@ use crate::queue::Key;
 use crate::source::Source;
 use crate::write::Part;
 
+/// Reason of the event: a binding waits for its eviction.
+const QUEUED: &str = "EvictionQueued";
+/// Reason of the event: a binding waits no longer, its cluster recovered.
+const DROPPED: &str = "EvictionDropped";
+/// Reason of the event: a binding was evicted.
+const EVICTED: &str = "Evicted";
+
 /// What is to happen to the copy on one cluster.
 enum Step {
     /// It stays.
@@ -53,9 +60,9 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
             return Ok(());
         };
         match decide(context, &view, &entry) {
-            Step::Stay => step_aside(context, &entry),
+            Step::Stay => recovered(context, &entry, notes),
             Step::Wait(until) => {
-                step_aside(context, &entry);
+                recovered(context, &entry, notes);
                 notes.look_at(Some(until));
             }
             Step::Blocked(says) => {
@@ -124,11 +131,15 @@ async fn take_turn(
     notes: &mut Notes,
 ) -> Result<(), Failure> {
     let rate = rate(context, view);
-    let turn = {
+    let (is_new, turn) = {
         let mut evictions = context.evictions();
+        let is_new = !evictions.has(entry);
         evictions.join(entry);
-        evictions.turn(entry, rate, context.now())
+        (is_new, evictions.turn(entry, rate, context.now()))
     };
+    if is_new && turn != Turn::Now {
+        notes.tell(QUEUED, format!("waits for its eviction from {}", entry.cluster));
+    }
     match turn {
         Turn::Later => return Ok(()),
         Turn::At(at) => {
@@ -153,6 +164,10 @@ async fn take_turn(
         .await?;
     context.evictions().done(entry, rate, context.now());
     wake_next(context);
+    notes.tell(
+        EVICTED,
+        format!("evicted from {}, whose taints are not tolerated", entry.cluster),
+    );
     Ok(())
 }
 
@@ -175,6 +190,14 @@ fn keep_only(context: &Context, key: &ObjectKey, clusters: &[&str]) {
     let before = context.evictions().head().cloned();
     context.evictions().keep_only(key, clusters);
     wake_next_unless(context, before.as_ref());
+}
+
+/// The cluster is well again, or tolerated: what waited for its eviction stays (EVQ-02).
+fn recovered(context: &Context, entry: &Entry, notes: &mut Notes) {
+    if context.evictions().has(entry) {
+        notes.tell(DROPPED, format!("is no longer to be evicted from {}", entry.cluster));
+    }
+    step_aside(context, entry);
 }
 
 fn step_aside(context: &Context, entry: &Entry) {

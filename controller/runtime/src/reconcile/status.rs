@@ -12,7 +12,8 @@ use crate::report::{self, About, Tone};
 use crate::source::Source;
 use crate::write::Part;
 
-/// Writes the binding's status, and an event on binding and resource when a failover is blocked or goes on again.
+/// Writes the binding's status, and events on binding and resource: about evictions, and when a failover is blocked or
+/// goes on again.
 pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<(), Failure> {
     let Some(view) = gather(context, key) else {
         return Ok(());
@@ -21,7 +22,7 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<()
     let mut status = aggregate::binding_status(&view.binding, &view.works, now);
     if let Some(says) = &notes.scheduled {
         conditions::set(&mut status.conditions, conditions::SCHEDULED, says.clone(), now);
-        let blocked = notes.blocked.clone().or_else(|| obstacle(&view));
+        let blocked = notes.blocked.clone().or_else(|| obstacle(&view, says));
         set_blocked(&mut status, blocked, now);
     }
     let before = conditions::get(&view.binding.status.conditions, conditions::FAILOVER_BLOCKED).cloned();
@@ -29,18 +30,25 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<()
     let mut changed = view.binding.as_ref().clone();
     changed.status = status;
     let source = Source::bindings(key.namespace.as_deref());
-    if context
+    let is_new = context
         .change(&source, key, &view.binding, &changed, Part::Status)
-        .await?
-        && let Some(after) = after.filter(|after| before.as_ref() != Some(after))
-    {
+        .await?;
+    let mut events: Vec<(Tone, &str, &str)> = notes
+        .events
+        .iter()
+        .map(|(reason, message)| (Tone::Normal, *reason, message.as_str()))
+        .collect();
+    if is_new && let Some(after) = after.as_ref().filter(|after| before.as_ref() != Some(after)) {
         let tone = if after.status == "True" {
             Tone::Warning
         } else {
             Tone::Normal
         };
+        events.push((tone, &after.reason, &after.message));
+    }
+    for (tone, reason, message) in events {
         for about in concerned(&view.binding, key) {
-            report::event(context, &about, tone, &after.reason, &after.message).await;
+            report::event(context, &about, tone, reason, message).await;
         }
     }
     Ok(())
@@ -59,14 +67,20 @@ fn set_blocked(status: &mut BindingStatus, blocked: Option<Says>, now: jiff::Tim
 
 /// What keeps a failover from going on, apart from the eviction itself: an old copy that cannot be removed (PRG-02,
 /// PRG-04), no cluster to go to (GRE-02), rules that can never work (VAL-02).
-fn obstacle(view: &View) -> Option<Says> {
+fn obstacle(view: &View, scheduled: &Says) -> Option<Says> {
     let spec = &view.binding.spec;
     let stuck = view.works.iter().find_map(|(cluster, work)| stuck(cluster, work));
     let homeless = || {
-        (spec.clusters.is_empty() && !spec.graceful_eviction_tasks.is_empty() && view.works.is_empty()).then(|| {
+        let is_homeless = scheduled.reason == "NoClusterFits" && !spec.graceful_eviction_tasks.is_empty();
+        let what = if view.works.is_empty() {
+            "it runs nowhere"
+        } else {
+            "the old copy stays"
+        };
+        is_homeless.then(|| {
             Says::yes(
                 "NoClusterFits",
-                "the workload was evicted and no cluster fits it at present",
+                format!("was evicted and no cluster fits at present; {what}"),
             )
         })
     };

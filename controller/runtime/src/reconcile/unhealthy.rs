@@ -50,6 +50,7 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
                 context
                     .change(&source, key, &view.binding, &evicted, Part::Main)
                     .await?;
+                notes.tell("Evicted", format!("evicted from {name}, where it was not healthy"));
             }
             Err(obstacle) => {
                 notes.block(Says::yes(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use baton_decide::api::Work;
-use baton_decide::keys::ObjectKey;
+use baton_decide::keys::{self, ObjectKey};
 use baton_decide::works;
 use kube::api::DeleteParams;
 use serde_json::Value;
@@ -61,6 +61,13 @@ async fn create(context: &Context, work: &Work) -> Result<(), Failure> {
             if let Some(existing) = door.get().await? {
                 context.note(&Source::Works, existing);
             }
+        }
+        // The namespace of the cluster's Works is not there: it is made, and the Work with the next try.
+        Err(error) if error.is_not_found() => {
+            if let Some(cluster) = keys::cluster_of(work) {
+                super::cluster::make_room(context, cluster).await?;
+            }
+            return Err(error.into());
         }
         Err(error) => return Err(error.into()),
     }

@@ -23,3 +23,39 @@ async fn a_failover_in_real_time() {
     fleet.assert_never_two_copies();
     fleet.crash().await;
 }
+
+/// A measurement, not a test: `cargo test --release -p baton-controller -- --ignored --nocapture many`.
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+#[ignore = "a measurement"]
+async fn many_workloads_fail_at_once() {
+    for count in [1_usize, 10, 100, 1000] {
+        let mut options = stateful();
+        options.set_eviction_rate(1e6).unwrap();
+        let mut fleet = Fleet::start(&["member1", "member2"]).await;
+        fleet.control(options);
+        for number in 0..count {
+            let name = format!("w{number}");
+            fleet
+                .create(
+                    "control",
+                    crate::fleet::POLICIES,
+                    crate::fleet::policy(&name, &["member1", "member2"], &directly()),
+                )
+                .await;
+            fleet
+                .create("control", crate::fleet::DEPLOYMENTS, crate::fleet::deployment(&name))
+                .await;
+        }
+        fleet.pass(Duration::from_secs(5)).await;
+        let at = fleet.now();
+        let began = std::time::Instant::now();
+        fleet.taint("member1", "NoExecute").await;
+        fleet.pass(Duration::from_secs(5)).await;
+        let writes = fleet.writes(at).count();
+        let moved = fleet
+            .positions(|record| record.is("member2", "Deployment", Change::Added))
+            .len();
+        println!("{count}: {moved} moved in {:?}, {writes} writes", began.elapsed());
+        fleet.crash().await;
+    }
+}

@@ -38,6 +38,16 @@ pub(crate) enum Operation {
     Delete,
 }
 
+impl Operation {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
 impl<'a> AdmissionRequest<'a> {
     pub(super) fn new(call: &'a Call, operation: Operation, name: &'a str, old: Option<&'a Value>) -> Self {
         Self {
@@ -61,17 +71,12 @@ impl Core {
                 self.admit_pod(request, object)?;
             }
         }
-        Ok(())
+        self.call_mutating(request, object)
     }
 
     /// Validating admission: nothing can be changed any more.
-    #[expect(
-        clippy::unused_self,
-        clippy::unnecessary_wraps,
-        reason = "webhooks and policies come in here"
-    )]
-    pub(super) fn validate(&self, _request: &AdmissionRequest<'_>, _object: &Value) -> Result<(), ApiError> {
-        Ok(())
+    pub(super) fn validate(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
+        self.call_validating(request, Some(object))
     }
 
     /// Nothing can be created in a namespace that is not there, or is being deleted.

@@ -41,7 +41,7 @@ impl Core {
         let request = AdmissionRequest::new(call, Operation::Create, &name, None);
         self.track(call, None, &mut object);
         self.mutate(&request, &mut object)?;
-        let generated = self.stamp(&mut object);
+        let generated = self.stamp(call, &mut object);
         kinds::prepare_create(&call.resource, &mut object);
         for attempt in 1.. {
             let name = meta::name(&object).unwrap_or_default().to_owned();
@@ -73,7 +73,7 @@ impl Core {
     }
 
     /// Sets what the server sets on every new object. Gives the `generateName` that the name was made from.
-    fn stamp(&self, object: &mut Value) -> Option<String> {
+    fn stamp(&self, call: &Call, object: &mut Value) -> Option<String> {
         for key in [
             "deletionTimestamp",
             "deletionGracePeriodSeconds",
@@ -82,7 +82,7 @@ impl Core {
         ] {
             meta::unset(object, key);
         }
-        meta::set(object, "uid", self.ids.uid());
+        meta::set(object, "uid", call.memo.name("uid", || self.ids.uid()));
         meta::set(object, "creationTimestamp", self.now());
         if meta::name(object).is_some() {
             return None;
@@ -90,7 +90,8 @@ impl Core {
         let base = meta::str_at(object, &["metadata", "generateName"])?.to_owned();
         // Names of 63 characters at most, so that they can be labels.
         let kept: String = base.chars().take(58).collect();
-        meta::set(object, "name", format!("{kept}{}", self.ids.suffix()));
+        let suffix = call.memo.name("suffix", || self.ids.suffix());
+        meta::set(object, "name", format!("{kept}{suffix}"));
         Some(kept)
     }
 

@@ -57,6 +57,8 @@ impl Core {
     pub(super) fn delete(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
         let options = with_defaults(call, options(call)?, warnings);
         let stored = self.find(call)?;
+        let name = call.name.as_deref().unwrap_or_default();
+        self.admit_deletion(call, name, show(&call.resource, &stored).value())?;
         let deleted = self.delete_object(&call.resource, &key_of(&stored.value), &options, &call.caller)?;
         Ok(match deleted {
             Deleted::Marked(object) => shown(call, object),
@@ -77,7 +79,11 @@ impl Core {
         let selectors = selectors(call)?;
         let (objects, revision) = self.store.list(call.resource.bucket, &call.prefix());
         let mut items = Vec::new();
-        for stored in objects.iter().filter(|stored| selectors.matches(&stored.value)) {
+        let matching = || objects.iter().filter(|stored| selectors.matches(&stored.value));
+        for stored in matching() {
+            self.admit_deletion(call, "", show(&call.resource, stored).value())?;
+        }
+        for stored in matching() {
             match self.delete_object(&call.resource, &key_of(&stored.value), &options, &call.caller) {
                 Ok(Deleted::Gone(_) | Deleted::Marked(_)) => items.push(show(&call.resource, stored)),
                 Err(error) if error.code == 404 => {}

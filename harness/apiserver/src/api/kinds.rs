@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::admission;
 use crate::builtin::{catalogue, defaults, prepare, shape, validate, warnings};
 use crate::error::FieldError;
 use crate::findings::Findings;
@@ -183,7 +184,12 @@ fn count_generation(new: &mut Value, old: &Value, status_apart: bool) {
 pub(super) fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
     let mut found = Findings::default();
     match kind_of(resource) {
-        Kind::Builtin(entry) => found.extend(validate::validate_create(entry, object)),
+        Kind::Builtin(entry) => {
+            found.extend(validate::validate_create(entry, object));
+            if entry.group == admission::GROUP {
+                found.extend(admission::check::check_expressions(object));
+            }
+        }
         Kind::Definition => {
             metadata::validate_create(object, false, names::is_dns_subdomain, Strictness::Builtin, &mut found);
             found.extend(crd::validate_create(object));
@@ -206,7 +212,12 @@ pub(super) fn validate_update(
 ) -> Vec<FieldError> {
     let mut found = Findings::default();
     match kind_of(resource) {
-        Kind::Builtin(entry) => found.extend(validate::validate_update(entry, new, old, subresource)),
+        Kind::Builtin(entry) => {
+            found.extend(validate::validate_update(entry, new, old, subresource));
+            if entry.group == admission::GROUP && subresource.is_none() {
+                found.extend(admission::check::check_expressions(new));
+            }
+        }
         Kind::Definition => {
             metadata::validate_update(new, old, Strictness::Builtin, &mut found);
             found.extend(match subresource {

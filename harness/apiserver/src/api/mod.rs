@@ -10,6 +10,7 @@ pub(crate) mod body;
 mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
+mod dynamic;
 mod events;
 pub(crate) mod kinds;
 mod manage;
@@ -32,6 +33,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
+use crate::admission::{self, Admission, Memo};
 use crate::controllers::Backlog;
 use crate::discovery;
 use crate::ids::Ids;
@@ -66,6 +68,8 @@ pub(crate) struct Core {
     pub(crate) registry: Registry,
     pub(crate) ids: Ids,
     pub(crate) levers: Levers,
+    /// Webhooks and policies.
+    pub(crate) admission: Admission,
     /// What garbage collection and the like have to look at.
     pub(crate) backlog: Backlog,
 }
@@ -81,6 +85,8 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) caller: Caller,
+    /// What the write has asked of webhooks.
+    pub(crate) memo: Memo,
 }
 
 /// What a request for a resource wants.
@@ -239,6 +245,7 @@ impl Core {
             headers,
             body,
             caller,
+            memo: Memo::default(),
         };
         self.levers
             .pass(&Seen {
@@ -257,13 +264,29 @@ impl Core {
             warnings.push(warning);
         }
         warnings.extend(kinds::deprecation(&call.resource));
-        let reply = self.dispatch(&call, warnings)?;
+        let reply = self.dispatch_admitted(&call, warnings).await?;
         if let (Verb::Create | Verb::Update | Verb::Patch, Reply::Object { code, object, resource }) =
             (call.verb, &reply)
         {
             warnings.extend(kinds::warnings(resource, object.value(), *code == 201));
         }
         Ok(reply)
+    }
+
+    /// Does what is asked; as long as a webhook has to be heard first, it is called, and all starts again.
+    async fn dispatch_admitted(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
+        let before = warnings.len();
+        loop {
+            call.memo.restart();
+            let outcome = self.dispatch(call, warnings);
+            let Some(pending) = call.memo.take() else {
+                warnings.extend(call.memo.warnings());
+                return outcome;
+            };
+            let answer = admission::client::call(&pending).await;
+            call.memo.keep(pending.key, answer);
+            warnings.truncate(before);
+        }
     }
 
     fn dispatch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {

@@ -101,7 +101,7 @@ pub(super) fn is_owned(resource: &Resource, object: &Value) -> bool {
 }
 
 /// The `Scale` of an object.
-fn scale_of(resource: &Resource, object: &Value) -> Result<Value, ApiError> {
+pub(super) fn scale_of(resource: &Resource, object: &Value) -> Result<Value, ApiError> {
     let path = spec_path(resource);
     if resource.custom().is_some() && get(object, path).is_none() {
         return Err(ApiError::internal(&format!(

@@ -12,8 +12,10 @@ mod namespaces;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use serde_json::Value;
 use tokio::sync::Notify;
 
+use crate::admission;
 use crate::api::{Caller, Core};
 use crate::levers::Side;
 use crate::meta;
@@ -107,6 +109,10 @@ impl Core {
         let object = &*stored.value;
         let deleted = *change == Change::Deleted;
         let leaving = !deleted && meta::deletion_timestamp(object).is_some();
+        let api_version = object.get("apiVersion").and_then(Value::as_str);
+        if api_version.is_some_and(|version| version.starts_with(admission::GROUP)) {
+            self.refresh_admission();
+        }
         if *bucket == self.definitions() {
             self.settle_definitions();
             if leaving {

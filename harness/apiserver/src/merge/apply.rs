@@ -144,43 +144,30 @@ pub fn settle(old: &Value, new: &mut Value) {
     let (Some(before), Some(after)) = (managers::list(old), managers::list(new)) else {
         return;
     };
-    let same_but_times = before.len() == after.len() && {
-        let (before, after) = (without_times(before), without_times(after));
-        before.iter().all(|entry| after.contains(entry))
+    let same_but_times = || {
+        let listed = |entry: &Value| after.iter().any(|other| same_members(Some(entry), Some(other), "time"));
+        before.len() == after.len() && before.iter().all(listed)
     };
-    if same_but_times && same_but_managed_fields(old, new) {
-        let before = Value::Array(before.clone());
-        if let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.insert("managedFields".to_owned(), before);
-        }
+    let same = same_members(Some(old), Some(new), "metadata")
+        && same_members(old.get("metadata"), new.get("metadata"), "managedFields")
+        && same_but_times();
+    if same && let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("managedFields".to_owned(), Value::Array(before.clone()));
     }
 }
 
-fn without_times(entries: &[Value]) -> Vec<Value> {
-    let mut entries = entries.to_vec();
-    for entry in &mut entries {
-        if let Some(entry) = entry.as_object_mut() {
-            entry.remove("time");
+/// Whether two objects have the same members but for one.
+fn same_members(left: Option<&Value>, right: Option<&Value>, but: &str) -> bool {
+    match (left.and_then(Value::as_object), right.and_then(Value::as_object)) {
+        (Some(left), Some(right)) => {
+            let others = |members: &'_ Map<String, Value>| members.iter().filter(|(name, _)| *name != but).count();
+            others(left) == others(right)
+                && left
+                    .iter()
+                    .all(|(name, value)| name == but || right.get(name) == Some(value))
         }
+        _ => false,
     }
-    entries
-}
-
-fn same_but_managed_fields(old: &Value, new: &Value) -> bool {
-    let differs = |left: &Map<String, Value>, right: &Map<String, Value>, skip: &str| {
-        let left = left.iter().filter(|(name, _)| *name != skip);
-        left.ne(right.iter().filter(|(name, _)| *name != skip))
-    };
-    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
-        return false;
-    };
-    let metadata = |object: &Map<String, Value>| object.get("metadata").and_then(Value::as_object).cloned();
-    !differs(old, new, "metadata")
-        && !differs(
-            &metadata(old).unwrap_or_default(),
-            &metadata(new).unwrap_or_default(),
-            "managedFields",
-        )
 }
 
 fn take_managed_fields(object: &mut Value) {

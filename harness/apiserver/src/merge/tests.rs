@@ -189,7 +189,7 @@ fn status_and_scale_are_owned_apart() {
     object.update("ctl", "status", |new| new["status"] = json!({"replicas": 1}));
     object.update("hpa", "scale", |new| new["spec"]["replicas"] = json!(8));
     object.update("hpa", "scale", |new| {
-        new["metadata"]["labels"] = json!({"nobodys": "1"})
+        new["metadata"]["labels"] = json!({"nobodys": "1"});
     });
     assert_eq!(
         object.managers(),

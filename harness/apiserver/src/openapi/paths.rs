@@ -133,39 +133,10 @@ impl Operations<'_> {
             "update" => "put",
             other => other,
         };
-        let names: &[(&str, &str)] = match verb {
-            "list" => &[
-                ("allowWatchBookmarks", "boolean"),
-                ("continue", "string"),
-                ("fieldSelector", "string"),
-                ("labelSelector", "string"),
-                ("limit", "integer"),
-                ("resourceVersion", "string"),
-                ("resourceVersionMatch", "string"),
-                ("sendInitialEvents", "boolean"),
-                ("timeoutSeconds", "integer"),
-                ("watch", "boolean"),
-            ],
-            "create" | "update" => &[
-                ("dryRun", "string"),
-                ("fieldManager", "string"),
-                ("fieldValidation", "string"),
-            ],
-            "patch" => &[
-                ("dryRun", "string"),
-                ("fieldManager", "string"),
-                ("fieldValidation", "string"),
-                ("force", "boolean"),
-            ],
-            "delete" | "deletecollection" => &[
-                ("dryRun", "string"),
-                ("gracePeriodSeconds", "integer"),
-                ("orphanDependents", "boolean"),
-                ("propagationPolicy", "string"),
-            ],
-            _ => &[],
-        };
-        let mut parameters: Vec<Value> = names.iter().map(|(name, kind)| self.query(name, kind)).collect();
+        let mut parameters: Vec<Value> = query_of(verb)
+            .iter()
+            .map(|(name, kind)| self.query(name, kind))
+            .collect();
         let body = match verb {
             "create" | "update" => Some((self.definition(""), vec!["*/*"])),
             "patch" => {
@@ -181,7 +152,6 @@ impl Operations<'_> {
             "list" => self.definition("List"),
             _ => self.definition(""),
         };
-        let answers = ["application/json", "application/yaml"];
         let id: String = path.split(['/', '{', '}', '.', '-']).collect();
         let mut operation = json!({
             "description": format!("{verb} {kind}"),
@@ -192,6 +162,21 @@ impl Operations<'_> {
         let Some(members) = operation.as_object_mut() else {
             return operation;
         };
+        self.add_body_and_answer(members, &mut parameters, verb, body, &answer);
+        members.insert("parameters".to_owned(), parameters.into());
+        operation
+    }
+
+    /// What is sent (a definition and its media types) and what is answered, where the format has it.
+    fn add_body_and_answer(
+        &self,
+        members: &mut Map<String, Value>,
+        parameters: &mut Vec<Value>,
+        verb: &str,
+        body: Option<(String, Vec<&str>)>,
+        answer: &str,
+    ) {
+        let answers = ["application/json", "application/yaml"];
         let content = |name: &str, media: &[&str]| -> Value {
             let schema = self.format.reference(name);
             Value::Object(
@@ -210,7 +195,7 @@ impl Operations<'_> {
                     members.insert("consumes".to_owned(), json!(media));
                 }
                 members.insert("produces".to_owned(), json!(answers));
-                let schema = self.format.reference(&answer);
+                let schema = self.format.reference(answer);
                 members.insert(
                     "responses".to_owned(),
                     json!({"200": {"description": "OK", "schema": schema}}),
@@ -220,15 +205,13 @@ impl Operations<'_> {
                 if let Some((name, media)) = body {
                     members.insert("requestBody".to_owned(), json!({"content": content(&name, &media)}));
                 }
-                let content = content(&answer, &answers);
+                let content = content(answer, &answers);
                 members.insert(
                     "responses".to_owned(),
                     json!({"200": {"description": "OK", "content": content}}),
                 );
             }
         }
-        members.insert("parameters".to_owned(), parameters.into());
-        operation
     }
 
     /// The definition of the kind, or of its list.
@@ -241,5 +224,41 @@ impl Operations<'_> {
             Some(name) => format!("{name}{suffix}"),
             None => STATUS.to_owned(),
         }
+    }
+}
+
+/// The parameters in the query of a verb, with their types.
+fn query_of(verb: &str) -> &'static [(&'static str, &'static str)] {
+    match verb {
+        "list" => &[
+            ("allowWatchBookmarks", "boolean"),
+            ("continue", "string"),
+            ("fieldSelector", "string"),
+            ("labelSelector", "string"),
+            ("limit", "integer"),
+            ("resourceVersion", "string"),
+            ("resourceVersionMatch", "string"),
+            ("sendInitialEvents", "boolean"),
+            ("timeoutSeconds", "integer"),
+            ("watch", "boolean"),
+        ],
+        "create" | "update" => &[
+            ("dryRun", "string"),
+            ("fieldManager", "string"),
+            ("fieldValidation", "string"),
+        ],
+        "patch" => &[
+            ("dryRun", "string"),
+            ("fieldManager", "string"),
+            ("fieldValidation", "string"),
+            ("force", "boolean"),
+        ],
+        "delete" | "deletecollection" => &[
+            ("dryRun", "string"),
+            ("gracePeriodSeconds", "integer"),
+            ("orphanDependents", "boolean"),
+            ("propagationPolicy", "string"),
+        ],
+        _ => &[],
     }
 }

@@ -139,6 +139,13 @@ impl Catalogue {
         Self { groups, by_path }
     }
 
+    /// The resource of an `apiVersion` and a kind.
+    pub(crate) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let version = self.version(group, version)?;
+        version.resources.iter().find(|resource| resource.kind == kind)
+    }
+
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         self.by_path.get(&path_of(group, version, plural))
     }

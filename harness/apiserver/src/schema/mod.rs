@@ -29,6 +29,7 @@ use path::Path;
 
 pub use node::{Additional, ListType, Node as SchemaNode};
 pub use numbers::normalize as normalize_numbers;
+pub(crate) use structure::not_supported;
 
 impl SchemaNode {
     /// Checks and compiles an `openAPIV3Schema`; the findings name fields relative to the schema itself.

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
 use async_trait::async_trait;
@@ -29,7 +29,7 @@ use super::{
 use crate::{
     clock::{Clock, tokio_clock},
     observer::{Recorder, exact::Taps},
-    simulator::{self, Rules, Simulator},
+    simulator::{self, Rules, RulesError, Simulator},
 };
 
 /// The user agent of a simulator.
@@ -167,15 +167,22 @@ async fn prepare(options: &Options, control: &Cluster, endpoints: Vec<Endpoint>)
     let client = control.inside(FLEET);
     match &options.definitions {
         Some(definitions) => register::define(&client, definitions).await?,
-        None => register::define(&client, &register::definitions(crate::bundled::CRDS)?).await?,
+        None => register::define(&client, &register::failover_api()?).await?,
     }
     register::register(&client, endpoints).await
+}
+
+/// The rules that come with the crate, read once: they are the same for every fleet in a process.
+fn bundled_rules() -> Result<Arc<Rules>, FleetError> {
+    type Read = Result<Arc<Rules>, Arc<Vec<RulesError>>>;
+    static RULES: LazyLock<Read> = LazyLock::new(|| Rules::bundled().map(Arc::new).map_err(Arc::new));
+    RULES.clone().map_err(FleetError::Rules)
 }
 
 fn simulate(options: &Options, members: &[Cluster], clock: &Clock) -> Result<Vec<Simulator>, FleetError> {
     let rules = match &options.rules {
         Some(rules) => Arc::clone(rules),
-        None => Arc::new(Rules::bundled().map_err(FleetError::Rules)?),
+        None => bundled_rules()?,
     };
     let start = |member: &Cluster| {
         let with = simulator::Options {

@@ -38,14 +38,9 @@ pub enum FleetError {
     /// The fleet is observed already; a timeline begins once.
     #[error("the fleet is observed already")]
     Observed,
-    /// A file of definitions is no YAML.
-    #[error("the definition in {file} is no YAML")]
-    Definition {
-        /// The file.
-        file: String,
-        /// What the parser says.
-        source: serde_yaml::Error,
-    },
+    /// A definition that is part of the binary is no JSON.
+    #[error("a definition of the failover API is no JSON")]
+    Definition(#[source] serde_json::Error),
     /// A cluster did not take what it must have.
     #[error("{what} on {cluster} failed")]
     Prepare {
@@ -77,7 +72,7 @@ pub enum FleetError {
     Kubeconfig(ClusterName),
     /// The simulator's rules are wrong.
     #[error("the simulator's rules are wrong: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Rules(Vec<crate::simulator::RulesError>),
+    Rules(Arc<Vec<crate::simulator::RulesError>>),
 }
 
 /// Something done to a cluster.

@@ -16,7 +16,6 @@ use kube::{
         wait::{Condition, await_condition},
     },
 };
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::FleetError;
@@ -49,21 +48,10 @@ fn failed(what: impl Into<String>) -> impl FnOnce(kube::Error) -> FleetError {
     }
 }
 
-/// Reads definitions from files that may hold several.
-pub(super) fn definitions(files: &[(&str, &str)]) -> Result<Vec<Value>, FleetError> {
-    let mut all = Vec::new();
-    for (file, text) in files {
-        for document in serde_yaml::Deserializer::from_str(text) {
-            let value = Value::deserialize(document).map_err(|source| FleetError::Definition {
-                file: (*file).to_owned(),
-                source,
-            })?;
-            if !value.is_null() {
-                all.push(value);
-            }
-        }
-    }
-    Ok(all)
+/// The definitions of the failover API.
+pub(super) fn failover_api() -> Result<Vec<Value>, FleetError> {
+    let read = |text: &&str| serde_json::from_str(text).map_err(FleetError::Definition);
+    crate::bundled::CRDS.iter().map(read).collect()
 }
 
 /// Creates definitions and waits until all of them are served.

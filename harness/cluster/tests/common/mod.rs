@@ -22,27 +22,8 @@ pub const NAMESPACE: &str = "default";
 
 /// A fleet on virtual time, or on real time on other runtimes.
 pub async fn fleet(members: usize, time: Time) -> Box<dyn Fleet> {
-    let mut options = Options::new(members, time);
-    options.definitions = Some(vec![cluster_definition()]);
+    let options = Options::new(members, time);
     Box::new(Embedded::boot(options).await.unwrap())
-}
-
-/// All that registering members needs.
-pub fn cluster_definition() -> Value {
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "clusters.cluster.karmada.io"},
-        "spec": {
-            "group": "cluster.karmada.io",
-            "scope": "Cluster",
-            "names": {"kind": "Cluster", "listKind": "ClusterList", "plural": "clusters", "singular": "cluster"},
-            "versions": [{
-                "name": "v1alpha1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-            }],
-        },
-    })
 }
 
 /// Begins to observe a fleet.

@@ -235,8 +235,9 @@ fn constraints(policy: &Value, at: &Field<'_>, found: &mut Findings) {
 
 fn validations(policy: &Value, at: &Field<'_>, found: &mut Findings) {
     if list(policy, "validations").is_empty() && list(policy, "auditAnnotations").is_empty() {
-        let detail = "validations or auditAnnotations must be non-empty. At least one of them is required";
+        let detail = "validations or auditAnnotations must contain at least one item";
         found.required(&at.child("validations"), detail);
+        found.required(&at.child("auditAnnotations"), detail);
     }
 }
 

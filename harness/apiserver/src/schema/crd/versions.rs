@@ -18,7 +18,6 @@ pub fn convert(object: &mut Value, api_version: &str, schema: Option<&Schema>) {
     }
     if let Some(schema) = schema {
         schema.prune(object);
-        schema.apply_defaults(object);
     }
 }
 

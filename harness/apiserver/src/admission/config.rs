@@ -1,0 +1,127 @@
+//! Webhooks as they are configured.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use serde_json::Value;
+
+use super::matching::{Matcher, Subject};
+use crate::schema::cel::Program;
+use crate::schema::cel::eval::{CelError, Evaluator, Scope};
+use crate::schema::cel::value::Val;
+
+/// What all conditions of one webhook or policy may cost together.
+const BUDGET: u64 = 2_500_000;
+
+/// Conditions in CEL that a write must meet.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Conditions(Vec<(String, Result<Program, String>)>);
+
+impl Conditions {
+    pub(crate) fn read(source: &Value) -> Self {
+        let list = source.get("matchConditions").and_then(Value::as_array);
+        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let read = |condition: &Value| (text(condition, "name"), Program::parse(&text(condition, "expression")));
+        Self(list.into_iter().flatten().map(read).collect())
+    }
+
+    /// Whether all hold; one that does not decides even if another fails.
+    pub(crate) fn hold<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, String> {
+        let scope = Scope::root(variables, &[]);
+        let mut failed = Vec::new();
+        for (name, program) in &self.0 {
+            let outcome = match program {
+                Ok(program) => Evaluator::new(BUDGET).eval(program.expr(), &scope),
+                Err(error) => Err(CelError::Eval(error.clone())),
+            };
+            match outcome {
+                Ok(Val::Bool(true)) => {}
+                Ok(Val::Bool(false)) => return Ok(false),
+                Ok(_) => failed.push(format!("match condition {name:?} is not a bool")),
+                Err(error) => failed.push(error.to_string()),
+            }
+        }
+        if failed.is_empty() {
+            Ok(true)
+        } else {
+            Err(failed.join(", "))
+        }
+    }
+}
+
+/// One webhook of a configuration.
+#[derive(Debug, Clone)]
+pub(crate) struct Webhook {
+    /// Name of the configuration.
+    pub(crate) configuration: String,
+    pub(crate) name: String,
+    /// Where it is called; services are not reachable here and have none.
+    pub(crate) url: Option<String>,
+    pub(crate) ca: Vec<u8>,
+    pub(crate) timeout: Duration,
+    /// Whether a failed call refuses the write.
+    pub(crate) fails: bool,
+    /// Whether it is called again when a later one changes the object.
+    pub(crate) again: bool,
+    /// Whether a dry run may call it.
+    pub(crate) dry_run: bool,
+    /// The version of `AdmissionReview` that it understands.
+    pub(crate) review_version: String,
+    matcher: Matcher,
+    conditions: Conditions,
+}
+
+impl Webhook {
+    /// The webhooks of a configuration.
+    pub(crate) fn read_all(configuration: &Value) -> Vec<Self> {
+        let name = configuration
+            .pointer("/metadata/name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let webhooks = configuration.get("webhooks").and_then(Value::as_array);
+        webhooks
+            .into_iter()
+            .flatten()
+            .map(|webhook| Self::read(name, webhook))
+            .collect()
+    }
+
+    fn read(configuration: &str, webhook: &Value) -> Self {
+        let text = |pointer: &str| webhook.pointer(pointer).and_then(Value::as_str);
+        let ca = text("/clientConfig/caBundle").unwrap_or_default();
+        let secs = webhook.get("timeoutSeconds").and_then(Value::as_u64).unwrap_or(10);
+        let versions = super::matching::strings(webhook, "admissionReviewVersions");
+        let known = versions
+            .into_iter()
+            .find(|version| matches!(version.as_str(), "v1" | "v1beta1"));
+        Self {
+            configuration: configuration.to_owned(),
+            name: text("/name").unwrap_or_default().to_owned(),
+            url: text("/clientConfig/url").map(|url| with_timeout(url, secs)),
+            ca: base64::engine::general_purpose::STANDARD.decode(ca).unwrap_or_default(),
+            timeout: Duration::from_secs(secs),
+            fails: text("/failurePolicy") != Some("Ignore"),
+            again: text("/reinvocationPolicy") == Some("IfNeeded"),
+            dry_run: matches!(text("/sideEffects"), Some("None" | "NoneOnDryRun")),
+            review_version: known.unwrap_or_else(|| "v1".to_owned()),
+            matcher: Matcher::read(webhook),
+            conditions: Conditions::read(webhook),
+        }
+    }
+
+    /// The version in which the write is to be shown to the webhook; `None` when it is not concerned.
+    pub(crate) fn version<'s>(&self, subject: &Subject<'s>) -> Option<&'s str> {
+        let version = self.matcher.version(subject)?;
+        self.matcher.selects(subject).then_some(version)
+    }
+
+    /// Whether its conditions hold.
+    pub(crate) fn wants<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, String> {
+        self.conditions.hold(variables)
+    }
+}
+
+fn with_timeout(url: &str, secs: u64) -> String {
+    let separator = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{separator}timeout={secs}s")
+}

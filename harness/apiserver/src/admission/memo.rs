@@ -1,0 +1,92 @@
+//! What one write has asked of webhooks and heard from them.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A call that is to be made.
+#[derive(Debug, Clone)]
+pub(crate) struct Pending {
+    /// What the call is for; the answer is kept under this name.
+    pub(crate) key: String,
+    /// Where to, with the timeout as parameter.
+    pub(crate) url: String,
+    /// The certificates to trust, as PEM.
+    pub(crate) ca: Vec<u8>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    answers: BTreeMap<String, Result<Vec<u8>, String>>,
+    asked: BTreeMap<String, usize>,
+    pending: Option<Pending>,
+    warnings: Vec<String>,
+    names: BTreeMap<String, String>,
+}
+
+/// Calls and answers of one write.
+#[derive(Debug, Default)]
+pub(crate) struct Memo(Mutex<State>);
+
+impl Memo {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The write starts anew.
+    pub(crate) fn restart(&self) {
+        let mut state = self.lock();
+        state.asked.clear();
+        state.warnings.clear();
+    }
+
+    /// The name of the next call for this purpose: the same one in every attempt of the write.
+    pub(crate) fn key(&self, purpose: &str) -> String {
+        let mut state = self.lock();
+        let count = state.asked.entry(purpose.to_owned()).or_default();
+        *count += 1;
+        format!("{purpose}#{count}")
+    }
+
+    /// The answer to a call, if it has been made.
+    pub(crate) fn answer(&self, key: &str) -> Option<Result<Vec<u8>, String>> {
+        self.lock().answers.get(key).cloned()
+    }
+
+    /// Notes a call that the write waits for.
+    pub(crate) fn ask(&self, call: Pending) {
+        self.lock().pending = Some(call);
+    }
+
+    /// Whether the write waits for a call.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.lock().pending.is_some()
+    }
+
+    /// The call that the write waits for.
+    pub(crate) fn take(&self) -> Option<Pending> {
+        self.lock().pending.take()
+    }
+
+    /// Notes what a call has brought.
+    pub(crate) fn keep(&self, key: String, answer: Result<Vec<u8>, String>) {
+        self.lock().answers.insert(key, answer);
+    }
+
+    /// Adds a warning for the client.
+    pub(crate) fn warn(&self, warning: String) {
+        self.lock().warnings.push(warning);
+    }
+
+    /// The warnings of this attempt.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.lock().warnings.clone()
+    }
+
+    /// Something made up for the object, the same in every attempt.
+    pub(crate) fn name(&self, what: &str, make: impl FnOnce() -> String) -> String {
+        self.lock().names.entry(what.to_owned()).or_insert_with(make).clone()
+    }
+}
