@@ -8,6 +8,8 @@
 pub mod apply;
 pub mod conflict;
 mod gofmt;
+#[cfg(test)]
+mod hostile;
 pub mod json_patch;
 mod last_applied;
 mod managers;

@@ -1,11 +1,12 @@
 //! Does a value fit its type? In the words of the structured merge library.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use super::super::gofmt;
-use super::super::set::{field, written};
+use super::super::set::written;
 use super::{ListKind, NodeId, Scalar, Shape, TypeModel, item_element, member};
 use crate::merge::types::MapNode;
 
@@ -16,7 +17,7 @@ pub(crate) fn check(model: &TypeModel, value: &Value, duplicates: bool) -> Optio
         duplicates,
         errors: Vec::new(),
     };
-    checker.value(model.root, value, "");
+    checker.value(model.root, value, &mut String::new());
     match checker.errors.as_slice() {
         [] => None,
         [single] => Some(single.clone()),
@@ -39,7 +40,7 @@ impl Checker<'_> {
         });
     }
 
-    fn value(&mut self, id: NodeId, value: &Value, path: &str) {
+    fn value(&mut self, id: NodeId, value: &Value, path: &mut String) {
         if value.is_null() {
             return;
         }
@@ -56,37 +57,46 @@ impl Checker<'_> {
         }
     }
 
-    fn list(&mut self, items: NodeId, kind: &ListKind, list: &[Value], path: &str) {
+    fn list(&mut self, items: NodeId, kind: &ListKind, list: &[Value], path: &mut String) {
+        let length = path.len();
         let mut seen = BTreeSet::new();
         for (index, item) in list.iter().enumerate() {
-            if *kind == ListKind::Atomic {
-                self.value(items, item, &format!("{path}[{index}]"));
-                continue;
-            }
-            match item_element(kind, item) {
-                Err(message) => {
-                    self.error(path, &format!("element {index}: {message}"));
-                    return;
-                }
-                Ok(element) => {
-                    let step = written(&element);
-                    self.value(items, item, &format!("{path}{step}"));
-                    if !seen.insert(element) && !self.duplicates {
-                        self.error(path, &format!("duplicate entries for key {step}"));
+            let element = match kind {
+                ListKind::Atomic => None,
+                ListKind::Set | ListKind::Map(_) => match item_element(kind, item) {
+                    Ok(element) => Some(element),
+                    Err(message) => {
+                        self.error(path, &format!("element {index}: {message}"));
+                        return;
                     }
+                },
+            };
+            match &element {
+                None => {
+                    let _ = write!(path, "[{index}]");
                 }
+                Some(element) => path.push_str(&written(element)),
+            }
+            self.value(items, item, path);
+            let step = path.split_off(length);
+            if element.is_some_and(|element| !seen.insert(element)) && !self.duplicates {
+                self.error(path, &format!("duplicate entries for key {step}"));
             }
         }
     }
 
-    fn map(&mut self, map: Option<&MapNode>, members: &serde_json::Map<String, Value>, path: &str) {
+    fn map(&mut self, map: Option<&MapNode>, members: &serde_json::Map<String, Value>, path: &mut String) {
+        let length = path.len();
         for (name, value) in members {
-            let step = format!("{path}{}", written(&field(name)));
+            path.push('.');
+            path.push_str(name);
             if map.is_some_and(|map| map.member(name).is_none()) {
-                self.error(&step, "field not declared in schema");
+                self.error(path, "field not declared in schema");
+                path.truncate(length);
                 return;
             }
-            self.value(member(map, name), value, &step);
+            self.value(member(map, name), value, path);
+            path.truncate(length);
         }
     }
 }

@@ -15,6 +15,8 @@ pub(crate) fn combine(model: &TypeModel, live: &Value, applied: &Value) -> Value
 
 fn values(model: &TypeModel, id: NodeId, live: Option<&Value>, applied: Option<&Value>) -> Option<Value> {
     let winner = applied.or(live)?;
+    // Where types are deduced, a value of another type has nothing to merge with.
+    let live = live.filter(|live| live.is_null() || winner.is_null() || alike(live, winner));
     let shape = Shape::of(model, id, winner);
     if shape.is_atomic() || (is_vacant(live) && is_vacant(applied)) {
         return Some(winner.clone());
@@ -33,6 +35,11 @@ fn values(model: &TypeModel, id: NodeId, live: Option<&Value>, applied: Option<&
             (!out.is_empty()).then_some(Value::Object(out))
         }
     }
+}
+
+/// Whether both are lists, both objects, or neither is one of these.
+fn alike(left: &Value, right: &Value) -> bool {
+    left.is_array() == right.is_array() && left.is_object() == right.is_object()
 }
 
 fn maps(

@@ -226,7 +226,7 @@ impl TypeModel {
     pub(super) fn ignored(&self, subresource: &str) -> Set {
         let paths: &[&[&str]] = match (self.origin, subresource) {
             (Origin::Custom { status: true }, "") => &[&["status"]],
-            (Origin::Custom { .. }, "status") => &[&["metadata"], &["spec"]],
+            (Origin::Custom { .. }, "status") => return self.all_but("status"),
             (Origin::Builtin { kind, .. }, "") if tables::has_status_subresource(kind) => &[&["status"]],
             (Origin::Builtin { group, kind }, "status") => tables::ignored_by_status(group, kind),
             (Origin::Custom { .. } | Origin::Builtin { .. }, _) => &[],
@@ -235,6 +235,21 @@ impl TypeModel {
         for path in paths {
             set.insert_path(path);
         }
+        set
+    }
+}
+
+impl TypeModel {
+    /// The fields of an object but one.
+    fn all_but(&self, kept: &str) -> Set {
+        let mut set = Set::default();
+        if let Node::Map(root) = self.node(self.root) {
+            for name in root.fields.keys().filter(|name| ***name != *kept) {
+                set.insert_path(&[name]);
+            }
+        }
+        set.insert_path(&["metadata"]);
+        set.insert_path(&["spec"]);
         set
     }
 }
