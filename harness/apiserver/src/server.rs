@@ -52,6 +52,8 @@ impl ApiServer {
         for name in NAMESPACES {
             core.add_namespace(name);
         }
+        // Nobody has seen the beginning, as on any cluster that has run for a while.
+        core.store.compact();
         Self { core }
     }
 

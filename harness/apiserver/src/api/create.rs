@@ -100,16 +100,28 @@ impl Core {
         let key = key(call.namespace.as_deref(), name);
         if call.query.dry_run() {
             return match self.store.get(resource.bucket, &key) {
-                Some(_) => Err(ApiError::already_exists(call.about(name))),
+                Some(found) => Err(taken(call, name, Some(&found.value))),
                 None => Ok(Shown::Value(Arc::new(object))),
             };
         }
         let object = to_storage(resource, object);
-        let stored = self
-            .commit(resource.bucket, &key, Expect::Absent, Write::Put(object), &call.caller)
-            .map_err(|_| ApiError::already_exists(call.about(name)))?;
+        let write = Write::Put(object);
+        let committed = self.commit(resource.bucket, &key, Expect::Absent, write, &call.caller);
+        let stored = committed.map_err(|_| {
+            let found = self.store.get(resource.bucket, &key);
+            taken(call, name, found.as_ref().map(|found| &*found.value))
+        })?;
         Ok(show(resource, &stored))
     }
+}
+
+/// The name is taken, perhaps by an object that is on its way out.
+fn taken(call: &Call, name: &str, found: Option<&Value>) -> ApiError {
+    let mut error = ApiError::already_exists(call.about(name));
+    if found.is_some_and(|found| meta::deletion_timestamp(found).is_some()) {
+        error.message = format!("object is being deleted: {}", error.message);
+    }
+    error
 }
 
 /// The namespace of the path goes into the object; another one in the object is refused.

@@ -219,6 +219,8 @@ pub(super) fn validate_update(
             }
         }
         Kind::Definition => {
+            // Once as every object, once more as its kind.
+            metadata::validate_update(new, old, Strictness::Builtin, &mut found);
             metadata::validate_update(new, old, Strictness::Builtin, &mut found);
             found.extend(match subresource {
                 Some("status") => crd::validate_status_update(new, old),
@@ -226,6 +228,7 @@ pub(super) fn validate_update(
             });
         }
         Kind::Custom(custom) => {
+            metadata::validate_update(new, old, Strictness::Custom, &mut found);
             metadata::validate_update(new, old, Strictness::Custom, &mut found);
             found.extend(validate_custom(custom, new, Some(old), subresource));
         }

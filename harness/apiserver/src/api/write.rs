@@ -112,16 +112,16 @@ impl Core {
         if call.query.dry_run() {
             return Ok(Shown::Value(Arc::new(new)));
         }
-        let new = to_storage(resource, new);
         let key = crate::store::key_of(&new);
-        let write = if released { Write::Delete(new) } else { Write::Put(new) };
-        let stored = self.commit(
-            resource.bucket,
-            &key,
-            Expect::Revision(old.revision),
-            write,
-            &call.caller,
-        )?;
+        let expect = Expect::Revision(old.revision);
+        if released {
+            // The last change of an object is not stored: it goes as it was, and the answer shows the change.
+            let write = Write::Delete(old.value.as_ref().clone());
+            self.commit(resource.bucket, &key, expect, write, &call.caller)?;
+            return Ok(Shown::Value(Arc::new(new)));
+        }
+        let write = Write::Put(to_storage(resource, new));
+        let stored = self.commit(resource.bucket, &key, expect, write, &call.caller)?;
         Ok(show(resource, &stored))
     }
 

@@ -41,7 +41,11 @@ impl Core {
     fn write_definition(self: &Arc<Self>, old: &Stored, new: serde_json::Value) -> Option<Arc<Stored>> {
         let key = key_of(&new);
         let released = meta::deletion_timestamp(&new).is_some() && meta::finalizers(&new).next().is_none();
-        let write = if released { Write::Delete(new) } else { Write::Put(new) };
+        let write = if released {
+            Write::Delete(old.value.as_ref().clone())
+        } else {
+            Write::Put(new)
+        };
         let caller = Self::own("kube-apiserver");
         self.commit(self.definitions(), &key, Expect::Revision(old.revision), write, &caller)
             .ok()
