@@ -55,8 +55,10 @@ pub(crate) struct Webhook {
     /// Name of the configuration.
     pub(crate) configuration: String,
     pub(crate) name: String,
-    /// Where it is called; services are not reachable here and have none.
-    pub(crate) url: Option<String>,
+    /// Where it is called.
+    pub(crate) url: String,
+    /// The service behind the address: there is none that could be reached.
+    pub(crate) service: Option<String>,
     pub(crate) ca: Vec<u8>,
     pub(crate) timeout: Duration,
     /// Whether a failed call refuses the write.
@@ -97,7 +99,8 @@ impl Webhook {
         Self {
             configuration: configuration.to_owned(),
             name: text("/name").unwrap_or_default().to_owned(),
-            url: text("/clientConfig/url").map(|url| with_timeout(url, secs)),
+            url: with_timeout(text("/clientConfig/url").unwrap_or(&of_service(webhook)), secs),
+            service: text("/clientConfig/service/name").map(str::to_owned),
             ca: base64::engine::general_purpose::STANDARD.decode(ca).unwrap_or_default(),
             timeout: Duration::from_secs(secs),
             fails: text("/failurePolicy") != Some("Ignore"),
@@ -119,6 +122,15 @@ impl Webhook {
     pub(crate) fn wants<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, String> {
         self.conditions.hold(variables)
     }
+}
+
+/// The address of a service, as the server would call it.
+fn of_service(webhook: &Value) -> String {
+    let service = webhook.pointer("/clientConfig/service").unwrap_or(&Value::Null);
+    let text = |key: &str| service.get(key).and_then(Value::as_str).unwrap_or_default();
+    let port = service.get("port").and_then(Value::as_u64).unwrap_or(443);
+    let path = text("path").trim_start_matches('/');
+    format!("https://{}.{}.svc:{port}/{path}", text("name"), text("namespace"))
 }
 
 fn with_timeout(url: &str, secs: u64) -> String {

@@ -24,7 +24,6 @@ pub(crate) struct AdmissionRequest<'a> {
     pub(crate) namespace: Option<&'a str>,
     pub(crate) name: &'a str,
     /// The state before; `None` of a create.
-    #[expect(dead_code, reason = "only webhooks and policies look at it")]
     pub(crate) old: Option<&'a Value>,
     pub(crate) call: &'a Call,
 }
@@ -34,7 +33,6 @@ pub(crate) struct AdmissionRequest<'a> {
 pub(crate) enum Operation {
     Create,
     Update,
-    #[expect(dead_code, reason = "deletions are admitted by webhooks and policies alone")]
     Delete,
 }
 

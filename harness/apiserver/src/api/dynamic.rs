@@ -285,15 +285,17 @@ impl Core {
         if let Some(answer) = memo.answer(&key) {
             return Ok(answer.and_then(|body| admission::read_answer(&body, &webhook.review_version, &uid)));
         }
-        let Some(url) = &webhook.url else {
-            return Ok(Err(
-                "failed to call webhook: services are not reachable from this server".to_owned(),
-            ));
-        };
+        if let Some(service) = &webhook.service {
+            let reason = format!(
+                "failed to call webhook: Post {:?}: service {service:?} not found",
+                webhook.url
+            );
+            return Ok(Err(reason));
+        }
         let body = self.request_body(view, version, &uid);
         memo.ask(Pending {
             key,
-            url: url.clone(),
+            url: webhook.url.clone(),
             ca: webhook.ca.clone(),
             body: admission::review(&webhook.review_version, &body),
             timeout: webhook.timeout,
