@@ -4,7 +4,6 @@
 //! The Python interpreter is `python3`, or the one that the variable `PYTHON` names.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
-#![expect(clippy::disallowed_methods, reason = "real clients live in real time")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
