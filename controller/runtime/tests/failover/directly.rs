@@ -57,6 +57,9 @@ async fn the_state_is_carried_over() {
 
     let quiet = fleet.now();
     fleet.pass(Duration::from_secs(600)).await;
+    fleet.crash().await;
+    fleet.control(stateful());
+    fleet.pass(Duration::from_secs(60)).await;
     assert_eq!(fleet.print_since(quiet), "", "nothing is written while nothing happens");
 }
 

@@ -149,3 +149,40 @@ async fn prefer_no_execute_moves_those_who_ask_for_it() {
         (vec!["member2".into()], vec!["member1".into()])
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_queued_goes_whatever_the_policy_says_later() {
+    let mut fleet = Fleet::start(&["member1", "member2"]).await;
+    let mut options = stateful();
+    options.set_eviction_rate(0.1).unwrap();
+    fleet.control(options);
+    for name in ["a", "b"] {
+        let policy = policy(name, &["member1", "member2"], &directly());
+        fleet.create("control", POLICIES, policy).await;
+        fleet.create("control", DEPLOYMENTS, deployment(name)).await;
+    }
+    fleet.pass(Duration::from_secs(5)).await;
+    fleet.taint("member1", "NoExecute").await;
+    fleet.pass(Duration::from_secs(5)).await;
+    fleet
+        .patch("control", &POLICY.replace("/deploy", "/b"), &tolerating(None))
+        .await;
+    fleet.pass(Duration::from_secs(60)).await;
+    assert_eq!(fleet.copies("b"), ["member2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn evictions_stop_while_too_many_clusters_are_faulty() {
+    let mut fleet = Fleet::with_deployment(&["member1", "member2", "member3"], &directly(), stateful()).await;
+    fleet.taint("member3", "NoExecute").await;
+    fleet.taint("member1", "NoExecute").await;
+    fleet.pass(Duration::from_secs(60)).await;
+    assert_eq!(fleet.copies("deploy"), ["member1"]);
+    assert_eq!(
+        fleet.condition("FailoverBlocked"),
+        ("True".into(), "EvictionsStopped".into())
+    );
+    fleet.untaint("member3").await;
+    fleet.pass(Duration::from_secs(5)).await;
+    assert_eq!(fleet.copies("deploy"), ["member2"]);
+}
