@@ -67,7 +67,7 @@ pub(super) fn data(value: impl serde::Serialize) -> minijinja::Value {
     minijinja::value::Serde(value).into()
 }
 
-/// Names a template among [`Templates`].
+/// Names a template among `Templates`.
 #[derive(Debug, Clone)]
 pub struct TemplateId(String);
 

@@ -1,6 +1,6 @@
 //! What must be true of every run, whatever its steps say.
 //!
-//! Each invariant is a function of the [`History`] that says how often it had something to judge and what it found.
+//! Each invariant is a function of the `History` that says how often it had something to judge and what it found.
 
 use std::collections::{BTreeMap, BTreeSet};
 

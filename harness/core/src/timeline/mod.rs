@@ -1,7 +1,7 @@
 //! The timeline: everything that happened on every cluster of a fleet, in one order.
 //!
 //! It is the only thing that crosses from I/O to judgement. Observers append [`Revision`]s, the runner appends
-//! [`Mark`]s; once it is closed it is judged, now or years later: it is written as JSON lines ([`wire`]) in the
+//! [`Mark`]s; once it is closed it is judged, now or years later: it is written as JSON lines (`wire`) in the
 //! format of recordings, so that a recording of a real implementation is a timeline without marks.
 //!
 //! [`World`] is the state of all clusters at one moment of a timeline.

@@ -1,6 +1,6 @@
 //! Default values of the built-in kinds: a small rule language and a table of rules per kind.
 //!
-//! [`rules`] holds the language, [`pods`] the rules of pod templates, [`workloads`] and [`others`] those of the kinds.
+//! `rules` holds the language, `pods` the rules of pod templates, `workloads` and `others` those of the kinds.
 //! Rules run on objects in their typed form ([`crate::builtin::shape`]).
 
 mod others;

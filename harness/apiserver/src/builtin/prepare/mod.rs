@@ -1,7 +1,7 @@
 //! What a write of a built-in object keeps, drops and counts before it is validated.
 //!
 //! A create starts without status and with generation 1; a write of the object itself keeps the status, one of `status`
-//! keeps everything else; the generation grows when what the kind calls its specification changed. [`kinds`] has what
+//! keeps everything else; the generation grows when what the kind calls its specification changed. `kinds` has what
 //! single kinds do beyond that.
 
 mod kinds;

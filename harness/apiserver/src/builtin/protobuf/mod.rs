@@ -3,7 +3,7 @@
 //! Only reading is needed: every client that sends this form also accepts JSON as an answer. `fields.txt` has the
 //! numbers, names and types of all fields, one message per line:
 //!
-//!     core.v1.Secret: 1 metadata meta.v1.ObjectMeta, 2 data %y, …
+//! `core.v1.Secret: 1 metadata meta.v1.ObjectMeta, 2 data %y, …`
 //!
 //! Types: `s` text, `i` whole number, `b` boolean, `d` number, `y` bytes, `T` time, `M` time with microseconds, `Q`
 //! quantity, `I` number or text, `J` JSON as it is, `E` list of texts; `*` before a type is a list, `%` a map. The name `-`

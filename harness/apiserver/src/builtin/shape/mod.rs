@@ -2,7 +2,7 @@
 //! writes it back. Unknown fields are gone, empty optional fields are left out, a few are always there, quantities and
 //! times have their canonical form, and a value of the wrong type is an error.
 //!
-//! The types come from `k8s-openapi` ([`compile`]), what they do not say about presence from the tables in [`presence`].
+//! The types come from `k8s-openapi` (`compile`), what they do not say about presence from the tables in `presence`.
 
 mod compile;
 mod decode;

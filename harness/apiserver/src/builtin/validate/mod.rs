@@ -1,6 +1,6 @@
 //! Whether an object of a built-in kind may be stored, in the words of the API server.
 //!
-//! [`checks`] is the language of the simple rules; the tables and what no rule can say are in a module per family of
+//! `checks` is the language of the simple rules; the tables and what no rule can say are in a module per family of
 //! kinds. The functions here put together what a create, an update and a write of the status have to pass.
 
 mod basics;
