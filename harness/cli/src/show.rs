@@ -12,10 +12,15 @@ use miette::{GraphicalReportHandler, LabeledSpan, MietteDiagnostic, NamedSource,
 
 /// A table in the house's form: no lines but under the head.
 pub fn table(head: &[&str]) -> Table {
+    /// Where no terminal says how wide it is: what fits a log and a page.
+    const PLAIN_WIDTH: u16 = 116;
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic);
+    if !table.is_tty() {
+        table.set_width(PLAIN_WIDTH);
+    }
     table.set_header(
         head.iter()
             .map(|text| Cell::new(text).add_attribute(comfy_table::Attribute::Bold)),
