@@ -30,7 +30,7 @@ pub fn read_cases(file: &Path) -> Result<Vec<Case>, Vec<Diagnostic>> {
     read_bytes(file, &std::fs::read(file).unwrap_or_default())
 }
 
-/// Reads cases with the repository around it; any path that ends with a brace passes for a JSONPath.
+/// Reads cases with the repository around it; any path whose braces are balanced passes for a JSONPath.
 pub fn read_bytes(file: &Path, bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic>> {
     let catalogue = std::fs::read_to_string(root().join("cases/requirements.yaml")).unwrap_or_default();
     let catalogue = Catalogue::parse(&catalogue).unwrap_or_default();
@@ -38,11 +38,8 @@ pub fn read_bytes(file: &Path, bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic
         std::fs::read_to_string(root().join("fixtures").join(name)).map_err(|error| error.kind().to_string())
     };
     let check_path = |path: &str| {
-        if path.ends_with('}') {
-            Ok(())
-        } else {
-            Err("unclosed".to_owned())
-        }
+        let balanced = path.matches('{').count() == path.matches('}').count();
+        if balanced { Ok(()) } else { Err("unclosed".to_owned()) }
     };
     let fixtures = ["workloads/deploy.yaml".to_owned(), "workloads/sts.yaml".to_owned()];
     let around = Surroundings {
