@@ -19,7 +19,7 @@ use kube::Client;
 pub const USER_AGENT: &str = "baton-controller";
 
 /// The features that the reference controller has.
-const FEATURES: [&str; 9] = [
+const FEATURES: [&str; 10] = [
     "Propagation",
     "ClusterPropagation",
     "StatePreservation",
@@ -28,6 +28,7 @@ const FEATURES: [&str; 9] = [
     "PurgeGracefully",
     "NoExecuteEviction",
     "FailoverGate",
+    "StatefulInjectionGate",
     "FlinkRecovery",
 ];
 
