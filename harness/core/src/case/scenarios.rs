@@ -1,9 +1,11 @@
 //! One file, several cases: `spec.scenarios` names them, each with values for the parameters that the rest of the
 //! file refers to as `$(name)`.
 //!
-//!     scenarios:
-//!       - {name: deployment, with: {kind: Deployment, object: deploy}}
-//!       - {name: statefulset, with: {kind: StatefulSet, object: sts}}
+//! ```yaml
+//! scenarios:
+//!   - {name: deployment, with: {kind: Deployment, object: deploy}}
+//!   - {name: statefulset, with: {kind: StatefulSet, object: sts}}
+//! ```
 //!
 //! A text that is nothing but a parameter becomes its value, whatever that is; otherwise the value must be a scalar.
 //! What the scenarios come to together is bounded like what aliases expand to.
