@@ -7,6 +7,7 @@ use std::{
     process::ExitCode,
 };
 
+use baton_cluster::runner::chain;
 use baton_core::{
     case::model::Case,
     excerpt,
@@ -21,7 +22,7 @@ use crate::{
     args::{self, Cli, Command},
     load::{LoadError, Roots, Suite},
     output::Output,
-    run::{self, Settings, chain},
+    run::{self, Settings},
     show, snapshots, up,
 };
 

@@ -14,7 +14,7 @@ use baton_cluster::{
         Fleet,
         embedded::{Embedded, Options, Time},
     },
-    runner::{self, Target, Timeouts},
+    runner::{self, Target, Timeouts, chain},
 };
 use baton_core::{
     case::model::Case,
@@ -219,15 +219,4 @@ fn keep(timeline: &Timeline, folder: &Path, case: &Case) -> io::Result<PathBuf> 
     let file = io::BufWriter::new(fs::File::create(&path)?);
     timeline.write(file).map_err(io::Error::other)?;
     Ok(path)
-}
-
-/// An error with all its sources, on one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

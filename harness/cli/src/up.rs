@@ -5,12 +5,12 @@ use baton_cluster::{
         Description, Fleet,
         embedded::{Embedded, Options, Time},
     },
-    runner::{Running, Target as _},
+    runner::{Running, Target as _, chain},
 };
 use baton_core::case::model::ControllerSetup;
 use jiff::Timestamp;
 
-use crate::{args, commands::Exit, run::chain, target::Reference};
+use crate::{args, commands::Exit, target::Reference};
 
 /// Boots clusters, says where they are and runs until it is interrupted. Leaves nothing behind.
 pub fn up(arguments: &args::Up) -> Exit {

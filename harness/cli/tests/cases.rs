@@ -9,6 +9,7 @@ use baton::{
     show, snapshots,
     target::Reference,
 };
+use baton_cluster::runner::chain;
 use baton_core::event::CaseOutcome;
 use rstest::rstest;
 
@@ -19,7 +20,7 @@ fn roots() -> Roots {
 fn told(error: LoadError) -> String {
     match error {
         LoadError::Cases(found) => show::diagnostics(&found),
-        other => run::chain(&other),
+        other => chain(&other),
     }
 }
 

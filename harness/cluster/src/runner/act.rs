@@ -177,7 +177,7 @@ fn with_references(value: &Value, bindings: &Bindings) -> Value {
 }
 
 /// An error with all its sources, on one line.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -23,6 +23,7 @@ use crate::{
     observer::{Follower, Recorder},
 };
 
+pub use act::chain;
 pub use target::{Running, Target, TargetError};
 
 /// How long each phase of a migration may take.
