@@ -6,6 +6,7 @@ use std::{
     error::Error,
     fs,
     path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -13,11 +14,10 @@ use baton::{
     load::{Roots, Suite},
     run::{self, Settings},
     show,
-    target::Reference,
 };
 use baton_cluster::fleet::{
-    Fleet as _,
-    embedded::{Embedded, Options, Time},
+    Fleet as _, Pace,
+    embedded::{Embedded, InProcess, Options, Time},
 };
 use baton_core::{case::model::Case, event::CaseResult};
 use jiff::Timestamp;
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     row("fleet of 1+2 ready", repeat(boot)?);
     let settings = Settings::new(roots);
-    let one = |case: &Case, settings: &Settings| run::run_case(case, settings, &Reference, &|_| {});
+    let one = |case: &Case, settings: &Settings| run::run_case(case, settings, &|_| {});
     let mut writes = Vec::new();
     for case in &cases {
         let results: Vec<CaseResult> = (0..REPETITIONS).map(|_| one(case, &settings)).collect();
@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         repeat(|| Ok(run::run(&cases, &settings, |_| {}).wall))?,
     );
     let real = Settings {
-        real_time: true,
+        backend: Arc::new(InProcess { pace: Pace::Real }),
         ..settings.clone()
     };
     for case in &cases {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io::IsTerminal as _, time::Duration};
 
 use baton_core::{
     event::{CaseOutcome, CaseResult, Event, Summary},
-    names::{CaseId, Feature},
+    names::CaseId,
 };
 use comfy_table::{Cell, Color};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -112,10 +112,7 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
                 format!("broken: {}", show::ids(verdict.broken().iter()))
             }
             CaseOutcome::Deviates { .. } | CaseOutcome::Broken { .. } => String::new(),
-            CaseOutcome::Unsupported { missing } => {
-                let names = missing.iter().map(Feature::as_str).collect::<Vec<_>>().join(", ");
-                format!("needs {names}")
-            }
+            CaseOutcome::Unsupported { reasons } => reasons.join("; "),
         };
         let writes = result
             .migration

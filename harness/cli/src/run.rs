@@ -4,16 +4,14 @@ use std::{
     collections::VecDeque,
     fs, io,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError, mpsc},
+    sync::{Arc, Mutex, PoisonError, mpsc},
     time::{Duration, Instant},
 };
 
+use crate::{load::Roots, snapshots, target::Reference};
 use baton_cluster::{
     actions::BATON,
-    fleet::{
-        Fleet,
-        embedded::{Embedded, Options, Time},
-    },
+    fleet::{Backend, Pace, Request, embedded::InProcess},
     runner::{self, Target, Timeouts, chain},
 };
 use baton_core::{
@@ -26,9 +24,6 @@ use baton_core::{
     plan::Plan,
     timeline::Timeline,
 };
-use jiff::Timestamp;
-
-use crate::{load::Roots, snapshots, target::Reference};
 
 /// User agents of the harness and of the clusters' own parts; what others write is the target's.
 const OWN: [&str; 5] = [BATON, "baton-simulator", "baton-fleet", "generic-garbage-collector", ""];
@@ -38,52 +33,62 @@ const OWN: [&str; 5] = [BATON, "baton-simulator", "baton-fleet", "generic-garbag
 pub struct Settings {
     /// The repository's folders.
     pub roots: Roots,
-    /// How many run at once.
+    /// Where fleets come from.
+    pub backend: Arc<dyn Backend>,
+    /// The implementation under test.
+    pub target: Arc<dyn Target>,
+    /// How many run at once, if the backend has as many fleets.
     pub jobs: usize,
     /// What decides where chance is allowed.
     pub seed: u64,
-    /// Whether time passes as it does outside.
-    pub real_time: bool,
+    /// How long each phase of a migration may take.
+    pub timeouts: Timeouts,
     /// Where the timelines of all cases are written; those that fail are written anyway.
     pub timelines: Option<PathBuf>,
 }
 
 impl Settings {
-    /// Virtual time, seed 0, one job a processor.
+    /// The reference controller on embedded fleets, virtual time, seed 0, one job a processor.
     pub fn new(roots: Roots) -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             roots,
+            backend: Arc::new(InProcess { pace: Pace::Virtual }),
+            target: Arc::new(Reference),
             jobs,
             seed: 0,
-            real_time: false,
+            timeouts: Timeouts::default(),
             timelines: None,
         }
+    }
+
+    fn jobs(&self, cases: usize) -> usize {
+        let limit = self.backend.at_once().unwrap_or(usize::MAX).min(cases);
+        self.jobs.clamp(1, limit.max(1))
     }
 }
 
 /// Runs cases and tells what happens; returns when all have ended.
 pub fn run(cases: &[Case], settings: &Settings, mut tell: impl FnMut(&Event)) -> Summary {
     let began = Instant::now();
-    let target = Reference;
     tell(&Event::RunStarted {
         cases: cases.len(),
-        backend: "embedded".to_owned(),
-        target: target.name().to_owned(),
+        backend: settings.backend.name().to_owned(),
+        target: settings.target.name().to_owned(),
     });
     let queue: Mutex<VecDeque<&Case>> = Mutex::new(cases.iter().collect());
     let (sender, events) = mpsc::channel();
     let mut summary = Summary::default();
     std::thread::scope(|scope| {
-        for _ in 0..settings.jobs.clamp(1, cases.len().max(1)) {
-            let (sender, queue, target) = (sender.clone(), &queue, &target);
+        for _ in 0..settings.jobs(cases.len()) {
+            let (sender, queue) = (sender.clone(), &queue);
             scope.spawn(move || {
                 loop {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                     let Some(case) = next else { break };
                     // The receiver outlives all senders; without it nobody would want to know.
                     let tell = |event| drop(sender.send(event));
-                    let result = run_case(case, settings, target, &tell);
+                    let result = run_case(case, settings, &tell);
                     tell(Event::CaseEnded(Box::new(result)));
                 }
             });
@@ -102,29 +107,28 @@ pub fn run(cases: &[Case], settings: &Settings, mut tell: impl FnMut(&Event)) ->
 }
 
 /// Runs one case to its result.
-pub fn run_case(case: &Case, settings: &Settings, target: &dyn Target, tell: &(dyn Fn(Event) + Sync)) -> CaseResult {
+pub fn run_case(case: &Case, settings: &Settings, tell: &(dyn Fn(Event) + Sync)) -> CaseResult {
     let began = Instant::now();
     let plan = Plan::of(case);
     tell(Event::CaseStarted {
         case: case.id.clone(),
         steps: plan.steps.len(),
     });
-    let declared = target.features();
-    let missing: Vec<Feature> = case.features.difference(&declared).cloned().collect();
+    let reasons = unsupported(case, settings);
     let mut result = CaseResult {
         case: case.id.clone(),
         title: case.title.clone(),
         requirements: case.requirements.iter().cloned().collect(),
         outcome: CaseOutcome::Unsupported {
-            missing: missing.clone(),
+            reasons: reasons.clone(),
         },
         wall: Duration::ZERO,
         virtual_time: Duration::ZERO,
         migration: None,
         timeline: None,
     };
-    if missing.is_empty() {
-        match timeline_of(case, &plan, settings, target, tell) {
+    if reasons.is_empty() {
+        match timeline_of(case, &plan, settings, tell) {
             Ok(timeline) => weigh(case, settings, &timeline, &mut result),
             Err(reason) => result.outcome = CaseOutcome::Broken { reason },
         }
@@ -133,28 +137,37 @@ pub fn run_case(case: &Case, settings: &Settings, target: &dyn Target, tell: &(d
     result
 }
 
+/// Why a case cannot be asked of this target on these clusters; empty if it can.
+fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
+    let declared = settings.target.features();
+    let missing: Vec<&str> = case.features.difference(&declared).map(Feature::as_str).collect();
+    let features = (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")));
+    let target = settings.target.cannot_take(case);
+    let backend = settings.backend.cannot_carry(case);
+    [features, target, backend].into_iter().flatten().collect()
+}
+
 /// Runs the plan on a fleet of its own and gives the closed timeline, or says what is broken.
 pub fn timeline_of(
     case: &Case,
     plan: &Plan,
     settings: &Settings,
-    target: &dyn Target,
     tell: &(dyn Fn(Event) + Sync),
 ) -> Result<Timeline, String> {
+    let backend = &settings.backend;
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_all().start_paused(!settings.real_time).build();
+    let runtime = builder
+        .enable_all()
+        .start_paused(backend.pace() == Pace::Virtual)
+        .build();
     let runtime = runtime.map_err(|error| format!("no asynchronous runtime can be had: {error}"))?;
     runtime.block_on(async {
-        let time = if settings.real_time {
-            Time::Real(Timestamp::now())
-        } else {
-            Time::Virtual
-        };
-        let options = Options {
+        let request = Request {
+            case: case.id.clone(),
+            members: case.members,
             seed: settings.seed,
-            ..Options::new(case.members, time)
         };
-        let fleet = Embedded::boot(options).await.map_err(|error| chain(&error))?;
+        let fleet = backend.fleet(&request).await.map_err(|error| chain(&error))?;
         let tell_step = |step: usize, text: &str| {
             tell(Event::StepStarted {
                 case: case.id.clone(),
@@ -162,9 +175,10 @@ pub fn timeline_of(
                 text: text.to_owned(),
             });
         };
-        let timeline = runner::run(plan, &case.controller, &fleet, target, Timeouts::default(), &tell_step).await;
+        let target = &*settings.target;
+        let timeline = runner::run(plan, &case.controller, &*fleet, target, settings.timeouts, &tell_step).await;
         let failures = fleet.simulator_failures();
-        Box::new(fleet).shut_down().await;
+        fleet.shut_down().await;
         if !failures.is_empty() {
             return Err(format!("the workload simulator failed: {}", failures.join("; ")));
         }

@@ -7,7 +7,6 @@ use baton::{
     output,
     run::{self, Settings},
     show, snapshots,
-    target::Reference,
 };
 use baton_cluster::runner::chain;
 use baton_core::event::CaseOutcome;
@@ -34,7 +33,7 @@ fn conforms(
     let suite = Suite::load_files(&roots, &[path]).unwrap_or_else(|error| panic!("{}", told(error)));
     let settings = Settings::new(roots.clone());
     for case in &suite.cases {
-        let result = run::run_case(case, &settings, &Reference, &|_| {});
+        let result = run::run_case(case, &settings, &|_| {});
         let verdict = match &result.outcome {
             CaseOutcome::Conforms(verdict) | CaseOutcome::Deviates { verdict, .. } if verdict.conforms() => verdict,
             _ => panic!(

@@ -6,7 +6,7 @@ use std::{path::PathBuf, time::Duration};
 use crate::{
     judge::Verdict,
     measure::Migration,
-    names::{CaseId, Feature, RequirementId},
+    names::{CaseId, RequirementId},
 };
 
 /// Something that a run tells.
@@ -78,10 +78,10 @@ pub enum CaseOutcome {
         /// The timeline around the first finding, a line an entry.
         around: Vec<String>,
     },
-    /// The target does not declare what the case needs.
+    /// The target or the clusters have not what the case needs; it was not run.
     Unsupported {
-        /// The features that are missing.
-        missing: Vec<Feature>,
+        /// What is missing, in words; at least one.
+        reasons: Vec<String>,
     },
     /// Neither the case nor the target is to blame.
     Broken {
@@ -108,7 +108,7 @@ pub struct Summary {
     pub conforming: usize,
     /// Cases that do not.
     pub deviating: usize,
-    /// Cases that need what the target does not declare.
+    /// Cases that need what the target or the clusters do not have.
     pub unsupported: usize,
     /// Cases that could not be run.
     pub broken: usize,

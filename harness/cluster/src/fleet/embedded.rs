@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use baton_apiserver::{self as apiserver, ApiServer, Cut, Revisions, Serving};
 use baton_core::{
+    case::model::Case,
     names::ClusterName,
     timeline::{Begin, Mark},
 };
@@ -23,7 +24,7 @@ use tokio::{
 };
 
 use super::{
-    Cluster, Fleet, FleetError, Lever,
+    Backend, Cluster, Fleet, FleetError, Lever, Pace, Request,
     register::{self, Endpoint},
 };
 use crate::{
@@ -76,6 +77,48 @@ impl Options {
             definitions: None,
             rules: None,
         }
+    }
+}
+
+/// Gives each case API servers of its own in this process: the backend `embedded`.
+#[derive(Debug, Clone, Copy)]
+pub struct InProcess {
+    /// How time goes by on them.
+    pub pace: Pace,
+}
+
+#[async_trait]
+impl Backend for InProcess {
+    fn name(&self) -> &'static str {
+        "embedded"
+    }
+
+    fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    fn at_once(&self) -> Option<usize> {
+        None
+    }
+
+    fn cannot_carry(&self, _case: &Case) -> Option<String> {
+        None
+    }
+
+    async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {
+        let time = match self.pace {
+            Pace::Real => Time::Real(Timestamp::now()),
+            Pace::Virtual => Time::Virtual,
+        };
+        let options = Options {
+            seed: request.seed,
+            ..Options::new(request.members, time)
+        };
+        Ok(Box::new(Embedded::boot(options).await?))
+    }
+
+    async fn shut_down(&self) -> Result<(), FleetError> {
+        Ok(())
     }
 }
 

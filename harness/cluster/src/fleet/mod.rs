@@ -1,6 +1,6 @@
 //! Fleets: a control plane and members, whatever they are made of.
 //!
-//! - [`Fleet`]: what every backend gives, and [`Cluster`], one of its clusters;
+//! - [`Backend`]: where fleets come from; [`Fleet`]: what it gives; [`Cluster`]: one of its clusters;
 //! - [`embedded`]: API servers in this process;
 //! - `register`: how members are made known to the control plane.
 
@@ -10,7 +10,11 @@ mod register;
 use std::{collections::BTreeMap, fmt, io, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use baton_core::{names::ClusterName, timeline::Begin};
+use baton_core::{
+    case::model::Case,
+    names::{CaseId, ClusterName},
+    timeline::Begin,
+};
 use kube::Client;
 use thiserror::Error;
 
@@ -146,6 +150,54 @@ impl Cluster {
     pub fn kubeconfig(&self) -> Option<&PathBuf> {
         self.kubeconfig.as_ref()
     }
+}
+
+/// What a case needs of a fleet.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The case that it is for.
+    pub case: CaseId,
+    /// How many members it has.
+    pub members: usize,
+    /// Whatever is left to chance follows from it, where the backend can have it so.
+    pub seed: u64,
+}
+
+/// How time goes by for whoever works with a backend's fleets: what their runtime must be like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// As on the wall.
+    Real,
+    /// As fast as nothing happens: on a current-thread runtime whose time is paused.
+    Virtual,
+}
+
+/// Where fleets come from: clusters of one make.
+#[async_trait]
+pub trait Backend: fmt::Debug + Send + Sync {
+    /// What its clusters are: `embedded`, …
+    fn name(&self) -> &'static str;
+
+    /// How time goes by on its fleets.
+    fn pace(&self) -> Pace;
+
+    /// How many of its fleets there can be at once; none if there is no limit but the machine's.
+    fn at_once(&self) -> Option<usize>;
+
+    /// Why it cannot carry a case, in words; none if it can. Such a case is unsupported, not passed.
+    fn cannot_carry(&self, case: &Case) -> Option<String>;
+
+    /// A fleet that is ready, for one case. [`Fleet::shut_down`] gives back what it is made of.
+    ///
+    /// # Errors
+    /// If the clusters cannot be had.
+    async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError>;
+
+    /// Ends whatever is kept from one fleet to the next. Nothing is asked of the backend afterwards.
+    ///
+    /// # Errors
+    /// If something of it is left behind.
+    async fn shut_down(&self) -> Result<(), FleetError>;
 }
 
 /// One control plane and its members.

@@ -1,9 +1,12 @@
 //! The implementation under test.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use async_trait::async_trait;
-use baton_core::{case::model::ControllerSetup, names::Feature};
+use baton_core::{
+    case::model::{Case, ControllerSetup},
+    names::Feature,
+};
 use thiserror::Error;
 
 use crate::fleet::Fleet;
@@ -21,12 +24,17 @@ pub enum TargetError {
 
 /// The implementation under test.
 #[async_trait]
-pub trait Target: Send + Sync {
+pub trait Target: fmt::Debug + Send + Sync {
     /// Its name, as it stands in timelines and reports.
     fn name(&self) -> &str;
 
     /// The features that it declares. A case that needs another one is unsupported.
     fn features(&self) -> BTreeSet<Feature>;
+
+    /// Why it cannot be set up as a case needs it, though it declares the features; none if it can.
+    fn cannot_take(&self, _case: &Case) -> Option<String> {
+        None
+    }
 
     /// Starts it on the control plane of a fleet.
     async fn start(&self, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError>;

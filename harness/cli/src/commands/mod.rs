@@ -1,29 +1,27 @@
 //! What each command does, and the exit code it ends with.
+//!
+//! - [`execute`]: chooses; short commands are here;
+//! - `run`: from arguments to settings; `judge`: timelines and recordings.
+
+mod judge;
+mod run;
 
 use std::{
     fs,
-    io::{self, BufReader, IsTerminal as _, Read as _},
+    io::{self, IsTerminal as _, Read as _},
     path::Path,
     process::ExitCode,
 };
 
 use baton_cluster::runner::chain;
-use baton_core::{
-    case::model::Case,
-    excerpt,
-    judge::{self, Finding},
-    plan::Plan,
-    timeline::{Mark, Timeline, TimelineError},
-};
+use baton_core::plan::Plan;
 use baton_jsonpath::Template;
 use clap::CommandFactory as _;
 
 use crate::{
-    args::{self, Cli, Command},
+    args::{Cli, Command},
     load::{LoadError, Roots, Suite},
-    output::Output,
-    run::{self, Settings},
-    show, snapshots, up,
+    show, up,
 };
 
 /// How the command ends.
@@ -55,7 +53,7 @@ pub fn execute(cli: &Cli) -> Exit {
     let roots = Roots::of(&cli.root);
     match &cli.command {
         Command::Run(arguments) => with_suite(Suite::select(&roots, &arguments.cases), |suite| {
-            run(&suite, &roots, arguments)
+            run::run(&suite, &roots, arguments)
         }),
         Command::List(arguments) => with_suite(Suite::load(&roots), |suite| {
             let text = if arguments.requirements {
@@ -81,7 +79,7 @@ pub fn execute(cli: &Cli) -> Exit {
                 Exit::Conforms
             })
         }
-        Command::Judge(arguments) => judge(&roots, arguments),
+        Command::Judge(arguments) => judge::judge(&roots, arguments),
         Command::Up(arguments) => up::up(arguments),
         Command::Jsonpath { path, file } => jsonpath(path, file),
         Command::Completions { shell } => {
@@ -112,92 +110,6 @@ fn bad_input(error: &dyn std::error::Error, help: &str) -> Exit {
         eprintln!("help: {help}");
     }
     Exit::BadInput
-}
-
-fn run(suite: &Suite, roots: &Roots, arguments: &args::Run) -> Exit {
-    let default = Settings::new(roots.clone());
-    let settings = Settings {
-        jobs: arguments.jobs.unwrap_or(default.jobs),
-        seed: arguments.seed,
-        real_time: arguments.real_time,
-        timelines: arguments.timelines.clone(),
-        ..default
-    };
-    let mut output = Output::new();
-    let summary = run::run(&suite.cases, &settings, |event| output.tell(event));
-    match (summary.broken, summary.deviating) {
-        (0, 0) => Exit::Conforms,
-        (0, _) => Exit::Deviates,
-        (_, _) => Exit::Broken,
-    }
-}
-
-fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
-    let Some(file) = arguments.timeline.as_ref().or(arguments.recording.as_ref()) else {
-        return Exit::BadInput;
-    };
-    let timeline = match read_timeline(file) {
-        Ok(timeline) => timeline,
-        Err(error) => {
-            eprintln!("error: {}: {}", file.display(), chain(&error));
-            return Exit::BadInput;
-        }
-    };
-    if arguments.recording.is_some() {
-        return tell_findings(&judge::judge_recording(&timeline), &timeline);
-    }
-    let begin = timeline.marks().find_map(|(_, mark)| match mark {
-        Mark::Begin(begin) => Some(begin),
-        _ => None,
-    });
-    let Some(begin) = begin else {
-        eprintln!("error: {} does not say which case it belongs to", file.display());
-        eprintln!("help: if it is a recording of an implementation, judge it with --recording");
-        return Exit::BadInput;
-    };
-    with_suite(Suite::select(roots, &[begin.case.to_string()]), |suite| {
-        let mut exit = Exit::Conforms;
-        for case in &suite.cases {
-            exit = judge_by(case, roots, &timeline);
-        }
-        exit
-    })
-}
-
-fn judge_by(case: &Case, roots: &Roots, timeline: &Timeline) -> Exit {
-    let verdict = judge::judge(case, timeline);
-    let differences = snapshots::differences(&roots.snapshots, case, &verdict.snapshots);
-    for difference in &differences {
-        println!(
-            "snapshot {} differs from {}",
-            difference.name,
-            difference.file.display()
-        );
-        println!("{}", difference.diff.as_deref().unwrap_or("there is no such file"));
-    }
-    let exit = tell_findings(&verdict.findings, timeline);
-    if exit == Exit::Conforms && differences.is_empty() {
-        println!("shown: {}", show::ids(verdict.shown.iter()));
-        return Exit::Conforms;
-    }
-    Exit::Deviates
-}
-
-fn tell_findings(findings: &[Finding], timeline: &Timeline) -> Exit {
-    for finding in findings {
-        println!("{finding}\n");
-    }
-    let Some(first) = findings.first() else {
-        println!("{} entries: nothing to object to", timeline.entries().len());
-        return Exit::Conforms;
-    };
-    println!("around the first of them (time, entry, cluster, what):");
-    println!("{}", excerpt::around(timeline, first.seq).join("\n"));
-    Exit::Deviates
-}
-
-fn read_timeline(file: &Path) -> Result<Timeline, TimelineError> {
-    Timeline::read(BufReader::new(fs::File::open(file)?))
 }
 
 fn jsonpath(path: &str, file: &Path) -> Exit {
