@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::report::Wanted;
+
 /// Runs the conformance suite for stateful cluster failover.
 #[derive(Debug, Parser)]
 #[command(
@@ -78,6 +80,9 @@ pub struct Run {
     /// Write the timeline of every case into this folder; those that fail are kept in any case
     #[arg(long, value_name = "DIR")]
     pub timelines: Option<PathBuf>,
+    /// Write a report: yaml (ConformanceReport), junit, jsonl (events as they happen) or html; can be repeated
+    #[arg(long = "report", value_name = "FORMAT=PATH")]
+    pub reports: Vec<Wanted>,
     /// What decides where chance is allowed; the same seed gives the same run
     #[arg(long, default_value_t = 0)]
     pub seed: u64,

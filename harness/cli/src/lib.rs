@@ -4,13 +4,14 @@
 //! - [`load`]: from files to checked cases;
 //! - [`run`]: cases on fleets; [`target`]: the reference controller as the implementation under test;
 //! - [`snapshots`]: what a run shows against the files under `snapshots/`;
-//! - [`output`], [`show`]: what people see;
+//! - [`output`], [`show`]: what people see; [`report`]: what is left in files;
 //! - [`up`]: clusters to look at.
 
 pub mod args;
 pub mod commands;
 pub mod load;
 pub mod output;
+pub mod report;
 pub mod run;
 pub mod show;
 pub mod snapshots;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io::IsTerminal as _, time::Duration};
 
 use baton_core::{
-    event::{CaseOutcome, CaseResult, Event, Summary},
+    event::{CaseOutcome, CaseResult, Event, RunStart, Summary},
     names::CaseId,
 };
 use comfy_table::{Cell, Color};
@@ -30,7 +30,7 @@ impl Output {
     /// Takes in an event.
     pub fn tell(&mut self, event: &Event) {
         match event {
-            Event::RunStarted { cases, backend, target } => self.begin(*cases, backend, target),
+            Event::RunStarted(start) => self.begin(start),
             Event::CaseStarted { .. } => {}
             Event::StepStarted { case, text, .. } => {
                 if let Some(progress) = &self.progress {
@@ -47,16 +47,24 @@ impl Output {
                         seconds(result.wall)
                     ),
                 }
-                self.results.insert(result.case.clone(), (**result).clone());
+                // What happened is long, and is told from files.
+                let kept = CaseResult {
+                    timeline: None,
+                    ..(**result).clone()
+                };
+                self.results.insert(kept.case.clone(), kept);
             }
             Event::RunEnded(summary) => self.end(summary),
         }
     }
 
-    fn begin(&mut self, cases: usize, backend: &str, target: &str) {
-        println!("{cases} cases on {backend} clusters against {target}\n");
+    fn begin(&mut self, start: &RunStart) {
+        let RunStart {
+            cases, backend, target, ..
+        } = start;
+        println!("{cases} cases on {backend} clusters against {}\n", target.name);
         if let Some(progress) = &self.progress {
-            progress.set_length(cases as u64);
+            progress.set_length(*cases as u64);
             if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}") {
                 progress.set_style(style);
             }
@@ -161,9 +169,10 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
             }
         }
     }
-    if let Some(file) = &result.timeline {
-        lines.push(format!("the whole timeline: {}", file.display()));
-        lines.push(format!("judge it again:     baton judge {}\n", file.display()));
+    if let Some(evidence) = &result.evidence {
+        let file = evidence.file.display();
+        lines.push(format!("the whole timeline: {file}"));
+        lines.push(format!("judge it again:     baton judge {file}\n"));
     }
     Some(lines.join("\n"))
 }

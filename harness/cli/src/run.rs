@@ -1,7 +1,7 @@
 //! Runs cases, each on a fleet of its own, several at once.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, mpsc},
@@ -11,19 +11,21 @@ use std::{
 use crate::{load::Roots, snapshots, target::Reference};
 use baton_cluster::{
     actions::BATON,
-    fleet::{Backend, Pace, Request, embedded::InProcess},
+    fleet::{Backend, Fleet, Pace, Request, embedded::InProcess},
     runner::{self, Target, Timeouts, chain},
 };
 use baton_core::{
     case::model::Case,
-    event::{CaseOutcome, CaseResult, Event, Summary},
+    digest::Digest,
+    event::{CaseOutcome, CaseResult, Event, Evidence, RunStart, Suite, Summary},
     excerpt,
     judge::{self, Verdict},
     measure,
-    names::Feature,
+    names::{ClusterName, Feature},
     plan::Plan,
     timeline::Timeline,
 };
+use jiff::Timestamp;
 
 /// User agents of the harness and of the clusters' own parts; what others write is the target's.
 const OWN: [&str; 5] = [BATON, "baton-simulator", "baton-fleet", "generic-garbage-collector", ""];
@@ -45,6 +47,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// Where the timelines of all cases are written; those that fail are written anyway.
     pub timelines: Option<PathBuf>,
+    /// The suite that the cases are a part of; none if they are all of it.
+    pub part_of: Option<Suite>,
 }
 
 impl Settings {
@@ -59,6 +63,7 @@ impl Settings {
             seed: 0,
             timeouts: Timeouts::default(),
             timelines: None,
+            part_of: None,
         }
     }
 
@@ -71,11 +76,14 @@ impl Settings {
 /// Runs cases and tells what happens; returns when all have ended.
 pub fn run(cases: &[Case], settings: &Settings, mut tell: impl FnMut(&Event)) -> Summary {
     let began = Instant::now();
-    tell(&Event::RunStarted {
+    tell(&Event::RunStarted(Box::new(RunStart {
+        started: Timestamp::now(),
         cases: cases.len(),
+        suite: settings.part_of.clone().unwrap_or_else(|| suite_of(cases)),
         backend: settings.backend.name().to_owned(),
-        target: settings.target.name().to_owned(),
-    });
+        target: settings.target.implementation(),
+        features: settings.target.features(),
+    })));
     let queue: Mutex<VecDeque<&Case>> = Mutex::new(cases.iter().collect());
     let (sender, events) = mpsc::channel();
     let mut summary = Summary::default();
@@ -106,17 +114,35 @@ pub fn run(cases: &[Case], settings: &Settings, mut tell: impl FnMut(&Event)) ->
     summary
 }
 
+/// What a set of cases is for those who compare.
+pub fn suite_of(cases: &[Case]) -> Suite {
+    let digests: Vec<_> = cases
+        .iter()
+        .map(|case| (case.id.as_str(), Digest::of_case(case)))
+        .collect();
+    Suite {
+        cases: cases.len(),
+        digest: Digest::of_cases(digests.iter().map(|(name, digest)| (*name, digest))),
+        shard: None,
+    }
+}
+
 /// Runs one case to its result.
 pub fn run_case(case: &Case, settings: &Settings, tell: &(dyn Fn(Event) + Sync)) -> CaseResult {
     let began = Instant::now();
     let plan = Plan::of(case);
     tell(Event::CaseStarted {
         case: case.id.clone(),
+        seed: settings.seed,
+        attempt: 1,
         steps: plan.steps.len(),
     });
     let reasons = unsupported(case, settings);
     let mut result = CaseResult {
         case: case.id.clone(),
+        area: case.area.clone(),
+        digest: Digest::of_case(case),
+        seed: settings.seed,
         title: case.title.clone(),
         requirements: case.requirements.iter().cloned().collect(),
         outcome: CaseOutcome::Unsupported {
@@ -125,11 +151,18 @@ pub fn run_case(case: &Case, settings: &Settings, tell: &(dyn Fn(Event) + Sync))
         wall: Duration::ZERO,
         virtual_time: Duration::ZERO,
         migration: None,
+        kubernetes: BTreeMap::new(),
         timeline: None,
+        evidence: None,
+        failed_tries: Vec::new(),
     };
     if reasons.is_empty() {
         match timeline_of(case, &plan, settings, tell) {
-            Ok(timeline) => weigh(case, settings, &timeline, &mut result),
+            Ok(ran) => {
+                result.kubernetes = ran.kubernetes;
+                weigh(case, settings, &ran.timeline, &mut result);
+                result.timeline = Some(Arc::new(ran.timeline));
+            }
             Err(reason) => result.outcome = CaseOutcome::Broken { reason },
         }
     }
@@ -147,13 +180,22 @@ fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
     [features, target, backend].into_iter().flatten().collect()
 }
 
-/// Runs the plan on a fleet of its own and gives the closed timeline, or says what is broken.
+/// What came of a plan.
+#[derive(Debug)]
+pub struct Ran {
+    /// What happened, closed.
+    pub timeline: Timeline,
+    /// The versions of Kubernetes that the clusters say they have, where they tell.
+    pub kubernetes: BTreeMap<ClusterName, String>,
+}
+
+/// Runs the plan on a fleet of its own and gives what came of it, or says what is broken.
 pub fn timeline_of(
     case: &Case,
     plan: &Plan,
     settings: &Settings,
     tell: &(dyn Fn(Event) + Sync),
-) -> Result<Timeline, String> {
+) -> Result<Ran, String> {
     let backend = &settings.backend;
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder
@@ -168,6 +210,7 @@ pub fn timeline_of(
             seed: settings.seed,
         };
         let fleet = backend.fleet(&request).await.map_err(|error| chain(&error))?;
+        let kubernetes = versions(&*fleet).await;
         let tell_step = |step: usize, text: &str| {
             tell(Event::StepStarted {
                 case: case.id.clone(),
@@ -182,8 +225,20 @@ pub fn timeline_of(
         if !failures.is_empty() {
             return Err(format!("the workload simulator failed: {}", failures.join("; ")));
         }
-        timeline.map_err(|error| chain(&error))
+        let timeline = timeline.map_err(|error| chain(&error))?;
+        Ok(Ran { timeline, kubernetes })
     })
+}
+
+async fn versions(fleet: &dyn Fleet) -> BTreeMap<ClusterName, String> {
+    let mut versions = BTreeMap::new();
+    for cluster in std::iter::once(fleet.control()).chain(fleet.members()) {
+        // A cluster that does not tell is not broken for that; if it is, the run will show it.
+        if let Ok(info) = cluster.inside(BATON).apiserver_version().await {
+            versions.insert(cluster.name().clone(), info.git_version);
+        }
+    }
+    versions
 }
 
 /// Judges a timeline and keeps it where it must be kept.
@@ -210,7 +265,7 @@ fn weigh(case: &Case, settings: &Settings, timeline: &Timeline, result: &mut Cas
     };
     if let Some(folder) = folder {
         match keep(timeline, &folder, case) {
-            Ok(file) => result.timeline = Some(file),
+            Ok(evidence) => result.evidence = Some(evidence),
             Err(error) => {
                 let reason = format!("the timeline cannot be written into {}: {error}", folder.display());
                 result.outcome = CaseOutcome::Broken { reason };
@@ -227,10 +282,14 @@ fn around_first(verdict: &Verdict, timeline: &Timeline) -> Vec<String> {
         .unwrap_or_default()
 }
 
-fn keep(timeline: &Timeline, folder: &Path, case: &Case) -> io::Result<PathBuf> {
+fn keep(timeline: &Timeline, folder: &Path, case: &Case) -> io::Result<Evidence> {
     fs::create_dir_all(folder)?;
-    let path = folder.join(format!("{}.jsonl", case.id));
-    let file = io::BufWriter::new(fs::File::create(&path)?);
-    timeline.write(file).map_err(io::Error::other)?;
-    Ok(path)
+    let file = folder.join(format!("{}.jsonl", case.id));
+    let mut text = Vec::new();
+    timeline.write(&mut text).map_err(io::Error::other)?;
+    fs::write(&file, &text)?;
+    Ok(Evidence {
+        file,
+        digest: Digest::of_bytes(&text),
+    })
 }

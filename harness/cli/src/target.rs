@@ -11,7 +11,7 @@ use baton_cluster::{
     runner::{Running, Target, TargetError},
 };
 use baton_controller::{ConnectError, Controller, Members, Options, options::OptionsError};
-use baton_core::{case::model::ControllerSetup, names::Feature};
+use baton_core::{case::model::ControllerSetup, event::Implementation, names::Feature};
 use baton_decide::api::Cluster;
 use kube::Client;
 
@@ -40,6 +40,14 @@ pub struct Reference;
 impl Target for Reference {
     fn name(&self) -> &'static str {
         "the reference controller"
+    }
+
+    fn implementation(&self) -> Implementation {
+        Implementation {
+            // All crates of the workspace have one version.
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            ..Implementation::named(self.name())
+        }
     }
 
     fn features(&self) -> BTreeSet<Feature> {

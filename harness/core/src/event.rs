@@ -1,30 +1,37 @@
 //! What a run tells while it goes on, and what it came to. Every output, live or written, consumes these events and
 //! nothing else.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::{
+    digest::Digest,
     judge::Verdict,
     measure::Migration,
-    names::{CaseId, RequirementId},
+    names::{CaseId, ClusterName, Feature, RequirementId},
+    timeline::Timeline,
 };
 
 /// Something that a run tells.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The run begins.
-    RunStarted {
-        /// How many cases there are.
-        cases: usize,
-        /// The backend that fleets are of.
-        backend: String,
-        /// The implementation under test.
-        target: String,
-    },
+    RunStarted(Box<RunStart>),
     /// A case begins.
     CaseStarted {
         /// Which.
         case: CaseId,
+        /// The seed that it is run with.
+        seed: u64,
+        /// Which try it is, from 1.
+        attempt: u32,
         /// How many steps its plan has.
         steps: usize,
     },
@@ -43,11 +50,86 @@ pub enum Event {
     RunEnded(Summary),
 }
 
+/// What is run, on what, against whom.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunStart {
+    /// When it began.
+    pub started: Timestamp,
+    /// How many cases are run here.
+    pub cases: usize,
+    /// What was chosen to be run; more than is run here if this is a shard.
+    pub suite: Suite,
+    /// The backend that fleets are of.
+    pub backend: String,
+    /// The implementation under test.
+    pub target: Implementation,
+    /// The features that it declares.
+    pub features: BTreeSet<Feature>,
+}
+
+/// The cases that were chosen to be run, on this machine or on several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Suite {
+    /// How many there are.
+    pub cases: usize,
+    /// What they say. Results of suites with the same digest can be compared.
+    pub digest: Digest,
+    /// The part that is run here; none if that is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+}
+
+/// One of several parts of a suite, each run by a process of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Shard {
+    /// Which part, from 1.
+    pub number: usize,
+    /// How many parts there are.
+    pub of: usize,
+}
+
+/// Who an implementation is, as a report says it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Implementation {
+    /// Its name.
+    pub name: String,
+    /// Its version, if it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Where it is to be found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Who answers questions about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contact: Vec<String>,
+}
+
+impl Implementation {
+    /// One of which only the name is known.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            version: None,
+            url: None,
+            contact: Vec::new(),
+        }
+    }
+}
+
 /// What a case came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseResult {
     /// The case.
     pub case: CaseId,
+    /// The folder below `cases/` that it lies in.
+    pub area: String,
+    /// What it says.
+    pub digest: Digest,
+    /// The seed that it was run with.
+    pub seed: u64,
     /// What it shows.
     pub title: String,
     /// What it is about.
@@ -60,8 +142,30 @@ pub struct CaseResult {
     pub virtual_time: Duration,
     /// What its first migration cost, if there was one.
     pub migration: Option<Migration>,
+    /// The versions of Kubernetes that its clusters say they have, where they tell.
+    pub kubernetes: BTreeMap<ClusterName, String>,
+    /// What happened; none if it was not run.
+    pub timeline: Option<Arc<Timeline>>,
     /// Where its timeline was written, if it was.
-    pub timeline: Option<PathBuf>,
+    pub evidence: Option<Evidence>,
+    /// Why earlier tries failed, in a line each; empty unless it was tried again. The result is that of the last try.
+    pub failed_tries: Vec<String>,
+}
+
+impl CaseResult {
+    /// Which try this is the result of, from 1.
+    pub fn attempt(&self) -> usize {
+        self.failed_tries.len() + 1
+    }
+}
+
+/// A timeline that was written, so that others can judge it again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// Its file.
+    pub file: PathBuf,
+    /// The digest of the file.
+    pub digest: Digest,
 }
 
 /// How a case came out.
@@ -114,6 +218,25 @@ pub struct Summary {
     pub broken: usize,
     /// How long all of it took, on the wall.
     pub wall: Duration,
+}
+
+impl CaseOutcome {
+    /// What it came to, in one line.
+    pub fn headline(&self) -> String {
+        match self {
+            Self::Conforms(_) => "conforms".to_owned(),
+            Self::Deviates { verdict, snapshots, .. } => match (verdict.findings.first(), snapshots.first()) {
+                (Some(finding), _) => format!(
+                    "{}: expected {}, seen {}",
+                    finding.title, finding.expected, finding.seen
+                ),
+                (None, Some(snapshot)) => format!("the snapshot {} is not as its file", snapshot.name),
+                (None, None) => "deviates".to_owned(),
+            },
+            Self::Unsupported { reasons } => reasons.join("; "),
+            Self::Broken { reason } => reason.clone(),
+        }
+    }
 }
 
 impl Summary {

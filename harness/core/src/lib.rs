@@ -9,10 +9,13 @@
 //! - [`select`] and [`watch`]: which objects a condition speaks of, and whether it holds on a growing timeline;
 //! - [`judge`]: what a closed timeline says about an implementation;
 //! - [`measure`]: what a migration cost;
-//! - [`event`] and [`excerpt`]: what people are told.
+//! - [`event`] and [`excerpt`]: what people are told;
+//! - [`report`]: what a run leaves in files, and what can be made of such files; [`digest`]: what ties them to the
+//!   cases and to the evidence.
 
 pub mod case;
 pub mod catalogue;
+pub mod digest;
 pub mod event;
 pub mod excerpt;
 pub mod judge;
@@ -20,6 +23,7 @@ pub mod measure;
 pub mod names;
 pub mod pattern;
 pub mod plan;
+pub mod report;
 pub mod select;
 pub mod timeline;
 pub mod watch;

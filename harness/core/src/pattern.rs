@@ -7,10 +7,11 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use serde::Serialize;
 use serde_json::Value;
 
 /// What an object, or a part of one, must look like.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Pattern {
     /// Nothing may be there.
     Absent,

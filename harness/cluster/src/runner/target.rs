@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fmt};
 use async_trait::async_trait;
 use baton_core::{
     case::model::{Case, ControllerSetup},
+    event::Implementation,
     names::Feature,
 };
 use thiserror::Error;
@@ -27,6 +28,11 @@ pub enum TargetError {
 pub trait Target: fmt::Debug + Send + Sync {
     /// Its name, as it stands in timelines and reports.
     fn name(&self) -> &str;
+
+    /// Who it is, as reports say it.
+    fn implementation(&self) -> Implementation {
+        Implementation::named(self.name())
+    }
 
     /// The features that it declares. A case that needs another one is unsupported.
     fn features(&self) -> BTreeSet<Feature>;

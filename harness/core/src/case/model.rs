@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
@@ -15,13 +16,15 @@ use crate::{
 };
 
 /// A case, checked: nothing in it can be wrong any more but what an implementation does.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Case {
     /// `metadata.name`, unique in a run.
     pub id: CaseId,
     /// The folder below `cases/` that it lies in, such as `proposal`; snapshots lie in a folder of the same name.
+    #[serde(skip)]
     pub area: String,
     /// The file it was read from.
+    #[serde(skip)]
     pub file: PathBuf,
     /// `spec.title`: what it shows, as a sentence.
     pub title: String,
@@ -42,7 +45,7 @@ pub struct Case {
 }
 
 /// How a target is set up for a case.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ControllerSetup {
     /// `featureGates`: what is not named has its default.
     pub feature_gates: BTreeMap<String, bool>,
@@ -51,16 +54,17 @@ pub struct ControllerSetup {
 }
 
 /// One step of a case.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
     /// Its line in the file, from 1.
+    #[serde(skip)]
     pub line: usize,
     /// What is done.
     pub action: Action,
 }
 
 /// What a step does.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Action {
     /// `apply`: server-side apply of objects.
     Apply {
@@ -69,6 +73,7 @@ pub enum Action {
         /// The objects of the `file`, or the one `resource`. Texts in them may refer to roles.
         objects: Vec<Value>,
         /// The file they came from, below `fixtures/`, for people.
+        #[serde(skip)]
         file: Option<String>,
     },
     /// `patch`: a merge patch of one object.
@@ -165,7 +170,7 @@ pub enum Action {
 }
 
 /// A cluster, or several, as a case names them.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Place {
     /// `control`: the control plane.
     Control,
@@ -186,7 +191,7 @@ impl fmt::Display for Place {
 }
 
 /// Which object: `{kind, name}`, with `namespace` (default `default`) and `apiVersion` where the kind alone does not say.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ObjectRef {
     /// `apiVersion`; for kinds that the case applies itself it is filled in from there.
     pub api_version: String,
@@ -205,7 +210,7 @@ impl fmt::Display for ObjectRef {
 }
 
 /// What a step is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Subject {
     /// An object itself.
     Object(ObjectRef),
@@ -237,7 +242,7 @@ impl fmt::Display for Subject {
 }
 
 /// A taint as it is put on a Cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Taint {
     /// `key`.
     pub key: String,
@@ -248,7 +253,7 @@ pub struct Taint {
 }
 
 /// What can be done to a cluster or to the target.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Lever {
     /// `{cutOff: origin}`: nobody reaches the member any more; it goes on running.
     CutOff(RoleName),
@@ -272,7 +277,7 @@ impl fmt::Display for Lever {
 }
 
 /// Something that holds or does not.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Condition {
     /// Where.
     pub on: Place,
@@ -283,7 +288,7 @@ pub struct Condition {
 }
 
 /// What must hold of an object.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Expect {
     /// `present: true`: it is there.
     Present,
@@ -296,7 +301,7 @@ pub enum Expect {
 }
 
 /// When something must hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Mode {
     /// `now`: at the moment of the step.
     Now,
@@ -326,7 +331,7 @@ impl fmt::Display for Mode {
 }
 
 /// An assertion.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Assertion {
     /// When it must hold.
     pub mode: Mode,
@@ -339,7 +344,7 @@ pub struct Assertion {
 }
 
 /// The named phases of a migration; each has a timeout, which a target may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Phase {
     /// Until a policy has led to a scheduling result.
     Schedule,
@@ -380,7 +385,7 @@ impl Phase {
 }
 
 /// What is compared with a file under `snapshots/`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Snapshot {
     /// Its name, unique in the case.
     pub name: String,
@@ -393,7 +398,7 @@ pub struct Snapshot {
 }
 
 /// What a snapshot can show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum SnapshotPart {
     /// `taints` of every member.
     Taints,
@@ -404,7 +409,7 @@ pub enum SnapshotPart {
 }
 
 /// What must be true of a whole run, whatever its steps say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Invariant {
     /// Under Directly an object is created on the next cluster only when it is absent from the one it left.
     OriginGoneBeforeDestinationCreated,

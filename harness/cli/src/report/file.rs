@@ -1,0 +1,70 @@
+//! Files that are there as a whole or not at all.
+
+use std::{
+    fs::Permissions,
+    io::{self, Write as _},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use tempfile::NamedTempFile;
+
+/// Fails as writing the file would, without touching what is there.
+pub fn check(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+    }
+    beside(path).map(drop)
+}
+
+/// Writes a file beside its place first: whoever looks sees the old one or the new one.
+pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = beside(path)?;
+    file.write_all(content)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        Some(_) | None => PathBuf::from("."),
+    };
+    if !folder.is_dir() {
+        let text = format!("there is no folder {}", folder.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, text));
+    }
+    // Less what the umask takes away, as for any other file.
+    let permissions = Permissions::from_mode(0o666);
+    tempfile::Builder::new()
+        .prefix(".baton-")
+        .permissions(permissions)
+        .tempfile_in(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.yaml");
+        fs::write(&path, "old").unwrap();
+        check(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        write(&path, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_place_where_no_file_can_be_is_found_before() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(check(folder.path()).unwrap_err().to_string(), "it is a folder");
+        let error = check(&folder.path().join("none/report.yaml")).unwrap_err();
+        assert!(error.to_string().starts_with("there is no folder"), "{error}");
+    }
+}

@@ -1,0 +1,205 @@
+//! What a run leaves in files: consumers of its events, one a format.
+//!
+//! - [`Wanted`]: `--report FORMAT=PATH`; [`Reports`]: all that were asked for;
+//! - [`file`]: files that are there as a whole or not at all.
+
+pub mod file;
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use baton_core::{
+    catalogue::Catalogue,
+    event::Event,
+    report::{Builder, junit, lines, model::ReportError},
+};
+use thiserror::Error;
+
+/// The form of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// The `ConformanceReport`.
+    Yaml,
+    /// JUnit XML.
+    Junit,
+    /// Events as they happen, a line of JSON each.
+    Jsonl,
+}
+
+/// A report that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its form.
+    pub format: Format,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+impl FromStr for Wanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const FORMATS: &str = "yaml, junit, jsonl and html";
+        let (format, path) = text
+            .split_once('=')
+            .ok_or_else(|| format!("FORMAT=PATH is expected, such as yaml=report.yaml; the formats are {FORMATS}"))?;
+        let format = match format {
+            "yaml" => Format::Yaml,
+            "junit" => Format::Junit,
+            "jsonl" => Format::Jsonl,
+            other => return Err(format!("there is no format `{other}`; the formats are {FORMATS}")),
+        };
+        if path.is_empty() {
+            return Err("a path is missing behind `=`".to_owned());
+        }
+        Ok(Self {
+            format,
+            path: PathBuf::from(path),
+        })
+    }
+}
+
+/// Why a report cannot be written. What is asked for is wrong, or became so while the cases ran.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// The file cannot be made or written.
+    #[error("the report {} cannot be written", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Two reports are to become one file.
+    #[error("two reports would be written to {}", .0.display())]
+    Twice(PathBuf),
+    /// The report does not fit its form.
+    #[error(transparent)]
+    Form(#[from] ReportError),
+    /// An event has no JSON form.
+    #[error("an event cannot be written as JSON")]
+    Line(#[from] serde_json::Error),
+}
+
+impl WriteError {
+    /// What to do about it; empty if nothing is known to help.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "a report goes into a folder that is there and can be written to",
+            Self::Twice(_) => "give each report a path of its own",
+            Self::Form(_) | Self::Line(_) => "",
+        }
+    }
+
+    fn of<'a>(path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        |source| Self::File {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
+/// All reports of a run.
+#[derive(Debug)]
+pub struct Reports {
+    builder: Builder,
+    whole: Vec<Wanted>,
+    lines: Vec<(PathBuf, fs::File)>,
+    failed: Option<WriteError>,
+}
+
+impl Reports {
+    /// Makes sure that all of them can be written. Only the files of lines are begun.
+    ///
+    /// # Errors
+    /// [`WriteError`] for the first that cannot.
+    pub fn open(wanted: &[Wanted], catalogue: &Catalogue) -> Result<Self, WriteError> {
+        for (index, report) in wanted.iter().enumerate() {
+            file::check(&report.path).map_err(WriteError::of(&report.path))?;
+            if wanted[..index].iter().any(|other| other.path == report.path) {
+                return Err(WriteError::Twice(report.path.clone()));
+            }
+        }
+        let (lines, whole): (Vec<_>, Vec<_>) = wanted.iter().cloned().partition(|it| it.format == Format::Jsonl);
+        let open = |Wanted { path, .. }: Wanted| match fs::File::create(&path) {
+            Ok(file) => Ok((path, file)),
+            Err(source) => Err(WriteError::File { path, source }),
+        };
+        Ok(Self {
+            builder: Builder::new(catalogue),
+            whole,
+            lines: lines.into_iter().map(open).collect::<Result<_, _>>()?,
+            failed: None,
+        })
+    }
+
+    /// Takes in an event. What goes wrong is told at the end.
+    pub fn tell(&mut self, event: &Event) {
+        self.builder.tell(event);
+        if self.failed.is_none() && !self.lines.is_empty() {
+            self.failed = self.write_line(event).err();
+        }
+    }
+
+    fn write_line(&mut self, event: &Event) -> Result<(), WriteError> {
+        let line = format!("{}\n", lines::line(event)?);
+        for (path, file) in &mut self.lines {
+            // One write a line, so that nobody who follows the file sees half of one.
+            file.write_all(line.as_bytes()).map_err(WriteError::of(path))?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is written as a whole, and gives the files of all reports.
+    ///
+    /// # Errors
+    /// The first that went wrong since the beginning.
+    pub fn finish(self) -> Result<Vec<PathBuf>, WriteError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let mut written: Vec<PathBuf> = self.lines.into_iter().map(|(path, _)| path).collect();
+        let Some(report) = self.builder.report() else {
+            return Ok(written);
+        };
+        for Wanted { format, path } in self.whole {
+            let text = match format {
+                Format::Yaml => report.to_yaml()?,
+                Format::Junit => junit::xml(&report)?,
+                Format::Jsonl => continue,
+            };
+            file::write(&path, text.as_bytes()).map_err(WriteError::of(&path))?;
+            written.push(path);
+        }
+        Ok(written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_report_says_what_is_expected() {
+        let told = |text: &str| text.parse::<Wanted>().unwrap_err();
+        assert!(told("report.yaml").starts_with("FORMAT=PATH is expected"));
+        assert!(told("pdf=x").starts_with("there is no format `pdf`"));
+        assert_eq!(told("yaml="), "a path is missing behind `=`");
+    }
+
+    #[test]
+    fn two_reports_do_not_become_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let wanted = [Format::Yaml, Format::Junit].map(|format| Wanted {
+            format,
+            path: path.clone(),
+        });
+        let error = Reports::open(&wanted, &Catalogue::default()).unwrap_err();
+        assert!(matches!(error, WriteError::Twice(_)), "{error}");
+    }
+}

@@ -1,0 +1,217 @@
+//! From the events of a run to its report.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::model::{
+    Backend, CaseNumbers, CaseOutcome, CaseReport, ConformanceReport, EvidenceReport, FindingReport, KIND,
+    RequirementNumbers, RequirementReport, RequirementResult, Summary, Timing,
+};
+use crate::{
+    case::read::API_VERSION,
+    catalogue::Catalogue,
+    event::{self, CaseResult, Event, RunStart},
+    judge::Finding,
+    names::{CaseId, Feature, RequirementId},
+};
+
+/// Takes in events, and gives the report of what it has taken in.
+#[derive(Debug)]
+pub struct Builder {
+    requirements: Vec<RequirementReport>,
+    start: Option<RunStart>,
+    kubernetes_versions: BTreeSet<String>,
+    cases: BTreeMap<(CaseId, u64), CaseReport>,
+    wall_secs: f64,
+}
+
+impl Builder {
+    /// For a run of cases that cite this catalogue.
+    pub fn new(catalogue: &Catalogue) -> Self {
+        let asked = |requirement: &crate::catalogue::Requirement| RequirementReport {
+            id: requirement.id.clone(),
+            level: requirement.level,
+            feature: requirement.feature.clone(),
+            text: requirement.text.clone(),
+            result: RequirementResult::NotShown,
+            shown_by: BTreeSet::new(),
+            broken_by: BTreeSet::new(),
+        };
+        Self {
+            requirements: catalogue.iter().map(asked).collect(),
+            start: None,
+            kubernetes_versions: BTreeSet::new(),
+            cases: BTreeMap::new(),
+            wall_secs: 0.0,
+        }
+    }
+
+    /// Takes in an event.
+    pub fn tell(&mut self, event: &Event) {
+        match event {
+            Event::RunStarted(start) => self.start = Some((**start).clone()),
+            Event::CaseEnded(result) => {
+                self.kubernetes_versions.extend(result.kubernetes.values().cloned());
+                let key = (result.case.clone(), result.seed);
+                self.cases.insert(key, CaseReport::of(result));
+            }
+            Event::RunEnded(summary) => self.wall_secs = millis(summary.wall.as_secs_f64()),
+            Event::CaseStarted { .. } | Event::StepStarted { .. } => {}
+        }
+    }
+
+    /// The report; none if the run has not begun.
+    pub fn report(&self) -> Option<ConformanceReport> {
+        let start = self.start.as_ref()?;
+        let cases: Vec<CaseReport> = self.cases.values().cloned().collect();
+        let requirements = requirements(self.requirements.clone(), &start.features, &cases);
+        Some(ConformanceReport {
+            api_version: API_VERSION.to_owned(),
+            kind: KIND.to_owned(),
+            date: start.started,
+            baton_version: env!("CARGO_PKG_VERSION").to_owned(),
+            implementation: start.target.clone(),
+            suite: start.suite.clone(),
+            backend: Backend {
+                name: start.backend.clone(),
+                kubernetes_versions: self.kubernetes_versions.clone(),
+            },
+            features: start.features.clone(),
+            summary: summary(&requirements, &cases, self.wall_secs),
+            requirements,
+            cases,
+        })
+    }
+}
+
+/// What cases come to for each requirement; what the requirements said before does not matter.
+pub fn requirements(
+    asked: Vec<RequirementReport>,
+    features: &BTreeSet<Feature>,
+    cases: &[CaseReport],
+) -> Vec<RequirementReport> {
+    let mut requirements = asked;
+    for requirement in &mut requirements {
+        let id = &requirement.id;
+        let with = |of: fn(&CaseReport) -> &BTreeSet<RequirementId>| {
+            let matching = cases.iter().filter(|case| of(case).contains(id));
+            matching.map(|case| case.name.clone()).collect::<BTreeSet<_>>()
+        };
+        requirement.broken_by = with(|case| &case.broken);
+        requirement.shown_by = with(|case| &case.shown);
+        let mut asking = cases.iter().filter(|case| case.requirements.contains(id)).peekable();
+        let nobody_could = asking.peek().is_some() && asking.all(|case| case.result == CaseOutcome::Unsupported);
+        requirement.result = if !requirement.broken_by.is_empty() {
+            RequirementResult::Broken
+        } else if !requirement.shown_by.is_empty() {
+            RequirementResult::Shown
+        } else if nobody_could || !features.contains(&requirement.feature) {
+            RequirementResult::Unsupported
+        } else {
+            RequirementResult::NotShown
+        };
+    }
+    requirements
+}
+
+/// The numbers of results.
+pub fn summary(requirements: &[RequirementReport], cases: &[CaseReport], wall_secs: f64) -> Summary {
+    let cases_with = |result| cases.iter().filter(|case| case.result == result).count();
+    let requirements_with = |result| requirements.iter().filter(|it| it.result == result).count();
+    Summary {
+        cases: CaseNumbers {
+            conforming: cases_with(CaseOutcome::Conforms),
+            deviating: cases_with(CaseOutcome::Deviates),
+            unsupported: cases_with(CaseOutcome::Unsupported),
+            broken: cases_with(CaseOutcome::Broken),
+        },
+        requirements: RequirementNumbers {
+            shown: requirements_with(RequirementResult::Shown),
+            broken: requirements_with(RequirementResult::Broken),
+            not_shown: requirements_with(RequirementResult::NotShown),
+            unsupported: requirements_with(RequirementResult::Unsupported),
+        },
+        wall_secs,
+    }
+}
+
+impl CaseReport {
+    /// What a report says of a result.
+    pub fn of(result: &CaseResult) -> Self {
+        let mut report = Self {
+            name: result.case.clone(),
+            area: result.area.clone(),
+            title: result.title.clone(),
+            digest: result.digest.clone(),
+            seed: result.seed,
+            result: CaseOutcome::Conforms,
+            failed_tries: result.failed_tries.clone(),
+            requirements: result.requirements.iter().cloned().collect(),
+            shown: BTreeSet::new(),
+            broken: BTreeSet::new(),
+            findings: Vec::new(),
+            snapshots: Vec::new(),
+            reasons: Vec::new(),
+            evidence: result.evidence.as_ref().map(|evidence| EvidenceReport {
+                timeline: evidence
+                    .file
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned(),
+                digest: evidence.digest.clone(),
+            }),
+            timing: timing(result),
+        };
+        match &result.outcome {
+            event::CaseOutcome::Conforms(verdict) => report.shown.clone_from(&verdict.shown),
+            event::CaseOutcome::Deviates { verdict, snapshots, .. } => {
+                report.result = CaseOutcome::Deviates;
+                report.shown.clone_from(&verdict.shown);
+                report.broken = verdict.broken();
+                report.findings = verdict.findings.iter().map(FindingReport::of).collect();
+                report.snapshots = snapshots.iter().map(|snapshot| snapshot.name.clone()).collect();
+            }
+            event::CaseOutcome::Unsupported { reasons } => {
+                report.result = CaseOutcome::Unsupported;
+                report.reasons.clone_from(reasons);
+            }
+            event::CaseOutcome::Broken { reason } => {
+                report.result = CaseOutcome::Broken;
+                report.reasons = vec![reason.clone()];
+            }
+        }
+        report
+    }
+}
+
+fn timing(result: &CaseResult) -> Timing {
+    let migration = result.migration.as_ref();
+    Timing {
+        wall_secs: millis(result.wall.as_secs_f64()),
+        clusters_secs: millis(result.virtual_time.as_secs_f64()),
+        migration_secs: migration.map(|migration| millis(migration.time.as_secs_f64())),
+        migration_writes: migration.map(|it| it.writes.len()).filter(|writes| *writes > 0),
+    }
+}
+
+impl FindingReport {
+    /// What a report says of a finding.
+    pub fn of(finding: &Finding) -> Self {
+        Self {
+            requirements: finding.requirements.clone(),
+            title: finding.title.clone(),
+            expected: finding.expected.clone(),
+            seen: finding.seen.clone(),
+            differences: finding.mismatches.iter().map(ToString::to_string).collect(),
+            object: finding.object.as_ref().map(ToString::to_string),
+            step: finding.step.map(|step| step + 1),
+            at_secs: millis(finding.at.as_secs_f64()),
+            entry: finding.seq,
+        }
+    }
+}
+
+/// Seconds to the thousandth: what is beyond says nothing.
+fn millis(secs: f64) -> f64 {
+    (secs * 1e3).round() / 1e3
+}

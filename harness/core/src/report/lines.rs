@@ -1,0 +1,90 @@
+//! The events of a run, a line of JSON each, as they happen.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::model::{Backend, CaseReport};
+use crate::{
+    event::{Event, Implementation, Suite},
+    names::{CaseId, Feature},
+};
+
+/// A line. `event` says what it tells.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum Line<'a> {
+    RunStarted {
+        date: Timestamp,
+        cases: usize,
+        suite: &'a Suite,
+        backend: Backend,
+        implementation: &'a Implementation,
+        features: &'a BTreeSet<Feature>,
+    },
+    CaseStarted {
+        case: &'a CaseId,
+        seed: u64,
+        attempt: u32,
+        steps: usize,
+    },
+    StepStarted {
+        case: &'a CaseId,
+        step: usize,
+        text: &'a str,
+    },
+    CaseEnded(Box<CaseReport>),
+    RunEnded {
+        conforming: usize,
+        deviating: usize,
+        unsupported: usize,
+        broken: usize,
+        wall_secs: f64,
+    },
+}
+
+/// An event as a line, without a line break. Steps are numbered from 1.
+///
+/// # Errors
+/// If it has no JSON form.
+pub fn line(event: &Event) -> serde_json::Result<String> {
+    let line = match event {
+        Event::RunStarted(start) => Line::RunStarted {
+            date: start.started,
+            cases: start.cases,
+            suite: &start.suite,
+            backend: Backend {
+                name: start.backend.clone(),
+                kubernetes_versions: BTreeSet::new(),
+            },
+            implementation: &start.target,
+            features: &start.features,
+        },
+        Event::CaseStarted {
+            case,
+            seed,
+            attempt,
+            steps,
+        } => Line::CaseStarted {
+            case,
+            seed: *seed,
+            attempt: *attempt,
+            steps: *steps,
+        },
+        Event::StepStarted { case, step, text } => Line::StepStarted {
+            case,
+            step: step + 1,
+            text,
+        },
+        Event::CaseEnded(result) => Line::CaseEnded(Box::new(CaseReport::of(result))),
+        Event::RunEnded(summary) => Line::RunEnded {
+            conforming: summary.conforming,
+            deviating: summary.deviating,
+            unsupported: summary.unsupported,
+            broken: summary.broken,
+            wall_secs: summary.wall.as_secs_f64(),
+        },
+    };
+    serde_json::to_string(&line)
+}

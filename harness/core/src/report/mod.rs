@@ -1,0 +1,13 @@
+//! What a run leaves in files, and what can be made of such files. Everything here is made from the events of a run
+//! and from nothing else.
+//!
+//! - [`model`]: the ConformanceReport, an API type that others can read; [`build`]: from events to it;
+//! - [`junit`]: a report for CI systems; [`lines`]: the events, a line of JSON each.
+
+pub mod build;
+pub mod junit;
+pub mod lines;
+pub mod model;
+
+pub use build::Builder;
+pub use model::ConformanceReport;

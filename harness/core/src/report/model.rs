@@ -1,0 +1,341 @@
+//! The ConformanceReport: what an implementation was found to do, in a form that can be published, compared with
+//! others and verified.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{
+    case::read::API_VERSION,
+    catalogue::Level,
+    digest::Digest,
+    event::{Implementation, Suite},
+    names::{CaseId, Feature, RequirementId},
+};
+
+/// The `kind` of reports.
+pub const KIND: &str = "ConformanceReport";
+
+/// What an implementation was found to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConformanceReport {
+    /// `baton.dev/v1alpha1`.
+    pub api_version: String,
+    /// `ConformanceReport`.
+    pub kind: String,
+    /// When the run began.
+    pub date: Timestamp,
+    /// The version of Baton that ran the cases and judged.
+    pub baton_version: String,
+    /// Who was tested.
+    pub implementation: Implementation,
+    /// The cases that were chosen.
+    pub suite: Suite,
+    /// What it was tested on.
+    pub backend: Backend,
+    /// The features that the implementation declares.
+    pub features: BTreeSet<Feature>,
+    /// The numbers.
+    pub summary: Summary,
+    /// Every requirement of the catalogue, by id.
+    pub requirements: Vec<RequirementReport>,
+    /// Every case that was asked, by name and seed.
+    pub cases: Vec<CaseReport>,
+}
+
+/// The clusters that an implementation was tested on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Backend {
+    /// What they are: `embedded`, …
+    pub name: String,
+    /// The versions of Kubernetes that they say they have.
+    pub kubernetes_versions: BTreeSet<String>,
+}
+
+/// The numbers of a report.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Summary {
+    /// Results of cases.
+    pub cases: CaseNumbers,
+    /// Results of requirements.
+    pub requirements: RequirementNumbers,
+    /// How long the run took, on the wall; the sum if it was several.
+    pub wall_secs: f64,
+}
+
+/// How many cases came out how.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CaseNumbers {
+    /// Everything was as they say.
+    pub conforming: usize,
+    /// Something was not.
+    pub deviating: usize,
+    /// They need what the implementation or the clusters have not.
+    pub unsupported: usize,
+    /// They could not be run.
+    pub broken: usize,
+}
+
+/// How many requirements came out how.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RequirementNumbers {
+    /// Shown by a case, refuted by none.
+    pub shown: usize,
+    /// Refuted by a case.
+    pub broken: usize,
+    /// Neither.
+    pub not_shown: usize,
+    /// Of a feature that the implementation does not declare, or asked by unsupported cases alone.
+    pub unsupported: usize,
+}
+
+/// What was found of a requirement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RequirementResult {
+    /// Some case shows it and none refutes it.
+    Shown,
+    /// Some case refutes it.
+    Broken,
+    /// No case shows it, and none refutes it.
+    NotShown,
+    /// The implementation does not declare its feature, or all cases that ask for it are unsupported.
+    Unsupported,
+}
+
+impl RequirementResult {
+    /// All of them, the worst first.
+    pub const ALL: [Self; 4] = [Self::Broken, Self::NotShown, Self::Unsupported, Self::Shown];
+
+    /// It in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Shown => "shown",
+            Self::Broken => "broken",
+            Self::NotShown => "not shown",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// A requirement and what was found of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RequirementReport {
+    /// Its id.
+    pub id: RequirementId,
+    /// How binding it is.
+    pub level: Level,
+    /// The capability that it belongs to.
+    pub feature: Feature,
+    /// The statement.
+    pub text: String,
+    /// What was found.
+    pub result: RequirementResult,
+    /// The cases that show it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub shown_by: BTreeSet<CaseId>,
+    /// The cases that refute it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub broken_by: BTreeSet<CaseId>,
+}
+
+/// How a case came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CaseOutcome {
+    /// Everything was as it says.
+    Conforms,
+    /// Something was not.
+    Deviates,
+    /// It needs what the implementation or the clusters have not; it was not run.
+    Unsupported,
+    /// It could not be run.
+    Broken,
+}
+
+impl CaseOutcome {
+    /// All of them, the worst first.
+    pub const ALL: [Self; 4] = [Self::Broken, Self::Deviates, Self::Unsupported, Self::Conforms];
+
+    /// It in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Conforms => "conforms",
+            Self::Deviates => "deviates",
+            Self::Unsupported => "unsupported",
+            Self::Broken => "could not be run",
+        }
+    }
+}
+
+/// A case and how it came out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CaseReport {
+    /// Its name.
+    pub name: CaseId,
+    /// The folder below `cases/` that it lies in.
+    pub area: String,
+    /// What it shows, as a sentence.
+    pub title: String,
+    /// What it says.
+    pub digest: Digest,
+    /// The seed that it was run with.
+    pub seed: u64,
+    /// How it came out, at the last try.
+    pub result: CaseOutcome,
+    /// Why earlier tries failed; empty unless it was tried again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_tries: Vec<String>,
+    /// What it is about.
+    pub requirements: BTreeSet<RequirementId>,
+    /// What it showed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub shown: BTreeSet<RequirementId>,
+    /// What it refuted.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub broken: BTreeSet<RequirementId>,
+    /// Everything that was not as it says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FindingReport>,
+    /// Names of snapshots that are not as their files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<String>,
+    /// Why it is unsupported, or could not be run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// Its timeline, if that was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<EvidenceReport>,
+    /// How long it took.
+    pub timing: Timing,
+}
+
+impl CaseReport {
+    /// How it came out, with the try if it was not the first.
+    pub fn words(&self) -> String {
+        match self.failed_tries.len() {
+            0 => self.result.words().to_owned(),
+            failed => format!("{} on try {}", self.result.words(), failed + 1),
+        }
+    }
+}
+
+/// One thing that was not as it should be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FindingReport {
+    /// The requirements that it refutes.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub requirements: BTreeSet<RequirementId>,
+    /// What was looked at, as a phrase.
+    pub title: String,
+    /// What should have been.
+    pub expected: String,
+    /// What was.
+    pub seen: String,
+    /// The places where the object is not as expected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<String>,
+    /// The object that it was seen on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// The step of the plan that it belongs to, from 1; none for invariants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<usize>,
+    /// When it was seen, in seconds since the timeline began.
+    pub at_secs: f64,
+    /// The entry of the timeline where it was seen.
+    pub entry: u64,
+}
+
+/// A timeline that was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EvidenceReport {
+    /// The name of its file, in the folder of timelines.
+    pub timeline: String,
+    /// The digest of that file.
+    pub digest: Digest,
+}
+
+/// How long a case took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Timing {
+    /// On the wall.
+    pub wall_secs: f64,
+    /// By the clusters' clock.
+    pub clusters_secs: f64,
+    /// From the first taint that led to an eviction to the new copy, by the clusters' clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migration_secs: Option<f64>,
+    /// How many API writes the implementation made in that time, where clusters tell who wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migration_writes: Option<usize>,
+}
+
+/// Why a text is no report.
+#[derive(Debug, Error)]
+pub enum ReportError {
+    /// It is no YAML, or not of the format.
+    #[error("this is no ConformanceReport")]
+    Format(#[source] serde_yaml::Error),
+    /// It is of another kind or version.
+    #[error("this is {kind} of {api_version}; {KIND} of {API_VERSION} is expected")]
+    Kind {
+        /// The `kind`, or a word for its absence.
+        kind: String,
+        /// The `apiVersion`, or a word for its absence.
+        api_version: String,
+    },
+    /// It cannot be written as YAML.
+    #[error("the report cannot be written as YAML")]
+    Write(#[source] serde_yaml::Error),
+    /// It cannot be written as XML.
+    #[error("the report cannot be written as JUnit XML")]
+    Junit(#[source] quick_junit::SerializeError),
+}
+
+impl ConformanceReport {
+    /// Reads YAML.
+    pub fn parse(text: &str) -> Result<Self, ReportError> {
+        let value: serde_yaml::Value = serde_yaml::from_str(text).map_err(ReportError::Format)?;
+        let member = |name: &str| {
+            let found = value.get(name).and_then(serde_yaml::Value::as_str);
+            found.unwrap_or("nothing").to_owned()
+        };
+        let (kind, api_version) = (member("kind"), member("apiVersion"));
+        if kind != KIND || api_version != API_VERSION {
+            return Err(ReportError::Kind { kind, api_version });
+        }
+        serde_yaml::from_str(text).map_err(ReportError::Format)
+    }
+
+    /// Writes YAML.
+    pub fn to_yaml(&self) -> Result<String, ReportError> {
+        serde_yaml::to_string(self).map_err(ReportError::Write)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_kinds_are_told() {
+        let error = ConformanceReport::parse("apiVersion: baton.dev/v1alpha1\nkind: Case\n").unwrap_err();
+        let expected = "this is Case of baton.dev/v1alpha1; ConformanceReport of baton.dev/v1alpha1 is expected";
+        assert_eq!(error.to_string(), expected);
+        let error = ConformanceReport::parse("[]").unwrap_err();
+        assert!(error.to_string().starts_with("this is nothing of nothing;"), "{error}");
+    }
+}
