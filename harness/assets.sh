@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Collects the programs of a control plane for `baton run --backend envtest`, with a Go toolchain and nothing else:
+# kube-apiserver, kube-controller-manager and kube-scheduler are built from Kubernetes' own Go modules; etcd and kubectl
+# are taken from PATH (distributions have packages of both).
+#
+#     harness/assets.sh [DIR]            # default: target/assets
+#     KUBERNETES=v1.36.2 harness/assets.sh
+#
+# Whoever has setup-envtest does not need this: the folder that it prints serves as well.
+set -euo pipefail
+
+version=${KUBERNETES:-v1.36.2}
+folder=${1:-$(dirname "$0")/../target/assets}
+programs=(kube-apiserver kube-controller-manager kube-scheduler)
+
+fail() { echo "error: $1" >&2; echo "help: $2" >&2; exit 2; }
+case $version in v1.*.*) ;; *) fail "KUBERNETES=$version is no release of Kubernetes" "write it like v1.36.2" ;; esac
+command -v go >/dev/null || fail "there is no Go toolchain in PATH" "install the package \`golang\`, or use setup-envtest on a machine that has it"
+command -v etcd >/dev/null || fail "there is no etcd in PATH" "install your distribution's package, often called \`etcd-server\` or \`etcd\`"
+
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# The modules that Kubernetes is made of are published with the minor version in place of the major one; in Kubernetes'
+# own go.mod they point to folders of its repository, which a build from outside must point back.
+published=v0.${version#v1.}
+go mod init assets 2>/dev/null
+kubernetes=$(go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^\t"GoMod": "\(.*\)",$/\1/p')
+go mod edit -require "k8s.io/kubernetes@$version"
+sed -nE 's|.*(k8s\.io/[a-z-]+) => \./staging.*|\1|p' "$kubernetes" | while read -r module; do
+    go mod edit -replace "$module=$module@$published"
+done
+{
+    printf '//go:build tools\n\npackage tools\n\nimport (\n'
+    printf '\t_ "k8s.io/kubernetes/cmd/%s"\n' "${programs[@]}"
+    printf ')\n'
+} >tools.go
+go mod tidy 2>&1 | tail -n 5 >&2
+
+# Without these, the programs call themselves v0.0.0.
+minor=${version#v1.}
+about=k8s.io/component-base/version
+flags="-s -w -X $about.gitVersion=$version -X $about.gitMajor=1 -X $about.gitMinor=${minor%%.*} -X k8s.io/client-go/pkg/version.gitVersion=$version"
+for program in "${programs[@]}"; do
+    echo "building $program $version"
+    CGO_ENABLED=0 go build -trimpath -ldflags "$flags" -o "$folder/$program" "k8s.io/kubernetes/cmd/$program"
+done
+cp "$(command -v etcd)" "$folder/etcd"
+if command -v kubectl >/dev/null; then cp "$(command -v kubectl)" "$folder/kubectl"; fi
+
+echo "the assets are in $folder:"
+echo "    KUBEBUILDER_ASSETS=$folder cargo run -p baton -- run --backend envtest"
