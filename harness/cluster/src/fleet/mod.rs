@@ -2,9 +2,13 @@
 //!
 //! - [`Backend`]: where fleets come from; [`Fleet`]: what it gives; [`Cluster`]: one of its clusters;
 //! - [`embedded`]: API servers in this process;
+//! - [`kind`], [`k3s`]: clusters in containers of this machine;
 //! - `register`: how members are made known to the control plane.
 
+mod booted;
 pub mod embedded;
+pub mod k3s;
+pub mod kind;
 mod register;
 
 use std::{collections::BTreeMap, fmt, io, path::PathBuf, sync::Arc, time::Duration};
@@ -21,6 +25,7 @@ use thiserror::Error;
 use crate::{clock::Clock, observer::Recorder};
 
 pub use baton_apiserver::{Failure, Matching};
+pub use booted::{Booted, Reach};
 
 /// Why a fleet cannot be had, or cannot do what is asked. The environment is broken then, not the target.
 #[derive(Debug, Error)]

@@ -1,0 +1,276 @@
+//! Starts k3s in containers, all at once, and removes them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use baton_core::names::ClusterName;
+use futures::{StreamExt as _, future::join_all};
+use serde_json::Value;
+use testcontainers::{
+    ContainerAsync, ContainerRequest, GenericImage, ImageExt as _,
+    bollard::{
+        Docker,
+        container::LogOutput,
+        errors::Error as EngineError,
+        query_parameters::{InspectContainerOptions, LogsOptionsBuilder, RemoveContainerOptionsBuilder},
+    },
+    core::{
+        ContainerPort, Mount, WaitFor,
+        client::{ClientError, docker_client_instance},
+    },
+    runners::AsyncRunner as _,
+};
+
+use super::{K3sOptions, error::K3sError};
+use crate::fleet::booted::Booted;
+
+/// Where k3s serves its API inside the container.
+const API: ContainerPort = ContainerPort::Tcp(6443);
+
+/// Where k3s writes its kubeconfig inside the container.
+const KUBECONFIG: &str = "/etc/rancher/k3s/k3s.yaml";
+
+/// What k3s logs once its node is known to its control plane.
+const READY: &str = "Node controller sync successful";
+
+/// Why a container could not be removed.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// How long the engine may take to answer at all.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
+
+/// The k3s containers of one fleet, from the first that is started until they are removed.
+#[derive(Debug)]
+pub struct K3sClusters {
+    options: K3sOptions,
+    /// Tells the containers of this fleet from those of others.
+    run: String,
+    /// By container name, from before it is made. Those that have not come up are there by name alone.
+    ours: Mutex<BTreeMap<String, Option<ContainerAsync<GenericImage>>>>,
+}
+
+impl K3sClusters {
+    /// The clusters that these options describe; `run` tells their containers from others. Nothing is done yet.
+    pub fn new(options: K3sOptions, run: String) -> Self {
+        let ours = Mutex::default();
+        Self { options, run, ours }
+    }
+
+    /// Starts all clusters at once and gives them when they serve, the control plane first. If one does not come up,
+    /// all are removed. Whoever does not wait for the end must [remove](Self::remove) what has begun.
+    ///
+    /// # Errors
+    /// [`K3sError`] says what is missing.
+    pub async fn boot(&self) -> Result<Vec<Booted>, K3sError> {
+        let (image, tag) = split(&self.options.image)?;
+        let engine = engine().await?;
+        let members = (1..=self.options.members).map(|number| ClusterName::new(format!("member{number}")));
+        let names: Vec<ClusterName> = std::iter::once(ClusterName::control()).chain(members).collect();
+        let booted = join_all(names.iter().map(|name| self.start(&engine, name, &image, &tag))).await;
+        match booted.into_iter().collect() {
+            Ok(booted) => Ok(booted),
+            Err(error) => {
+                // Why the clusters cannot be had says more than that one of them could not be removed either.
+                if let Err(left) = self.remove().await {
+                    tracing::warn!("{left}");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes all containers that were made, and what they stored.
+    ///
+    /// # Errors
+    /// If some are left; it names them.
+    pub async fn remove(&self) -> Result<(), K3sError> {
+        let ours = std::mem::take(&mut *self.lock());
+        if ours.is_empty() {
+            return Ok(());
+        }
+        let engine = engine().await?;
+        let removed = join_all(
+            ours.into_iter()
+                .map(|(name, container)| remove(&engine, name, container)),
+        )
+        .await;
+        let failed: Vec<(String, Failure)> = removed.into_iter().filter_map(Result::err).collect();
+        let (containers, failures): (Vec<_>, Vec<_>) = failed.into_iter().unzip();
+        match failures.into_iter().next() {
+            None => Ok(()),
+            Some(source) => Err(K3sError::LeftBehind { containers, source }),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Option<ContainerAsync<GenericImage>>>> {
+        self.ours.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn start(&self, engine: &Docker, name: &ClusterName, image: &str, tag: &str) -> Result<Booted, K3sError> {
+        let container_name = format!("baton-k3s-{}-{name}", self.run);
+        self.lock().insert(container_name.clone(), None);
+        let started = self.request(&container_name, image, tag).start().await;
+        let container = match started {
+            Ok(container) => container,
+            Err(error) => {
+                let last_words = last_words(engine, &container_name).await;
+                let (image, within) = (&self.options.image, self.options.ready_within);
+                return Err(K3sError::of_start(name, image, within, last_words, error));
+            }
+        };
+        let booted = booted(engine, name, &container).await;
+        self.lock().insert(container_name, Some(container));
+        booted
+    }
+
+    fn request(&self, container_name: &str, image: &str, tag: &str) -> ContainerRequest<GenericImage> {
+        let mut command = vec!["server".to_owned()];
+        // Cases bring what they need; these take memory and time.
+        command.push("--disable=traefik,servicelb,metrics-server,local-storage".to_owned());
+        command.push("--tls-san=127.0.0.1".to_owned());
+        command.extend(remote_host().map(|host| format!("--tls-san={host}")));
+        GenericImage::new(image, tag)
+            .with_exposed_port(API)
+            .with_wait_for(WaitFor::message_on_either_std(READY))
+            .with_container_name(container_name)
+            .with_hostname(container_name)
+            .with_cmd(command)
+            .with_privileged(true)
+            .with_mount(Mount::tmpfs_mount("/run"))
+            .with_mount(Mount::tmpfs_mount("/var/run"))
+            .with_label("dev.baton.run", &self.run)
+            .with_startup_timeout(self.options.ready_within)
+    }
+}
+
+/// The engine, as the environment names it, once it has answered.
+async fn engine() -> Result<Docker, K3sError> {
+    let host = std::env::var("DOCKER_HOST").ok();
+    let unreachable = |source: EngineError| K3sError::NoEngine {
+        host: host.clone(),
+        source: Box::new(source),
+    };
+    let engine = match docker_client_instance().await {
+        Ok(engine) => engine.with_timeout(ANSWERS_WITHIN),
+        Err(ClientError::Init(source)) => return Err(unreachable(source)),
+        Err(other) => {
+            let source = EngineError::IOError {
+                err: std::io::Error::other(other),
+            };
+            return Err(unreachable(source));
+        }
+    };
+    match engine.version().await {
+        Ok(_) => Ok(engine),
+        Err(source @ EngineError::DockerResponseServerError { .. }) => Err(K3sError::Engine {
+            source: Box::new(source),
+        }),
+        Err(source) => Err(unreachable(source)),
+    }
+}
+
+/// The host of an engine that is reached over the network.
+fn remote_host() -> Option<String> {
+    let address = std::env::var("DOCKER_HOST").ok()?;
+    let (scheme, rest) = address.split_once("://")?;
+    let host = rest.split(['/', ':']).next().filter(|host| !host.is_empty())?;
+    matches!(scheme, "tcp" | "http" | "https").then(|| host.to_owned())
+}
+
+/// Name and tag of an image. The name may have a port in it.
+fn split(image: &str) -> Result<(String, String), K3sError> {
+    match image.rsplit_once(':') {
+        Some((name, tag)) if !name.is_empty() && !tag.is_empty() && !tag.contains('/') => {
+            Ok((name.to_owned(), tag.to_owned()))
+        }
+        Some(_) | None => Err(K3sError::ImageName {
+            image: image.to_owned(),
+        }),
+    }
+}
+
+/// How a started cluster is reached, from here and from other containers.
+async fn booted(
+    engine: &Docker,
+    name: &ClusterName,
+    container: &ContainerAsync<GenericImage>,
+) -> Result<Booted, K3sError> {
+    let failed = |source| K3sError::Kubeconfig {
+        cluster: name.clone(),
+        source: Some(Box::new(source)),
+    };
+    let text = container.copy_file_from(KUBECONFIG, Vec::new()).await.map_err(failed)?;
+    let host = container.get_host().await.map_err(failed)?;
+    let port = container.get_host_port_ipv4(API).await.map_err(failed)?;
+    let senseless = || K3sError::Kubeconfig {
+        cluster: name.clone(),
+        source: None,
+    };
+    let inside = address(engine, container.id()).await.ok_or_else(senseless)?;
+    // k3s speaks of `localhost`, which may be an IPv6 address, on which the engine need not listen.
+    let host = match host.to_string() {
+        local if local == "localhost" => "127.0.0.1".to_owned(),
+        other => other,
+    };
+    let pointed_at = |server: String| pointed_at(&text, &server).ok_or_else(senseless);
+    Ok(Booted {
+        name: name.clone(),
+        kubeconfig: pointed_at(format!("https://{host}:{port}"))?,
+        internal_kubeconfig: pointed_at(format!("https://{inside}:6443"))?,
+    })
+}
+
+/// The address of a container on the engine's network.
+async fn address(engine: &Docker, id: &str) -> Option<String> {
+    let container = engine
+        .inspect_container(id, None::<InspectContainerOptions>)
+        .await
+        .ok()?;
+    let networks = container.network_settings?.networks?;
+    let addresses = networks.into_values().filter_map(|network| network.ip_address);
+    addresses.into_iter().find(|address| !address.is_empty())
+}
+
+/// A kubeconfig with the address of its first cluster replaced.
+fn pointed_at(kubeconfig: &[u8], server: &str) -> Option<String> {
+    let mut config: Value = serde_yaml::from_slice(kubeconfig).ok()?;
+    *config.pointer_mut("/clusters/0/cluster/server")? = Value::String(server.to_owned());
+    serde_yaml::to_string(&config).ok()
+}
+
+/// Removes a container; if it never came up, by its name.
+async fn remove(
+    engine: &Docker,
+    name: String,
+    container: Option<ContainerAsync<GenericImage>>,
+) -> Result<(), (String, Failure)> {
+    if let Some(container) = container {
+        return container.rm().await.map_err(|error| (name, Failure::from(error)));
+    }
+    let options = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
+    match engine.remove_container(&name, Some(options)).await {
+        // It was never made.
+        Err(EngineError::DockerResponseServerError { status_code: 404, .. }) | Ok(()) => Ok(()),
+        Err(error) => Err((name, Failure::from(error))),
+    }
+}
+
+/// The end of a container's log on one line.
+async fn last_words(engine: &Docker, name: &str) -> String {
+    let options = LogsOptionsBuilder::new().stdout(true).stderr(true).tail("3").build();
+    let lines: Vec<String> = engine
+        .logs(name, Some(options))
+        .filter_map(async |line: Result<LogOutput, EngineError>| {
+            line.ok().map(|line| line.to_string().trim().to_owned())
+        })
+        .collect()
+        .await;
+    if lines.is_empty() {
+        "it said nothing".to_owned()
+    } else {
+        lines.join("; ")
+    }
+}

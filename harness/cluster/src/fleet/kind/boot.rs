@@ -1,0 +1,219 @@
+//! Makes kind clusters, all at once, and removes them.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use baton_core::names::ClusterName;
+use futures::future::join_all;
+
+use super::{
+    KindOptions,
+    error::{KindError, MEMORY_PER_CLUSTER, diagnose, gist},
+    programs::Call,
+};
+use crate::fleet::booted::Booted;
+
+/// How long a cluster may take to be removed.
+const REMOVED_WITHIN: Duration = Duration::from_secs(120);
+
+/// How long kind is told to wait for a new cluster's node to be ready. It makes do with less: a node that becomes
+/// ready later is no error for kind.
+const NODE_READY_WITHIN: &str = "120s";
+
+/// The kind clusters of one fleet, from the first command that makes one until they are removed.
+#[derive(Debug)]
+pub struct KindClusters {
+    options: KindOptions,
+    /// Those that are to be removed again: all that kind was told to make, and with `reuse` those that it has not yet
+    /// made whole. Written down before kind is told, so that nothing is forgotten, whatever interrupts it.
+    ours: Mutex<BTreeSet<String>>,
+}
+
+impl KindClusters {
+    /// The clusters that these options describe. Nothing is done yet.
+    ///
+    /// # Errors
+    /// If the names would be none that kind takes.
+    pub fn new(options: KindOptions) -> Result<Self, KindError> {
+        let prefix = &options.prefix;
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if prefix.is_empty() || prefix.len() > 30 || !prefix.chars().all(fits) || prefix.starts_with('-') {
+            let prefix = prefix.clone();
+            return Err(KindError::Prefix { prefix });
+        }
+        Ok(Self {
+            options,
+            ours: Mutex::default(),
+        })
+    }
+
+    /// Makes the clusters that are not there, all at once, and gives all of them, the control plane first.
+    /// If one cannot be made, those that were made are removed. Whoever does not wait for the end must [remove](Self::remove)
+    /// what has begun.
+    ///
+    /// # Errors
+    /// [`KindError`] says what is missing.
+    pub async fn boot(&self) -> Result<Vec<Booted>, KindError> {
+        let names = self.names();
+        let programs = &self.options.programs;
+        programs.check().await?;
+        let there = programs.clusters().await?;
+        let (there, missing): (Vec<_>, Vec<_>) = names.iter().partition(|name| there.contains(&self.kind_name(name)));
+        if !there.is_empty() && !self.options.reuse {
+            let clusters = there.into_iter().map(|name| self.kind_name(name)).collect();
+            return Err(KindError::Exists { clusters });
+        }
+        self.has_room_for(missing.len()).await?;
+        let made = join_all(missing.into_iter().map(|name| self.make(name))).await;
+        let made: Result<(), KindError> = made.into_iter().collect();
+        let booted = match made {
+            Ok(()) => join_all(names.iter().map(|name| self.booted(name))).await,
+            Err(error) => vec![Err(error)],
+        };
+        match booted.into_iter().collect() {
+            Ok(booted) => Ok(booted),
+            Err(error) => {
+                // Why the clusters cannot be had says more than that one of them could not be removed either.
+                if let Err(left) = self.remove().await {
+                    tracing::warn!("{left}");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes the clusters that were made here. With [`KindOptions::reuse`] only what was not made to the end.
+    ///
+    /// # Errors
+    /// If some are left; it names them.
+    pub async fn remove(&self) -> Result<(), KindError> {
+        let ours: Vec<String> = self.lock().iter().cloned().collect();
+        let removed = join_all(ours.iter().map(|name| self.delete(name))).await;
+        let mut clusters = Vec::new();
+        let mut first = None;
+        for (name, result) in ours.into_iter().zip(removed) {
+            match result {
+                Ok(()) => {
+                    self.lock().remove(&name);
+                }
+                Err(error) => {
+                    clusters.push(name);
+                    first.get_or_insert(Box::new(error));
+                }
+            }
+        }
+        match first {
+            None => Ok(()),
+            Some(source) => Err(KindError::LeftBehind { clusters, source }),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+        self.ours.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn names(&self) -> Vec<ClusterName> {
+        let members = (1..=self.options.members).map(|number| ClusterName::new(format!("member{number}")));
+        std::iter::once(ClusterName::control()).chain(members).collect()
+    }
+
+    fn kind_name(&self, name: &ClusterName) -> String {
+        format!("{}-{name}", self.options.prefix)
+    }
+
+    async fn has_room_for(&self, clusters: usize) -> Result<(), KindError> {
+        let needed = MEMORY_PER_CLUSTER.saturating_mul(clusters.try_into().unwrap_or(u64::MAX));
+        match self.options.programs.memory().await? {
+            Some(there) if there < needed => Err(KindError::LittleMemory {
+                clusters,
+                needed,
+                there,
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    async fn make(&self, name: &ClusterName) -> Result<(), KindError> {
+        let kind_name = self.kind_name(name);
+        let configuration = configuration(&self.options.configurations, name)?;
+        // kind writes the kubeconfig of a new cluster somewhere and makes it the current one: never into the user's own.
+        let folder = tempfile::tempdir().map_err(|source| KindError::NotStarted {
+            command: "kind create cluster".to_owned(),
+            source,
+        })?;
+        let kubeconfig = folder.path().join("kubeconfig");
+        let mut call = Call::kind(&["create", "cluster"])
+            .with("--name", &kind_name)
+            .with("--config", configuration.to_string_lossy())
+            .with("--kubeconfig", kubeconfig.to_string_lossy())
+            .with("--wait", NODE_READY_WITHIN);
+        if let Some(image) = &self.options.image {
+            call = call.with("--image", image);
+        }
+        self.lock().insert(kind_name.clone());
+        let answer = self.options.programs.run(&call, self.options.ready_within).await?;
+        if answer.ok {
+            if self.options.reuse {
+                self.lock().remove(&kind_name);
+            }
+            return Ok(());
+        }
+        let error = diagnose(&kind_name, &call.to_string(), &answer.all());
+        if matches!(error, KindError::Exists { .. }) {
+            // Somebody else's.
+            self.lock().remove(&kind_name);
+        }
+        Err(error)
+    }
+
+    async fn booted(&self, name: &ClusterName) -> Result<Booted, KindError> {
+        Ok(Booted {
+            name: name.clone(),
+            kubeconfig: self.kubeconfig(name, &[]).await?,
+            internal_kubeconfig: self.kubeconfig(name, &["--internal"]).await?,
+        })
+    }
+
+    async fn kubeconfig(&self, name: &ClusterName, options: &[&str]) -> Result<String, KindError> {
+        let cluster = self.kind_name(name);
+        let arguments = [&["get", "kubeconfig"], options].concat();
+        let call = Call::kind(&arguments).with("--name", &cluster);
+        let answer = self.options.programs.run(&call, self.options.ready_within).await?;
+        if answer.ok {
+            return Ok(answer.stdout);
+        }
+        let said = gist(&answer.all());
+        Err(KindError::NotUsable { cluster, said })
+    }
+
+    async fn delete(&self, kind_name: &str) -> Result<(), KindError> {
+        let folder = tempfile::tempdir().map_err(|source| KindError::NotStarted {
+            command: "kind delete cluster".to_owned(),
+            source,
+        })?;
+        let kubeconfig = folder.path().join("kubeconfig");
+        let call = Call::kind(&["delete", "cluster"])
+            .with("--name", kind_name)
+            .with("--kubeconfig", kubeconfig.to_string_lossy());
+        let answer = self.options.programs.run(&call, REMOVED_WITHIN).await?;
+        answer.succeeded(&call).map(drop)
+    }
+}
+
+/// The configuration for a cluster of this name.
+fn configuration(folder: &Path, name: &ClusterName) -> Result<PathBuf, KindError> {
+    let file = if name.is_control() {
+        "control.yaml"
+    } else {
+        "member.yaml"
+    };
+    let file = folder.join(file);
+    match std::fs::metadata(&file) {
+        Ok(_) => Ok(file),
+        Err(source) => Err(KindError::Configuration { file, source }),
+    }
+}

@@ -1,0 +1,248 @@
+//! What can go wrong with kind clusters, and how kind's words tell it.
+
+use std::{fmt, io, path::PathBuf, time::Duration};
+
+use thiserror::Error;
+
+/// How much memory a node takes that does nothing but serve its API; less than that is never enough.
+pub(super) const MEMORY_PER_CLUSTER: u64 = 400 << 20;
+
+/// Why kind clusters cannot be had, or not be removed.
+#[derive(Debug, Error)]
+pub enum KindError {
+    /// kind itself is missing.
+    #[error("the program `kind` is not in PATH")]
+    NotInstalled,
+    /// The container engine's client is missing.
+    #[error("the program `{engine}` is not in PATH; kind runs its nodes with it")]
+    EngineMissing {
+        /// `docker`, …
+        engine: String,
+    },
+    /// The container engine does not answer.
+    #[error("{engine} does not run, or may not be used: {said}")]
+    EngineDown {
+        /// `docker`, …
+        engine: String,
+        /// What its client says.
+        said: String,
+    },
+    /// A program is there but cannot be started.
+    #[error("`{command}` cannot be started")]
+    NotStarted {
+        /// The command line.
+        command: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A configuration is not where it should be.
+    #[error("the configuration {} cannot be read", .file.display())]
+    Configuration {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Names that kind would not take.
+    #[error("`{prefix}` cannot begin the name of a cluster: lower-case letters, digits and `-` only, 30 at most")]
+    Prefix {
+        /// What was given.
+        prefix: String,
+    },
+    /// There are clusters of these names, and nobody said that they may be used.
+    #[error("there are kind clusters of these names already: {}", .clusters.join(", "))]
+    Exists {
+        /// Their names.
+        clusters: Vec<String>,
+    },
+    /// A cluster that is to be reused does not serve its API.
+    #[error("the kind cluster {cluster} is there, but cannot be used: {said}")]
+    NotUsable {
+        /// Its name.
+        cluster: String,
+        /// What kind says.
+        said: String,
+    },
+    /// The node image is not here and cannot be pulled.
+    #[error("the node image {image} is not on this machine and cannot be pulled: {said}")]
+    Image {
+        /// The image.
+        image: String,
+        /// What the engine says.
+        said: String,
+    },
+    /// Something else listens on an address that a configuration asks for.
+    #[error("{cluster} cannot have {address}: something else listens there")]
+    PortTaken {
+        /// The cluster.
+        cluster: String,
+        /// Address and port, as far as the engine tells.
+        address: String,
+    },
+    /// The engine has less memory than the clusters take.
+    #[error("{clusters} clusters need {} of memory at least, and the engine has {}", Mebibytes(*.needed), Mebibytes(*.there))]
+    LittleMemory {
+        /// How many are to be made.
+        clusters: usize,
+        /// In bytes.
+        needed: u64,
+        /// In bytes.
+        there: u64,
+    },
+    /// The system killed something in a node, or gave it no memory.
+    #[error("{cluster} ran out of memory: {said}")]
+    OutOfMemory {
+        /// The cluster.
+        cluster: String,
+        /// What kind says.
+        said: String,
+    },
+    /// The engine has no room left.
+    #[error("{cluster} ran out of disk space: {said}")]
+    OutOfDisk {
+        /// The cluster.
+        cluster: String,
+        /// What kind says.
+        said: String,
+    },
+    /// A command took longer than it may.
+    #[error("`{command}` did not end within {within:?}")]
+    Slow {
+        /// The command line.
+        command: String,
+        /// How long was waited.
+        within: Duration,
+    },
+    /// A command failed for another reason.
+    #[error("`{command}` failed: {said}")]
+    Failed {
+        /// The command line.
+        command: String,
+        /// What it says.
+        said: String,
+    },
+    /// Clusters are left behind.
+    #[error("these kind clusters could not be removed: {}", .clusters.join(", "))]
+    LeftBehind {
+        /// Their names.
+        clusters: Vec<String>,
+        /// What went wrong with the first of them.
+        source: Box<KindError>,
+    },
+}
+
+struct Mebibytes(u64);
+
+impl fmt::Display for Mebibytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} MiB", self.0 >> 20)
+    }
+}
+
+impl KindError {
+    /// What whoever reads the error can do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::NotInstalled => {
+                "install it (kind.sigs.k8s.io), for example with `go install sigs.k8s.io/kind@latest`, or run without it: \
+                 `--backend embedded` needs nothing"
+                    .to_owned()
+            }
+            Self::EngineMissing { engine } => format!(
+                "install {engine}, or name another engine that kind knows in KIND_EXPERIMENTAL_PROVIDER (docker, podman, nerdctl)"
+            ),
+            Self::EngineDown { engine, .. } => {
+                format!("start {engine}, see whether `{engine} ps` works as this user, and look at DOCKER_HOST")
+            }
+            Self::NotStarted { .. } => "look at the file's permissions".to_owned(),
+            Self::Configuration { .. } => {
+                "run this in the repository, where kind-config/ is, or say where that is with --root".to_owned()
+            }
+            Self::Prefix { .. } => "choose another --name-prefix".to_owned(),
+            Self::Exists { clusters } => format!(
+                "use them with --reuse, remove them with `kind delete clusters {}`, or choose another --name-prefix",
+                clusters.join(" ")
+            ),
+            Self::NotUsable { cluster, .. } => {
+                format!("remove it with `kind delete cluster --name {cluster}`; it is made anew then")
+            }
+            Self::Image { .. } => "name an image that the engine has with --image (`docker image ls`), load one with \
+                                   `docker load`, or see whether the engine reaches its registry"
+                .to_owned(),
+            Self::PortTaken { .. } => {
+                "let kind choose: leave networking.apiServerPort and hostPort out of kind-config/*.yaml; or free the port"
+                    .to_owned()
+            }
+            Self::LittleMemory { .. } | Self::OutOfMemory { .. } => {
+                "give the engine more memory, or ask for fewer clusters with --members".to_owned()
+            }
+            Self::OutOfDisk { .. } => "make room, for example with `docker system prune`".to_owned(),
+            Self::Slow { .. } => "give it longer with --boot-timeout".to_owned(),
+            Self::Failed { .. } => "run the command by hand, with `--retain` and `-v 1` if it creates a cluster".to_owned(),
+            Self::LeftBehind { clusters, .. } => format!("remove them with `kind delete clusters {}`", clusters.join(" ")),
+        }
+    }
+}
+
+/// What kind's output says of why a cluster could not be made. `command` is what was run, `output` all it wrote.
+pub(super) fn diagnose(cluster: &str, command: &str, output: &str) -> KindError {
+    let (cluster, said) = (cluster.to_owned(), gist(output));
+    let has = |words: &[&str]| words.iter().any(|word| output.contains(word));
+    if let Some(image) = between(output, "failed to pull image \"", "\"") {
+        return KindError::Image { image, said };
+    }
+    if has(&["port is already allocated", "address already in use"]) {
+        let address = between(output, "Bind for ", " failed")
+            .or_else(|| between(output, "listen tcp4 ", ": bind"))
+            .or_else(|| between(output, "listen tcp ", ": bind"));
+        let address = address.unwrap_or_else(|| "a port that its configuration asks for".to_owned());
+        return KindError::PortTaken { cluster, address };
+    }
+    if has(&[
+        "cannot allocate memory",
+        "exit status 137",
+        "signal: killed",
+        "OOMKilled",
+    ]) {
+        return KindError::OutOfMemory { cluster, said };
+    }
+    if has(&["no space left on device"]) {
+        return KindError::OutOfDisk { cluster, said };
+    }
+    if has(&["already exist for a cluster with the name"]) {
+        let clusters = vec![cluster];
+        return KindError::Exists { clusters };
+    }
+    let command = command.to_owned();
+    KindError::Failed { command, said }
+}
+
+fn between(text: &str, before: &str, after: &str) -> Option<String> {
+    let (_, rest) = text.split_once(before)?;
+    let (found, _) = rest.split_once(after)?;
+    Some(found.to_owned())
+}
+
+/// The part of a program's output that says what is wrong, on one line: what a command that kind ran has said, or
+/// else kind's own error, or else the end of the output.
+pub(super) fn gist(output: &str) -> String {
+    const LINES: usize = 4;
+    let told = |(_, rest): (&str, &str)| (!rest.trim().is_empty()).then(|| rest.to_owned());
+    let inner = output.split_once("Command Output:").and_then(told);
+    let own = || output.split_once("ERROR:").and_then(told);
+    let (text, from_the_end) = match inner.or_else(own) {
+        Some(text) => (text, false),
+        None => (output.to_owned(), true),
+    };
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let kept = if from_the_end {
+        &lines[lines.len().saturating_sub(LINES)..]
+    } else {
+        &lines[..lines.len().min(LINES)]
+    };
+    if kept.is_empty() {
+        "it said nothing".to_owned()
+    } else {
+        kept.join("; ")
+    }
+}

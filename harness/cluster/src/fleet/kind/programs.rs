@@ -1,0 +1,151 @@
+//! Runs kind and the container engine's client.
+
+use std::{ffi::OsString, io, process::Stdio, time::Duration};
+
+use tokio::process::Command;
+
+use super::error::{KindError, gist};
+
+/// The variable by which kind itself is told of another engine than docker.
+const ENGINE: &str = "KIND_EXPERIMENTAL_PROVIDER";
+
+/// How long a question may take that needs no work.
+const ASKED: Duration = Duration::from_secs(60);
+
+/// The programs that the backend works with.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// Where programs are looked for; the environment's `PATH` if none is given.
+    pub search_path: Option<OsString>,
+    /// The container engine's client: `docker`, `podman` or `nerdctl`.
+    pub engine: String,
+}
+
+impl Programs {
+    /// What the environment names, as kind itself understands it.
+    pub fn of_environment() -> Self {
+        let engine = std::env::var(ENGINE).ok().filter(|name| !name.is_empty());
+        Self {
+            search_path: None,
+            engine: engine.unwrap_or_else(|| "docker".to_owned()),
+        }
+    }
+
+    /// Sees whether both programs are there and the engine answers.
+    pub(super) async fn check(&self) -> Result<(), KindError> {
+        let kind = Call::kind(&["version"]);
+        self.run(&kind, ASKED).await?.succeeded(&kind)?;
+        let engine = Call::engine(&self.engine, &["version", "--format", "{{.Server.Version}}"]);
+        let answer = self.run(&engine, ASKED).await?;
+        if answer.ok {
+            return Ok(());
+        }
+        Err(KindError::EngineDown {
+            engine: self.engine.clone(),
+            said: gist(&answer.all()),
+        })
+    }
+
+    /// How much memory the engine has, in bytes; none if it does not say.
+    pub(super) async fn memory(&self) -> Result<Option<u64>, KindError> {
+        let call = Call::engine(&self.engine, &["info", "--format", "{{.MemTotal}}"]);
+        let answer = self.run(&call, ASKED).await?;
+        Ok(answer.stdout.trim().parse().ok())
+    }
+
+    /// The names of all kind clusters on the engine.
+    pub(super) async fn clusters(&self) -> Result<Vec<String>, KindError> {
+        let call = Call::kind(&["get", "clusters"]);
+        let answer = self.run(&call, ASKED).await?.succeeded(&call)?;
+        Ok(answer.stdout.lines().map(str::to_owned).collect())
+    }
+
+    /// Runs a program to its end. Its process does not outlive a dropped future, and an interrupt at the terminal does
+    /// not reach it: what it began is ended in order.
+    pub(super) async fn run(&self, call: &Call, within: Duration) -> Result<Answer, KindError> {
+        let mut command = Command::new(&call.program);
+        command.args(&call.arguments).stdin(Stdio::null());
+        command.process_group(0).kill_on_drop(true);
+        if let Some(path) = &self.search_path {
+            command.env("PATH", path);
+        }
+        let Ok(output) = tokio::time::timeout(within, command.output()).await else {
+            let command = call.to_string();
+            return Err(KindError::Slow { command, within });
+        };
+        let output = output.map_err(|source| self.not_started(call, source))?;
+        Ok(Answer {
+            ok: output.status.success(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+
+    fn not_started(&self, call: &Call, source: io::Error) -> KindError {
+        let engine = self.engine.clone();
+        match (source.kind(), call.program == engine) {
+            (io::ErrorKind::NotFound, true) => KindError::EngineMissing { engine },
+            (io::ErrorKind::NotFound, false) => KindError::NotInstalled,
+            (_, _) => {
+                let command = call.to_string();
+                KindError::NotStarted { command, source }
+            }
+        }
+    }
+}
+
+/// A program and its arguments.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    program: String,
+    arguments: Vec<String>,
+}
+
+impl Call {
+    pub(super) fn kind(arguments: &[&str]) -> Self {
+        Self::engine("kind", arguments)
+    }
+
+    pub(super) fn engine(engine: &str, arguments: &[&str]) -> Self {
+        Self {
+            program: engine.to_owned(),
+            arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
+        }
+    }
+
+    pub(super) fn with(mut self, option: &str, value: impl Into<String>) -> Self {
+        self.arguments.extend([option.to_owned(), value.into()]);
+        self
+    }
+}
+
+impl std::fmt::Display for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.program, self.arguments.join(" "))
+    }
+}
+
+/// What a program has said.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) ok: bool,
+    pub(super) stdout: String,
+    stderr: String,
+}
+
+impl Answer {
+    /// Everything that it wrote, errors last.
+    pub(super) fn all(&self) -> String {
+        format!("{}\n{}", self.stdout, self.stderr)
+    }
+
+    pub(super) fn succeeded(self, call: &Call) -> Result<Self, KindError> {
+        if self.ok {
+            return Ok(self);
+        }
+        Err(KindError::Failed {
+            command: call.to_string(),
+            said: gist(&self.all()),
+        })
+    }
+}
