@@ -14,6 +14,7 @@
 //! - `controllers`: what follows from commits: established definitions, collected garbage, emptied namespaces;
 //! - [`merge`]: patches, managed fields and the types they need;
 //! - [`builtin`], [`metadata`], [`table`]: how the built-in kinds behave and how they are shown;
+//! - [`webhook`]: a webhook to be called by servers, these or others;
 //! - `discovery`, `openapi`, `selector`, `levers`, `door`: what their names say.
 
 mod admission;
@@ -38,6 +39,7 @@ mod server;
 mod status;
 mod store;
 pub mod table;
+pub mod webhook;
 
 pub use api::body::ResponseBody;
 pub use door::Serving;

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use baton_cluster::{admission::AdmissionRules, runner::chain, simulator::RulesError};
 use baton_core::{
     case::{diagnostic::Diagnostic, model::Case, read, refs::Surroundings},
     catalogue::Catalogue,
@@ -93,11 +94,16 @@ impl Suite {
         let fixtures = fixtures_of(&roots.fixtures);
         let fixture = |name: &str| fixture(&roots.fixtures, name);
         let check_path = |path: &str| Template::parse(path).map(|_| ()).map_err(|error| error.to_string());
+        let check_admission = |file: &str, text: &str| {
+            let told = |wrong: Vec<RulesError>| wrong.iter().map(|it| chain(it)).collect::<Vec<_>>().join("; ");
+            AdmissionRules::parse(file, text).map(|_| ()).map_err(told)
+        };
         let around = Surroundings {
             catalogue: &catalogue,
             fixture: &fixture,
             fixtures: &fixtures,
             check_path: &check_path,
+            check_admission: &check_admission,
         };
         let mut cases = Vec::new();
         let mut wrong = Vec::new();

@@ -177,7 +177,12 @@ fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
     let features = (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")));
     let target = settings.target.cannot_take(case);
     let backend = settings.backend.cannot_carry(case);
-    [features, target, backend].into_iter().flatten().collect()
+    let no_admission = case.has_admission() && !settings.backend.has_admission();
+    let admission = no_admission.then(|| {
+        let backend = settings.backend.name();
+        format!("{backend} clusters cannot reach a webhook of this process, which stands for a policy engine")
+    });
+    [features, target, backend, admission].into_iter().flatten().collect()
 }
 
 /// What came of a plan.

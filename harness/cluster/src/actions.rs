@@ -62,6 +62,16 @@ async fn resource(client: &Client, api_version: &str, kind: &str) -> kube::Resul
     discovery::pinned_kind(client, &GroupVersionKind::gvk(group, version, kind)).await
 }
 
+/// How a kind is served by a cluster.
+pub(crate) async fn served(
+    client: &Client,
+    api_version: &str,
+    kind: &str,
+) -> Result<(ApiResource, ApiCapabilities), ActionError> {
+    let what = format!("finding out how {kind} of {api_version} is served");
+    resource(client, api_version, kind).await.map_err(refused(&what))
+}
+
 fn scoped(client: &Client, served: &(ApiResource, ApiCapabilities), namespace: Option<&str>) -> Api<DynamicObject> {
     let (resource, capabilities) = served;
     match (&capabilities.scope, namespace) {

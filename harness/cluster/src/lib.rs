@@ -1,15 +1,19 @@
 //! Fleets of clusters to run cases on, what stands for kubelets and operators on them, and who watches.
 //!
 //! - [`clock`]: time, handed in;
+//! - [`storage`]: the folder that all members of a fleet share;
 //! - [`simulator`]: makes workloads run on members that have neither kubelets nor controllers;
+//! - [`admission`]: changes objects before members store them, in the place of a policy engine;
 //! - [`observer`]: records every revision on every cluster, in one order;
 //! - [`fleet`]: a control plane and members, whatever they are made of;
 //! - [`actions`]: what cases do to clusters; [`runner`]: carries out a plan.
 
 pub mod actions;
+pub mod admission;
 mod bundled;
 pub mod clock;
 pub mod fleet;
 pub mod observer;
 pub mod runner;
 pub mod simulator;
+pub mod storage;

@@ -2,8 +2,12 @@
 
 mod common;
 
-use baton_cluster::fleet::{Fleet, embedded::Time};
-use common::{annotated, apply, fixture, fleet, observe, until_status};
+use baton_cluster::{
+    actions,
+    fleet::{Fleet, embedded::Time},
+    observer::Recorder,
+};
+use common::{all, annotated, apply, fixture, fleet, observe, reference, until_status};
 use serde_json::{Value, json};
 
 /// The values that a field of a status went through, without repetitions.
@@ -109,6 +113,75 @@ async fn a_flink_job_gets_an_id_that_differs_by_member_and_not_by_run() {
     assert!(ids.iter().all(hexadecimal), "{ids:?}");
     assert_eq!(ids[0], ids[1]);
     assert_ne!(ids[0], ids[2]);
+}
+
+/// What a counting job tells of its records once it has written so many checkpoints.
+async fn records(recorder: &Recorder, checkpoint: &str) -> Value {
+    let statuses = until_status(
+        recorder,
+        "FlinkDeployment",
+        "counter",
+        "records/checkpoint",
+        json!(checkpoint),
+    );
+    statuses.await.pop().unwrap_or_default()["records"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flink_job_goes_on_from_a_checkpoint_of_another_member() {
+    let fleet = fleet(3, Time::Virtual).await;
+    let recorder = observe(&*fleet);
+    for member in fleet.members() {
+        apply(member, &fixture("flink/crd.yaml")).await;
+    }
+    apply(&fleet.members()[0], &fixture("flink/counter.yaml")).await;
+    let first = records(&recorder, "chk-2").await;
+    let sink = json!({"records": 2000, "twice": 0, "missing": 0});
+    assert_eq!(first, json!({"checkpoint": "chk-2", "counted": 2000, "sink": sink}));
+    tokio::time::sleep(std::time::Duration::from_secs(4)).await;
+    let counter = reference("flink.apache.org/v1beta1", "FlinkDeployment", "counter");
+    let client = fleet.members()[0].inside(actions::BATON);
+    let status = all(&recorder, "FlinkDeployment", "counter").pop().unwrap().1;
+    actions::delete(&client, &counter).await.unwrap();
+
+    let id = status["jobStatus"]["jobID"].as_str().unwrap();
+    let path = format!("/shared/default/{id}/checkpoints/chk-2");
+    let mut restored = fixture("flink/counter.yaml");
+    restored["spec"]["job"]["initialSavepointPath"] = json!(path);
+    apply(&fleet.members()[1], &restored).await;
+    let second = records(&recorder, "chk-3").await;
+    assert_eq!(second["restored"], json!({"from": path, "records": 2000}));
+    assert_eq!(second["counted"], 3000);
+    assert_eq!(second["sink"], json!({"records": 3000, "twice": 0, "missing": 0}));
+
+    apply(&fleet.members()[2], &fixture("flink/counter.yaml")).await;
+    let afresh = records(&recorder, "chk-1").await;
+    assert_eq!(afresh["restored"], Value::Null);
+    assert_eq!(afresh["sink"]["twice"], 1000, "{afresh:#}");
+    assert_eq!(fleet.simulator_failures(), Vec::<String>::new());
+    fleet.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flink_job_fails_when_its_checkpoint_is_not_there() {
+    let fleet = fleet(1, Time::Virtual).await;
+    let recorder = observe(&*fleet);
+    apply(&fleet.members()[0], &fixture("flink/crd.yaml")).await;
+    let mut counter = fixture("flink/counter.yaml");
+    counter["spec"]["job"]["initialSavepointPath"] = json!("/shared/default/0/checkpoints/chk-1");
+    apply(&fleet.members()[0], &counter).await;
+    let statuses = until_status(
+        &recorder,
+        "FlinkDeployment",
+        "counter",
+        "jobStatus/state",
+        json!("FAILED"),
+    )
+    .await;
+    let told = "there is no checkpoint /shared/default/0/checkpoints/chk-1";
+    assert_eq!(statuses.last().unwrap()["error"], told);
+    assert_eq!(fleet.simulator_failures(), Vec::<String>::new());
+    fleet.shut_down().await;
 }
 
 #[tokio::test(start_paused = true)]

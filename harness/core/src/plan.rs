@@ -81,6 +81,10 @@ impl fmt::Display for Action {
                 write!(f, "apply {names} on {places}")?;
                 file.as_ref().map_or(Ok(()), |file| write!(f, " ({file})"))
             }
+            Self::Admission { on, file, .. } => {
+                let places = on.iter().map(Place::to_string).collect::<Vec<_>>().join(", ");
+                write!(f, "put admission rules in force on {places} ({file})")
+            }
             Self::Patch { on, of, merge } => write!(f, "patch {of} on {on} with {merge}"),
             Self::SetStatus { on, of, status } => write!(f, "set the status of {of} on {on} to {status}"),
             Self::Delete { on, of } => write!(f, "delete {of} on {on}"),

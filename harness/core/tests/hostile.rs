@@ -83,6 +83,7 @@ fn read_bytes(bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic>> {
         fixture: &fixture,
         fixtures: &["deploy.yaml".to_owned()],
         check_path: &check_path,
+        check_admission: &|_, _| Ok(()),
     };
     read::read(Path::new("c.yaml"), "area", bytes, &around)
 }

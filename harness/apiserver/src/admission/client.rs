@@ -16,12 +16,21 @@ const MAX_ANSWER: usize = 4 << 20;
 
 /// Makes a call; the error is worded as a Go client words it.
 pub(crate) async fn call(call: &Pending) -> Result<Vec<u8>, String> {
+    let _time_stands = hold_time();
     let within = tokio::time::timeout(call.timeout, post(call)).await;
     let outcome = within.unwrap_or_else(|_| Err(Failed::Call("context deadline exceeded".to_owned())));
     outcome.map_err(|failed| match failed {
         Failed::Call(reason) => format!("failed to call webhook: Post {:?}: {reason}", call.url),
         Failed::Answer(reason) => format!("failed to call webhook: {reason}"),
     })
+}
+
+/// On a paused clock time would run ahead of the network: nothing but the call is under way, so that everybody waits.
+/// It does not while something blocks. Lets go when it is dropped.
+fn hold_time() -> std::sync::mpsc::Sender<()> {
+    let (held, end) = std::sync::mpsc::channel();
+    tokio::task::spawn_blocking(move || end.recv());
+    held
 }
 
 /// Where a call failed.

@@ -1,7 +1,7 @@
 //! The HTTPS door: TLS with a CA of its own, HTTP/1.1 and HTTP/2, a bearer token or a client certificate.
 
 mod kubeconfig;
-mod tls;
+pub(crate) mod tls;
 
 use std::convert::Infallible;
 use std::io;

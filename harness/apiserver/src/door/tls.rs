@@ -13,8 +13,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 
 /// All certificates and keys of a door, as PEM.
-pub(super) struct Identity {
-    pub(super) ca: String,
+pub(crate) struct Identity {
+    pub(crate) ca: String,
     pub(super) client_certificate: String,
     pub(super) client_key: String,
     certificate: String,
@@ -22,7 +22,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn generate() -> io::Result<Self> {
+    pub(crate) fn generate() -> io::Result<Self> {
         Self::try_generate().map_err(io::Error::other)
     }
 
@@ -64,7 +64,7 @@ impl Identity {
     }
 
     /// TLS that asks for a client certificate of this CA and takes none as an answer.
-    pub(super) fn server_config(&self) -> io::Result<ServerConfig> {
+    pub(crate) fn server_config(&self) -> io::Result<ServerConfig> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = RootCertStore::empty();
         roots.add(certificate(&self.ca)?).map_err(io::Error::other)?;

@@ -28,9 +28,11 @@ use super::{
     register::{self, Endpoint},
 };
 use crate::{
+    admission::Admission,
     clock::{Clock, tokio_clock},
     observer::{Recorder, exact::Taps},
     simulator::{self, Rules, RulesError, Simulator},
+    storage::Storage,
 };
 
 /// The user agent of a simulator.
@@ -105,6 +107,10 @@ impl Backend for InProcess {
         None
     }
 
+    fn has_admission(&self) -> bool {
+        true
+    }
+
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {
         let time = match self.pace {
             Pace::Real => Time::Real(Timestamp::now()),
@@ -129,6 +135,7 @@ pub struct Embedded {
     control: Cluster,
     members: Vec<Cluster>,
     simulators: Vec<Simulator>,
+    admission: Admission,
     taps: Mutex<Option<Taps>>,
     doors: Doors,
 }
@@ -164,13 +171,15 @@ impl Embedded {
         let control = control.ok_or_else(|| FleetError::NoSuchCluster(ClusterName::control()))?;
         let members: Vec<Cluster> = clusters.collect();
         prepare(&options, &control, doors.endpoints(&members)?).await?;
-        let simulators = simulate(&options, &members, &clock)?;
+        let storage = Storage::default();
+        let simulators = simulate(&options, &members, &clock, &storage)?;
         Ok(Self {
             clock,
             servers,
             control,
             members,
             simulators,
+            admission: Admission::new(storage),
             taps: Mutex::new(Some(taps)),
             doors,
         })
@@ -222,7 +231,12 @@ fn bundled_rules() -> Result<Arc<Rules>, FleetError> {
     RULES.clone().map_err(FleetError::Rules)
 }
 
-fn simulate(options: &Options, members: &[Cluster], clock: &Clock) -> Result<Vec<Simulator>, FleetError> {
+fn simulate(
+    options: &Options,
+    members: &[Cluster],
+    clock: &Clock,
+    storage: &Storage,
+) -> Result<Vec<Simulator>, FleetError> {
     let rules = match &options.rules {
         Some(rules) => Arc::clone(rules),
         None => bundled_rules()?,
@@ -232,6 +246,7 @@ fn simulate(options: &Options, members: &[Cluster], clock: &Clock) -> Result<Vec
             cluster: member.name().to_string(),
             clock: Arc::clone(clock),
             seed: options.seed,
+            storage: storage.clone(),
         };
         Simulator::start(member.inside(SIMULATOR), Arc::clone(&rules), &with)
     };
@@ -336,6 +351,10 @@ impl Fleet for Embedded {
         Ok(())
     }
 
+    fn admission(&self) -> Option<&Admission> {
+        Some(&self.admission)
+    }
+
     fn observe(&self, begin: Begin) -> Result<Recorder, FleetError> {
         let taps = self.taps.lock().unwrap_or_else(PoisonError::into_inner).take();
         let taps = taps.ok_or(FleetError::Observed)?;
@@ -355,13 +374,15 @@ impl Fleet for Embedded {
     }
 
     fn simulator_failures(&self) -> Vec<String> {
-        self.simulators.iter().flat_map(Simulator::failures).collect()
+        let of_simulators = self.simulators.iter().flat_map(Simulator::failures);
+        of_simulators.chain(self.admission.failures()).collect()
     }
 
     async fn shut_down(self: Box<Self>) {
         for simulator in self.simulators {
             simulator.stop().await;
         }
+        self.admission.stop().await;
         for door in self.doors.serving.into_values() {
             door.stop().await;
         }

@@ -22,7 +22,7 @@ use baton_core::{
 use kube::Client;
 use thiserror::Error;
 
-use crate::{clock::Clock, observer::Recorder};
+use crate::{admission::Admission, clock::Clock, observer::Recorder};
 
 pub use baton_apiserver::{Failure, Matching};
 pub use booted::{Booted, Reach};
@@ -192,6 +192,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Why it cannot carry a case, in words; none if it can. Such a case is unsupported, not passed.
     fn cannot_carry(&self, case: &Case) -> Option<String>;
 
+    /// Whether its fleets have an [`Admission`]; without it, cases with admission rules are unsupported.
+    fn has_admission(&self) -> bool {
+        false
+    }
+
     /// A fleet that is ready, for one case. [`Fleet::shut_down`] gives back what it is made of.
     ///
     /// # Errors
@@ -225,6 +230,11 @@ pub trait Fleet: Send + Sync {
     /// # Errors
     /// If there is no such cluster, or the backend has no such lever.
     async fn pull(&self, cluster: &ClusterName, lever: Lever) -> Result<(), FleetError>;
+
+    /// What puts admission rules in force on members; none if they cannot reach a webhook on this machine.
+    fn admission(&self) -> Option<&Admission> {
+        None
+    }
 
     /// Begins the timeline: what is there, then every revision. Once in a fleet's life.
     ///

@@ -14,7 +14,9 @@ use thiserror::Error;
 use super::Run;
 use crate::{
     actions::{self, ActionError, BATON},
+    admission::{AdmissionError, AdmissionRules},
     fleet::{self, FleetError},
+    simulator::RulesError,
 };
 
 /// Why a step could not be carried out.
@@ -24,6 +26,10 @@ pub(super) enum ActError {
     Action(#[from] ActionError),
     #[error(transparent)]
     Fleet(#[from] FleetError),
+    #[error(transparent)]
+    Admission(#[from] AdmissionError),
+    #[error("the admission rules are wrong: {}", .0.iter().map(|it| chain(it)).collect::<Vec<_>>().join("; "))]
+    Rules(Vec<RulesError>),
     #[error("{0} is not there")]
     NotThere(String),
 }
@@ -41,6 +47,7 @@ impl Run<'_> {
                     }
                 }
             }
+            Action::Admission { on, rules, file } => self.put_in_force(on, rules, file, &known).await?,
             Action::Patch { on, of, merge } => {
                 let merge = with_references(merge, &known.bindings);
                 for (cluster, object) in self.objects(on, of, &known)? {
@@ -87,6 +94,19 @@ impl Run<'_> {
             | Action::Wait { .. }
             | Action::Assert(_)
             | Action::Snapshot(_) => {}
+        }
+        Ok(())
+    }
+
+    async fn put_in_force(&self, on: &[Place], rules: &str, file: &str, known: &Known) -> Result<(), ActError> {
+        let rules = AdmissionRules::parse(file, rules).map_err(ActError::Rules)?;
+        let admission = self.fleet.admission().ok_or_else(|| FleetError::Unsupported {
+            backend: self.fleet.backend(),
+            lever: "follow admission rules".to_owned(),
+        })?;
+        for cluster in on.iter().flat_map(|place| clusters(place, known)) {
+            let cluster = fleet::cluster(self.fleet, &cluster)?;
+            admission.put_in_force(cluster, &rules).await?;
         }
         Ok(())
     }

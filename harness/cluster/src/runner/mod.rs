@@ -181,6 +181,7 @@ impl Run<'_> {
             Action::Snapshot(_) => StepEnd::Done,
             Action::Lever(lever) => self.pull(lever).await,
             Action::Apply { .. }
+            | Action::Admission { .. }
             | Action::Patch { .. }
             | Action::SetStatus { .. }
             | Action::Delete { .. }

@@ -30,6 +30,7 @@ use super::{
     store::{Key, Store, deleting, text},
     template::{TemplateError, Templates, data},
 };
+use crate::storage::Storage;
 
 type Events = SelectAll<BoxStream<'static, (KindRef, watcher::Result<Event<DynamicObject>>)>>;
 
@@ -39,6 +40,7 @@ pub(super) struct Engine {
     rules: Arc<Rules>,
     templates: Templates,
     failures: Failures,
+    storage: Storage,
     store: Store,
     /// What must be looked at.
     dirty: BTreeSet<Key>,
@@ -70,13 +72,20 @@ fn definitions() -> KindRef {
 
 impl Engine {
     pub(super) fn new(client: Client, rules: Arc<Rules>, options: &Options, failures: Failures) -> Self {
-        let source = Source::new(Arc::clone(&options.clock), options.seed, &options.cluster);
+        let storage = options.storage.clone();
+        let source = Source::new(
+            Arc::clone(&options.clock),
+            options.seed,
+            &options.cluster,
+            storage.clone(),
+        );
         let templates = rules.templates.with(source);
         Self {
             client,
             rules,
             templates,
             failures,
+            storage,
             store: Store::default(),
             dirty: BTreeSet::new(),
             held: BTreeMap::new(),
@@ -310,7 +319,12 @@ impl Engine {
             object,
         };
         match &rule.action {
-            Action::Status(template) => target.merge_status(self.templates.render(template, context)?).await,
+            Action::Status(template) => {
+                if let Some(files) = &rule.files {
+                    self.write_files(self.templates.render(files, context)?)?;
+                }
+                target.merge_status(self.templates.render(template, context)?).await
+            }
             Action::Finalizers(template) => target.set_finalizers(self.templates.render(template, context)?).await,
             Action::Delete => target.delete().await,
             Action::Ensure(ensure) => {
@@ -323,6 +337,17 @@ impl Engine {
                 target.carry_out(kind, &children, steps).await
             }
         }
+    }
+
+    fn write_files(&self, files: Value) -> Result<(), TemplateError> {
+        let Value::Object(files) = files else {
+            let expected = "files by path";
+            return Err(TemplateError::Type { expected, value: files });
+        };
+        for (path, content) in files {
+            self.storage.write(&path, content);
+        }
+        Ok(())
     }
 
     fn fail(&mut self, key: &Key, rule: &Rule, error: &TemplateError) {

@@ -6,6 +6,9 @@
 //! | `unix_millis()` | the time as a number |
 //! | `hex(n)` | n hexadecimal digits that never came before; the same ones for the same seed |
 //! | `address()` | an IP address for a pod |
+//! | `file(path)` | what a file in the folder that all members share holds; nothing if it is not there |
+//! | `files(folder)` | what the files below a folder hold, by path |
+//! | `latest(folder)` | the path of the file below it that was written last |
 //! | `hash(value)` | ten letters and digits that stand for a value, such as a pod template |
 //! | `suffix(text, n)` | five letters and digits that stand for a text and a number |
 //! | `holds(object, type)` | whether the object's condition of this type is `"True"` |
@@ -23,7 +26,8 @@ use std::{
 
 use minijinja::{Environment, Error, ErrorKind, Value};
 
-use crate::clock::Clock;
+use super::template::data;
+use crate::{clock::Clock, storage::Storage};
 
 /// Where `now`, `hex` and `address` take what they give from. One per simulator.
 #[derive(Clone)]
@@ -33,6 +37,7 @@ pub(super) struct Source {
     state: Arc<AtomicU64>,
     addresses: Arc<AtomicU64>,
     network: u8,
+    storage: Storage,
 }
 
 impl fmt::Debug for Source {
@@ -43,13 +48,14 @@ impl fmt::Debug for Source {
 
 impl Source {
     /// A source of its own for each cluster of a fleet, told apart by name.
-    pub(super) fn new(clock: Clock, seed: u64, cluster: &str) -> Self {
+    pub(super) fn new(clock: Clock, seed: u64, cluster: &str, storage: Storage) -> Self {
         let start = fnv(cluster.as_bytes()) ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self {
             clock,
             state: Arc::new(AtomicU64::new(start)),
             addresses: Arc::new(AtomicU64::new(0)),
             network: fnv(cluster.as_bytes()).to_le_bytes()[0],
+            storage,
         }
     }
 
@@ -84,6 +90,18 @@ impl Source {
     }
 }
 
+/// What only a simulator at work can give.
+const NEED_A_SOURCE: [&str; 8] = [
+    "now",
+    "unix_millis",
+    "hex",
+    "address",
+    "transition",
+    "file",
+    "files",
+    "latest",
+];
+
 /// Adds the functions that need nothing, and the names of the others.
 pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_function("hash", |value: Value| letters(fnv(value.to_string().as_bytes()), 10));
@@ -109,7 +127,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
                 .collect())
         },
     );
-    for name in ["now", "unix_millis", "hex", "address", "transition"] {
+    for name in NEED_A_SOURCE {
         environment.add_function(name, move || -> Result<Value, Error> {
             let problem = format!("{name} needs a simulator");
             Err(Error::new(ErrorKind::InvalidOperation, problem))
@@ -129,7 +147,19 @@ pub(super) fn bind(environment: &mut Environment<'static>, source: Source) {
     });
     let random = source.clone();
     environment.add_function("hex", move |digits: usize| random.hex(digits.min(256)));
+    let storage = source.storage.clone();
     environment.add_function("address", move || source.address());
+    bind_storage(environment, storage);
+}
+
+/// Those of the functions that look into the folder that all members share.
+pub(crate) fn bind_storage(environment: &mut Environment<'static>, storage: Storage) {
+    let (files, latest) = (storage.clone(), storage.clone());
+    environment.add_function("file", move |path: &str| {
+        storage.read(path).map_or(Value::UNDEFINED, data)
+    });
+    environment.add_function("files", move |folder: &str| data(files.below(folder)));
+    environment.add_function("latest", move |folder: &str| latest.latest(folder));
 }
 
 fn condition(object: &Value, kind: &str) -> Option<Value> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Applies a merge patch: members are merged, `null` removes, everything else replaces.
-pub(super) fn merge(target: &mut Value, patch: &Value) {
+pub(crate) fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *target = patch.clone();
         return;

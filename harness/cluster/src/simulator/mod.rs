@@ -35,6 +35,9 @@
 //! - `finalizers`: a template that gives the list;
 //! - `delete: {}`.
 //!
+//! A rule with `status` can have `files` too: a template that gives what files in the folder that all members share
+//! are to hold, by path. They are written first, so that the status can tell of them.
+//!
 //! Rules with `deleting: true` are for objects that are being deleted, all others are not.
 //! Templates see `object`, `children` (those that it controls, by name), `settings`, and the functions of `functions`.
 //!
@@ -49,12 +52,13 @@
 //! | `simulator.baton.dev/ready: 30s` | becomes ready after that time |
 //! | `simulator.baton.dev/completes: 5s` or `never` | when the pods of a job are done |
 //! | `simulator.baton.dev/checkpoint-every: 10s` | a Flink job writes a checkpoint at that interval |
+//! | `simulator.baton.dev/records-per-second: "100"` | a Flink job counts the records of a source, and restores what it counted |
 
 mod act;
 mod engine;
 mod ensure;
 mod functions;
-mod merge;
+pub(crate) mod merge;
 mod read;
 pub mod rules;
 mod store;
@@ -70,7 +74,7 @@ use kube::Client;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::clock::Clock;
+use crate::{clock::Clock, storage::Storage};
 
 pub use rules::{Rules, RulesError};
 
@@ -83,6 +87,8 @@ pub struct Options {
     pub clock: Clock,
     /// Where its ids come from.
     pub seed: u64,
+    /// The folder that all members of the fleet share.
+    pub storage: Storage,
 }
 
 /// A simulator at work. It ends when it is stopped or dropped.
@@ -125,12 +131,12 @@ impl Simulator {
 
 /// What is wrong with rules and was found when they were carried out.
 #[derive(Debug, Clone, Default)]
-struct Failures(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Failures(Arc<Mutex<Vec<String>>>);
 
 impl Failures {
     const MOST: usize = 100;
 
-    fn add(&self, failure: String) {
+    pub(crate) fn add(&self, failure: String) {
         tracing::warn!("{failure}");
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() < Self::MOST && !all.contains(&failure) {
@@ -138,7 +144,7 @@ impl Failures {
         }
     }
 
-    fn all(&self) -> Vec<String> {
+    pub(crate) fn all(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -43,6 +43,7 @@ struct RawRule {
     deleting: bool,
     when: Option<String>,
     after: Option<String>,
+    files: Option<String>,
     status: Option<String>,
     ensure: Option<RawEnsure>,
     finalizers: Option<String>,
@@ -163,6 +164,10 @@ impl Check<'_> {
         if let Some(RawDelete {}) = raw.delete {
             actions.push(Ok(Action::Delete));
         }
+        if raw.files.is_some() && !matches!(actions.as_slice(), [Ok(Action::Status(_)) | Err(_)]) {
+            self.problem("`files` goes with `status` alone".to_owned());
+        }
+        let files = raw.files.map(|source| self.text("files", &source)).transpose();
         let count = actions.len();
         let action = match (actions.pop(), count) {
             (Some(action), 1) => action,
@@ -175,6 +180,7 @@ impl Check<'_> {
             deleting: raw.deleting,
             when: when?,
             after: after?,
+            files: files?,
             action: action?,
         })
     }

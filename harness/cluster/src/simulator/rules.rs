@@ -153,6 +153,8 @@ pub struct Rule {
     pub when: Option<TemplateId>,
     /// How long it must hold.
     pub after: After,
+    /// The files that are written before that, by path; with [`Action::Status`] alone.
+    pub files: Option<TemplateId>,
     /// What is done then.
     pub action: Action,
 }
@@ -246,6 +248,7 @@ mod tests {
             "  - {name: f, delete: {}, finalizers: '[]'}\n",
             "  - {name: g, ensure: {objects: '[]'}}\n",
             "  - {name: g, delete: {}}\n",
+            "  - {name: h, delete: {}, files: '{}'}\n",
         ));
         let expected = [
             "rule `a`: `status` cannot be understood: there is no variable or function `objekt`",
@@ -256,6 +259,7 @@ mod tests {
             "rule `f`: needs exactly one of `status`, `ensure`, `finalizers` and `delete`, has 2",
             "rule `g`: `ensure` needs `children` beside `resource`",
             "rule `g`: there are two rules of this name",
+            "rule `h`: `files` goes with `status` alone",
         ];
         assert_eq!(found.len(), expected.len(), "{found:#?}");
         for (found, expected) in found.iter().zip(expected) {

@@ -12,6 +12,8 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, syntax::SyntaxConfig
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::storage::Storage;
+
 /// Why a template cannot be used.
 #[derive(Debug, Error)]
 pub enum TemplateError {
@@ -46,11 +48,13 @@ pub enum TemplateError {
 
 /// Which variables a template may use.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Variables {
+pub(crate) enum Variables {
     /// `object`, `children`, `settings`.
     Object,
     /// These and `child`.
     Child,
+    /// `object` alone: what is about to be stored.
+    Admitted,
 }
 
 impl Variables {
@@ -58,12 +62,13 @@ impl Variables {
         match self {
             Self::Object => &["object", "children", "settings"],
             Self::Child => &["object", "children", "settings", "child"],
+            Self::Admitted => &["object"],
         }
     }
 }
 
 /// Data as templates see it.
-pub(super) fn data(value: impl serde::Serialize) -> minijinja::Value {
+pub(crate) fn data(value: impl serde::Serialize) -> minijinja::Value {
     minijinja::value::Serde(value).into()
 }
 
@@ -73,13 +78,13 @@ pub struct TemplateId(String);
 
 /// Compiled templates, and the functions that they may call.
 #[derive(Debug)]
-pub(super) struct Templates {
+pub(crate) struct Templates {
     environment: Environment<'static>,
 }
 
 impl Templates {
     /// None yet. Functions that need a simulator at work are known by name, so that templates can be checked.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Chainable);
         environment.set_auto_escape_callback(|_| AutoEscape::Json);
@@ -98,10 +103,17 @@ impl Templates {
         Self { environment }
     }
 
+    /// A copy whose functions `file`, `files` and `latest` look into this storage. The others that need a simulator fail.
+    pub(crate) fn with_storage(&self, storage: Storage) -> Self {
+        let mut environment = self.environment.clone();
+        super::functions::bind_storage(&mut environment, storage);
+        Self { environment }
+    }
+
     /// Adds a template that gives YAML.
     ///
     /// What is said about it later says `name`, which must be its own.
-    pub(super) fn add_text(
+    pub(crate) fn add_text(
         &mut self,
         name: &str,
         source: &str,
@@ -114,7 +126,7 @@ impl Templates {
     }
 
     /// Adds an expression.
-    pub(super) fn add_expression(
+    pub(crate) fn add_expression(
         &mut self,
         name: &str,
         source: &str,
@@ -143,13 +155,13 @@ impl Templates {
     }
 
     /// What a template gives, as a value.
-    pub(super) fn render(&self, id: &TemplateId, context: &minijinja::Value) -> Result<Value, TemplateError> {
+    pub(crate) fn render(&self, id: &TemplateId, context: &minijinja::Value) -> Result<Value, TemplateError> {
         let rendered = self.environment.get_template(&id.0)?.render(context.clone())?;
         serde_yaml::from_str(&rendered).map_err(|source| TemplateError::Yaml { source, rendered })
     }
 
     /// Whether what an expression gives counts as true: neither missing nor null, false, zero or empty.
-    pub(super) fn holds(&self, id: &TemplateId, context: &minijinja::Value) -> Result<bool, TemplateError> {
+    pub(crate) fn holds(&self, id: &TemplateId, context: &minijinja::Value) -> Result<bool, TemplateError> {
         self.render(id, context).map(|value| truth(&value))
     }
 }

@@ -44,6 +44,14 @@ pub struct Case {
     pub exempt: BTreeMap<Invariant, String>,
 }
 
+impl Case {
+    /// Whether it puts admission rules in force.
+    pub fn has_admission(&self) -> bool {
+        let is_admission = |step: &Step| matches!(step.action, Action::Admission { .. });
+        self.steps.iter().any(is_admission)
+    }
+}
+
 /// How a target is set up for a case.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ControllerSetup {
@@ -75,6 +83,15 @@ pub enum Action {
         /// The file they came from, below `fixtures/`, for people.
         #[serde(skip)]
         file: Option<String>,
+    },
+    /// `admission`: puts admission rules in force, in the place of a policy engine on the member.
+    Admission {
+        /// Where.
+        on: Vec<Place>,
+        /// The rules, as the file has them.
+        rules: String,
+        /// The file, below `fixtures/`.
+        file: String,
     },
     /// `patch`: a merge patch of one object.
     Patch {

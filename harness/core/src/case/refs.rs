@@ -26,6 +26,8 @@ pub struct Surroundings<'a> {
     pub fixtures: &'a [String],
     /// Checks a JSONPath template; says what is wrong with it.
     pub check_path: &'a dyn Fn(&str) -> Result<(), String>,
+    /// Checks the text of a file of admission rules; says what is wrong with it.
+    pub check_admission: &'a dyn Fn(&str, &str) -> Result<(), String>,
 }
 
 /// What is known at a step, because of the steps before it.

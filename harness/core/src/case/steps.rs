@@ -28,8 +28,9 @@ type ReadStep<'a> = fn(&mut Reader<'a>, &Node) -> Option<Action>;
 
 impl<'a> Reader<'a> {
     /// All kinds of steps, by name.
-    const STEPS: [(&'static str, ReadStep<'a>); 17] = [
+    const STEPS: [(&'static str, ReadStep<'a>); 18] = [
         ("apply", Self::apply),
+        ("admission", Self::admission),
         ("patch", Self::patch),
         ("setStatus", Self::set_status),
         ("delete", Self::delete),

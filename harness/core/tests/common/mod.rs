@@ -47,6 +47,7 @@ pub fn read_bytes(file: &Path, bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic
         fixture: &fixture,
         fixtures: &fixtures,
         check_path: &check_path,
+        check_admission: &|_, _| Ok(()),
     };
     read::read(file, "proposal", bytes, &around)
 }

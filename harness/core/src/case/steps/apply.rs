@@ -1,4 +1,4 @@
-//! `apply`: objects of a file or of the case itself.
+//! `apply`: objects of a file or of the case itself; `admission`: rules of a file.
 
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -49,6 +49,26 @@ impl Reader<'_> {
         (!on.is_empty()).then_some(Action::Apply { on, objects, file })
     }
 
+    pub(super) fn admission(&mut self, node: &Node) -> Option<Action> {
+        let fields = self.notes.map(node, "admission", &["on", "file"])?;
+        let on = fields
+            .need("on", &mut self.notes)
+            .map(|node| self.places(node))
+            .unwrap_or_default();
+        let node = fields.need("file", &mut self.notes)?;
+        let file = self.notes.text(node, "file")?;
+        let rules = self.fixture(node, &file)?;
+        if let Err(reason) = (self.around.check_admission)(&file, &rules) {
+            let help = "`apiVersion: baton.dev/v1alpha1`, `kind: AdmissionRules` are wanted";
+            self.notes.wrong(
+                node,
+                format!("fixtures/{file} holds no admission rules: {reason}"),
+                help,
+            );
+        }
+        (!on.is_empty()).then_some(Action::Admission { on, rules, file })
+    }
+
     fn places(&mut self, node: &Node) -> Vec<Place> {
         match &node.data {
             Data::List(items) => items
@@ -59,7 +79,8 @@ impl Reader<'_> {
         }
     }
 
-    fn file(&mut self, node: &Node, name: &str) -> Option<Vec<Value>> {
+    /// The text of a file below `fixtures/`.
+    fn fixture(&mut self, node: &Node, name: &str) -> Option<String> {
         let below = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', ':', '\0']);
         if !name.split('/').all(below) {
             let help = "name a file below fixtures/, such as `workloads/deploy.yaml`";
@@ -67,15 +88,19 @@ impl Reader<'_> {
                 .wrong(node, format!("`{name}` is no path below fixtures/"), help);
             return None;
         }
-        let text = match (self.around.fixture)(name) {
-            Ok(text) => text,
+        match (self.around.fixture)(name) {
+            Ok(text) => Some(text),
             Err(reason) => {
                 let help = suggestion(name, self.around.fixtures.iter().map(String::as_str));
                 self.notes
                     .wrong(node, format!("fixtures/{name} cannot be read: {reason}"), help);
-                return None;
+                None
             }
-        };
+        }
+    }
+
+    fn file(&mut self, node: &Node, name: &str) -> Option<Vec<Value>> {
+        let text = self.fixture(node, name)?;
         let objects: Result<Vec<Value>, _> = serde_yaml::Deserializer::from_str(&text)
             .map(Value::deserialize)
             .collect();
