@@ -8,6 +8,7 @@ use super::{
     diagnostic::{Diagnostic, suggestion},
     yaml::{Data, Node},
 };
+use crate::shape::Shape;
 
 /// The most things that are told of one file.
 const MOST: usize = 100;
@@ -83,6 +84,16 @@ impl Notes {
         self.found
     }
 
+    /// A field that must be there and can only be one text.
+    pub fn constant(&mut self, fields: &Fields<'_>, name: &str, value: &str) {
+        let Some(node) = fields.need(name, self) else {
+            return;
+        };
+        if self.text(node, name).is_some_and(|text| text != value) {
+            self.wrong(node, format!("{name} must be `{value}`"), "");
+        }
+    }
+
     /// The members of a map with any names.
     pub fn members<'n>(&mut self, node: &'n Node, what: &str) -> &'n [(Node, Node)] {
         match &node.data {
@@ -153,6 +164,16 @@ impl Notes {
             node,
             what: what.to_owned(),
         })
+    }
+
+    /// A map of a shape: with its fields and no others, and with all that it needs.
+    pub fn shape<'n>(&mut self, node: &'n Node, shape: &Shape) -> Option<Fields<'n>> {
+        let names: Vec<_> = shape.fields.iter().map(|field| field.name).collect();
+        let fields = self.map(node, shape.name, &names)?;
+        for field in shape.fields.iter().filter(|field| field.needed) {
+            fields.need(field.name, self);
+        }
+        Some(fields)
     }
 
     /// A text.

@@ -8,7 +8,7 @@
 //! - [`refs`]: what a case refers to; `steps` and [`read`](mod@read): the format itself;
 //! - [`diagnostic`]: what its author is told.
 
-mod decode;
+pub(crate) mod decode;
 pub mod diagnostic;
 pub mod model;
 pub mod read;

@@ -6,10 +6,10 @@ use std::{
 };
 
 use super::{
-    decode::{Fields, Notes},
+    decode::Notes,
     diagnostic::Diagnostic,
     model::{Action, Case, ControllerSetup, Invariant},
-    refs::{Scope, Surroundings},
+    refs::{self, Scope, Surroundings},
     scenarios,
     steps::Reader,
     yaml::{self, Data, Node},
@@ -77,13 +77,39 @@ pub fn duplicates(cases: &[Case]) -> Vec<Diagnostic> {
     found
 }
 
+/// How a controller is set up: `featureGates` and `options`.
+pub(crate) fn controller_setup(node: &Node, notes: &mut Notes) -> ControllerSetup {
+    let mut setup = ControllerSetup::default();
+    let Some(fields) = notes.map(node, "controller", &["featureGates", "options"]) else {
+        return setup;
+    };
+    if let Some(gates) = fields.get("featureGates") {
+        for (key, value) in notes.members(gates, "featureGates") {
+            if let Some(on) = notes.boolean(value, "a feature gate") {
+                setup.feature_gates.insert(key.key().to_owned(), on);
+            }
+        }
+    }
+    if let Some(options) = fields.get("options") {
+        for (key, value) in notes.members(options, "options") {
+            match &value.data {
+                Data::Scalar { text, .. } => {
+                    setup.options.insert(key.key().to_owned(), text.clone());
+                }
+                Data::List(_) | Data::Map(_) => notes.wrong(value, "an option has one value", ""),
+            }
+        }
+    }
+    setup
+}
+
 impl Reader<'_> {
     fn case(&mut self, root: &Node, area: &str) -> Option<Case> {
         let fields = self
             .notes
             .map(root, "a case", &["apiVersion", "kind", "metadata", "spec"])?;
-        self.constant(&fields, "apiVersion", API_VERSION);
-        self.constant(&fields, "kind", "Case");
+        self.notes.constant(&fields, "apiVersion", API_VERSION);
+        self.notes.constant(&fields, "kind", "Case");
         let id = fields
             .need("metadata", &mut self.notes)
             .and_then(|node| self.metadata(node));
@@ -103,14 +129,14 @@ impl Reader<'_> {
             .need("title", &mut self.notes)
             .and_then(|node| self.notes.text(node, "title"));
         let requirements = spec.need("requirements", &mut self.notes);
-        let requirements_of = requirements.map(|node| self.around.requirements(node, &mut self.notes));
+        let requirements_of = requirements.map(|node| refs::requirements(self.around.catalogue, node, &mut self.notes));
         let features = spec
             .need("features", &mut self.notes)
-            .map(|node| self.around.features(node, &mut self.notes));
+            .map(|node| refs::features(self.around.catalogue, node, &mut self.notes));
         let members = spec.get("members").map_or(Some(2), |node| self.members(node));
         let controller = spec
             .get("controller")
-            .map(|node| self.controller_setup(node))
+            .map(|node| controller_setup(node, &mut self.notes))
             .unwrap_or_default();
         let steps_node = spec.need("steps", &mut self.notes)?;
         let items = self.notes.list(steps_node, "steps");
@@ -144,15 +170,6 @@ impl Reader<'_> {
         Some(case)
     }
 
-    fn constant(&mut self, fields: &Fields<'_>, name: &str, value: &str) {
-        let Some(node) = fields.need(name, &mut self.notes) else {
-            return;
-        };
-        if self.notes.text(node, name).is_some_and(|text| text != value) {
-            self.notes.wrong(node, format!("{name} must be `{value}`"), "");
-        }
-    }
-
     fn metadata(&mut self, node: &Node) -> Option<CaseId> {
         let fields = self.notes.map(node, "metadata", &["name"])?;
         let node = fields.need("name", &mut self.notes)?;
@@ -168,31 +185,6 @@ impl Reader<'_> {
                 .wrong(node, format!("members must be a number from 1 to {MOST}"), "");
         }
         number.and_then(|number| usize::try_from(number).ok())
-    }
-
-    fn controller_setup(&mut self, node: &Node) -> ControllerSetup {
-        let mut setup = ControllerSetup::default();
-        let Some(fields) = self.notes.map(node, "controller", &["featureGates", "options"]) else {
-            return setup;
-        };
-        if let Some(gates) = fields.get("featureGates") {
-            for (key, value) in self.notes.members(gates, "featureGates") {
-                if let Some(on) = self.notes.boolean(value, "a feature gate") {
-                    setup.feature_gates.insert(key.key().to_owned(), on);
-                }
-            }
-        }
-        if let Some(options) = fields.get("options") {
-            for (key, value) in self.notes.members(options, "options") {
-                match &value.data {
-                    Data::Scalar { text, .. } => {
-                        setup.options.insert(key.key().to_owned(), text.clone());
-                    }
-                    Data::List(_) | Data::Map(_) => self.notes.wrong(value, "an option has one value", ""),
-                }
-            }
-        }
-        setup
     }
 
     fn invariants(&mut self, node: &Node) -> BTreeSet<Invariant> {

@@ -247,37 +247,40 @@ fn bare_lists<'n>(node: &'n Node, found: &mut Vec<&'n Node>) {
     }
 }
 
-impl Surroundings<'_> {
-    /// A list of requirement ids, all of them in the catalogue.
-    pub fn requirements(&self, node: &Node, notes: &mut Notes) -> BTreeSet<RequirementId> {
-        let mut ids = BTreeSet::new();
-        for (item, text) in notes.texts(node, "a requirement") {
-            let id = RequirementId::new(&text);
-            if self.catalogue.get(&id).is_some() {
-                ids.insert(id);
-            } else {
-                let known: Vec<_> = self.catalogue.iter().map(|it| it.id.as_str()).collect();
-                let help = notes.suggestion(&text, known);
-                notes.wrong(item, format!("there is no requirement `{text}`"), help);
-            }
-        }
-        ids
-    }
+/// A list of requirement ids, all of them in the catalogue.
+pub(crate) fn requirements(catalogue: &Catalogue, node: &Node, notes: &mut Notes) -> BTreeSet<RequirementId> {
+    let texts = notes.texts(node, "a requirement");
+    let ids = texts
+        .iter()
+        .map(|(item, text)| requirement(catalogue, item, text, notes));
+    ids.flatten().collect()
+}
 
-    /// A list of features, all of them in the catalogue.
-    pub fn features(&self, node: &Node, notes: &mut Notes) -> BTreeSet<Feature> {
-        let known = self.catalogue.features();
-        let mut features = BTreeSet::new();
-        for (item, text) in notes.texts(node, "a feature") {
-            let feature = Feature::new(&text);
-            if known.contains(&feature) {
-                features.insert(feature);
-            } else {
-                let names: Vec<_> = known.iter().map(|it| it.as_str()).collect();
-                let help = notes.suggestion(&text, names);
-                notes.wrong(item, format!("there is no feature `{text}`"), help);
-            }
-        }
-        features
+/// A requirement id that is in the catalogue.
+pub(crate) fn requirement(catalogue: &Catalogue, node: &Node, text: &str, notes: &mut Notes) -> Option<RequirementId> {
+    let id = RequirementId::new(text);
+    if catalogue.get(&id).is_some() {
+        return Some(id);
     }
+    let known: Vec<_> = catalogue.iter().map(|it| it.id.as_str()).collect();
+    let help = notes.suggestion(text, known);
+    notes.wrong(node, format!("there is no requirement `{text}`"), help);
+    None
+}
+
+/// A list of features, all of them in the catalogue.
+pub(crate) fn features(catalogue: &Catalogue, node: &Node, notes: &mut Notes) -> BTreeSet<Feature> {
+    let known = catalogue.features();
+    let mut features = BTreeSet::new();
+    for (item, text) in notes.texts(node, "a feature") {
+        let feature = Feature::new(&text);
+        if known.contains(&feature) {
+            features.insert(feature);
+        } else {
+            let names: Vec<_> = known.iter().map(|it| it.as_str()).collect();
+            let help = notes.suggestion(&text, names);
+            notes.wrong(item, format!("there is no feature `{text}`"), help);
+        }
+    }
+    features
 }

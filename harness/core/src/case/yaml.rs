@@ -135,8 +135,8 @@ pub fn parse(file: &Path, bytes: &[u8]) -> Result<(Node, Vec<Diagnostic>), Box<D
         })
     };
     if bytes.len() > LARGEST_FILE {
-        let help = "a case may have 1 MiB; put large objects into fixtures/";
-        return Err(whole("the file is too large for a case".to_owned(), help));
+        let help = "a file may have 1 MiB; put large objects of a case into fixtures/";
+        return Err(whole("the file is too large".to_owned(), help));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
@@ -159,7 +159,7 @@ pub fn parse(file: &Path, bytes: &[u8]) -> Result<(Node, Vec<Diagnostic>), Box<D
     let root = builder.build(content)?.ok_or_else(|| {
         whole(
             "the file is empty".to_owned(),
-            "a case begins with `apiVersion: baton.dev/v1alpha1`",
+            "it begins with `apiVersion: baton.dev/v1alpha1`",
         )
     })?;
     Ok((root, builder.found))

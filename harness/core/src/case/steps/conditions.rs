@@ -9,6 +9,7 @@ use crate::{
     case::{
         decode::Fields,
         model::{Action, Assertion, Condition, Expect, Mode, Phase, Place, Subject},
+        refs,
         yaml::Node,
     },
     names::RoleName,
@@ -203,7 +204,7 @@ impl Reader<'_> {
         let target = self.target(&fields);
         let expect = self.expect(&fields);
         let proves = match fields.get("proves") {
-            Some(node) => self.around.requirements(node, &mut self.notes),
+            Some(node) => refs::requirements(self.around.catalogue, node, &mut self.notes),
             None => BTreeSet::new(),
         };
         if let (Some(Mode::FirstSeen), Some(Expect::Absent)) = (mode, &expect) {

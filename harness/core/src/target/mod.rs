@@ -1,0 +1,92 @@
+//! Targets: what people write of the implementation under test, checked.
+//!
+//! - [`TargetSpec`]: a file such as those below `fixtures/targets/`; [`read`](mod@read): reads one;
+//! - [`template`]: arguments of a command with places to fill in;
+//! - [`setup`]: what a case asks of a target, and whether the target can be had that way;
+//! - [`dialect`]: which kinds and fields a feature needs of a control plane;
+//! - [`baseline`]: the deviations that are known.
+
+pub mod baseline;
+pub mod dialect;
+pub mod read;
+pub mod setup;
+mod shapes;
+pub mod template;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    time::Duration,
+};
+
+use crate::{
+    case::model::{ControllerSetup, Phase},
+    event::Implementation,
+    names::Feature,
+};
+
+use self::{baseline::Baseline, dialect::Dialect, setup::Settable, template::Template};
+
+/// A target, checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TargetSpec {
+    /// `metadata.name`.
+    pub name: String,
+    /// The file it was read from; its folder is where relative commands begin.
+    pub file: PathBuf,
+    /// `spec.implementation`: what is under test.
+    pub implementation: Implementation,
+    /// `spec.features`: what it declares. A case that needs another one is unsupported.
+    pub features: BTreeSet<Feature>,
+    /// `spec.dialect`: the kinds and fields that its control plane serves.
+    pub dialect: Dialect,
+    /// `spec.controller`: the gates and options that it runs with where a case does not ask for others.
+    pub controller: ControllerSetup,
+    /// `spec.settable`: the gates and options that it can be started with anew for a case.
+    pub settable: Settable,
+    /// `spec.timeouts`: how much longer, or how long, its phases may take.
+    pub timeouts: Patience,
+    /// `spec.run`: how it comes to run.
+    pub run: Launch,
+    /// `spec.baseline`: the deviations that are known.
+    pub baseline: Baseline,
+}
+
+/// How long a target may take.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Patience {
+    /// What all times are multiplied by, those below included.
+    pub factor: Option<f64>,
+    /// Phases with a time of their own.
+    pub phases: BTreeMap<Phase, Duration>,
+    /// Until it says that all members are ready, before the first step.
+    pub ready: Option<Duration>,
+}
+
+/// How a target comes to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Launch {
+    /// `reference: {}`: the reference controller, built in.
+    Reference,
+    /// `installed: {}`: it runs already, against the control plane of the backend.
+    Installed,
+    /// `exec: …`: a command, started for every case.
+    Exec(Exec),
+}
+
+/// A command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exec {
+    /// The program: a name to look for, or a path; a relative one begins in the folder of the target file.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<Template>,
+    /// Its environment, beside what it inherits.
+    pub env: BTreeMap<String, Template>,
+    /// The argument that sets feature gates; left out of the command if none is to be set.
+    pub feature_gates: Option<Template>,
+    /// The argument that sets an option, once for each.
+    pub option: Option<Template>,
+    /// How to get the program, for whoever has not got it.
+    pub install: Option<String>,
+}

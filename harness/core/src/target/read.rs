@@ -1,0 +1,421 @@
+//! From the text of a target file to a checked target.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    time::Duration,
+};
+
+use super::{
+    Exec, Launch, Patience, TargetSpec,
+    baseline::{Baseline, KnownDeviation},
+    dialect::{self, Dialect},
+    setup::Settable,
+    shapes,
+    template::Template,
+};
+use crate::{
+    case::{
+        decode::{Fields, Notes},
+        diagnostic::Diagnostic,
+        model::Phase,
+        read::{API_VERSION, controller_setup},
+        refs,
+        yaml::{self, Data, Node},
+    },
+    catalogue::Catalogue,
+    event::Implementation,
+    names::{CaseId, Feature, RequirementId},
+};
+
+/// Places in the arguments and the environment of a command.
+pub const PLACES: [&str; 2] = ["control_kubeconfig", "member_kubeconfigs"];
+
+/// What checking a target needs from outside.
+#[derive(Debug)]
+pub struct Surroundings<'a> {
+    /// The requirements and features that there are.
+    pub catalogue: &'a Catalogue,
+    /// The cases that there are.
+    pub cases: &'a BTreeSet<CaseId>,
+}
+
+/// Reads a target file.
+///
+/// # Errors
+/// Everything that is wrong with the file, in its order.
+pub fn read(file: &Path, bytes: &[u8], around: &Surroundings<'_>) -> Result<TargetSpec, Vec<Diagnostic>> {
+    let (root, found) = yaml::parse(file, bytes).map_err(|diagnostic| vec![*diagnostic])?;
+    let mut notes = Notes::new(file);
+    notes.extend(found);
+    let mut reader = Reader { around, notes };
+    let target = reader.target(&root);
+    let diagnostics = reader.notes.into_diagnostics();
+    match target {
+        Some(target) if diagnostics.is_empty() => Ok(target),
+        _ => Err(diagnostics),
+    }
+}
+
+struct Reader<'a> {
+    around: &'a Surroundings<'a>,
+    notes: Notes,
+}
+
+impl Reader<'_> {
+    fn target(&mut self, root: &Node) -> Option<TargetSpec> {
+        let file = self.notes.shape(root, &shapes::TARGET)?;
+        for (name, value) in [("apiVersion", API_VERSION), ("kind", "Target")] {
+            if file.get(name).is_some() {
+                self.notes.constant(&file, name, value);
+            }
+        }
+        let name = file.get("metadata").and_then(|node| self.metadata(node));
+        let spec = self.notes.shape(file.get("spec")?, &shapes::SPEC)?;
+        let implementation = spec.get("implementation").and_then(|node| self.implementation(node));
+        let features = spec.get("features");
+        let features_of = features.map(|node| refs::features(self.around.catalogue, node, &mut self.notes));
+        let dialect = spec
+            .get("dialect")
+            .map_or(Some(Dialect::Discovered), |node| self.dialect(node));
+        let controller = spec
+            .get("controller")
+            .map(|node| controller_setup(node, &mut self.notes));
+        let settable = spec.get("settable").map(|node| self.settable(node)).unwrap_or_default();
+        let timeouts = spec.get("timeouts").map(|node| self.timeouts(node)).unwrap_or_default();
+        let run = spec.get("run").and_then(|node| self.run(node));
+        if let Some(run) = &run {
+            self.check_settable(&spec, &settable, run);
+        }
+        let features = features_of?;
+        let baseline = spec.get("baseline").map(|node| self.baseline(node, &features));
+        Some(TargetSpec {
+            name: name?,
+            file: self.notes.file().to_owned(),
+            implementation: implementation?,
+            features,
+            dialect: dialect?,
+            controller: controller.unwrap_or_default(),
+            settable,
+            timeouts,
+            run: run?,
+            baseline: baseline.unwrap_or_default(),
+        })
+    }
+
+    fn metadata(&mut self, node: &Node) -> Option<String> {
+        let fields = self.notes.shape(node, &shapes::METADATA)?;
+        fields
+            .get("name")
+            .and_then(|node| self.notes.case_name(node, "a target's name"))
+    }
+
+    fn text(&mut self, fields: &Fields<'_>, name: &str) -> Option<String> {
+        fields.get(name).and_then(|node| self.notes.text(node, name))
+    }
+
+    fn implementation(&mut self, node: &Node) -> Option<Implementation> {
+        let fields = self.notes.shape(node, &shapes::IMPLEMENTATION)?;
+        let (name, version) = (self.text(&fields, "name"), self.text(&fields, "version"));
+        let url = self.text(&fields, "url");
+        let contact = fields.get("contact").map(|node| self.notes.texts(node, "contact"));
+        Some(Implementation {
+            name: name?,
+            version: Some(version?),
+            url,
+            contact: contact.unwrap_or_default().into_iter().map(|(_, text)| text).collect(),
+        })
+    }
+
+    fn dialect(&mut self, node: &Node) -> Option<Dialect> {
+        if matches!(node.data, Data::Scalar { .. }) {
+            return self
+                .notes
+                .one_of(node, "dialect", &[("discovered", ())])
+                .map(|()| Dialect::Discovered);
+        }
+        let kinds = dialect::KINDS.map(|kind| (kind.name, kind.name));
+        let mut serves = BTreeMap::new();
+        for item in self.notes.list(node, "dialect") {
+            let Some(fields) = self.notes.shape(item, &shapes::SERVED) else {
+                continue;
+            };
+            let kind = fields
+                .get("kind")
+                .and_then(|node| self.notes.one_of(node, "kind of the failover API", &kinds));
+            let Some(kind) = kind else { continue };
+            let possible: Vec<_> = dialect::fields(kind).into_iter().map(|field| (field, field)).collect();
+            let of_kind = fields.get("fields").map(|node| {
+                let items = self.notes.list(node, "fields");
+                let known = items.iter().filter_map(|item| {
+                    let what = format!("field of {kind} that a feature needs");
+                    self.notes.one_of(item, &what, &possible)
+                });
+                known.map(ToOwned::to_owned).collect()
+            });
+            serves.insert(kind.to_owned(), of_kind);
+        }
+        Some(Dialect::Serves(serves))
+    }
+
+    fn settable(&mut self, node: &Node) -> Settable {
+        let Some(fields) = self.notes.shape(node, &shapes::SETTABLE) else {
+            return Settable::default();
+        };
+        let mut names = |name: &str| {
+            let texts = fields
+                .get(name)
+                .map(|node| self.notes.texts(node, name))
+                .unwrap_or_default();
+            texts.into_iter().map(|(_, text)| text).collect()
+        };
+        Settable {
+            feature_gates: names("featureGates"),
+            options: names("options"),
+        }
+    }
+
+    fn timeouts(&mut self, node: &Node) -> Patience {
+        let mut patience = Patience::default();
+        let Some(fields) = self.notes.shape(node, &shapes::TIMEOUTS) else {
+            return patience;
+        };
+        patience.factor = fields.get("factor").and_then(|node| self.factor(node));
+        patience.ready = fields.get("ready").and_then(|node| self.time(node, "ready"));
+        for phase in Phase::ALL {
+            let time = fields.get(phase.name()).and_then(|node| self.time(node, phase.name()));
+            patience.phases.extend(time.map(|time| (phase, time)));
+        }
+        patience
+    }
+
+    fn factor(&mut self, node: &Node) -> Option<f64> {
+        const MOST: f64 = 1000.0;
+        let factor = node.value().as_f64().filter(|factor| *factor > 0.0 && *factor <= MOST);
+        if factor.is_none() {
+            let message = format!("factor must be a number above 0, not {}", node.describe());
+            self.notes
+                .wrong(node, message, "2 gives every phase twice the time; at most 1000");
+        }
+        factor
+    }
+
+    fn time(&mut self, node: &Node, name: &str) -> Option<Duration> {
+        let time = self.notes.duration(node, name)?;
+        if time.is_zero() {
+            self.notes
+                .wrong(node, format!("{name} must be longer than nothing"), "");
+        }
+        Some(time)
+    }
+
+    fn run(&mut self, node: &Node) -> Option<Launch> {
+        let fields = self.notes.shape(node, &shapes::RUN)?;
+        let given: Vec<_> = shapes::RUN
+            .fields
+            .iter()
+            .filter(|field| fields.get(field.name).is_some())
+            .collect();
+        let [given] = given.as_slice() else {
+            let help = "say how the target comes to run with one of `exec`, `installed: {}`, `reference: {}`";
+            self.notes.wrong(node, format!("run says {} ways", given.len()), help);
+            return None;
+        };
+        let body = fields.get(given.name)?;
+        match given.name {
+            "exec" => self.exec(body).map(Launch::Exec),
+            name => {
+                self.notes.map(body, name, &[])?;
+                Some(if name == "installed" {
+                    Launch::Installed
+                } else {
+                    Launch::Reference
+                })
+            }
+        }
+    }
+
+    fn exec(&mut self, node: &Node) -> Option<Exec> {
+        let fields = self.notes.shape(node, &shapes::EXEC)?;
+        let command = fields.get("command").and_then(|node| self.command(node));
+        let args = fields
+            .get("args")
+            .map(|node| self.notes.list(node, "args"))
+            .unwrap_or_default();
+        let args = args
+            .iter()
+            .filter_map(|node| self.template(node, "an argument", &PLACES))
+            .collect();
+        let env = fields
+            .get("env")
+            .map(|node| self.notes.members(node, "env"))
+            .unwrap_or_default();
+        let env = env.iter().filter_map(|(key, node)| {
+            let value = self.template(node, "a variable of the environment", &PLACES)?;
+            Some((key.key().to_owned(), value))
+        });
+        let env = env.collect();
+        let gates = fields.get("featureGates");
+        let option = fields.get("option");
+        Some(Exec {
+            command: command?,
+            args,
+            env,
+            feature_gates: gates.and_then(|node| self.needed_places(node, "featureGates", &["gates"])),
+            option: option.and_then(|node| self.needed_places(node, "option", &["name", "value"])),
+            install: self.text(&fields, "install"),
+        })
+    }
+
+    fn command(&mut self, node: &Node) -> Option<String> {
+        let command = self.notes.text(node, "command")?;
+        if command.is_empty() || command.contains(char::is_whitespace) {
+            let help = "name the program alone, and write its arguments under `args`";
+            self.notes.wrong(node, format!("`{command}` cannot be a command"), help);
+            return None;
+        }
+        Some(command)
+    }
+
+    fn template(&mut self, node: &Node, what: &str, possible: &[&str]) -> Option<Template> {
+        let Data::Scalar { text, .. } = &node.data else {
+            self.notes
+                .wrong(node, format!("{what} must be a text, not {}", node.describe()), "");
+            return None;
+        };
+        let template = match Template::parse(text) {
+            Ok(template) => template,
+            Err(rest) => {
+                self.notes.wrong(
+                    node,
+                    format!("`{{{{{rest}` is not closed"),
+                    "write `}}` behind the name",
+                );
+                return None;
+            }
+        };
+        for place in template.places().filter(|place| !possible.contains(place)) {
+            let help = self.notes.suggestion(place, possible.iter().copied());
+            self.notes
+                .wrong(node, format!("{what} has no place `{{{{{place}}}}}`"), help);
+        }
+        Some(template)
+    }
+
+    fn needed_places(&mut self, node: &Node, what: &str, needed: &[&str]) -> Option<Template> {
+        let template = self.template(node, what, needed)?;
+        for place in needed.iter().filter(|place| !template.places().any(|it| it == **place)) {
+            self.notes.wrong(
+                node,
+                format!("{what} lacks the place `{{{{{place}}}}}`"),
+                "what is set stands there",
+            );
+        }
+        Some(template)
+    }
+
+    /// What can be set needs a way to set it.
+    fn check_settable(&mut self, spec: &Fields<'_>, settable: &Settable, run: &Launch) {
+        let Some(node) = spec.get("settable") else { return };
+        let Launch::Exec(exec) = run else {
+            let help = match run {
+                Launch::Reference => "leave it out: every gate and option of the built-in controller can be set",
+                Launch::Installed | Launch::Exec(_) => "say under `controller` what it runs with",
+            };
+            self.notes.wrong(
+                node,
+                "nothing can be set in a target that is not started for each case",
+                help,
+            );
+            return;
+        };
+        let ways = [
+            (
+                "featureGates",
+                settable.feature_gates.is_empty(),
+                exec.feature_gates.is_none(),
+                "--feature-gates={{gates}}",
+            ),
+            (
+                "option",
+                settable.options.is_empty(),
+                exec.option.is_none(),
+                "--{{name}}={{value}}",
+            ),
+        ];
+        for (name, nothing_to_set, no_way, example) in ways {
+            if !nothing_to_set && no_way {
+                let message = format!("it is not said how this is set: `run.exec` needs `{name}`");
+                self.notes
+                    .wrong(node, message, format!("such as `{name}: \"{example}\"`"));
+            }
+        }
+    }
+
+    fn baseline(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Baseline {
+        let mut entries: Vec<KnownDeviation> = Vec::new();
+        for item in self.notes.list(node, "baseline") {
+            let Some(entry) = self.known_deviation(item, features) else {
+                continue;
+            };
+            let twice = |it: &&KnownDeviation| it.requirement == entry.requirement && it.cases == entry.cases;
+            if let Some(first) = entries.iter().find(twice) {
+                let message = format!(
+                    "{} stands in the baseline already, in line {}",
+                    entry.requirement, first.line
+                );
+                self.notes.wrong(item, message, "keep one of them");
+            }
+            entries.push(entry);
+        }
+        Baseline { entries }
+    }
+
+    fn known_deviation(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<KnownDeviation> {
+        let fields = self.notes.shape(node, &shapes::KNOWN_DEVIATION)?;
+        let requirement = fields
+            .get("requirement")
+            .and_then(|node| self.requirement(node, features));
+        let reason = self.text(&fields, "reason");
+        let link = self.text(&fields, "link");
+        let cases = fields.get("cases").map(|node| self.cases(node)).unwrap_or_default();
+        Some(KnownDeviation {
+            requirement: requirement?,
+            reason: reason?,
+            link,
+            cases,
+            line: node.line,
+        })
+    }
+
+    fn requirement(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<RequirementId> {
+        let text = self.notes.text(node, "a requirement")?;
+        let id = refs::requirement(self.around.catalogue, node, &text, &mut self.notes)?;
+        let feature = self.around.catalogue.get(&id).map(|requirement| &requirement.feature)?;
+        if !features.contains(feature) {
+            let message = format!("{id} belongs to {feature}, which the target does not declare");
+            self.notes.wrong(
+                node,
+                message,
+                "its cases are unsupported then; leave the entry out, or declare the feature",
+            );
+        }
+        Some(id)
+    }
+
+    fn cases(&mut self, node: &Node) -> BTreeSet<CaseId> {
+        let mut cases = BTreeSet::new();
+        for (item, text) in self.notes.texts(node, "a case") {
+            let id = CaseId::new(&text);
+            if self.around.cases.contains(&id) {
+                cases.insert(id);
+            } else {
+                let help = self
+                    .notes
+                    .suggestion(&text, self.around.cases.iter().map(CaseId::as_str));
+                self.notes.wrong(item, format!("there is no case `{text}`"), help);
+            }
+        }
+        cases
+    }
+}

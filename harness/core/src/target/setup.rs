@@ -1,0 +1,66 @@
+//! What a case asks of a target, and whether the target can be had that way.
+
+use std::collections::BTreeSet;
+
+use super::TargetSpec;
+use crate::case::model::ControllerSetup;
+
+/// Gates that the specification knows; each is off by default (GAT-01, GAT-02).
+pub const OFF_BY_DEFAULT: [&str; 2] = ["Failover", "StatefulFailoverInjection"];
+
+/// What a target can be started with anew for a case.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Settable {
+    /// Feature gates, by name.
+    pub feature_gates: BTreeSet<String>,
+    /// Options, by name without dashes.
+    pub options: BTreeSet<String>,
+}
+
+impl TargetSpec {
+    /// The gates and options that the target is to run with for a case: its own, with what the case asks for.
+    ///
+    /// A case that names gates also relies on the defaults of those that it does not name; one that names none runs
+    /// with whatever there is.
+    ///
+    /// # Errors
+    /// What it cannot be told, in words; such a case is unsupported.
+    pub fn setup_for(&self, asked: &ControllerSetup) -> Result<ControllerSetup, Vec<String>> {
+        let mut setup = self.controller.clone();
+        let mut lacking = Vec::new();
+        for (gate, on) in gates(asked) {
+            let now = self.controller.feature_gates.get(gate).copied();
+            let by_default = OFF_BY_DEFAULT.contains(&gate).then_some(false);
+            if self.settable.feature_gates.contains(gate) {
+                setup.feature_gates.insert(gate.to_owned(), on);
+            } else if now.or(by_default) != Some(on) {
+                let runs = now.map_or("does not say how it runs".to_owned(), |now| format!("runs with {now}"));
+                lacking.push(format!(
+                    "needs the feature gate {gate}={on}; this target {runs} and cannot be told"
+                ));
+            }
+        }
+        for (option, value) in &asked.options {
+            let now = self.controller.options.get(option);
+            if self.settable.options.contains(option) {
+                setup.options.insert(option.clone(), value.clone());
+            } else if now != Some(value) {
+                let runs = now.map_or("does not say how it runs".to_owned(), |now| format!("runs with {now}"));
+                lacking.push(format!(
+                    "needs the option {option}={value}; this target {runs} and cannot be told"
+                ));
+            }
+        }
+        if lacking.is_empty() { Ok(setup) } else { Err(lacking) }
+    }
+}
+
+/// The gates that a case relies on.
+fn gates(asked: &ControllerSetup) -> Vec<(&str, bool)> {
+    let named = asked.feature_gates.iter().map(|(gate, on)| (gate.as_str(), *on));
+    let silent = OFF_BY_DEFAULT
+        .into_iter()
+        .filter(|gate| !asked.feature_gates.is_empty() && !asked.feature_gates.contains_key(*gate))
+        .map(|gate| (gate, false));
+    named.chain(silent).collect()
+}

@@ -1,0 +1,223 @@
+//! What a target file may hold.
+
+use crate::{
+    case::read::API_VERSION,
+    shape::{Field, Holds, Shape},
+};
+
+const NAMES: Holds = Holds::OneOrMore(&Holds::Text);
+
+/// A file.
+pub const TARGET: Shape = Shape {
+    name: "a target",
+    fields: &[
+        Field::needed("apiVersion", Holds::Constant(API_VERSION), "The version of the format."),
+        Field::needed("kind", Holds::Constant("Target"), "What the file describes."),
+        Field::needed("metadata", Holds::Map(&METADATA), "What the target is called."),
+        Field::needed("spec", Holds::Map(&SPEC), "The target."),
+    ],
+};
+
+/// `metadata`.
+pub const METADATA: Shape = Shape {
+    name: "metadata",
+    fields: &[Field::needed(
+        "name",
+        Holds::Like("^[a-z0-9-]+$"),
+        "The target's name: small letters, digits and dashes.",
+    )],
+};
+
+/// `spec`.
+pub const SPEC: Shape = Shape {
+    name: "spec",
+    fields: &[
+        Field::needed(
+            "implementation",
+            Holds::Map(&IMPLEMENTATION),
+            "What is under test, as reports name it.",
+        ),
+        Field::needed(
+            "features",
+            Holds::OneOrMore(&Holds::Feature),
+            "The features that it declares. A case that needs another one is unsupported.",
+        ),
+        Field::optional(
+            "dialect",
+            Holds::Either(&[Holds::Constant("discovered"), Holds::List(&Holds::Map(&SERVED))]),
+            "The kinds and fields that its control plane serves; `discovered`, if left out, looks at its definitions.",
+        ),
+        Field::optional(
+            "controller",
+            Holds::Map(&CONTROLLER),
+            "The feature gates and options that it runs with where a case does not ask for others.",
+        ),
+        Field::optional(
+            "settable",
+            Holds::Map(&SETTABLE),
+            "The feature gates and options that it can be started with anew for a case. Cases that need others are \
+             unsupported.",
+        ),
+        Field::optional("timeouts", Holds::Map(&TIMEOUTS), "How long it may take."),
+        Field::needed("run", Holds::Map(&RUN), "How it comes to run: one of the three."),
+        Field::optional(
+            "baseline",
+            Holds::List(&Holds::Map(&KNOWN_DEVIATION)),
+            "Deviations that are known. An entry that no longer fails is an error.",
+        ),
+    ],
+};
+
+/// `spec.implementation`.
+pub const IMPLEMENTATION: Shape = Shape {
+    name: "implementation",
+    fields: &[
+        Field::needed("name", Holds::Text, "Its name."),
+        Field::needed("version", Holds::Text, "Its version, as its makers write it."),
+        Field::optional("url", Holds::Text, "Where it is described."),
+        Field::optional(
+            "contact",
+            NAMES,
+            "Who answers questions about it: addresses, or handles.",
+        ),
+    ],
+};
+
+/// An entry of `spec.dialect`.
+pub const SERVED: Shape = Shape {
+    name: "a served kind",
+    fields: &[
+        Field::needed("kind", Holds::Text, "A kind of the failover API."),
+        Field::optional(
+            "fields",
+            Holds::List(&Holds::Text),
+            "The fields of it that are served; all, if left out.",
+        ),
+    ],
+};
+
+/// `spec.controller`, of a target as of a case.
+pub const CONTROLLER: Shape = Shape {
+    name: "controller",
+    fields: &[
+        Field::optional(
+            "featureGates",
+            Holds::Named(&Holds::Boolean),
+            "Feature gates, each on or off.",
+        ),
+        Field::optional(
+            "options",
+            Holds::Named(&Holds::Scalar),
+            "Options by name, without dashes.",
+        ),
+    ],
+};
+
+/// `spec.settable`.
+pub const SETTABLE: Shape = Shape {
+    name: "settable",
+    fields: &[
+        Field::optional("featureGates", NAMES, "Feature gates, by name."),
+        Field::optional("options", NAMES, "Options, by name without dashes."),
+    ],
+};
+
+/// `spec.timeouts`.
+pub const TIMEOUTS: Shape = Shape {
+    name: "timeouts",
+    fields: &[
+        Field::optional("factor", Holds::Positive, "What all times are multiplied by."),
+        Field::optional(
+            "ready",
+            Holds::Time,
+            "Until it says that all members are ready, before the first step.",
+        ),
+        Field::optional(
+            "schedule",
+            Holds::Time,
+            "Until a policy has led to a scheduling result.",
+        ),
+        Field::optional("collect", Holds::Time, "Until a member's status is in the binding."),
+        Field::optional("evict", Holds::Time, "From a taint to the eviction task."),
+        Field::optional("purge", Holds::Time, "Until the old copy is gone."),
+        Field::optional("create", Holds::Time, "Until the new copy is there."),
+        Field::optional("clear", Holds::Time, "Until something is removed or tidied up."),
+    ],
+};
+
+/// `spec.run`.
+pub const RUN: Shape = Shape {
+    name: "run",
+    fields: &[
+        Field::optional("exec", Holds::Map(&EXEC), "A command, started for every case."),
+        Field::optional(
+            "installed",
+            Holds::Map(&NOTHING),
+            "It runs already, against the control plane.",
+        ),
+        Field::optional("reference", Holds::Map(&NOTHING), "The reference controller, built in."),
+    ],
+};
+
+/// A map without fields.
+pub const NOTHING: Shape = Shape {
+    name: "this",
+    fields: &[],
+};
+
+/// `spec.run.exec`.
+pub const EXEC: Shape = Shape {
+    name: "exec",
+    fields: &[
+        Field::needed(
+            "command",
+            Holds::Like(r"^\S+$"),
+            "The program: a name, looked for beside baton and on PATH, or a path from the target file's folder.",
+        ),
+        Field::optional(
+            "args",
+            Holds::List(&Holds::Scalar),
+            "Its arguments; {{control_kubeconfig}} and {{member_kubeconfigs}} stand for files, the latter with colons.",
+        ),
+        Field::optional(
+            "env",
+            Holds::Named(&Holds::Scalar),
+            "Its environment, with the same places as `args`.",
+        ),
+        Field::optional(
+            "featureGates",
+            Holds::Text,
+            "The argument that sets gates: --feature-gates={{gates}}.",
+        ),
+        Field::optional(
+            "option",
+            Holds::Text,
+            "The argument that sets an option: --{{name}}={{value}}.",
+        ),
+        Field::optional(
+            "install",
+            Holds::Text,
+            "How to get the program, told to whoever has not got it.",
+        ),
+    ],
+};
+
+/// An entry of `spec.baseline`.
+pub const KNOWN_DEVIATION: Shape = Shape {
+    name: "an entry of the baseline",
+    fields: &[
+        Field::needed(
+            "requirement",
+            Holds::Requirement,
+            "The requirement that it does not show.",
+        ),
+        Field::needed("reason", Holds::Text, "Why, or what is seen instead."),
+        Field::optional("link", Holds::Text, "Where it is discussed."),
+        Field::optional(
+            "cases",
+            NAMES,
+            "The cases in which it is known; all, if left out. In those that are named, steps that cannot be carried \
+             out and snapshots that differ are put down to it too.",
+        ),
+    ],
+};

@@ -1,0 +1,120 @@
+//! Target files as people write them: those of the repository are right, wrong ones are explained.
+
+mod common;
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use baton_core::{
+    case::{diagnostic::Diagnostic, model::ControllerSetup},
+    catalogue::Catalogue,
+    names::CaseId,
+    target::{
+        Launch, TargetSpec,
+        read::{self, Surroundings},
+    },
+};
+
+fn read_bytes(file: &Path, bytes: &[u8]) -> Result<TargetSpec, Vec<Diagnostic>> {
+    let catalogue = fs::read_to_string(common::root().join("cases/requirements.yaml")).unwrap();
+    let catalogue = Catalogue::parse(&catalogue).unwrap();
+    let cases: BTreeSet<CaseId> = ["held-by-finalizer", "path-misses"].map(CaseId::new).into();
+    let around = Surroundings {
+        catalogue: &catalogue,
+        cases: &cases,
+    };
+    read::read(file, bytes, &around)
+}
+
+fn of_the_repository(name: &str) -> TargetSpec {
+    let file = common::root().join("fixtures/targets").join(name);
+    read_bytes(&file, &fs::read(&file).unwrap()).unwrap_or_else(|found| panic!("{}", common::lines(&found)))
+}
+
+#[test]
+fn all_targets_of_the_repository_are_right() {
+    let folder = fs::read_dir(common::root().join("fixtures/targets")).unwrap();
+    let mut names: Vec<_> = folder
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert!(names.len() >= 2, "{names:?}");
+    for name in names {
+        let target = of_the_repository(&name);
+        assert_eq!(format!("{}.yaml", target.name), name);
+    }
+}
+
+#[test]
+fn the_reference_controller_has_the_version_of_the_workspace() {
+    let target = of_the_repository("reference.yaml");
+    assert_eq!(
+        target.implementation.version.as_deref(),
+        Some(env!("CARGO_PKG_VERSION"))
+    );
+    assert!(
+        target.baseline.entries.is_empty(),
+        "the reference controller has no known deviations"
+    );
+}
+
+#[test]
+fn all_errors_of_a_target_file_are_told_at_once() {
+    let found = read_bytes(Path::new("everything.yaml"), include_bytes!("bad/target.yaml")).unwrap_err();
+    insta::assert_snapshot!(common::lines(&found));
+}
+
+#[test]
+fn a_target_that_runs_in_no_way_or_in_two_is_refused() {
+    let text = fs::read_to_string(common::root().join("fixtures/targets/karmada.yaml")).unwrap();
+    let told = |run: &str| {
+        let text = text.replace("run: {installed: {}}", run);
+        common::lines(&read_bytes(Path::new("t.yaml"), text.as_bytes()).unwrap_err())
+    };
+    let none = told("run: {}");
+    assert!(none.contains(":8: run says 0 ways (say how"), "{none}");
+    let two = told("run: {installed: {}, reference: {}}");
+    assert!(two.contains("run says 2 ways"), "{two}");
+    let no_command = told("run: {exec: {args: [x]}}");
+    assert!(no_command.contains("exec needs `command`"), "{no_command}");
+}
+
+fn asked(gates: &[(&str, bool)], options: &[(&str, &str)]) -> ControllerSetup {
+    ControllerSetup {
+        feature_gates: gates.iter().map(|(gate, on)| ((*gate).to_owned(), *on)).collect(),
+        options: options
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_said() {
+    let karmada = of_the_repository("karmada.yaml");
+    assert_eq!(karmada.run, Launch::Installed);
+    let both = [("Failover", true), ("StatefulFailoverInjection", true)];
+    assert_eq!(karmada.setup_for(&asked(&both, &[])), Ok(karmada.controller.clone()));
+    assert_eq!(karmada.setup_for(&asked(&[], &[])), Ok(karmada.controller.clone()));
+    let lacking = karmada
+        .setup_for(&asked(&both, &[("graceful-eviction-timeout", "30s")]))
+        .unwrap_err();
+    let told = "needs the option graceful-eviction-timeout=30s; this target runs with 10m and cannot be told";
+    assert_eq!(lacking, [told]);
+    // A case that names one gate relies on the default of the other.
+    let lacking = karmada.setup_for(&asked(&[("Failover", true)], &[])).unwrap_err();
+    let told = "needs the feature gate StatefulFailoverInjection=false; this target runs with true and cannot be told";
+    assert_eq!(lacking, [told]);
+}
+
+#[test]
+fn what_can_be_told_is_what_a_case_asks_for() {
+    let reference = of_the_repository("reference.yaml");
+    let setup = asked(&[("Failover", true)], &[("resource-eviction-rate", "2")]);
+    let told = reference.setup_for(&setup).unwrap();
+    assert_eq!(told.options, setup.options);
+    let off_as_by_default = [("Failover", true), ("StatefulFailoverInjection", false)];
+    assert_eq!(told.feature_gates, asked(&off_as_by_default, &[]).feature_gates);
+    let lacking = reference.setup_for(&asked(&[("Magic", true)], &[])).unwrap_err();
+    let told = "needs the feature gate Magic=true; this target does not say how it runs and cannot be told";
+    assert_eq!(lacking, [told]);
+}
