@@ -6,7 +6,7 @@
 //! - [`case`]: what people write into `cases/`, checked; [`pattern`]: what an object must look like, by subset;
 //! - [`target`]: what people write of the implementation under test, checked; [`shape`]: what files may hold;
 //! - [`plan`]: a case as a list of steps without choices;
-//! - [`timeline`]: what happened, on every cluster, in one order;
+//! - [`timeline`]: what happened, on every cluster, in one order; [`redact`]: what never gets in;
 //! - [`select`] and [`watch`]: which objects a condition speaks of, and whether it holds on a growing timeline;
 //! - [`judge`]: what a closed timeline says about an implementation;
 //! - [`measure`]: what a migration cost;
@@ -24,6 +24,7 @@ pub mod measure;
 pub mod names;
 pub mod pattern;
 pub mod plan;
+pub mod redact;
 pub mod report;
 pub mod select;
 pub mod shape;

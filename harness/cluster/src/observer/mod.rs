@@ -3,14 +3,15 @@
 //! - [`recorder`]: the growing timeline, to which the runner adds its marks and which others follow;
 //! - `exact`: what embedded clusters commit, in exactly that order.
 //!
-//! What never gets in: `managedFields`; Secrets and whatever else holds credentials; kinds that say nothing of a
-//! failover and change all the time.
+//! What never gets in: `managedFields`; Secrets and whatever else holds credentials, also inside other objects; kinds
+//! that say nothing of a failover and change all the time.
 
 pub(crate) mod exact;
 pub mod recorder;
 
 use std::task::Context;
 
+use baton_core::redact::redact;
 use serde_json::Value;
 
 use recorder::Seen;
@@ -71,6 +72,7 @@ fn scrub(kind: &str, object: &Value) -> Option<Value> {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }
+    redact(&mut object);
     Some(object)
 }
 

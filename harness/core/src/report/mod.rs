@@ -2,12 +2,15 @@
 //! and from nothing else.
 //!
 //! - [`model`]: the ConformanceReport, an API type that others can read; [`build`]: from events to it;
-//! - [`junit`]: a report for CI systems; [`lines`]: the events, a line of JSON each.
+//! - [`junit`]: a report for CI systems; [`lines`]: the events, a line of JSON each;
+//! - [`picture`]: a timeline as swim lanes, for people to look at; [`difference`]: what a revision changed.
 
 pub mod build;
+pub mod difference;
 pub mod junit;
 pub mod lines;
 pub mod model;
+pub mod picture;
 
 pub use build::Builder;
 pub use model::ConformanceReport;

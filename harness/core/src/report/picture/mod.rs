@@ -1,0 +1,279 @@
+//! A timeline as swim lanes: a lane a cluster, and one for the case; what happened on each, and when there was no copy
+//! of a workload, or one too many.
+//!
+//! - [`Picture::of`]: what is drawn; `words`: what an entry is drawn as; `windows`: no copy, two copies.
+//!
+//! Only what tells of a failover is drawn: taints, bindings and their tasks, Works, templates and copies. The rest is
+//! counted, and on the timeline.
+
+mod windows;
+mod words;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::difference::{self, Changed};
+use crate::{
+    judge::{
+        Finding,
+        failovers::{self, Task},
+    },
+    names::ClusterName,
+    select::BINDING_KINDS,
+    timeline::{Change, Entry, Event, Mark, ObjectId, Revision, StepEnd, Timeline},
+};
+
+pub use windows::{Window, WindowKind};
+pub use words::What;
+
+/// A timeline as it is drawn.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Picture {
+    /// The lanes, from left to right.
+    pub lanes: Vec<Lane>,
+    /// What is drawn, in order.
+    pub events: Vec<Drawn>,
+    /// When there was no copy, or one too many.
+    pub windows: Vec<Window>,
+    /// How many entries are not drawn.
+    pub left_out: usize,
+}
+
+/// A lane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Lane {
+    /// Its head: the case, the control plane, or a member's name.
+    pub name: String,
+    /// The parts that the member plays.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<String>,
+}
+
+/// Something that is drawn.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Drawn {
+    /// When, in seconds since the timeline began.
+    pub at: f64,
+    /// Its entry on the timeline.
+    pub entry: u64,
+    /// Its lane, from 0.
+    pub lane: usize,
+    /// What it is drawn as.
+    pub what: What,
+    /// It in words.
+    pub text: String,
+    /// The object, if it is about one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub object: String,
+    /// Who wrote it, where the cluster tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// What it changed; at most [`MOST_CHANGES`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Changed>,
+    /// How many changes are left out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more: usize,
+    /// The findings that were made here, from 0.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<usize>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// So many changes of one revision are shown.
+pub const MOST_CHANGES: usize = 24;
+
+/// So many entries are drawn; findings are drawn in any case.
+pub const MOST_EVENTS: usize = 400;
+
+/// A workload, by kind, namespace and name: what is the same in its template and its copies.
+type Workload = (String, String, String);
+
+/// What is known while a timeline is walked through.
+struct Walk<'a> {
+    workloads: BTreeSet<Workload>,
+    /// Labels that some task preserves: worth naming where a copy appears.
+    preserved: BTreeSet<&'a str>,
+    tasks: &'a [Task],
+    lanes: BTreeMap<ClusterName, usize>,
+    before: BTreeMap<ObjectId, Arc<Value>>,
+    drawn: Vec<Drawn>,
+    windows: windows::Windows,
+    left_out: usize,
+}
+
+impl Picture {
+    /// Draws a timeline up to its clean-up, with the findings that the judge made on it.
+    pub fn of(timeline: &Timeline, findings: &[Finding]) -> Self {
+        let entries = timeline.entries();
+        let tasks = failovers::tasks(entries);
+        let (mut lanes, places) = lanes(entries);
+        let mut walk = Walk {
+            workloads: workloads(entries),
+            preserved: tasks
+                .iter()
+                .flat_map(|task| task.state.keys().map(String::as_str))
+                .collect(),
+            tasks: &tasks,
+            lanes: places,
+            before: BTreeMap::new(),
+            drawn: Vec::new(),
+            windows: windows::Windows::default(),
+            left_out: 0,
+        };
+        for entry in entries {
+            if entry.event == Event::Mark(Mark::CleanUp) {
+                break;
+            }
+            let here: Vec<usize> = (0..findings.len())
+                .filter(|index| findings[*index].seq == entry.seq)
+                .collect();
+            match &entry.event {
+                Event::Revision(revision) => walk.revision(entry, revision, here),
+                Event::Mark(mark) => walk.mark(entry, mark, here, &mut lanes),
+            }
+        }
+        Self {
+            lanes,
+            windows: walk.windows.finish(&walk.drawn),
+            events: walk.drawn,
+            left_out: walk.left_out,
+        }
+    }
+}
+
+/// The case's lane, the control plane's and the members', and where each cluster's is.
+fn lanes(entries: &[Entry]) -> (Vec<Lane>, BTreeMap<ClusterName, usize>) {
+    let mut members: BTreeSet<ClusterName> = BTreeSet::new();
+    let mut with_case = false;
+    for entry in entries {
+        match &entry.event {
+            Event::Mark(Mark::Begin(begin)) => {
+                with_case = true;
+                members.extend(begin.members.iter().cloned());
+            }
+            Event::Revision(revision) if !revision.cluster.is_control() => {
+                members.insert(revision.cluster.clone());
+            }
+            Event::Mark(_) | Event::Revision(_) => {}
+        }
+    }
+    let lane = |name: &str| Lane {
+        name: name.to_owned(),
+        roles: Vec::new(),
+    };
+    let mut lanes: Vec<Lane> = with_case.then(|| lane("case")).into_iter().collect();
+    let mut places = BTreeMap::new();
+    for cluster in std::iter::once(ClusterName::control()).chain(members) {
+        places.insert(cluster.clone(), lanes.len());
+        lanes.push(lane(cluster.as_str()));
+    }
+    (lanes, places)
+}
+
+/// Everything that some binding is about.
+fn workloads(entries: &[Entry]) -> BTreeSet<Workload> {
+    let mut found = BTreeSet::new();
+    for entry in entries {
+        if let Event::Revision(revision) = &entry.event
+            && BINDING_KINDS.contains(&revision.kind.as_str())
+        {
+            found.extend(words::workload_of(&revision.object));
+        }
+    }
+    found
+}
+
+impl Walk<'_> {
+    fn revision(&mut self, entry: &Entry, revision: &Revision, findings: Vec<usize>) {
+        let id = ObjectId::of(revision);
+        let before = self.before.get(&id).cloned();
+        let said = self.say(&id, revision, before.as_deref());
+        let full = self.drawn.len() >= MOST_EVENTS;
+        let said = match said {
+            Some(said) if !full => Some(said),
+            Some(_) | None if findings.is_empty() => None,
+            other => Some(other.unwrap_or_else(|| words::plainly(&id, revision))),
+        };
+        if let Some((what, text)) = said {
+            let mut changes = difference::between(before.as_deref(), Some(&revision.object));
+            let more = changes.len().saturating_sub(MOST_CHANGES);
+            changes.truncate(MOST_CHANGES);
+            self.drawn.push(Drawn {
+                at: secs(entry),
+                entry: entry.seq,
+                lane: self.lanes.get(&id.cluster).copied().unwrap_or_default(),
+                what,
+                text,
+                object: id.to_string(),
+                by: revision.by.clone(),
+                changes,
+                more,
+                findings,
+            });
+        } else {
+            self.left_out += 1;
+        }
+        if let Some(index) = self.drawn.len().checked_sub(1) {
+            self.windows.step(index, entry, revision, &id, self.tasks);
+        }
+        if revision.change == Change::Deleted {
+            self.before.remove(&id);
+        } else {
+            self.before.insert(id, Arc::clone(&revision.object));
+        }
+    }
+
+    fn mark(&mut self, entry: &Entry, mark: &Mark, findings: Vec<usize>, lanes: &mut [Lane]) {
+        if let Mark::RoleBound { role, cluster } = mark
+            && let Some(lane) = self.lanes.get(cluster).and_then(|place| lanes.get_mut(*place))
+            && !lane.roles.iter().any(|known| known == role.as_str())
+        {
+            lane.roles.push(role.to_string());
+        }
+        let said = match mark {
+            Mark::StepStarted { step, text } => Some((What::Step, format!("{}. {text}", step + 1))),
+            Mark::StepEnded { step, end } => match end {
+                StepEnd::Done => None,
+                StepEnd::TimedOut { phase, waited_secs } => Some((
+                    What::Failed,
+                    format!("step {} timed out after {waited_secs} s (phase {phase})", step + 1),
+                )),
+                StepEnd::Refused { message } => Some((What::Failed, format!("step {} refused: {message}", step + 1))),
+            },
+            Mark::RoleBound { role, cluster } => Some((What::Step, format!("{cluster} is the {role}"))),
+            Mark::Captured { name, value } => Some((What::Step, format!("{name} = {value}"))),
+            Mark::Note { about, .. } => Some((What::Step, about.clone())),
+            Mark::Begin(_) | Mark::CleanUp | Mark::Closed { .. } => None,
+        };
+        let Some((what, text)) = said else { return };
+        self.drawn.push(Drawn {
+            at: secs(entry),
+            entry: entry.seq,
+            lane: 0,
+            what,
+            text,
+            object: String::new(),
+            by: None,
+            changes: Vec::new(),
+            more: 0,
+            findings,
+        });
+    }
+}
+
+fn secs(entry: &Entry) -> f64 {
+    (entry.at.as_secs_f64() * 1e3).round() / 1e3
+}
