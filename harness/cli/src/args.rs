@@ -49,6 +49,9 @@ pub enum Command {
     },
     /// Judge a timeline that was written earlier
     Judge(Judge),
+    /// Make a page of a report or a recording; verify, compare and merge reports
+    #[command(subcommand)]
+    Report(Report),
     /// Boot clusters and leave them running, to look at with kubectl
     ///
     /// Prints where the kubeconfigs are and runs until it is interrupted.
@@ -89,6 +92,58 @@ pub struct Run {
     /// Let time pass as it does outside, instead of skipping it while nothing happens
     #[arg(long)]
     pub real_time: bool,
+}
+
+/// What `report` does.
+#[derive(Debug, Subcommand)]
+pub enum Report {
+    /// Make an HTML page of a ConformanceReport with its timelines, or of a recording
+    ///
+    /// The page is one file that loads nothing.
+    #[command(group(clap::ArgGroup::new("what").required(true)))]
+    Html {
+        /// The ConformanceReport
+        #[arg(group = "what")]
+        report: Option<PathBuf>,
+        /// A recording of some implementation: judged by the invariants alone
+        #[arg(long, value_name = "FILE", group = "what")]
+        recording: Option<PathBuf>,
+        /// The folder with the timelines of the report; without it there is nothing to draw
+        #[arg(long, value_name = "DIR", conflicts_with = "recording")]
+        timelines: Option<PathBuf>,
+        /// The page
+        #[arg(short, long, value_name = "PATH")]
+        output: PathBuf,
+    },
+    /// Judge the evidence of a ConformanceReport again
+    ///
+    /// Every verdict must follow from its timeline, every timeline must be the one that was reported, and the report
+    /// must follow from its verdicts. Exit code 1 if anything does not.
+    Verify {
+        /// The ConformanceReport
+        report: PathBuf,
+        /// The folder with its timelines
+        #[arg(long, value_name = "DIR")]
+        timelines: PathBuf,
+    },
+    /// Say what became better or worse from one ConformanceReport to another
+    ///
+    /// Exit code 1 if anything became worse.
+    Compare {
+        /// The earlier one
+        before: PathBuf,
+        /// The later one
+        after: PathBuf,
+    },
+    /// Make one ConformanceReport of those of all shards
+    Merge {
+        /// The reports of the shards
+        #[arg(required = true)]
+        reports: Vec<PathBuf>,
+        /// The merged report
+        #[arg(short, long, value_name = "PATH")]
+        output: PathBuf,
+    },
 }
 
 /// Options of `list`.

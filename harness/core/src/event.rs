@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     digest::Digest,
-    judge::Verdict,
+    judge::{Finding, Verdict},
     measure::Migration,
     names::{CaseId, ClusterName, Feature, RequirementId},
     timeline::Timeline,
@@ -221,6 +221,14 @@ pub struct Summary {
 }
 
 impl CaseOutcome {
+    /// What the judge objects to; nothing if it did not come to that.
+    pub fn findings(&self) -> &[Finding] {
+        match self {
+            Self::Conforms(verdict) | Self::Deviates { verdict, .. } => &verdict.findings,
+            Self::Unsupported { .. } | Self::Broken { .. } => &[],
+        }
+    }
+
     /// What it came to, in one line.
     pub fn headline(&self) -> String {
         match self {

@@ -1,9 +1,10 @@
 //! What each command does, and the exit code it ends with.
 //!
 //! - [`execute`]: chooses; short commands are here;
-//! - `run`: from arguments to settings; `judge`: timelines and recordings.
+//! - `run`: from arguments to settings; `judge`: timelines and recordings; `report`: what is made of reports.
 
 mod judge;
+mod report;
 mod run;
 
 use std::{
@@ -80,6 +81,7 @@ pub fn execute(cli: &Cli) -> Exit {
             })
         }
         Command::Judge(arguments) => judge::judge(&roots, arguments),
+        Command::Report(arguments) => report::report(&roots, arguments),
         Command::Up(arguments) => up::up(arguments),
         Command::Jsonpath { path, file } => jsonpath(path, file),
         Command::Completions { shell } => {

@@ -1,9 +1,10 @@
 //! What a run leaves in files: consumers of its events, one a format.
 //!
 //! - [`Wanted`]: `--report FORMAT=PATH`; [`Reports`]: all that were asked for;
-//! - [`file`]: files that are there as a whole or not at all.
+//! - [`page`]: the HTML page; [`file`]: files that are there as a whole or not at all.
 
 pub mod file;
+pub mod page;
 
 use std::{
     fs,
@@ -15,9 +16,11 @@ use std::{
 use baton_core::{
     catalogue::Catalogue,
     event::Event,
-    report::{Builder, junit, lines, model::ReportError},
+    report::{Builder, junit, lines, model::ReportError, picture::Picture},
 };
 use thiserror::Error;
+
+use page::Pictures;
 
 /// The form of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub enum Format {
     Junit,
     /// Events as they happen, a line of JSON each.
     Jsonl,
+    /// A page for people, with timelines.
+    Html,
 }
 
 /// A report that was asked for.
@@ -51,6 +56,7 @@ impl FromStr for Wanted {
             "yaml" => Format::Yaml,
             "junit" => Format::Junit,
             "jsonl" => Format::Jsonl,
+            "html" => Format::Html,
             other => return Err(format!("there is no format `{other}`; the formats are {FORMATS}")),
         };
         if path.is_empty() {
@@ -83,6 +89,9 @@ pub enum WriteError {
     /// An event has no JSON form.
     #[error("an event cannot be written as JSON")]
     Line(#[from] serde_json::Error),
+    /// The page's template and what is put in do not fit together.
+    #[error("the page cannot be made")]
+    Page(#[from] minijinja::Error),
 }
 
 impl WriteError {
@@ -91,7 +100,7 @@ impl WriteError {
         match self {
             Self::File { .. } => "a report goes into a folder that is there and can be written to",
             Self::Twice(_) => "give each report a path of its own",
-            Self::Form(_) | Self::Line(_) => "",
+            Self::Form(_) | Self::Line(_) | Self::Page(_) => "",
         }
     }
 
@@ -108,6 +117,8 @@ impl WriteError {
 pub struct Reports {
     builder: Builder,
     whole: Vec<Wanted>,
+    /// None if nobody wants a page.
+    pictures: Option<Pictures>,
     lines: Vec<(PathBuf, fs::File)>,
     failed: Option<WriteError>,
 }
@@ -131,6 +142,7 @@ impl Reports {
         };
         Ok(Self {
             builder: Builder::new(catalogue),
+            pictures: whole.iter().any(|it| it.format == Format::Html).then(Pictures::new),
             whole,
             lines: lines.into_iter().map(open).collect::<Result<_, _>>()?,
             failed: None,
@@ -140,6 +152,13 @@ impl Reports {
     /// Takes in an event. What goes wrong is told at the end.
     pub fn tell(&mut self, event: &Event) {
         self.builder.tell(event);
+        if let (Some(pictures), Event::CaseEnded(result)) = (&mut self.pictures, event)
+            && let Some(timeline) = &result.timeline
+        {
+            let entries: Vec<u64> = result.outcome.findings().iter().map(|finding| finding.seq).collect();
+            let key = (result.case.clone(), result.seed);
+            pictures.insert(key, Picture::of(timeline, &entries));
+        }
         if self.failed.is_none() && !self.lines.is_empty() {
             self.failed = self.write_line(event).err();
         }
@@ -166,10 +185,12 @@ impl Reports {
         let Some(report) = self.builder.report() else {
             return Ok(written);
         };
+        let pictures = &self.pictures.unwrap_or_default();
         for Wanted { format, path } in self.whole {
             let text = match format {
                 Format::Yaml => report.to_yaml()?,
                 Format::Junit => junit::xml(&report)?,
+                Format::Html => page::of_report(&report, pictures)?,
                 Format::Jsonl => continue,
             };
             file::write(&path, text.as_bytes()).map_err(WriteError::of(&path))?;

@@ -111,8 +111,8 @@ pub enum RequirementResult {
 }
 
 impl RequirementResult {
-    /// All of them, the worst first.
-    pub const ALL: [Self; 4] = [Self::Broken, Self::NotShown, Self::Unsupported, Self::Shown];
+    /// All of them, in the order in which people want to see them.
+    pub const ALL: [Self; 4] = [Self::Broken, Self::NotShown, Self::Shown, Self::Unsupported];
 
     /// It in words.
     pub fn words(self) -> &'static str {
@@ -162,8 +162,8 @@ pub enum CaseOutcome {
 }
 
 impl CaseOutcome {
-    /// All of them, the worst first.
-    pub const ALL: [Self; 4] = [Self::Broken, Self::Deviates, Self::Unsupported, Self::Conforms];
+    /// All of them, in the order in which people want to see them.
+    pub const ALL: [Self; 4] = [Self::Broken, Self::Deviates, Self::Conforms, Self::Unsupported];
 
     /// It in words.
     pub fn words(self) -> &'static str {

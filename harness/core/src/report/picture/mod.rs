@@ -19,10 +19,7 @@ use serde_json::Value;
 
 use super::difference::{self, Changed};
 use crate::{
-    judge::{
-        Finding,
-        failovers::{self, Task},
-    },
+    judge::failovers::{self, Task},
     names::ClusterName,
     select::BINDING_KINDS,
     timeline::{Change, Entry, Event, Mark, ObjectId, Revision, StepEnd, Timeline},
@@ -115,8 +112,8 @@ struct Walk<'a> {
 }
 
 impl Picture {
-    /// Draws a timeline up to its clean-up, with the findings that the judge made on it.
-    pub fn of(timeline: &Timeline, findings: &[Finding]) -> Self {
+    /// Draws a timeline up to its clean-up; `findings` are the entries at which the judge found something.
+    pub fn of(timeline: &Timeline, findings: &[u64]) -> Self {
         let entries = timeline.entries();
         let tasks = failovers::tasks(entries);
         let (mut lanes, places) = lanes(entries);
@@ -138,7 +135,7 @@ impl Picture {
                 break;
             }
             let here: Vec<usize> = (0..findings.len())
-                .filter(|index| findings[*index].seq == entry.seq)
+                .filter(|index| findings[*index] == entry.seq)
                 .collect();
             match &entry.event {
                 Event::Revision(revision) => walk.revision(entry, revision, here),

@@ -89,10 +89,14 @@ impl Windows {
             state.holders.insert(id.cluster.clone());
             state.wanted = true;
         }
-        let pending = tasks
+        let mut pending = tasks
             .iter()
             .filter(|task| task.is_pending_at(entry.seq) && is_about(task, &workload));
-        let now = state.kind(pending.clone().any(|task| !task.is_directly()));
+        // What began gracefully ends so, though the task is cleared before the old copy is gone.
+        let began = state
+            .open
+            .is_some_and(|(kind, _)| kind == WindowKind::TwoCopiesGracefully);
+        let now = state.kind(began || pending.any(|task| !task.is_directly()));
         if now != state.open.map(|(kind, _)| kind) {
             if let Some((kind, from)) = state.open.take() {
                 self.closed.push((workload.clone(), kind, from, Some(index)));

@@ -336,7 +336,7 @@ fn status_words(before: Option<&Value>, after: Option<&Value>) -> String {
     let changes = difference::between(before, after);
     let mut words: Vec<String> = changes
         .iter()
-        .filter(|it| !it.0.ends_with("Time") && !it.0.ends_with("observedGeneration"))
+        .filter(|it| !it.0.is_empty() && !it.0.ends_with("Time") && !it.0.ends_with("observedGeneration"))
         .filter(|it| !it.0.ends_with(".message") && !it.0.ends_with(".reason") && !it.0.ends_with(".type"))
         .map(|it| format!("{} {}", it.0, it.2.as_deref().unwrap_or("gone")))
         .collect();

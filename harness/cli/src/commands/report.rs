@@ -1,0 +1,187 @@
+//! `baton report`.
+
+use std::{
+    fs,
+    io::{self, BufReader},
+    path::{Path, PathBuf},
+};
+
+use baton_core::{
+    judge,
+    report::{
+        ConformanceReport,
+        compare::{self, Moved},
+        merge::{self, MergeError},
+        model::ReportError,
+        picture::Picture,
+        verify,
+    },
+    timeline::{Timeline, TimelineError},
+};
+use thiserror::Error;
+
+use super::{Exit, bad_input, with_suite};
+use crate::{
+    args,
+    load::{Roots, Suite},
+    report::{
+        file,
+        page::{self, Pictures},
+    },
+    show, snapshots,
+};
+
+/// Why nothing can be made of what was given.
+#[derive(Debug, Error)]
+enum InputError {
+    #[error("{} cannot be read", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{}", path.display())]
+    Report { path: PathBuf, source: ReportError },
+    #[error("{}", path.display())]
+    Timeline { path: PathBuf, source: TimelineError },
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+    #[error("{} cannot be written", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("the report cannot be written")]
+    Form(#[from] ReportError),
+    #[error("the page cannot be made")]
+    Page(#[from] minijinja::Error),
+}
+
+/// Does what is asked with reports.
+pub(super) fn report(roots: &Roots, arguments: &args::Report) -> Exit {
+    let done = match arguments {
+        args::Report::Html {
+            report,
+            recording,
+            timelines,
+            output,
+        } => match (report, recording) {
+            (_, Some(recording)) => recording_page(recording, output),
+            (Some(report), None) => report_page(report, timelines.as_deref(), output),
+            (None, None) => return Exit::BadInput,
+        },
+        args::Report::Verify { report, timelines } => verify_report(roots, report, timelines),
+        args::Report::Compare { before, after } => compare_reports(before, after),
+        args::Report::Merge { reports, output } => merge_reports(reports, output),
+    };
+    done.unwrap_or_else(|error| bad_input(&error, ""))
+}
+
+fn read_report(path: &Path) -> Result<ConformanceReport, InputError> {
+    let path = path.to_owned();
+    match fs::read_to_string(&path).map(|text| ConformanceReport::parse(&text)) {
+        Ok(Ok(report)) => Ok(report),
+        Ok(Err(source)) => Err(InputError::Report { path, source }),
+        Err(source) => Err(InputError::Io { path, source }),
+    }
+}
+
+fn read_timeline(path: &Path) -> Result<Timeline, InputError> {
+    let path = path.to_owned();
+    match fs::File::open(&path).map(|file| Timeline::read(BufReader::new(file))) {
+        Ok(Ok(timeline)) => Ok(timeline),
+        Ok(Err(source)) => Err(InputError::Timeline { path, source }),
+        Err(source) => Err(InputError::Io { path, source }),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<Exit, InputError> {
+    let wrong = |source| InputError::Write {
+        path: path.to_owned(),
+        source,
+    };
+    file::write(path, text.as_bytes()).map_err(wrong)?;
+    println!("{}", path.display());
+    Ok(Exit::Conforms)
+}
+
+fn recording_page(recording: &Path, output: &Path) -> Result<Exit, InputError> {
+    let timeline = read_timeline(recording)?;
+    let findings = judge::judge_recording(&timeline);
+    let name = recording.file_stem().unwrap_or_default().to_string_lossy();
+    write(output, &page::of_recording(&name, &timeline, &findings)?)
+}
+
+fn report_page(report: &Path, timelines: Option<&Path>, output: &Path) -> Result<Exit, InputError> {
+    let report = read_report(report)?;
+    let mut pictures = Pictures::new();
+    for case in &report.cases {
+        if let (Some(folder), Some(evidence)) = (timelines, &case.evidence)
+            && let Some(name) = Path::new(&evidence.timeline).file_name()
+        {
+            let timeline = read_timeline(&folder.join(name))?;
+            let entries: Vec<u64> = case.findings.iter().map(|finding| finding.entry).collect();
+            pictures.insert((case.name.clone(), case.seed), Picture::of(&timeline, &entries));
+        }
+    }
+    write(output, &page::of_report(&report, &pictures)?)
+}
+
+fn verify_report(roots: &Roots, report: &Path, timelines: &Path) -> Result<Exit, InputError> {
+    let report = read_report(report)?;
+    Ok(with_suite(Suite::load(roots), |suite| {
+        let cases = suite.cases.into_iter().map(|case| (case.id.clone(), case)).collect();
+        let around = verify::Surroundings {
+            cases: &cases,
+            timeline: &|name| fs::read(timelines.join(name)).map_err(|error| error.to_string()),
+            snapshots_fit: &|case, verdict| {
+                snapshots::differences(&roots.snapshots, case, &verdict.snapshots).is_empty()
+            },
+        };
+        let came = verify::verify(&report, &around);
+        for objection in &came.objections {
+            println!("{objection}");
+        }
+        let judged = report.cases.len() - came.not_run;
+        let confirmed = came.confirmed;
+        let mut words = format!("{confirmed} of {judged} verdicts are borne out by their timelines");
+        if came.not_run > 0 {
+            words = format!("{words}; {} cases were not run", came.not_run);
+        }
+        if came.objections.is_empty() {
+            println!("confirmed: {words}");
+            Exit::Conforms
+        } else {
+            println!("\nREFUTED: {words}");
+            Exit::Deviates
+        }
+    }))
+}
+
+fn compare_reports(before: &Path, after: &Path) -> Result<Exit, InputError> {
+    let comparison = compare::compare(&read_report(before)?, &read_report(after)?);
+    for note in &comparison.notes {
+        println!("note: {note}");
+    }
+    let mut table = show::table(&["", "WHAT", "BEFORE", "AFTER"]);
+    let parts = [
+        ("WORSE", &comparison.worse),
+        ("better", &comparison.better),
+        ("other", &comparison.other),
+    ];
+    for (word, moved) in parts {
+        for Moved { what, before, after } in moved {
+            let told = |result: &Option<String>| result.clone().unwrap_or_else(|| "-".to_owned());
+            table.add_row([word.to_owned(), what.clone(), told(before), told(after)]);
+        }
+    }
+    if parts.iter().all(|(_, moved)| moved.is_empty()) {
+        println!("no result is another one");
+    } else {
+        println!("{}", table.trim_fmt());
+    }
+    Ok(if comparison.worse.is_empty() {
+        Exit::Conforms
+    } else {
+        Exit::Deviates
+    })
+}
+
+fn merge_reports(reports: &[PathBuf], output: &Path) -> Result<Exit, InputError> {
+    let reports: Vec<ConformanceReport> = reports.iter().map(|path| read_report(path)).collect::<Result<_, _>>()?;
+    let merged = merge::merge(&reports)?;
+    write(output, &merged.to_yaml()?)
+}

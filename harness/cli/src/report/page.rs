@@ -1,0 +1,279 @@
+//! The page: one HTML file with everything in it, for people.
+//!
+//! Its template, styles and script are files of their own under `page/`. Data goes into it escaped, or as JSON that
+//! no HTML can hide in; the script draws a timeline when its case is opened.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use baton_core::{
+    judge::Finding,
+    names::CaseId,
+    report::{
+        ConformanceReport,
+        model::{CaseOutcome, CaseReport, EvidenceReport, FindingReport, RequirementReport, RequirementResult},
+        picture::Picture,
+    },
+    timeline::Timeline,
+};
+use minijinja::{AutoEscape, Environment, Value, value::Serde};
+use serde::Serialize;
+
+const TEMPLATE: &str = include_str!("page/page.html");
+const STYLES: &str = include_str!("page/page.css");
+const SCRIPT: &str = include_str!("page/page.js");
+
+/// So many cases that do not conform are open at first; more would only be slow to open.
+const OPEN_AT_FIRST: usize = 3;
+
+/// Pictures of timelines, by case and seed.
+pub type Pictures = BTreeMap<(CaseId, u64), Picture>;
+
+/// A page as the template wants it.
+#[derive(Serialize)]
+struct View<'a> {
+    css: &'static str,
+    js: &'static str,
+    title: String,
+    heading: &'a str,
+    /// None for a recording.
+    report: Option<&'a ConformanceReport>,
+    date: String,
+    verdict: VerdictView,
+    states: Vec<Choice<RequirementResult>>,
+    outcomes: Vec<Choice<CaseOutcome>>,
+    words: BTreeMap<RequirementResult, &'static str>,
+    requirements: Vec<&'a RequirementReport>,
+    cases: Vec<CaseView<'a>>,
+}
+
+/// What stands under the heading.
+#[derive(Serialize)]
+struct VerdictView {
+    state: CaseOutcome,
+    words: String,
+}
+
+/// A case as the template wants it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CaseView<'a> {
+    key: String,
+    state: CaseOutcome,
+    words: String,
+    name: String,
+    title: &'a str,
+    took: String,
+    open: bool,
+    reasons: &'a [String],
+    failed_tries: &'a [String],
+    findings: Vec<FindingReport>,
+    snapshots: &'a [String],
+    requirements: Vec<String>,
+    shown: Vec<String>,
+    broken: Vec<String>,
+    evidence: Option<&'a EvidenceReport>,
+    picture: Option<&'a Picture>,
+}
+
+/// A choice of a filter.
+#[derive(Serialize)]
+struct Choice<Key> {
+    key: Key,
+    words: &'static str,
+    count: usize,
+}
+
+/// The page of a report, with the timelines of its cases as far as there are pictures of them.
+///
+/// # Errors
+/// If the template and what is put in do not fit together.
+pub fn of_report(report: &ConformanceReport, pictures: &Pictures) -> Result<String, minijinja::Error> {
+    let mut left = OPEN_AT_FIRST;
+    let mut cases: Vec<&CaseReport> = report.cases.iter().collect();
+    let rank = |case: &CaseReport| CaseOutcome::ALL.iter().position(|outcome| *outcome == case.result);
+    cases.sort_by_key(|case| rank(case));
+    let views: Vec<CaseView<'_>> = cases
+        .into_iter()
+        .map(|case| {
+            let picture = pictures.get(&(case.name.clone(), case.seed));
+            let open = matches!(case.result, CaseOutcome::Deviates | CaseOutcome::Broken) && left > 0;
+            left -= usize::from(open);
+            view(report, case, picture, open)
+        })
+        .collect();
+    let mut requirements: Vec<&RequirementReport> = report.requirements.iter().collect();
+    requirements.sort_by_key(|it| RequirementResult::ALL.iter().position(|result| *result == it.result));
+    let with = |result| report.requirements.iter().filter(|it| it.result == result).count();
+    let states = RequirementResult::ALL.map(|result| Choice {
+        key: result,
+        words: result.words(),
+        count: with(result),
+    });
+    let outcomes = CaseOutcome::ALL.map(|outcome| Choice {
+        key: outcome,
+        words: outcome.words(),
+        count: report.cases.iter().filter(|case| case.result == outcome).count(),
+    });
+    render(&View {
+        css: STYLES,
+        js: SCRIPT,
+        title: format!("Conformance of {}", report.implementation.name),
+        heading: &report.implementation.name,
+        report: Some(report),
+        date: report.date.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        verdict: verdict_of(report),
+        states: states.into(),
+        outcomes: outcomes.into(),
+        words: RequirementResult::ALL
+            .into_iter()
+            .map(|result| (result, result.words()))
+            .collect(),
+        requirements,
+        cases: views,
+    })
+}
+
+/// The page of a recording, judged by the invariants.
+///
+/// # Errors
+/// If the template and what is put in do not fit together.
+pub fn of_recording(name: &str, timeline: &Timeline, findings: &[Finding]) -> Result<String, minijinja::Error> {
+    let entries: Vec<u64> = findings.iter().map(|finding| finding.seq).collect();
+    let picture = Picture::of(timeline, &entries);
+    let conforms = findings.is_empty();
+    let (state, words) = if conforms {
+        (CaseOutcome::Conforms, "nothing to object to".to_owned())
+    } else {
+        (CaseOutcome::Deviates, count(findings.len(), "finding"))
+    };
+    let view = CaseView {
+        key: "recording".to_owned(),
+        state,
+        words: words.clone(),
+        name: name.to_owned(),
+        title: "",
+        took: timeline
+            .entries()
+            .last()
+            .map(|entry| format!("{:.1} s", entry.at.as_secs_f64()))
+            .unwrap_or_default(),
+        open: true,
+        reasons: &[],
+        failed_tries: &[],
+        findings: findings.iter().map(FindingReport::of).collect(),
+        snapshots: &[],
+        requirements: Vec::new(),
+        shown: Vec::new(),
+        broken: Vec::new(),
+        evidence: None,
+        picture: Some(&picture),
+    };
+    render(&View {
+        css: STYLES,
+        js: SCRIPT,
+        title: format!("Recording {name}"),
+        heading: name,
+        report: None,
+        date: String::new(),
+        verdict: VerdictView { state, words },
+        states: Vec::new(),
+        outcomes: Vec::new(),
+        words: BTreeMap::new(),
+        requirements: Vec::new(),
+        cases: vec![view],
+    })
+}
+
+fn render(view: &View<'_>) -> Result<String, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_function("links", links);
+    environment.add_template("page", TEMPLATE)?;
+    environment.get_template("page")?.render(Value::from(Serde(view)))
+}
+
+/// Links to cases. Names of cases consist of lower-case letters, digits and `-`; whatever else is made harmless.
+fn links(names: Vec<String>) -> String {
+    let mut html = String::new();
+    for name in names {
+        let name: String = name
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+            .collect();
+        let comma = if html.is_empty() { "" } else { ", " };
+        // Writing into a text cannot fail.
+        let _ = write!(html, "{comma}<a href=\"#case-{name}\">{name}</a>");
+    }
+    html
+}
+
+fn view<'a>(
+    report: &ConformanceReport,
+    case: &'a CaseReport,
+    picture: Option<&'a Picture>,
+    open: bool,
+) -> CaseView<'a> {
+    let first_seed = report
+        .cases
+        .iter()
+        .find(|other| other.name == case.name)
+        .map(|it| it.seed);
+    let repeated = report.cases.iter().filter(|other| other.name == case.name).count() > 1;
+    // Links lead to the first one of several with the same name.
+    let key = if first_seed == Some(case.seed) {
+        format!("case-{}", case.name)
+    } else {
+        format!("case-{}-seed-{}", case.name, case.seed)
+    };
+    let ids = |ids: &std::collections::BTreeSet<_>| ids.iter().map(ToString::to_string).collect::<Vec<String>>();
+    CaseView {
+        key,
+        state: case.result,
+        words: case.words(),
+        name: if repeated {
+            format!("{} (seed {})", case.name, case.seed)
+        } else {
+            case.name.to_string()
+        },
+        title: &case.title,
+        took: format!("{:.2} s", case.timing.wall_secs),
+        open,
+        reasons: &case.reasons,
+        failed_tries: &case.failed_tries,
+        findings: case.findings.clone(),
+        snapshots: &case.snapshots,
+        requirements: ids(&case.requirements.union(&case.broken).cloned().collect()),
+        shown: ids(&case.shown),
+        broken: ids(&case.broken),
+        evidence: case.evidence.as_ref(),
+        picture,
+    }
+}
+
+fn verdict_of(report: &ConformanceReport) -> VerdictView {
+    let (cases, requirements) = (&report.summary.cases, &report.summary.requirements);
+    let asked = report.cases.len() - cases.unsupported;
+    let mut words = vec![format!("{} of {} conform", cases.conforming, count(asked, "case"))];
+    words.push(format!("{} shown", count(requirements.shown, "requirement")));
+    if requirements.broken > 0 {
+        words.push(format!("{} broken", requirements.broken));
+    }
+    if cases.broken > 0 {
+        words.push(format!("{} could not be run", count(cases.broken, "case")));
+    }
+    let state = match (cases.deviating + requirements.broken, cases.broken, cases.conforming) {
+        (0, 0, 0) => CaseOutcome::Unsupported,
+        (0, 0, _) => CaseOutcome::Conforms,
+        (0, _, _) => CaseOutcome::Broken,
+        (_, _, _) => CaseOutcome::Deviates,
+    };
+    VerdictView {
+        state,
+        words: words.join(", "),
+    }
+}
+
+fn count(number: usize, of: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {of}{s}")
+}

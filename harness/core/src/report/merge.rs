@@ -1,0 +1,124 @@
+//! One report from those of several shards.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+
+use super::{
+    build,
+    model::{CaseReport, ConformanceReport},
+};
+use crate::{event::Shard, names::CaseId};
+
+/// Why reports do not go together.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum MergeError {
+    /// There is none.
+    #[error("there is no report to merge")]
+    Nothing,
+    /// Two of them speak of different things.
+    #[error("the reports are not of one run: {what} is {first} in the first one and {other} in another one")]
+    Different {
+        /// What is different.
+        what: &'static str,
+        /// What the first one says.
+        first: String,
+        /// What the other one says.
+        other: String,
+    },
+    /// One of them is of a whole suite.
+    #[error("one of the reports is of all cases, not of a shard; there is nothing to merge it with")]
+    NotAShard,
+    /// The same cases stand in two of them.
+    #[error("the case {0} stands in two reports; is a report given twice?")]
+    Twice(CaseId),
+    /// Shards are missing.
+    #[error("shards are missing: {}", .0.iter().map(|it| format!("{}/{}", it.number, it.of)).collect::<Vec<_>>().join(", "))]
+    Missing(Vec<Shard>),
+}
+
+/// Merges the reports of all shards of one suite.
+///
+/// # Errors
+/// [`MergeError`] if they are not of the same cases, implementation and clusters, or not all of them.
+pub fn merge(reports: &[ConformanceReport]) -> Result<ConformanceReport, MergeError> {
+    let (first, others) = reports.split_first().ok_or(MergeError::Nothing)?;
+    for other in others {
+        same(first, other)?;
+    }
+    complete(reports)?;
+    let mut cases: Vec<CaseReport> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for case in reports.iter().flat_map(|report| &report.cases) {
+        if !seen.insert((case.name.clone(), case.seed)) {
+            return Err(MergeError::Twice(case.name.clone()));
+        }
+        cases.push(case.clone());
+    }
+    cases.sort_by_key(|case| (case.name.clone(), case.seed));
+    let mut merged = first.clone();
+    merged.suite.shard = None;
+    merged.date = reports.iter().map(|report| report.date).min().unwrap_or(first.date);
+    merged.backend.kubernetes_versions = reports
+        .iter()
+        .flat_map(|report| report.backend.kubernetes_versions.iter().cloned())
+        .collect();
+    let wall_secs = reports.iter().map(|report| report.summary.wall_secs).sum();
+    merged.requirements = build::requirements(merged.requirements, &merged.features, &cases);
+    merged.summary = build::summary(&merged.requirements, &cases, wall_secs);
+    merged.cases = cases;
+    Ok(merged)
+}
+
+fn same(first: &ConformanceReport, other: &ConformanceReport) -> Result<(), MergeError> {
+    let name = |report: &ConformanceReport| {
+        let version = report.implementation.version.as_deref().unwrap_or("of no version");
+        format!("{} {version}", report.implementation.name)
+    };
+    let features = |report: &ConformanceReport| {
+        let names: Vec<_> = report.features.iter().map(|feature| feature.as_str()).collect();
+        names.join(", ")
+    };
+    let pairs = [
+        (
+            "the digest of the cases",
+            first.suite.digest.to_string(),
+            other.suite.digest.to_string(),
+        ),
+        ("the implementation", name(first), name(other)),
+        ("what it declares", features(first), features(other)),
+        ("the backend", first.backend.name.clone(), other.backend.name.clone()),
+        (
+            "Baton's version",
+            first.baton_version.clone(),
+            other.baton_version.clone(),
+        ),
+    ];
+    match pairs.into_iter().find(|(_, first, other)| first != other) {
+        Some((what, first, other)) => Err(MergeError::Different { what, first, other }),
+        None => Ok(()),
+    }
+}
+
+fn complete(reports: &[ConformanceReport]) -> Result<(), MergeError> {
+    let shards: Option<BTreeSet<Shard>> = reports.iter().map(|report| report.suite.shard).collect();
+    let shards = shards.ok_or(MergeError::NotAShard)?;
+    let counts: BTreeSet<usize> = shards.iter().map(|shard| shard.of).collect();
+    if let (Some(least), Some(most)) = (counts.first(), counts.last())
+        && least != most
+    {
+        return Err(MergeError::Different {
+            what: "the number of shards",
+            first: least.to_string(),
+            other: most.to_string(),
+        });
+    }
+    let of = counts.first().copied().unwrap_or_default();
+    let all = (1..=of).map(|number| Shard { number, of });
+    let missing: Vec<Shard> = all.filter(|shard| !shards.contains(shard)).collect();
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(MergeError::Missing(missing))
+    }
+}
