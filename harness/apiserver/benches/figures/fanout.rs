@@ -1,0 +1,77 @@
+//! How long it takes from sending a patch until watchers have its event in hand.
+
+use std::time::{Duration, Instant};
+
+use baton_apiserver::{ApiServer, Serving};
+use futures::StreamExt as _;
+use http::Method;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::client::{Client, Door, Pieces};
+use crate::figures::Times;
+use crate::{Failure, PATIENCE};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+/// How many watches share a connection, as those of one client do.
+const SHARED: usize = 100;
+const PATCHES: usize = 200;
+
+/// Patches an object again and again, and waits each time until all watchers have seen it: the time of the last one.
+pub async fn measure(door: Door, watchers: usize, server: &ApiServer, serving: &Serving) -> Result<Times, Failure> {
+    let (told, mut seen) = mpsc::unbounded_channel();
+    let mut tasks = JoinSet::new();
+    let mut writer = Client::connect(door, server, serving).await?;
+    let version = version(&mut writer).await?;
+    let from = format!("{MAPS}?watch=1&resourceVersion={version}");
+    for first in (0..watchers).step_by(SHARED) {
+        let mut client = Client::multiplexed(door, server, serving).await?;
+        for _ in first..watchers.min(first + SHARED) {
+            let pieces = client.open(&Method::GET, &from, "", Vec::new().into()).await?;
+            tasks.spawn(follow(pieces, told.clone()));
+        }
+    }
+    let object = format!("{MAPS}/m0");
+    let mut times = Vec::new();
+    for n in 0..PATCHES {
+        let patch = json!({"metadata": {"labels": {"n": n.to_string()}}}).to_string();
+        let begin = Instant::now();
+        let media = "application/merge-patch+json";
+        let sent = writer.send(&Method::PATCH, &object, media, patch.into());
+        let all = async {
+            let mut last = begin;
+            for _ in 0..watchers {
+                let at = timeout(PATIENCE, seen.recv()).await?;
+                last = last.max(at.ok_or("a watch ended")?);
+            }
+            Ok::<Duration, Failure>(last - begin)
+        };
+        let (answer, took) = tokio::join!(sent, all);
+        answer?;
+        times.push(took?);
+    }
+    tasks.shutdown().await;
+    Ok(Times::new(times))
+}
+
+/// The present version of the collection.
+async fn version(client: &mut Client) -> Result<String, Failure> {
+    let list = client.get(&format!("{MAPS}?limit=1")).await?;
+    let list: serde_json::Value = serde_json::from_slice(&list)?;
+    let version = list.pointer("/metadata/resourceVersion").and_then(|it| it.as_str());
+    Ok(version.ok_or("a list without a version")?.to_owned())
+}
+
+/// Tells the time of each line.
+async fn follow(mut pieces: Pieces, told: mpsc::UnboundedSender<Instant>) {
+    while let Some(Ok(piece)) = pieces.next().await {
+        let at = Instant::now();
+        for _ in piece.iter().filter(|byte| **byte == b'\n') {
+            if told.send(at).is_err() {
+                return;
+            }
+        }
+    }
+}

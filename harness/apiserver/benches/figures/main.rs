@@ -1,0 +1,126 @@
+//! Figures of the API server, printed as tables: `cargo bench -p baton-apiserver`.
+//!
+//! In which order to read it: this file says what is measured; `client` is a client at either door, `work` what clients
+//! do, `fanout` how fast watches tell, `figures` what becomes of the times.
+//!
+//! Figures of the machine at hand, to be quoted with it; nothing is asserted. Words after `--` choose rows by what they
+//! contain: `cargo bench -p baton-apiserver -- in-process create`.
+
+mod client;
+mod fanout;
+mod figures;
+mod work;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use baton_apiserver::{ApiServer, Options};
+use jiff::Timestamp;
+
+use client::{Client, Door};
+use figures::Times;
+use work::Work;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// How many objects there are beforehand.
+const SIZES: [usize; 2] = [1_000, 100_000];
+/// How many clients work at the same time.
+const CLIENTS: [usize; 2] = [1, 16];
+const WATCHERS: [usize; 2] = [1, 1_000];
+const BOOTS: usize = 50;
+
+/// The rows that were asked for.
+struct Wanted(Vec<String>);
+
+impl Wanted {
+    fn from_arguments() -> Self {
+        Self(
+            std::env::args()
+                .skip(1)
+                .filter(|word| !word.starts_with("--"))
+                .collect(),
+        )
+    }
+
+    fn has(&self, row: &str) -> bool {
+        self.0.iter().all(|word| row.contains(word.as_str()))
+    }
+}
+
+fn main() -> Result<(), Failure> {
+    let wanted = Wanted::from_arguments();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        for door in [Door::InProcess, Door::Https] {
+            let row = format!("boot {door}");
+            if wanted.has(&row) {
+                println!("{}", boot(door).await?.row(&row));
+            }
+        }
+        for size in SIZES {
+            at_size(&wanted, size).await?;
+        }
+        Ok(())
+    })
+}
+
+/// A server from nothing to its first answer.
+async fn boot(door: Door) -> Result<Times, Failure> {
+    let mut times = Vec::new();
+    for _ in 0..BOOTS {
+        let begin = Instant::now();
+        let server = server();
+        let serving = server.serve().await?;
+        let mut client = Client::connect(door, &server, &serving).await?;
+        client.get("/api/v1/namespaces/default").await?;
+        times.push(begin.elapsed());
+        serving.stop().await;
+    }
+    Ok(Times::new(times))
+}
+
+fn server() -> ApiServer {
+    ApiServer::new(Options::new("bench", Arc::new(Timestamp::now)))
+}
+
+/// Everything that is measured on a server that holds so many objects.
+async fn at_size(wanted: &Wanted, size: usize) -> Result<(), Failure> {
+    let before = figures::memory_kib();
+    let server = server();
+    let serving = server.serve().await?;
+    work::fill(&server, &serving, size).await?;
+    let after = figures::memory_kib();
+    if let (Some(before), Some(after)) = (before, after)
+        && wanted.has("memory")
+    {
+        let mib = after.saturating_sub(before) / 1024;
+        println!("memory of {size} ConfigMaps of 1 KiB: {mib} MiB");
+    }
+    println!("{}", figures::head(size));
+    for door in [Door::InProcess, Door::Https] {
+        for clients in CLIENTS {
+            for work in Work::ALL {
+                let row = format!("{work} {door} x{clients} at {size}");
+                if wanted.has(&row) {
+                    let begin = Instant::now();
+                    let times = work::measure(work, door, clients, size, &server, &serving).await?;
+                    println!("{}", times.over(begin.elapsed()).row(&row));
+                }
+            }
+        }
+        for watchers in WATCHERS {
+            let row = format!("patch to event {door}, {watchers} watching at {size}");
+            if wanted.has(&row) {
+                let times = fanout::measure(door, watchers, &server, &serving).await?;
+                println!("{}", times.row(&row));
+            }
+        }
+    }
+    serving.stop().await;
+    Ok(())
+}
+
+/// Waits no longer than this for anything.
+const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,0 +1,138 @@
+//! What clients do, and how long each request takes.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use baton_apiserver::{ApiServer, Serving};
+use bytes::Bytes;
+use http::Method;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::Failure;
+use crate::client::{Client, Door};
+use crate::figures::Times;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// A kind of request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    Create,
+    Get,
+    Update,
+    MergePatch,
+    Apply,
+    List,
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Create => "create",
+            Self::Get => "get",
+            Self::Update => "update",
+            Self::MergePatch => "merge patch",
+            Self::Apply => "apply",
+            Self::List => "list of 500",
+        })
+    }
+}
+
+impl Work {
+    pub const ALL: [Self; 6] = [
+        Self::Create,
+        Self::Get,
+        Self::Update,
+        Self::MergePatch,
+        Self::Apply,
+        Self::List,
+    ];
+
+    /// How many requests are measured.
+    fn count(self) -> usize {
+        if self == Self::List { 200 } else { 4_000 }
+    }
+
+    /// One request, the `n`-th of all.
+    async fn once(self, client: &mut Client, n: usize, size: usize) -> Result<(), Failure> {
+        let name = format!("m{}", n % size);
+        let path = format!("{MAPS}/{name}");
+        let text = format!("{n:0>1024}");
+        let (method, path, media, body) = match self {
+            Self::Create => (Method::POST, MAPS.to_owned(), "application/json", {
+                config_map(&format!("new{}", NEXT.fetch_add(1, Ordering::Relaxed)), &text)
+            }),
+            Self::Get => (Method::GET, path, "", Bytes::new()),
+            Self::Update => (Method::PUT, path, "application/json", config_map(&name, &text)),
+            Self::MergePatch => {
+                let change = json!({"data": {"text": text}}).to_string();
+                (Method::PATCH, path, "application/merge-patch+json", change.into())
+            }
+            Self::Apply => {
+                let path = format!("{path}?fieldManager=bench&force=true");
+                let media = "application/apply-patch+yaml";
+                (Method::PATCH, path, media, config_map(&name, &text))
+            }
+            Self::List => (Method::GET, format!("{MAPS}?limit=500"), "", Bytes::new()),
+        };
+        client.send(&method, &path, media, body).await.map(drop)
+    }
+}
+
+/// The number of the next object that is created.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+fn config_map(name: &str, text: &str) -> Bytes {
+    let map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": {"app": "bench"}},
+        "data": {"text": text},
+    });
+    map.to_string().into()
+}
+
+/// Creates the objects that there are beforehand.
+pub async fn fill(server: &ApiServer, serving: &Serving, size: usize) -> Result<(), Failure> {
+    let mut client = Client::connect(Door::InProcess, server, serving).await?;
+    for n in 0..size {
+        let map = config_map(&format!("m{n}"), &format!("{n:x>1024}"));
+        client.send(&Method::POST, MAPS, "application/json", map).await?;
+    }
+    Ok(())
+}
+
+/// Does a work so often, by so many clients at once.
+pub async fn measure(
+    work: Work,
+    door: Door,
+    clients: usize,
+    size: usize,
+    server: &ApiServer,
+    serving: &Serving,
+) -> Result<Times, Failure> {
+    let each = work.count() / clients;
+    let mut ready = Vec::new();
+    for _ in 0..clients {
+        ready.push(Client::connect(door, server, serving).await?);
+    }
+    let begin = Instant::now();
+    let mut tasks = JoinSet::new();
+    for (number, mut client) in ready.into_iter().enumerate() {
+        tasks.spawn(async move {
+            let mut times = Vec::with_capacity(each);
+            for n in 0..each {
+                let begin = Instant::now();
+                work.once(&mut client, number * each + n, size).await?;
+                times.push(begin.elapsed());
+            }
+            Ok::<_, Failure>(times)
+        });
+    }
+    let mut all = Vec::new();
+    while let Some(times) = tasks.join_next().await {
+        all.extend(times??);
+    }
+    Ok(Times::new(all).over(begin.elapsed()))
+}
