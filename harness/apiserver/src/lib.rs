@@ -15,7 +15,7 @@
 //! - [`merge`]: patches, managed fields and the types they need;
 //! - [`builtin`], [`metadata`], [`table`]: how the built-in kinds behave and how they are shown;
 //! - [`webhook`]: a webhook to be called by servers, these or others;
-//! - `discovery`, `openapi`, `selector`, `levers`, `door`: what their names say.
+//! - `discovery`, `openapi`, `selector`, `yaml`, `levers`, `door`: what their names say.
 
 mod admission;
 mod api;
@@ -40,6 +40,7 @@ mod status;
 mod store;
 pub mod table;
 pub mod webhook;
+mod yaml;
 
 pub use api::body::ResponseBody;
 pub use door::Serving;

@@ -9,6 +9,7 @@ use crate::builtin::{catalogue, protobuf};
 use crate::merge::strict;
 use crate::registry::Resource;
 use crate::status::ApiError;
+use crate::yaml;
 
 /// The object in the body.
 pub(super) fn object(call: &Call) -> Result<Value, ApiError> {
@@ -16,13 +17,7 @@ pub(super) fn object(call: &Call) -> Result<Value, ApiError> {
     let media = content_type.split(';').next().unwrap_or_default().trim();
     let value = match media {
         "" | "application/json" | "*/*" => json(&call.body)?,
-        "application/yaml" => {
-            if call.validation() == manage::Validation::Strict {
-                // Read as YAML proper, a key that is there twice is an error.
-                serde_yaml::from_slice::<serde_yaml::Value>(&call.body).map_err(|error| not_yaml(&error))?;
-            }
-            yaml(&call.body)?
-        }
+        "application/yaml" => yaml(&call.body)?,
         _ => {
             return Err(ApiError::new(
                 415,
@@ -72,11 +67,7 @@ pub(super) fn json(bytes: &[u8]) -> Result<Value, ApiError> {
 
 /// YAML, as a request's body.
 pub(super) fn yaml(bytes: &[u8]) -> Result<Value, ApiError> {
-    serde_yaml::from_slice(bytes).map_err(|error| not_yaml(&error))
-}
-
-fn not_yaml(error: &serde_yaml::Error) -> ApiError {
-    ApiError::bad_request(format!("error converting YAML to JSON: yaml: {error}"))
+    yaml::read(bytes).map_err(|error| ApiError::bad_request(format!("error converting YAML to JSON: yaml: {error}")))
 }
 
 /// Checks that an object is of the kind that its path is about, and sets what it leaves out.

@@ -7,6 +7,7 @@ use crate::error::{FieldError, FieldErrorType};
 use crate::merge::apply::{self, Write};
 use crate::merge::strict;
 use crate::status::{About, ApiError};
+use crate::yaml;
 
 /// Longest name of a field manager.
 const MAX_MANAGER_BYTES: usize = 128;
@@ -134,10 +135,7 @@ pub(super) fn findings_of_body(call: &Call) -> Vec<String> {
     if decode::is_json(call) {
         return strict::document(Some(model), &call.body);
     }
-    let mut findings = Vec::new();
-    if call.validation() == Validation::Strict {
-        findings.append(&mut strict::duplicate_yaml_keys(&call.body));
-    }
+    let mut findings = Vec::from_iter(yaml::duplicate_keys(&call.body));
     if let (true, Ok(object)) = (model.is_builtin(), decode::yaml(&call.body)) {
         findings.append(&mut strict::unknown_fields(model, &object));
     }

@@ -14,6 +14,7 @@ use crate::merge::strategic::{self, MergeError};
 use crate::merge::{conflict::Conflicts, strict};
 use crate::meta;
 use crate::status::ApiError;
+use crate::yaml;
 
 impl Core {
     pub(super) fn patch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
@@ -146,8 +147,8 @@ fn unsupported(call: &Call) -> ApiError {
 
 /// Reads and checks what is applied.
 fn applied(call: &Call) -> Result<Value, ApiError> {
-    let applied: Value = serde_yaml::from_slice(&call.body)
-        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
+    let applied =
+        yaml::read(&call.body).map_err(|error| ApiError::bad_request(format!("error decoding YAML: yaml: {error}")))?;
     if !applied.is_object() {
         let kind = crate::merge::go_type(&applied);
         let message = format!(

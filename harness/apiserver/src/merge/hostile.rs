@@ -96,7 +96,6 @@ fn whatever_comes_is_survived() {
             let (old, new) = (dice.object(6), dice.object(6));
             let text = new.to_string();
             strict::document(Some(&model), text.as_bytes());
-            strict::duplicate_yaml_keys(text.as_bytes());
             strict::unknown_fields(&model, &new);
             let _ = strategic::merge(&model, &old, &new);
             let _ = json_patch::apply(&old, &new);

@@ -39,32 +39,6 @@ pub fn document(model: Option<&TypeModel>, json: &[u8]) -> Vec<String> {
     walk.findings
 }
 
-/// Keys of a YAML document that occur twice in a map, all in one finding.
-pub fn duplicate_yaml_keys(yaml: &[u8]) -> Vec<String> {
-    let model = TypeModel::deduced();
-    let mut walk = Walk {
-        model: &model,
-        path: String::new(),
-        findings: Vec::new(),
-    };
-    let seed = At {
-        walk: &mut walk,
-        id: model.root,
-    };
-    if seed.deserialize(serde_yaml::Deserializer::from_slice(yaml)).is_err() {
-        return Vec::new();
-    }
-    let key = |finding: &String| {
-        let path = finding.trim_start_matches("duplicate field ").trim_matches('"');
-        format!("key {:?} already set in map", path.rsplit('.').next().unwrap_or(path))
-    };
-    let keys: Vec<String> = walk.findings.iter().map(key).collect();
-    if keys.is_empty() {
-        return keys;
-    }
-    vec![format!("yaml: unmarshal errors:\n  {}", keys.join("\n  "))]
-}
-
 /// Duplicate fields of a JSON document.
 pub fn duplicate_keys(json: &[u8]) -> Vec<String> {
     document(None, json)
@@ -251,10 +225,6 @@ mod tests {
             ]
         );
         assert_eq!(document(Some(&model), b"{\"nope\""), Vec::<String>::new());
-        assert_eq!(
-            duplicate_yaml_keys(b"a:\n  k: 1\n  k: 2\n"),
-            ["yaml: unmarshal errors:\n  key \"k\" already set in map"]
-        );
         assert_eq!(
             duplicate_keys(br#"{"a":[{"b":1,"b":2}]}"#),
             ["duplicate field \"a[0].b\""]
