@@ -24,6 +24,8 @@ struct State {
     pending: Option<Pending>,
     warnings: Vec<String>,
     names: BTreeMap<String, String>,
+    /// Whether a webhook has added fields that the schema does not know.
+    unknown_fields: bool,
 }
 
 /// Calls and answers of one write.
@@ -40,6 +42,17 @@ impl Memo {
         let mut state = self.lock();
         state.asked.clear();
         state.warnings.clear();
+        state.unknown_fields = false;
+    }
+
+    /// Notes that a webhook has added fields that the schema does not know.
+    pub(crate) fn note_unknown_fields(&self) {
+        self.lock().unknown_fields = true;
+    }
+
+    /// Whether a webhook has done so.
+    pub(crate) fn has_unknown_fields(&self) -> bool {
+        self.lock().unknown_fields
     }
 
     /// The name of the next call for this purpose: the same one in every attempt of the write.

@@ -8,12 +8,12 @@ use super::admit::{AdmissionRequest, Operation};
 use super::manage::check_options;
 use super::read::show;
 use super::reply::{Reply, Shown};
-use super::write::to_storage;
+use super::write::{stored_by, to_storage};
 use super::{Call, Core, kinds};
 use crate::meta;
 use crate::metadata;
 use crate::status::ApiError;
-use crate::store::{Expect, Write, key};
+use crate::store::{Expect, key};
 
 /// How often a taken generated name is replaced by another one.
 const GENERATE_ATTEMPTS: usize = 8;
@@ -104,8 +104,7 @@ impl Core {
                 None => Ok(Shown::Value(Arc::new(object))),
             };
         }
-        let object = to_storage(resource, object);
-        let write = Write::Put(object);
+        let write = stored_by(call, to_storage(resource, object));
         let committed = self.commit(resource.bucket, &key, Expect::Absent, write, &call.caller);
         let stored = committed.map_err(|_| {
             let found = self.store.get(resource.bucket, &key);

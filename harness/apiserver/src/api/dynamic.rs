@@ -119,7 +119,10 @@ impl Core {
             let shown = self.in_version(resource, &version, object);
             convert(&admission::patched(&shown, &patch).map_err(failed)?, resource)
         };
-        kinds::decode(resource, &mut new).map_err(failed)?;
+        let dropped = kinds::decode(resource, &mut new).map_err(failed)?;
+        if !dropped.is_empty() {
+            request.call.memo.note_unknown_fields();
+        }
         let changed = new != *object;
         *object = new;
         Ok(changed)

@@ -106,7 +106,7 @@ impl Core {
     pub(super) fn replace(self: &Arc<Self>, call: &Call, old: &Arc<Stored>, new: Value) -> Result<Shown, Moved> {
         let resource = &call.resource;
         let released = is_released(resource, &new);
-        if !released && same(&new, show(resource, old).value()) {
+        if !released && !old.had_unknown_fields && same(&new, show(resource, old).value()) {
             return Ok(show(resource, old));
         }
         if call.query.dry_run() {
@@ -120,7 +120,7 @@ impl Core {
             self.commit(resource.bucket, &key, expect, write, &call.caller)?;
             return Ok(Shown::Value(Arc::new(new)));
         }
-        let write = Write::Put(to_storage(resource, new));
+        let write = stored_by(call, to_storage(resource, new));
         let stored = self.commit(resource.bucket, &key, expect, write, &call.caller)?;
         Ok(show(resource, &stored))
     }
@@ -141,6 +141,15 @@ impl Core {
 
     pub(crate) fn namespace(&self, name: &str) -> Option<Arc<Stored>> {
         self.store.get(self.buckets.namespaces, name)
+    }
+}
+
+/// The write of an object that admission has passed.
+pub(super) fn stored_by(call: &Call, object: Value) -> Write {
+    if call.memo.has_unknown_fields() {
+        Write::PutWithUnknownFields(object)
+    } else {
+        Write::Put(object)
     }
 }
 

@@ -32,14 +32,18 @@ pub(crate) struct BucketId(usize);
 pub(crate) struct Stored {
     pub(crate) revision: u64,
     pub(crate) value: Arc<Value>,
+    /// Whether the write had fields that the schema does not know. The reference stores them and drops them when it
+    /// reads the object, so that the next write has an effect even if it changes nothing.
+    pub(crate) had_unknown_fields: bool,
     json: OnceLock<Bytes>,
 }
 
 impl Stored {
-    fn new(revision: u64, value: Value) -> Self {
+    fn new(revision: u64, value: Value, had_unknown_fields: bool) -> Self {
         Self {
             revision,
             value: Arc::new(value),
+            had_unknown_fields,
             json: OnceLock::new(),
         }
     }
@@ -81,6 +85,8 @@ pub(crate) struct Committed {
 #[derive(Debug)]
 pub(crate) enum Write {
     Put(Value),
+    /// As [`Write::Put`], of an object to which a webhook has added fields that its schema does not know.
+    PutWithUnknownFields(Value),
     /// The last state of the object, which the DELETED event carries.
     Delete(Value),
 }
@@ -213,13 +219,14 @@ impl Store {
         }
         let revision = self.revisions.next();
         inner.revision = revision;
+        let had_unknown_fields = matches!(write, Write::PutWithUnknownFields(_));
         let (change, mut value) = match write {
-            Write::Put(value) if previous.is_none() => (Change::Added, value),
-            Write::Put(value) => (Change::Modified, value),
+            Write::Put(value) | Write::PutWithUnknownFields(value) if previous.is_none() => (Change::Added, value),
+            Write::Put(value) | Write::PutWithUnknownFields(value) => (Change::Modified, value),
             Write::Delete(value) => (Change::Deleted, value),
         };
         meta::set(&mut value, "resourceVersion", revision.to_string());
-        let stored = Arc::new(Stored::new(revision, value));
+        let stored = Arc::new(Stored::new(revision, value, had_unknown_fields));
         let live = match change {
             Change::Existing | Change::Added | Change::Modified => Some(&*stored.value),
             Change::Deleted => None,

@@ -1,11 +1,13 @@
 //! Replaying a transcript: [`run`] starts a server and takes the steps; `door` speaks HTTP, `normalise` replaces what
-//! differs from run to run, `compare` finds differences, `checks` are the relations between answers.
+//! differs from run to run, `compare` finds differences, `checks` are the relations between answers, `webhooks` are those
+//! that the client of some scenarios serves.
 
 mod checks;
 mod compare;
 mod door;
 mod normalise;
 mod steps;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +19,7 @@ use serde_json::{Value, json};
 
 use door::Door;
 use steps::Player;
+use webhooks::Webhooks;
 
 /// A transcript.
 #[derive(Debug, Deserialize)]
@@ -75,7 +78,9 @@ struct Step {
     bookmarks: Option<String>,
     #[serde(default)]
     unordered: bool,
+    /// For servers that take notice of configurations later; this one does so at once.
     sleep: Option<f64>,
+    webhook_calls: Option<String>,
     #[serde(default)]
     expect: Expect,
     #[serde(default)]
@@ -119,18 +124,22 @@ struct Select {
 }
 
 impl Scenario {
-    /// Whether the client has to serve webhooks, which this one does not.
-    pub fn serves_webhooks(&self) -> bool {
-        !self.webhooks.is_empty()
+    /// Whether it shows what a server does on which no controllers run.
+    fn without_controllers(&self) -> bool {
+        let mut needs = self.needs.iter();
+        needs.any(|need| matches!(need.as_str(), "no-gc" | "no-namespace-controller"))
     }
 }
 
 /// Replays a scenario; the error is the first difference.
 pub async fn run(scenario: &Scenario) -> Result<(), String> {
-    let server = ApiServer::new(Options::new("transcripts", Arc::new(Timestamp::now)));
+    let mut options = Options::new("transcripts", Arc::new(Timestamp::now));
+    options.collect_garbage = !scenario.without_controllers();
+    let server = ApiServer::new(options);
     let serving = server.serve().await.expect("the server starts");
     let door = Door::new(serving.addr(), serving.token(), serving.ca());
-    let mut player = Player::new(scenario, door);
+    let webhooks = Webhooks::serve(steps::filled_rules(scenario)).await;
+    let mut player = Player::new(scenario, door, webhooks, server.commits());
     if scenario.namespace {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": player.namespace()}});
         player.create_namespace(&namespace).await?;

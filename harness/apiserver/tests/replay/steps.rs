@@ -4,17 +4,22 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use baton_apiserver::Commits;
 use serde_json::{Map, Value};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::compare::{self, Binding, drop_path};
 use super::door::{Answer, Asked, Door, Lines};
 use super::normalise::{Normaliser, order};
+use super::webhooks::Webhooks;
 use super::{Scenario, Select, Step, checks};
 
 /// A scenario that is being replayed.
 pub struct Player<'a> {
     door: Door,
+    webhooks: Webhooks,
+    /// Everything that happens on the server.
+    commits: Commits,
     run: String,
     pub answers: BTreeMap<String, Value>,
     pub texts: BTreeMap<String, String>,
@@ -29,20 +34,40 @@ fn seconds(value: f64) -> Duration {
     Duration::from_secs_f64(value)
 }
 
+/// A name of its own for every scenario, so that no part of it occurs anywhere else.
+fn run_of(scenario: &Scenario) -> String {
+    let letters = scenario
+        .name
+        .bytes()
+        .fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    format!("z{:06x}q", letters & 0x00ff_ffff)
+}
+
+/// How the webhooks of a scenario behave, in this run.
+pub fn filled_rules(scenario: &Scenario) -> BTreeMap<String, Value> {
+    let run = run_of(scenario);
+    let rules = scenario.webhooks.iter().map(|(name, rule)| {
+        let text = rule.to_string().replace("{{run}}", &run);
+        let text = text.replace("{{ns}}", &format!("t-{run}"));
+        (name.clone(), serde_json::from_str(&text).expect("a rule"))
+    });
+    rules.collect()
+}
+
 impl<'a> Player<'a> {
-    pub fn new(scenario: &'a Scenario, door: Door) -> Self {
-        // A name of its own for every scenario, so that no part of it occurs anywhere else.
-        let letters = scenario
-            .name
-            .bytes()
-            .fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-        let run = format!("z{:06x}q", letters & 0x00ff_ffff);
-        let replacements = vec![
-            (format!("t-{run}"), "{{ns}}".to_owned()),
-            (run.clone(), "{{run}}".to_owned()),
-        ];
+    pub fn new(scenario: &'a Scenario, door: Door, webhooks: Webhooks, commits: Commits) -> Self {
+        let run = run_of(scenario);
+        let mut replacements = Vec::new();
+        for name in scenario.webhooks.keys().rev() {
+            replacements.push((webhooks.url(name), format!("{{{{webhook:{name}}}}}")));
+        }
+        replacements.push((webhooks.ca_bundle(), "{{caBundle}}".to_owned()));
+        replacements.push((format!("t-{run}"), "{{ns}}".to_owned()));
+        replacements.push((run.clone(), "{{run}}".to_owned()));
         Self {
             door,
+            webhooks,
+            commits,
             run,
             answers: BTreeMap::new(),
             texts: BTreeMap::new(),
@@ -86,30 +111,38 @@ impl<'a> Player<'a> {
         headers
     }
 
-    /// Takes a step; the error is a difference.
+    /// Takes a step; the error is a difference. A step with a deadline is taken again whenever something has happened
+    /// on the server.
     pub async fn step(&mut self, step: &Step) -> Result<(), String> {
-        if let Some(pause) = step.sleep {
-            sleep(seconds(pause)).await;
+        if step.sleep.is_some() {
             return Ok(());
         }
         let deadline = step.until.map(|until| Instant::now() + seconds(until));
         loop {
+            while self.commits.try_recv().is_some() {}
             let binding = self.binding.clone();
             let outcome = match self.execute(step).await {
                 Ok(answer) => self.compare(step, &answer),
                 Err(error) => Err(error),
             };
-            if outcome.is_ok() || deadline.is_none_or(|deadline| Instant::now() > deadline) {
+            let (Err(_), Some(deadline)) = (&outcome, deadline) else {
+                return outcome;
+            };
+            if timeout_at(deadline, self.commits.recv()).await.is_err() {
                 return outcome;
             }
             self.binding = binding;
-            sleep(Duration::from_millis(50)).await;
         }
     }
 
     async fn execute(&mut self, step: &Step) -> Result<Answer, String> {
         if let Some(watch) = &step.collect {
             return self.collect(step, watch).await;
+        }
+        if let Some(webhook) = &step.webhook_calls {
+            let calls = Value::from(self.webhooks.calls(webhook));
+            self.answers.insert(step.id.clone(), calls.clone());
+            return Ok(read(calls));
         }
         let asked = self.ask(step)?;
         let answer = if step.watch {
@@ -204,11 +237,13 @@ impl<'a> Player<'a> {
         match kind {
             "run" => return Some(self.run.clone().into()),
             "ns" => return Some(self.namespace().into()),
+            "caBundle" => return Some(self.webhooks.ca_bundle().into()),
             _ => {}
         }
         let (step, rest) = (parts.next()?, parts.next());
         let metadata = |key: &str| self.answers.get(step)?.get("metadata")?.get(key).cloned();
         match kind {
+            "webhook" => Some(self.webhooks.url(step).into()),
             "repeat" => Some(step.repeat(rest?.parse().ok()?).into()),
             "header" => self.heads.get(step)?.header(rest?).first().map(|value| (*value).into()),
             "json" => self.answers.get(step)?.pointer(rest?).cloned(),
@@ -313,12 +348,7 @@ impl<'a> Player<'a> {
         }
         let events = Value::from(events);
         self.answers.insert(step.id.clone(), events.clone());
-        Ok(Answer {
-            status: 200,
-            text: events.to_string(),
-            json: Some(events),
-            ..Answer::default()
-        })
+        Ok(read(events))
     }
 
     fn compare(&mut self, step: &Step, answer: &Answer) -> Result<(), String> {
@@ -395,6 +425,16 @@ impl<'a> Player<'a> {
         }
         step.select.iter().for_each(|select| select_in(&mut value, select));
         Ok(value)
+    }
+}
+
+/// What a step that asks nothing has found.
+fn read(found: Value) -> Answer {
+    Answer {
+        status: 200,
+        text: found.to_string(),
+        json: Some(found),
+        ..Answer::default()
     }
 }
 
