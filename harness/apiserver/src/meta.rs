@@ -41,6 +41,25 @@ pub(crate) fn deletion_timestamp(object: &Value) -> Option<&str> {
     meta_str(object, "deletionTimestamp")
 }
 
+/// The value of a label.
+pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object.get("metadata")?.get("labels")?.get(key)?.as_str()
+}
+
+/// Whether two objects have the same members but for one.
+pub(crate) fn same_but(left: Option<&Value>, right: Option<&Value>, but: &str) -> bool {
+    match (left.and_then(Value::as_object), right.and_then(Value::as_object)) {
+        (Some(left), Some(right)) => {
+            let others = |members: &'_ Map<String, Value>| members.iter().filter(|(name, _)| *name != but).count();
+            others(left) == others(right)
+                && left
+                    .iter()
+                    .all(|(name, value)| name == but || right.get(name) == Some(value))
+        }
+        _ => false,
+    }
+}
+
 /// `metadata` to write to; made if it is missing or no object.
 pub(crate) fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
     let object = object.as_object_mut()?;

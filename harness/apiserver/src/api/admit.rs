@@ -88,7 +88,7 @@ impl Core {
             name: namespace,
         };
         let found = self.namespace(namespace).ok_or_else(|| ApiError::not_found(about))?;
-        if meta::deletion_timestamp(&found.value).is_none() {
+        if meta::deletion_timestamp(&found.value()).is_none() {
             return Ok(());
         }
         let cause = format!("unable to create new content in namespace {namespace} because it is being terminated");
@@ -107,14 +107,14 @@ impl Core {
         let class = |name: Option<&str>| {
             if let Some(name) = name {
                 let stored = self.store.get(bucket, name)?;
-                PriorityClass::read(&stored.value)
+                PriorityClass::read(&stored.value())
             } else {
                 let (all, _) = self.store.list(bucket, "");
                 let global = all
                     .iter()
-                    .filter(|stored| stored.value.get("globalDefault") == Some(&Value::Bool(true)));
+                    .filter(|stored| stored.value().get("globalDefault") == Some(&Value::Bool(true)));
                 global
-                    .filter_map(|stored| PriorityClass::read(&stored.value))
+                    .filter_map(|stored| PriorityClass::read(&stored.value()))
                     .max_by_key(|class| class.value)
             }
         };
@@ -126,8 +126,8 @@ impl Core {
         let mut allocations = Allocations::default();
         let own = meta::uid(service).map(str::to_owned);
         for stored in self.store.list(self.store.bucket("", "services"), "").0 {
-            if meta::uid(&stored.value) != own.as_deref() {
-                allocations.observe(&stored.value);
+            if meta::uid(&stored.value()) != own.as_deref() {
+                allocations.observe(&stored.value());
             }
         }
         allocations.allocate(service)

@@ -54,7 +54,11 @@ impl Core {
             }
             kinds::complete_create(&call.resource, &mut object);
             self.validate(&request, &object)?;
-            match self.insert(call, object.clone(), &name) {
+            let candidate = match &generated {
+                Some(_) => object.clone(),
+                None => std::mem::take(&mut object),
+            };
+            match self.insert(call, candidate, &name) {
                 Err(error) if error.reason == "AlreadyExists" && attempt < GENERATE_ATTEMPTS => match &generated {
                     Some(base) => meta::set(&mut object, "name", format!("{base}{}", self.ids.suffix())),
                     None => return Err(error),
@@ -100,7 +104,7 @@ impl Core {
         let key = key(call.namespace.as_deref(), name);
         if call.query.dry_run() {
             return match self.store.get(resource.bucket, &key) {
-                Some(found) => Err(taken(call, name, Some(&found.value))),
+                Some(found) => Err(taken(call, name, Some(&found.value()))),
                 None => Ok(Shown::Value(Arc::new(object))),
             };
         }
@@ -108,7 +112,7 @@ impl Core {
         let committed = self.commit(resource.bucket, &key, Expect::Absent, write, &call.caller);
         let stored = committed.map_err(|_| {
             let found = self.store.get(resource.bucket, &key);
-            taken(call, name, found.as_ref().map(|found| &*found.value))
+            taken(call, name, found.map(|found| found.value()).as_deref())
         })?;
         Ok(show(resource, &stored))
     }

@@ -58,8 +58,8 @@ impl Core {
         let options = with_defaults(call, options(call)?, warnings);
         let stored = self.find(call)?;
         let name = call.name.as_deref().unwrap_or_default();
-        self.admit_deletion(call, name, show(&call.resource, &stored).value())?;
-        let deleted = self.delete_object(&call.resource, &key_of(&stored.value), &options, &call.caller)?;
+        self.admit_deletion(call, name, &show(&call.resource, &stored).value())?;
+        let deleted = self.delete_object(&call.resource, &key_of(&stored.value()), &options, &call.caller)?;
         Ok(match deleted {
             Deleted::Marked(object) => shown(call, object),
             Deleted::Gone(object) if answers_with_object(&call.resource) => shown(call, object),
@@ -79,12 +79,12 @@ impl Core {
         let selectors = selectors(call)?;
         let (objects, revision) = self.store.list(call.resource.bucket, &call.prefix());
         let mut items = Vec::new();
-        let matching = || objects.iter().filter(|stored| selectors.matches(&stored.value));
+        let matching = || objects.iter().filter(|stored| selectors.matches(stored));
         for stored in matching() {
-            self.admit_deletion(call, "", show(&call.resource, stored).value())?;
+            self.admit_deletion(call, "", &show(&call.resource, stored).value())?;
         }
         for stored in matching() {
-            match self.delete_object(&call.resource, &key_of(&stored.value), &options, &call.caller) {
+            match self.delete_object(&call.resource, &key_of(&stored.value()), &options, &call.caller) {
                 Ok(Deleted::Gone(_) | Deleted::Marked(_)) => items.push(show(&call.resource, stored)),
                 Err(error) if error.code == 404 => {}
                 Err(error) => return Err(error),
@@ -141,8 +141,8 @@ impl Core {
         } = *deletion;
         let commit =
             |revision: u64, write: Write| self.commit(resource.bucket, key, Expect::Revision(revision), write, caller);
-        let graceful = grace(resource, &stored.value, options);
-        let Some(marked) = self.mark(resource, &stored.value, options, graceful.unwrap_or(0)) else {
+        let graceful = grace(resource, &stored.value(), options);
+        let Some(marked) = self.mark(resource, &stored.value(), options, graceful.unwrap_or(0)) else {
             return Ok(Deleted::Marked(show(resource, stored)));
         };
         let gone = is_released(resource, &marked);
@@ -159,12 +159,12 @@ impl Core {
             return Ok(Deleted::Marked(show(resource, &stored)));
         }
         if graceful.is_none() {
-            let stored = commit(stored.revision, Write::Delete(stored.value.as_ref().clone()))?;
+            let stored = commit(stored.revision, Write::Delete(Value::clone(&stored.value())))?;
             return Ok(Deleted::Gone(show(resource, &stored)));
         }
         // What is deleted gracefully is marked first, also when there is no time left.
         let stored = commit(stored.revision, Write::Put(marked))?;
-        commit(stored.revision, Write::Delete(stored.value.as_ref().clone()))?;
+        commit(stored.revision, Write::Delete(Value::clone(&stored.value())))?;
         Ok(Deleted::Gone(show(resource, &stored)))
     }
 
@@ -314,7 +314,8 @@ fn check_preconditions(
         kind: &resource.kind,
         name,
     };
-    let found = meta::uid(&stored.value).unwrap_or_default();
+    let object = stored.value();
+    let found = meta::uid(&object).unwrap_or_default();
     if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != found) {
         let cause = format!(
             "the UID in the precondition ({uid}) does not match the UID in record ({found}). The object might have been \
@@ -412,7 +413,7 @@ fn success(call: &Call, object: &Shown) -> Value {
         if !call.resource.group.is_empty() {
             details.insert("group".to_owned(), call.resource.group.clone().into());
         }
-        if let Some(uid) = meta::uid(object.value()) {
+        if let Some(uid) = meta::uid(&object.value()) {
             details.insert("uid".to_owned(), uid.into());
         }
     }

@@ -62,7 +62,7 @@ impl Core {
             request
                 .namespace
                 .and_then(|name| self.namespace(name))
-                .map(|stored| stored.value.clone())
+                .map(|stored| stored.value())
         };
         let catalogue = self.registry.current();
         let versions = catalogue.group(&resource.group).map(|group| group.versions.iter());
@@ -219,12 +219,12 @@ impl Core {
         let namespace = text("namespace").or(request.namespace).filter(|_| resource.namespaced);
         if let Some(name) = text("name") {
             let found = self.store.get(resource.bucket, &key(namespace, name));
-            return found.map(|stored| stored.value.clone()).into_iter().collect();
+            return found.map(|stored| stored.value()).into_iter().collect();
         }
         let prefix = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
         let selector = param_ref.get("selector").unwrap_or(&Value::Null);
         let (all, _) = self.store.list(resource.bucket, &prefix);
-        let objects = all.iter().map(|stored| stored.value.clone());
+        let objects = all.iter().map(|stored| stored.value());
         objects.filter(|object| admission::selected(selector, object)).collect()
     }
 
@@ -378,7 +378,7 @@ impl Core {
         self.admission.refresh(|| {
             let objects = admission::KINDS.map(|plural| {
                 let (all, _) = self.store.list(self.store.bucket(admission::GROUP, plural), "");
-                all.iter().map(|stored| stored.value.clone()).collect()
+                all.iter().map(|stored| stored.value()).collect()
             });
             Plan::read(&objects)
         });

@@ -268,7 +268,7 @@ impl Core {
         if let (Verb::Create | Verb::Update | Verb::Patch, Reply::Object { code, object, resource }) =
             (call.verb, &reply)
         {
-            warnings.extend(kinds::warnings(resource, object.value(), *code == 201));
+            warnings.extend(kinds::warnings(resource, &object.value(), *code == 201));
         }
         Ok(reply)
     }

@@ -1,13 +1,12 @@
 //! Writes an answer in the form that was asked for.
 
-use bytes::Bytes;
 use http::{HeaderMap, Response, header};
 use serde_json::{Value, json};
 
 use super::accept::{self, Form, Format, MetaVersion, View, not_acceptable};
 use super::body::ResponseBody;
 use super::query::Query;
-use super::reply::{List, Reply, Shown, write_object};
+use super::reply::{List, Reply, Shown};
 use super::response;
 use super::table;
 use crate::registry::Resource;
@@ -41,15 +40,17 @@ pub(super) fn reply(wish: &Wish<'_>, reply: Reply) -> Result<Response<ResponseBo
 
 fn one(wish: &Wish<'_>, code: u16, resource: &Resource, object: &Shown) -> Result<Response<ResponseBody>, ApiError> {
     match wish.form.view {
-        View::Whole if wish.form.format == Format::Json && !wish.pretty => {
-            Ok(response(code, JSON, ResponseBody::full(object_json(object))))
-        }
-        View::Whole => Ok(written(wish, code, object.value())),
-        View::Partial(version) => Ok(written(wish, code, &partial(object.value(), version))),
+        View::Whole if wish.form.format == Format::Json && !wish.pretty => Ok(response(
+            code,
+            JSON,
+            ResponseBody::full(object.with_text(|text| text.whole().clone())),
+        )),
+        View::Whole => Ok(written(wish, code, &object.value())),
+        View::Partial(version) => Ok(written(wish, code, &partial(&object.value(), version))),
         View::Table(version) => {
             let items = [object.clone()];
             let metadata =
-                json!({"resourceVersion": crate::meta::resource_version(object.value()).unwrap_or_default()});
+                json!({"resourceVersion": crate::meta::resource_version(&object.value()).unwrap_or_default()});
             Ok(written(
                 wish,
                 code,
@@ -73,7 +74,7 @@ fn many(wish: &Wish<'_>, list: &List) -> Result<Response<ResponseBody>, ApiError
             Ok(written(wish, 200, &value))
         }
         View::PartialList(version) => {
-            let items: Vec<Value> = list.items.iter().map(|item| partial(item.value(), version)).collect();
+            let items: Vec<Value> = list.items.iter().map(|item| partial(&item.value(), version)).collect();
             let object = json!({
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": version.api_version(),
@@ -112,16 +113,6 @@ pub(super) fn partial(object: &Value, version: MetaVersion) -> Value {
         "apiVersion": version.api_version(),
         "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
     })
-}
-
-fn object_json(object: &Shown) -> Bytes {
-    let value = object.value();
-    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-    let members = object.members();
-    let mut out = Vec::with_capacity(members.len() + 80);
-    write_object(&mut out, text("apiVersion"), text("kind"), &members);
-    out.push(b'\n');
-    Bytes::from(out)
 }
 
 fn written(wish: &Wish<'_>, code: u16, object: &Value) -> Response<ResponseBody> {

@@ -35,9 +35,10 @@ impl Core {
         }
         let own = strict::json_patch(&patch);
         self.change_by(call, warnings, |old| {
-            let new = json_patch::apply(old, &patch).map_err(|error| json_patch_error(&error))?;
-            let quoted = new.to_string();
-            patched(call, new, own.clone(), || quoted)
+            let change = || json_patch::apply(old, &patch).map_err(|error| json_patch_error(&error));
+            patched(call, change()?, own.clone(), || {
+                change().unwrap_or_default().to_string()
+            })
         })
     }
 
@@ -45,10 +46,12 @@ impl Core {
         let patch = decode::json(&call.body)?;
         let duplicates = strict::duplicate_keys(&call.body);
         self.change_by(call, warnings, |old| {
-            let mut new = old.clone();
-            ::json_patch::merge(&mut new, &patch);
-            let quoted = new.to_string();
-            patched(call, new, duplicates.clone(), || quoted)
+            let change = || {
+                let mut new = old.clone();
+                ::json_patch::merge(&mut new, &patch);
+                new
+            };
+            patched(call, change(), duplicates.clone(), || change().to_string())
         })
     }
 

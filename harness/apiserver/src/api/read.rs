@@ -14,7 +14,7 @@ use crate::registry::Resource;
 use crate::schema::crd;
 use crate::selector::Selectors;
 use crate::status::ApiError;
-use crate::store::{Stored, key_of};
+use crate::store::{Part, Stored, Wanted, key_of};
 
 impl Core {
     pub(super) fn get(&self, call: &Call) -> Result<Reply, ApiError> {
@@ -42,47 +42,47 @@ impl Core {
         options::check_list(call)?;
         let selectors = selectors(call)?;
         let page = Page::read(call)?;
-        let (objects, revision) = self.snapshot(call, &page)?;
-        let matching = objects.iter().filter(|stored| selectors.matches(&stored.value));
-        let mut rest =
-            matching.skip_while(|stored| page.after.as_ref().is_some_and(|after| key_of(&stored.value) <= *after));
-        let mut items: Vec<&Arc<Stored>> = match page.limit {
-            Some(limit) => rest.by_ref().take(limit).collect(),
-            None => rest.by_ref().collect(),
+        let (part, revision) = self.part(call, &page, page.limit.filter(|_| selectors.is_empty()))?;
+        let (items, left) = if selectors.is_empty() {
+            let before = page.left.unwrap_or(part.total);
+            let left = before.saturating_sub(part.items.len());
+            (part.items, left)
+        } else {
+            let mut matching = part.items.into_iter().filter(|stored| selectors.matches(stored));
+            let items: Vec<_> = matching.by_ref().take(page.limit.unwrap_or(usize::MAX)).collect();
+            (items, usize::from(matching.next().is_some()))
         };
-        let left = rest.count();
-        let next = items
-            .last()
-            .filter(|_| left > 0)
-            .map(|last| token(revision, &key_of(&last.value)));
+        let last = items.last().filter(|_| left > 0);
+        let next = last.map(|last| token(revision, &key_of(&last.value()), left));
         Ok(Reply::List(List {
             resource: call.resource.clone(),
-            items: items.drain(..).map(|stored| show(&call.resource, stored)).collect(),
+            items: items.iter().map(|stored| show(&call.resource, stored)).collect(),
             revision,
             next,
             remaining: (left > 0 && selectors.is_empty()).then_some(left),
         }))
     }
 
-    /// The objects of the collection at the revision that a list is to show.
-    fn snapshot(&self, call: &Call, page: &Page) -> Result<(Vec<Arc<Stored>>, u64), ApiError> {
-        let (bucket, prefix) = (call.resource.bucket, call.prefix());
+    /// The objects of the collection at the revision that a list is to show, and that revision.
+    fn part(&self, call: &Call, page: &Page, limit: Option<usize>) -> Result<(Part, u64), ApiError> {
         let current = self.store.revision();
         if let Some(wanted) = page.revision.filter(|wanted| *wanted > current) {
             return Err(options::too_new(wanted, current));
         }
-        let Some(revision) = page.revision.filter(|_| page.exact) else {
-            return Ok(self.store.list(bucket, &prefix));
+        let wanted = Wanted {
+            prefix: &call.prefix(),
+            after: page.after.as_deref(),
+            limit,
+            revision: page.revision.filter(|_| page.exact),
         };
-        let objects = self.store.list_at(bucket, &prefix, revision).map_err(|_| {
+        self.store.part(call.resource.bucket, &wanted).map_err(|_| {
             ApiError::expired(if page.after.is_some() {
                 "The provided continue parameter is too old to display a consistent list result. You can start a new \
                  list without the continue parameter."
             } else {
                 "The resourceVersion for the provided list is too old."
             })
-        })?;
-        Ok((objects, revision))
+        })
     }
 }
 
@@ -103,6 +103,8 @@ struct Page {
     exact: bool,
     /// The key of the last object of the page before.
     after: Option<String>,
+    /// How many objects were left behind that page.
+    left: Option<usize>,
 }
 
 impl Page {
@@ -118,13 +120,14 @@ impl Page {
                 let message = "specifying resource version is not allowed when using continue";
                 return Err(ApiError::bad_request(message));
             }
-            let (revision, after) =
+            let (revision, after, left) =
                 read_token(token).map_err(|error| ApiError::bad_request(format!("invalid continue token: {error}")))?;
             return Ok(Self {
                 limit,
                 revision: Some(revision),
                 exact: true,
                 after: Some(after),
+                left,
             });
         }
         let revision = options::version(given)
@@ -139,6 +142,7 @@ impl Page {
             revision,
             exact,
             after: None,
+            left: None,
         })
     }
 }
@@ -152,13 +156,13 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The token of the page behind an object.
-fn token(revision: u64, last: &str) -> String {
-    let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": format!("{last}\0")});
+/// The token of the page behind an object, on which and on later ones so many are left.
+fn token(revision: u64, last: &str, left: usize) -> String {
+    let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": format!("{last}\0"), "left": left});
     URL_SAFE_NO_PAD.encode(token.to_string())
 }
 
-fn read_token(token: &str) -> Result<(u64, String), String> {
+fn read_token(token: &str) -> Result<(u64, String, Option<usize>), String> {
     let bytes = LENIENT
         .decode(token)
         .map_err(|_| "continue key is not valid: illegal base64 data at input byte 0".to_owned())?;
@@ -176,20 +180,21 @@ fn read_token(token: &str) -> Result<(u64, String), String> {
         .get("start")
         .and_then(Value::as_str)
         .and_then(|start| start.strip_suffix('\0'));
+    let left = value.get("left").and_then(Value::as_u64);
+    let left = left.and_then(|left| usize::try_from(left).ok());
     match (revision, start) {
-        (Some(revision), Some(start)) => Ok((revision, start.to_owned())),
+        (Some(revision), Some(start)) => Ok((revision, start.to_owned(), left)),
         _ => Err("continue key is not valid: incorrect encoded start resourceVersion".to_owned()),
     }
 }
 
 /// An object as a version of its resource shows it.
 pub(super) fn show(resource: &Resource, stored: &Arc<Stored>) -> Shown {
-    let as_stored = stored.value.get("apiVersion").and_then(Value::as_str) == Some(&resource.api_version);
     let outdated = resource.custom().is_some_and(|custom| stored.revision < custom.changed);
-    if as_stored && !outdated {
+    if stored.is_in(&resource.api_version) && !outdated {
         return Shown::Stored(stored.clone());
     }
-    Shown::Value(Arc::new(convert(&stored.value, resource)))
+    Shown::Value(Arc::new(convert(&stored.value(), resource)))
 }
 
 /// An object in the version of a resource.

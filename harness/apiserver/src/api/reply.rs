@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::body::ResponseBody;
 use crate::registry::Resource;
-use crate::store::Stored;
+use crate::store::{Stored, Text};
 
 /// An answer that is no error.
 #[derive(Debug)]
@@ -42,18 +42,18 @@ pub(crate) enum Shown {
 }
 
 impl Shown {
-    pub(crate) fn value(&self) -> &Arc<Value> {
+    pub(crate) fn value(&self) -> Arc<Value> {
         match self {
-            Self::Stored(stored) => &stored.value,
-            Self::Value(value) => value,
+            Self::Stored(stored) => stored.value(),
+            Self::Value(value) => value.clone(),
         }
     }
 
-    /// The members besides `apiVersion` and `kind` as JSON.
-    pub(crate) fn members(&self) -> Bytes {
+    /// Does something with the object as JSON.
+    pub(crate) fn with_text<T>(&self, look: impl FnOnce(&Text) -> T) -> T {
         match self {
-            Self::Stored(stored) => stored.members().clone(),
-            Self::Value(value) => Bytes::from(crate::store::members(value)),
+            Self::Stored(stored) => look(stored.text()),
+            Self::Value(value) => look(&Text::write(value)),
         }
     }
 }
@@ -68,17 +68,13 @@ pub(crate) struct List {
     pub(crate) remaining: Option<usize>,
 }
 
-/// `{"apiVersion":…,"kind":…,` and the other members.
-pub(crate) fn write_object(out: &mut Vec<u8>, api_version: &str, kind: &str, members: &[u8]) {
+/// `{"kind":…,"apiVersion":…`
+pub(crate) fn write_head(out: &mut Vec<u8>, api_version: &str, kind: &str) {
     out.extend_from_slice(b"{\"kind\":\"");
     out.extend_from_slice(kind.as_bytes());
     out.extend_from_slice(b"\",\"apiVersion\":\"");
     out.extend_from_slice(api_version.as_bytes());
     out.push(b'"');
-    if members.len() > 2 {
-        out.push(b',');
-    }
-    out.extend_from_slice(members.get(1..).unwrap_or(b"}"));
 }
 
 impl List {
@@ -104,19 +100,21 @@ impl List {
     /// The list as JSON, put together from what each item has been written as before.
     pub(crate) fn to_json(&self) -> Vec<u8> {
         let resource = &self.resource;
-        let head = serde_json::json!({"metadata": self.metadata(true)}).to_string();
         let mut out = Vec::new();
-        write_object(&mut out, &resource.api_version, &resource.list_kind, head.as_bytes());
-        out.pop();
+        write_head(&mut out, &resource.api_version, &resource.list_kind);
+        out.extend_from_slice(b",\"metadata\":");
+        out.extend_from_slice(self.metadata(true).to_string().as_bytes());
         out.extend_from_slice(b",\"items\":[");
         for (index, item) in self.items.iter().enumerate() {
             if index > 0 {
                 out.push(b',');
             }
+            // Items of built-in kinds go without their type.
             if resource.custom().is_some() {
-                write_object(&mut out, &resource.api_version, &resource.kind, &item.members());
+                item.with_text(|text| out.extend_from_slice(text.object()));
             } else {
-                out.extend_from_slice(&item.members());
+                out.push(b'{');
+                item.with_text(|text| out.extend_from_slice(text.rest()));
             }
         }
         out.extend_from_slice(b"]}\n");

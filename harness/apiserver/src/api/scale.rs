@@ -20,7 +20,7 @@ impl Core {
         match call.verb {
             Verb::Get => {
                 let stored = self.find(call)?;
-                let scale = scale_of(resource, &stored.value)?;
+                let scale = scale_of(resource, &stored.value())?;
                 Ok(Reply::Made {
                     code: 200,
                     object: scale,
@@ -73,7 +73,7 @@ impl Core {
         match reply {
             Reply::Object { code, object, .. } => Ok(Reply::Made {
                 code,
-                object: scale_of(resource, object.value())?,
+                object: scale_of(resource, &object.value())?,
             }),
             other @ (Reply::List(_) | Reply::Made { .. } | Reply::Watch(..) | Reply::Raw { .. }) => Ok(other),
         }

@@ -69,17 +69,17 @@ impl Core {
                 kind: "pods/binding",
                 name,
             };
-            if let Some(taken) = meta::str_at(&stored.value, &["spec", "nodeName"]) {
+            if let Some(taken) = meta::str_at(&stored.value(), &["spec", "nodeName"]) {
                 let cause = format!("pod {name} is already assigned to node {taken:?}");
                 return Err(ApiError::conflict(about, &cause));
             }
-            if meta::deletion_timestamp(&stored.value).is_some() {
+            if meta::deletion_timestamp(&stored.value()).is_some() {
                 return Err(ApiError::conflict(
                     about,
                     &format!("pod {name} is being deleted, cannot be assigned to a host"),
                 ));
             }
-            let mut pod = stored.value.as_ref().clone();
+            let mut pod = Value::clone(&stored.value());
             if let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) {
                 spec.insert("nodeName".to_owned(), node.into());
             }

@@ -57,7 +57,7 @@ fn builtin_columns(resource: &Resource, items: &[Shown], now: jiff::Timestamp) -
         };
         definition(column.name, column.kind, column.format, column.priority, description)
     };
-    let cells = |item: &Shown| columns.iter().map(|column| column.cell(item.value(), now)).collect();
+    let cells = |item: &Shown| columns.iter().map(|column| column.cell(&item.value(), now)).collect();
     (
         columns.iter().map(describe).collect(),
         items.iter().map(cells).collect(),
@@ -80,7 +80,7 @@ fn custom_columns(spec: &Value, items: &[Shown], now: jiff::Timestamp) -> Column
         definitions.push(definition("Age", "date", "", 0, CREATION));
     }
     let cells = |item: &Shown| {
-        let object = item.value();
+        let object = &*item.value();
         let mut cells = vec![Value::from(meta::name(object).unwrap_or_default())];
         cells.extend(columns.iter().map(|column| cell(column, object, now)));
         if columns.is_empty() {
@@ -95,13 +95,13 @@ fn custom_columns(spec: &Value, items: &[Shown], now: jiff::Timestamp) -> Column
 fn row(resource: &Resource, cells: &[Value], item: &Shown, include: &str, version: MetaVersion) -> Value {
     let mut row = json!({"cells": cells});
     let object = match include {
-        "Object" => Value::clone(item.value()),
-        "Metadata" => partial(item.value(), version),
+        "Object" => Value::clone(&item.value()),
+        "Metadata" => partial(&item.value(), version),
         _ => Value::Null,
     };
     if let Some(row) = row.as_object_mut() {
         row.insert("object".to_owned(), object);
-        if let Some(conditions) = table::conditions(&resource.group, &resource.kind, item.value()) {
+        if let Some(conditions) = table::conditions(&resource.group, &resource.kind, &item.value()) {
             row.insert("conditions".to_owned(), conditions);
         }
     }

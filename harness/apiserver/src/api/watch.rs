@@ -16,7 +16,7 @@ use super::negotiate::{Wish, partial};
 use super::options;
 use super::query::Query;
 use super::read::{selectors, show};
-use super::reply::{Reply, Shown, write_object};
+use super::reply::{Reply, Shown};
 use super::table;
 use super::{Call, Core};
 use crate::levers::Side;
@@ -39,6 +39,10 @@ struct Watch {
     prefix: String,
     selectors: Selectors,
     cursor: Cursor,
+    /// What there was at the beginning, as far as it has not been told.
+    state: std::vec::IntoIter<Arc<Stored>>,
+    /// The revision of the bookmark that is to follow it.
+    state_end: Option<u64>,
     pending: VecDeque<Bytes>,
     deadline: Instant,
     bookmark_at: Option<Instant>,
@@ -67,8 +71,7 @@ impl Core {
         let after = options::version(call.query.get("resourceVersion")).map_err(ApiError::plain_500)?;
         let bookmarks = call.query.is_set("allowWatchBookmarks");
         let prefix = call.prefix();
-        let mut pending = VecDeque::new();
-        let mut viewer = Viewer {
+        let viewer = Viewer {
             core: self.clone(),
             resource: call.resource.clone(),
             query: call.query.clone(),
@@ -76,16 +79,11 @@ impl Core {
             headed: false,
         };
         let wants_state = send_initial.unwrap_or(after.is_none());
-        let (state, start) = self.store.list(call.resource.bucket, &prefix);
-        if wants_state {
-            for stored in state.iter().filter(|stored| selectors.matches(&stored.value)) {
-                pending.push_back(viewer.line("ADDED", stored));
-            }
-            if send_initial == Some(true) && bookmarks {
-                pending.push_back(viewer.bookmark(start, true));
-            }
-        }
-        let from = if wants_state { start } else { after.unwrap_or(start) };
+        let (state, from) = match after.filter(|_| !wants_state) {
+            Some(after) => (Vec::new(), after),
+            None if wants_state => self.store.list(call.resource.bucket, &prefix),
+            None => (Vec::new(), self.store.revision()),
+        };
         let cursor = match self.store.follow(call.resource.bucket, from) {
             Ok(cursor) => cursor,
             Err(compacted) => {
@@ -108,7 +106,9 @@ impl Core {
             prefix,
             selectors,
             cursor,
-            pending,
+            state: state.into_iter(),
+            state_end: (send_initial == Some(true) && bookmarks).then_some(from),
+            pending: VecDeque::new(),
             deadline: now + Duration::from_secs(u64::try_from(timeout).unwrap_or_default()),
             bookmark_at: bookmarks.then(|| now + BOOKMARK_PERIOD),
             viewer,
@@ -145,11 +145,13 @@ impl Watch {
             if self.over {
                 return None;
             }
-            let revision = self.cursor.revision();
+            if let Some(line) = self.rest_of_state() {
+                return Some(Ok(line));
+            }
             match self.cursor.take() {
-                Ok(events) if events.is_empty() => self.wait(revision).await,
-                Ok(events) => {
-                    for event in events {
+                Ok(taken) if taken.events.is_empty() => self.wait(taken.revision).await,
+                Ok(taken) => {
+                    for event in taken.events {
                         let line = self.seen(&event);
                         self.pending.extend(line);
                     }
@@ -162,6 +164,16 @@ impl Watch {
                 }
             }
         }
+    }
+
+    /// The next line about what there was at the beginning.
+    fn rest_of_state(&mut self) -> Option<Bytes> {
+        let next = self.state.find(|stored| self.selectors.matches(stored));
+        if let Some(stored) = next {
+            return Some(self.viewer.line("ADDED", &stored));
+        }
+        let revision = self.state_end.take()?;
+        Some(self.viewer.bookmark(revision, true))
     }
 
     async fn wait(&mut self, revision: u64) {
@@ -185,7 +197,7 @@ impl Watch {
 
     /// The line for an event, if the watch sees it.
     fn seen(&mut self, event: &Event) -> Option<Bytes> {
-        if !self.prefix.is_empty() && !in_namespace(&event.object.value, &self.prefix) {
+        if !event.key.starts_with(&self.prefix) {
             return None;
         }
         if self.selectors.is_empty() {
@@ -198,8 +210,8 @@ impl Watch {
         let before = event
             .previous
             .as_ref()
-            .is_some_and(|previous| self.selectors.matches(&previous.value));
-        let after = event.change != Change::Deleted && self.selectors.matches(&event.object.value);
+            .is_some_and(|previous| self.selectors.matches(previous));
+        let after = event.change != Change::Deleted && self.selectors.matches(&event.object);
         match (before, after) {
             (true, true) => Some(self.viewer.line("MODIFIED", &event.object)),
             (false, true) => Some(self.viewer.line("ADDED", &event.object)),
@@ -211,10 +223,6 @@ impl Watch {
             (false, false) => None,
         }
     }
-}
-
-fn in_namespace(object: &Value, prefix: &str) -> bool {
-    meta::namespace(object).is_some_and(|namespace| prefix.strip_suffix('/') == Some(namespace))
 }
 
 /// How a watch shows its objects.
@@ -233,21 +241,22 @@ impl Viewer {
         if self.form.view != View::Whole {
             return line_of(typed, &self.seen_as(&shown));
         }
-        let members = shown.members();
-        let mut out = Vec::with_capacity(members.len() + 120);
-        out.extend_from_slice(b"{\"type\":\"");
-        out.extend_from_slice(typed.as_bytes());
-        out.extend_from_slice(b"\",\"object\":");
-        write_object(&mut out, &self.resource.api_version, &self.resource.kind, &members);
-        out.extend_from_slice(b"}\n");
-        Bytes::from(out)
+        shown.with_text(|text| {
+            let mut out = Vec::with_capacity(text.object().len() + 40);
+            out.extend_from_slice(b"{\"type\":\"");
+            out.extend_from_slice(typed.as_bytes());
+            out.extend_from_slice(b"\",\"object\":");
+            out.extend_from_slice(text.object());
+            out.extend_from_slice(b"}\n");
+            Bytes::from(out)
+        })
     }
 
     /// An object in the view of the watch.
     fn seen_as(&mut self, object: &Shown) -> Value {
         match self.form.view {
-            View::Whole => Value::clone(object.value()),
-            View::Partial(version) | View::PartialList(version) => partial(object.value(), version),
+            View::Whole => Value::clone(&object.value()),
+            View::Partial(version) | View::PartialList(version) => partial(&object.value(), version),
             View::Table(version) => {
                 let wish = Wish {
                     form: self.form,
@@ -255,11 +264,10 @@ impl Viewer {
                     now: (self.core.options.clock)(),
                     pretty: false,
                 };
-                let revision = meta::resource_version(object.value()).unwrap_or_default();
-                let metadata = json!({"resourceVersion": revision});
+                let metadata = json!({"resourceVersion": meta::resource_version(&object.value()).unwrap_or_default()});
                 let table = table::table(&wish, &self.resource, std::slice::from_ref(object), &metadata, version);
                 // Which objects a table includes is checked before the watch begins.
-                let mut table = table.unwrap_or_else(|_| Value::clone(object.value()));
+                let mut table = table.unwrap_or_else(|_| Value::clone(&object.value()));
                 if self.headed
                     && let Some(members) = table.as_object_mut()
                 {
@@ -273,7 +281,7 @@ impl Viewer {
 
     /// An object that no longer matches: its last matching state, at the revision at which it ceased to.
     fn gone(&mut self, previous: &Arc<Stored>, revision: u64) -> Bytes {
-        let mut object = super::read::convert(&previous.value, &self.resource);
+        let mut object = super::read::convert(&previous.value(), &self.resource);
         meta::set(&mut object, "resourceVersion", revision.to_string());
         line_of("DELETED", &self.seen_as(&Shown::Value(Arc::new(object))))
     }

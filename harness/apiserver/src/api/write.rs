@@ -64,7 +64,7 @@ impl Core {
         loop {
             let stored = self.find(call)?;
             let shown = show(resource, &stored);
-            let old = shown.value();
+            let old = &*shown.value();
             let request = AdmissionRequest::new(call, Operation::Update, name, Some(old));
             let mut new = change(old)?;
             let unconditional = match meta::resource_version(&new).filter(|version| *version != "0") {
@@ -106,7 +106,7 @@ impl Core {
     pub(super) fn replace(self: &Arc<Self>, call: &Call, old: &Arc<Stored>, new: Value) -> Result<Shown, Moved> {
         let resource = &call.resource;
         let released = is_released(resource, &new);
-        if !released && !old.had_unknown_fields && same(&new, show(resource, old).value()) {
+        if !released && !old.had_unknown_fields && same(&new, &show(resource, old).value()) {
             return Ok(show(resource, old));
         }
         if call.query.dry_run() {
@@ -116,7 +116,7 @@ impl Core {
         let expect = Expect::Revision(old.revision);
         if released {
             // The last change of an object is not stored: it goes as it was, and the answer shows the change.
-            let write = Write::Delete(old.value.as_ref().clone());
+            let write = Write::Delete(Value::clone(&old.value()));
             self.commit(resource.bucket, &key, expect, write, &call.caller)?;
             return Ok(Shown::Value(Arc::new(new)));
         }
@@ -215,13 +215,8 @@ pub(crate) fn is_released(resource: &Resource, object: &Value) -> bool {
 
 /// Whether two states are the same but for the resource version.
 fn same(new: &Value, old: &Value) -> bool {
-    let mut new = new.clone();
-    meta::set(
-        &mut new,
-        "resourceVersion",
-        meta::resource_version(old).unwrap_or_default(),
-    );
-    new == *old
+    meta::same_but(Some(new), Some(old), "metadata")
+        && meta::same_but(new.get("metadata"), old.get("metadata"), "resourceVersion")
 }
 
 pub(super) fn check_name(call: &Call, object: &Value) -> Result<(), ApiError> {

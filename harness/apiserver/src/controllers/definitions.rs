@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::api::Core;
 use crate::api::delete::DeleteOptions;
 use crate::meta;
@@ -17,16 +19,14 @@ impl Core {
     pub(super) fn settle_definitions(self: &Arc<Self>) {
         let bucket = self.definitions();
         let (all, _) = self.store.list(bucket, "");
-        for (index, definition) in all.iter().enumerate() {
-            let others = all
-                .iter()
-                .enumerate()
-                .filter(|(other, _)| *other != index)
-                .map(|(_, other)| &*other.value);
-            let Some(status) = names_conditions(&definition.value, others, &self.now()) else {
+        let objects: Vec<Arc<Value>> = all.iter().map(|stored| stored.value()).collect();
+        for (index, (definition, object)) in all.iter().zip(&objects).enumerate() {
+            let others = objects.iter().enumerate().filter(|(other, _)| *other != index);
+            let others = others.map(|(_, other)| &**other);
+            let Some(status) = names_conditions(object, others, &self.now()) else {
                 continue;
             };
-            let mut settled = definition.value.as_ref().clone();
+            let mut settled = Value::clone(object);
             if let Some(members) = settled.as_object_mut() {
                 members.insert("status".to_owned(), status);
             }
@@ -35,14 +35,14 @@ impl Core {
             return;
         }
         self.registry
-            .rebuild(&self.store, all.iter().map(|stored| &*stored.value));
+            .rebuild(&self.store, objects.iter().map(|object| &**object));
     }
 
-    fn write_definition(self: &Arc<Self>, old: &Stored, new: serde_json::Value) -> Option<Arc<Stored>> {
+    fn write_definition(self: &Arc<Self>, old: &Stored, new: Value) -> Option<Arc<Stored>> {
         let key = key_of(&new);
         let released = meta::deletion_timestamp(&new).is_some() && meta::finalizers(&new).next().is_none();
         let write = if released {
-            Write::Delete(old.value.as_ref().clone())
+            Write::Delete(Value::clone(&old.value()))
         } else {
             Write::Put(new)
         };
@@ -56,8 +56,8 @@ impl Core {
         let Some(definition) = self.store.get(self.definitions(), name) else {
             return;
         };
-        let held = meta::deletion_timestamp(&definition.value).is_some()
-            && meta::has_finalizer(&definition.value, CLEANUP_FINALIZER);
+        let held = meta::deletion_timestamp(&definition.value()).is_some()
+            && meta::has_finalizer(&definition.value(), CLEANUP_FINALIZER);
         if !held {
             return;
         }
@@ -66,14 +66,14 @@ impl Core {
             let caller = Self::own("kube-apiserver");
             for stored in self.store.list(resource.bucket, "").0 {
                 // Somebody else may delete it meanwhile; then it is gone just as well.
-                let _ = self.delete_object(resource, &key_of(&stored.value), &DeleteOptions::default(), &caller);
+                let _ = self.delete_object(resource, &key_of(&stored.value()), &DeleteOptions::default(), &caller);
             }
             if !self.store.list(resource.bucket, "").0.is_empty() {
                 self.backlog.wait_for(resource.bucket, name);
                 return;
             }
         }
-        let mut released = definition.value.as_ref().clone();
+        let mut released = Value::clone(&definition.value());
         if let Some(status) = released.get_mut("status") {
             let now = self.now();
             set_condition(

@@ -24,11 +24,12 @@ impl Core {
         let Some(stored) = self.store.get(bucket, key) else {
             return;
         };
-        if meta::deletion_timestamp(&stored.value).is_some() {
-            if meta::has_finalizer(&stored.value, ORPHAN) {
+        let object = stored.value();
+        if meta::deletion_timestamp(&object).is_some() {
+            if meta::has_finalizer(&object, ORPHAN) {
                 self.orphan_dependents(&stored);
                 self.release(bucket, key, ORPHAN);
-            } else if meta::has_finalizer(&stored.value, FOREGROUND) {
+            } else if meta::has_finalizer(&object, FOREGROUND) {
                 self.delete_dependents(bucket, &stored);
             }
             return;
@@ -37,8 +38,9 @@ impl Core {
     }
 
     fn look_at_dependent(self: &Arc<Self>, bucket: BucketId, stored: &Arc<Stored>) {
-        let owners: Vec<(String, Owner)> = meta::owners(&stored.value)
-            .map(|owner| (owner.uid.to_owned(), self.state_of(&owner, &stored.value)))
+        let object = stored.value();
+        let owners: Vec<(String, Owner)> = meta::owners(&object)
+            .map(|owner| (owner.uid.to_owned(), self.state_of(&owner, &object)))
             .collect();
         let any = |state: Owner| owners.iter().any(|(_, each)| *each == state);
         if owners.is_empty() {
@@ -51,12 +53,12 @@ impl Core {
             }
             return;
         }
-        let uid = meta::uid(&stored.value).unwrap_or_default();
+        let uid = meta::uid(&object).unwrap_or_default();
         let propagation = if any(Owner::Waiting) && !self.store.dependents(uid).is_empty() {
             Propagation::Foreground
-        } else if meta::has_finalizer(&stored.value, ORPHAN) {
+        } else if meta::has_finalizer(&object, ORPHAN) {
             Propagation::Orphan
-        } else if meta::has_finalizer(&stored.value, FOREGROUND) {
+        } else if meta::has_finalizer(&object, FOREGROUND) {
             Propagation::Foreground
         } else {
             Propagation::Background
@@ -70,7 +72,7 @@ impl Core {
         if let Some(resource) = catalogue.of_bucket(bucket) {
             let caller = Self::own("generic-garbage-collector");
             // An object that has gone or come anew meanwhile is looked at by the commit that did so.
-            let _ = self.delete_object(resource, &key_of(&stored.value), &options, &caller);
+            let _ = self.delete_object(resource, &key_of(&object), &options, &caller);
         }
     }
 
@@ -78,30 +80,27 @@ impl Core {
         let Some((_, found)) = self.store.by_uid(owner.uid) else {
             return Owner::Gone;
         };
-        let same = meta::name(&found.value) == Some(owner.name)
-            && found.value.get("kind").and_then(Value::as_str) == Some(owner.kind)
-            && group_of(
-                found
-                    .value
-                    .get("apiVersion")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default(),
-            ) == group_of(owner.api_version);
+        let found = found.value();
+        let text = |key: &str| found.get(key).and_then(Value::as_str).unwrap_or_default();
+        let same = meta::name(&found) == Some(owner.name)
+            && text("kind") == owner.kind
+            && group_of(text("apiVersion")) == group_of(owner.api_version);
         // An owner in another namespace counts as missing; one without a namespace is everybody's.
-        let near = meta::namespace(&found.value).is_none_or(|namespace| Some(namespace) == meta::namespace(dependent));
+        let near = meta::namespace(&found).is_none_or(|namespace| Some(namespace) == meta::namespace(dependent));
         if !same || !near {
             return Owner::Gone;
         }
-        let waits = meta::deletion_timestamp(&found.value).is_some() && meta::has_finalizer(&found.value, FOREGROUND);
+        let waits = meta::deletion_timestamp(&found).is_some() && meta::has_finalizer(&found, FOREGROUND);
         if waits { Owner::Waiting } else { Owner::There }
     }
 
     /// Foreground deletion: the dependents go first, the owner when none is left that blocks it.
     fn delete_dependents(self: &Arc<Self>, bucket: BucketId, owner: &Stored) {
-        let uid = meta::uid(&owner.value).unwrap_or_default();
+        let object = owner.value();
+        let uid = meta::uid(&object).unwrap_or_default();
         for (dependent, key) in self.store.dependents(uid) {
             if let Some(stored) = self.store.get(dependent, &key)
-                && meta::deletion_timestamp(&stored.value).is_none()
+                && meta::deletion_timestamp(&stored.value()).is_none()
             {
                 self.look_at_dependent(dependent, &stored);
             }
@@ -109,16 +108,17 @@ impl Core {
         let blocked = self.store.dependents(uid).iter().any(|(dependent, key)| {
             let stored = self.store.get(*dependent, key);
             stored.is_some_and(|stored| {
-                meta::owners(&stored.value).any(|each| each.uid == uid && each.block_owner_deletion)
+                meta::owners(&stored.value()).any(|each| each.uid == uid && each.block_owner_deletion)
             })
         });
         if !blocked {
-            self.release(bucket, &key_of(&owner.value), FOREGROUND);
+            self.release(bucket, &key_of(&object), FOREGROUND);
         }
     }
 
     fn orphan_dependents(self: &Arc<Self>, owner: &Stored) {
-        let uid = meta::uid(&owner.value).unwrap_or_default();
+        let object = owner.value();
+        let uid = meta::uid(&object).unwrap_or_default();
         for (bucket, key) in self.store.dependents(uid) {
             if let Some(stored) = self.store.get(bucket, &key) {
                 self.drop_owners(bucket, &stored, |each| each == uid);
@@ -128,7 +128,7 @@ impl Core {
 
     /// Takes owners out of an object.
     fn drop_owners(self: &Arc<Self>, bucket: BucketId, stored: &Stored, drop: impl Fn(&str) -> bool) {
-        self.rewrite(bucket, &key_of(&stored.value), |object| {
+        self.rewrite(bucket, &key_of(&stored.value()), |object| {
             let owners = meta::at(object, &["metadata", "ownerReferences"]).and_then(Value::as_array);
             let uid = |owner: &Value| owner.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
             let kept: Vec<Value> = owners
@@ -164,14 +164,14 @@ impl Core {
             return;
         };
         while let Some(stored) = self.store.get(bucket, key) {
-            let mut object = stored.value.as_ref().clone();
+            let mut object = Value::clone(&stored.value());
             change(&mut object);
-            if object == *stored.value {
+            if object == *stored.value() {
                 return;
             }
             let released = crate::api::write::is_released(resource, &object);
             let write = if released {
-                Write::Delete(stored.value.as_ref().clone())
+                Write::Delete(Value::clone(&stored.value()))
             } else {
                 Write::Put(object)
             };

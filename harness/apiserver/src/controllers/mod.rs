@@ -106,7 +106,7 @@ impl Core {
             stored,
             previous,
         } = committed;
-        let object = &*stored.value;
+        let object = &*stored.value();
         let deleted = *change == Change::Deleted;
         let leaving = !deleted && meta::deletion_timestamp(object).is_some();
         let api_version = object.get("apiVersion").and_then(Value::as_str);
@@ -135,8 +135,8 @@ impl Core {
         {
             self.backlog.push(Task::DependentsOf(uid.to_owned()));
         }
-        let before = previous.as_ref().map(|previous| &*previous.value);
-        for owner in before.into_iter().flat_map(meta::owners) {
+        let before = previous.as_ref().map(|previous| previous.value());
+        for owner in before.iter().flat_map(|before| meta::owners(before)) {
             if deleted || meta::owners(object).all(|each| each.uid != owner.uid) {
                 self.backlog.push(Task::Owner(owner.uid.to_owned()));
             }
@@ -147,7 +147,7 @@ impl Core {
         }
         if deleted && let Some(namespace) = meta::namespace(object) {
             let found = self.namespace(namespace);
-            if found.is_some_and(|found| meta::deletion_timestamp(&found.value).is_some()) {
+            if found.is_some_and(|found| meta::deletion_timestamp(&found.value()).is_some()) {
                 self.backlog.push(Task::Namespace(namespace.to_owned()));
             }
         }
@@ -171,9 +171,9 @@ impl Core {
             }
             Task::Owner(uid) => {
                 if let Some((bucket, owner)) = self.store.by_uid(&uid)
-                    && meta::deletion_timestamp(&owner.value).is_some()
+                    && meta::deletion_timestamp(&owner.value()).is_some()
                 {
-                    self.look_at(bucket, &key_of(&owner.value));
+                    self.look_at(bucket, &key_of(&owner.value()));
                 }
             }
             Task::Namespace(name) => self.empty_namespace(&name),

@@ -21,14 +21,14 @@ struct Rest {
 impl Core {
     pub(super) fn empty_namespace(self: &Arc<Self>, name: &str) {
         let Some(namespace) = self.namespace(name) else { return };
-        if meta::deletion_timestamp(&namespace.value).is_none() {
+        if meta::deletion_timestamp(&namespace.value()).is_none() {
             return;
         }
         let rest = self.delete_content(name);
         let Some(namespace) = self.namespace(name) else { return };
-        let mut new = namespace.value.as_ref().clone();
+        let mut new = Value::clone(&namespace.value());
         self.describe(&mut new, &rest);
-        if new != *namespace.value && !rest.resources.is_empty() {
+        if new != *namespace.value() && !rest.resources.is_empty() {
             self.write_namespace(&namespace, new);
             return;
         }
@@ -49,15 +49,15 @@ impl Core {
         let mut rest = Rest::default();
         for resource in catalogue.stored().filter(|resource| resource.namespaced) {
             for stored in self.store.list(resource.bucket, &prefix).0 {
-                if meta::deletion_timestamp(&stored.value).is_none() {
+                if meta::deletion_timestamp(&stored.value()).is_none() {
                     // Gone meanwhile is gone as well.
-                    let _ = self.delete_object(resource, &key_of(&stored.value), &options, &caller);
+                    let _ = self.delete_object(resource, &key_of(&stored.value()), &options, &caller);
                 }
             }
             for stored in self.store.list(resource.bucket, &prefix).0 {
                 let plural = format!("{}.{}", resource.plural, resource.group);
                 *rest.resources.entry(plural).or_default() += 1;
-                for finalizer in meta::finalizers(&stored.value) {
+                for finalizer in meta::finalizers(&stored.value()) {
                     *rest.finalizers.entry(finalizer.to_owned()).or_default() += 1;
                 }
             }
@@ -125,7 +125,7 @@ impl Core {
     /// Takes the finalizer of the namespace controller out of a namespace.
     fn finalize(self: &Arc<Self>, name: &str) {
         while let Some(namespace) = self.namespace(name) {
-            let mut new = namespace.value.as_ref().clone();
+            let mut new = Value::clone(&namespace.value());
             let finalizers = meta::at(&new, &["spec", "finalizers"]).and_then(Value::as_array);
             let kept: Vec<Value> = finalizers
                 .into_iter()
@@ -155,13 +155,13 @@ impl Core {
         let write = if held {
             Write::Put(new)
         } else {
-            Write::Delete(old.value.as_ref().clone())
+            Write::Delete(Value::clone(&old.value()))
         };
         let caller = Self::own("namespace-controller");
         let bucket = self.buckets.namespaces;
         self.commit(
             bucket,
-            &key_of(&old.value),
+            &key_of(&old.value()),
             Expect::Revision(old.revision),
             write,
             &caller,

@@ -13,6 +13,7 @@ use super::managers::{self, ManagerKey, Managers, Operation, Owned};
 use super::set::Set;
 use super::typed::{check, combine, compare, fields_of, remove, with_named_fields};
 use super::types::TypeModel;
+use crate::meta::same_but;
 
 /// Who owns the fields of objects that were never applied before.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -145,28 +146,14 @@ pub fn settle(old: &Value, new: &mut Value) {
         return;
     };
     let same_but_times = || {
-        let listed = |entry: &Value| after.iter().any(|other| same_members(Some(entry), Some(other), "time"));
+        let listed = |entry: &Value| after.iter().any(|other| same_but(Some(entry), Some(other), "time"));
         before.len() == after.len() && before.iter().all(listed)
     };
-    let same = same_members(Some(old), Some(new), "metadata")
-        && same_members(old.get("metadata"), new.get("metadata"), "managedFields")
+    let same = same_but(Some(old), Some(new), "metadata")
+        && same_but(old.get("metadata"), new.get("metadata"), "managedFields")
         && same_but_times();
     if same && let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("managedFields".to_owned(), Value::Array(before.clone()));
-    }
-}
-
-/// Whether two objects have the same members but for one.
-fn same_members(left: Option<&Value>, right: Option<&Value>, but: &str) -> bool {
-    match (left.and_then(Value::as_object), right.and_then(Value::as_object)) {
-        (Some(left), Some(right)) => {
-            let others = |members: &'_ Map<String, Value>| members.iter().filter(|(name, _)| *name != but).count();
-            others(left) == others(right)
-                && left
-                    .iter()
-                    .all(|(name, value)| name == but || right.get(name) == Some(value))
-        }
-        _ => false,
     }
 }
 

@@ -1,8 +1,5 @@
 //! Label selectors: `a=b,c!=d,e in (f,g),!h,i>1`.
 
-use serde_json::Value;
-
-use crate::meta;
 use crate::metadata::names;
 
 /// A parsed label selector; all requirements must hold.
@@ -53,17 +50,11 @@ impl LabelSelector {
         self.0.is_empty()
     }
 
-    pub(crate) fn matches(&self, object: &Value) -> bool {
-        if self.0.is_empty() {
-            return true;
-        }
-        let labels = meta::at(object, &["metadata", "labels"]);
-        self.0.iter().all(|requirement| {
-            let value = labels
-                .and_then(|labels| labels.get(&requirement.key))
-                .and_then(Value::as_str);
-            requirement.matches(value)
-        })
+    /// Whether it matches something that shows its labels one by one.
+    pub(crate) fn matches_with(&self, label: impl Fn(&str, &dyn Fn(Option<&str>) -> bool) -> bool) -> bool {
+        self.0
+            .iter()
+            .all(|requirement| label(&requirement.key, &|value| requirement.matches(value)))
     }
 
     /// Parses a selector; the error is a kube-apiserver's own message.

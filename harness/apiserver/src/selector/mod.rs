@@ -3,10 +3,9 @@
 pub(crate) mod fields;
 pub(crate) mod labels;
 
-use serde_json::Value;
-
 use crate::registry::Resource;
 use crate::status::ApiError;
+use crate::store::Stored;
 use fields::FieldSelector;
 use labels::LabelSelector;
 
@@ -28,7 +27,8 @@ impl Selectors {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    pub(crate) fn matches(&self, object: &Value) -> bool {
-        self.labels.matches(object) && self.fields.matches(object)
+    pub(crate) fn matches(&self, object: &Stored) -> bool {
+        self.labels.matches_with(|key, look| object.with_label(key, look))
+            && (self.fields.is_empty() || self.fields.matches(&object.value()))
     }
 }

@@ -1,6 +1,6 @@
 //! The objects of one resource and the last things that happened to them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
@@ -10,10 +10,15 @@ use tokio::sync::watch;
 use super::commits::Change;
 use super::{Compacted, Stored};
 
+/// Collections of up to so many objects are never packed.
+const MAX_TREES: usize = 1_000;
+
 /// One thing that happened to an object.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) change: Change,
+    /// The key of the object.
+    pub(crate) key: Box<str>,
     /// The new state; of a deletion the last one.
     pub(crate) object: Arc<Stored>,
     /// The state before, if there was one.
@@ -22,9 +27,10 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    pub(crate) fn new(change: Change, object: Arc<Stored>, previous: Option<Arc<Stored>>) -> Self {
+    pub(crate) fn new(change: Change, key: &str, object: Arc<Stored>, previous: Option<Arc<Stored>>) -> Self {
         Self {
             change,
+            key: key.into(),
             object,
             previous,
             line: OnceLock::new(),
@@ -37,10 +43,33 @@ impl Event {
     }
 }
 
+/// Which part of a collection is wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wanted<'a> {
+    /// What the keys begin with.
+    pub(crate) prefix: &'a str,
+    /// The key before the first one.
+    pub(crate) after: Option<&'a str>,
+    /// How many at most.
+    pub(crate) limit: Option<usize>,
+    /// As it was at a revision; `None` is now.
+    pub(crate) revision: Option<u64>,
+}
+
+/// A part of a collection, in order of keys.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) items: Vec<Arc<Stored>>,
+    /// How many objects there are under the prefix, whichever of them were wanted.
+    pub(crate) total: usize,
+}
+
 /// A resource's objects, sorted by key (`namespace/name` or `name`), and its history.
 #[derive(Debug)]
 pub(super) struct Bucket {
     objects: BTreeMap<String, Arc<Stored>>,
+    /// How many objects there are in each namespace.
+    sizes: HashMap<Box<str>, usize>,
     events: VecDeque<Arc<Event>>,
     /// How many events have been dropped from the front of `events` since the beginning.
     dropped: u64,
@@ -57,6 +86,7 @@ impl Bucket {
     pub(super) fn new(revision: u64, limit: usize) -> Self {
         Self {
             objects: BTreeMap::new(),
+            sizes: HashMap::new(),
             events: VecDeque::new(),
             dropped: 0,
             oldest: revision,
@@ -71,53 +101,91 @@ impl Bucket {
     }
 
     pub(super) fn list(&self, prefix: &str) -> Vec<Arc<Stored>> {
-        self.range(prefix).map(|(_, stored)| stored.clone()).collect()
+        let from = (Bound::Included(prefix), Bound::Unbounded);
+        let objects = self.objects.range::<str, _>(from);
+        objects
+            .take_while(|(key, _)| key.starts_with(prefix))
+            .map(|(_, stored)| stored.clone())
+            .collect()
     }
 
-    fn range<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a String, &'a Arc<Stored>)> {
-        self.objects
-            .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
-            .take_while(move |(key, _)| key.starts_with(prefix))
+    /// A part of the collection. As it was at a revision is as it is now with everything later undone.
+    pub(super) fn part(&self, wanted: &Wanted<'_>) -> Result<Part, Compacted> {
+        let prefix = wanted.prefix;
+        let undone = wanted.revision.map(|revision| self.undone(prefix, revision));
+        let undone = undone.transpose()?.unwrap_or_default();
+        let start = wanted.after.map_or(Bound::Included(prefix), Bound::Excluded);
+        let mut now = self
+            .objects
+            .range::<str, _>((start, Bound::Unbounded))
+            .take_while(|(key, _)| key.starts_with(prefix))
+            .peekable();
+        let mut then = undone.range::<str, _>((start, Bound::Unbounded)).peekable();
+        let limit = wanted.limit.unwrap_or(usize::MAX);
+        let mut items = Vec::new();
+        while items.len() < limit {
+            let unchanged = match (now.peek(), then.peek()) {
+                (None, None) => break,
+                (Some((key, _)), Some((other, _))) => key.as_str() < **other,
+                (Some(_), None) => true,
+                (None, Some(_)) => false,
+            };
+            if unchanged {
+                items.extend(now.next().map(|(_, stored)| stored.clone()));
+            } else if let Some((key, past)) = then.next() {
+                now.next_if(|(other, _)| other == key);
+                items.extend(past.cloned());
+            }
+        }
+        let mut total = self.size(prefix);
+        for (key, past) in &undone {
+            total = total + usize::from(past.is_some()) - usize::from(self.objects.contains_key(*key));
+        }
+        Ok(Part { items, total })
     }
 
-    /// The state at a revision: the present one with everything later undone.
-    pub(super) fn list_at(&self, prefix: &str, revision: u64) -> Result<Vec<Arc<Stored>>, Compacted> {
+    /// The states at a revision of what has changed since then; `None` of what was not there.
+    fn undone(&self, prefix: &str, revision: u64) -> Result<BTreeMap<&str, Option<&Arc<Stored>>>, Compacted> {
         if revision < self.oldest {
             return Err(Compacted { oldest: self.oldest });
         }
-        let mut objects: BTreeMap<String, Arc<Stored>> = self
-            .range(prefix)
-            .map(|(key, stored)| (key.clone(), stored.clone()))
-            .collect();
-        for event in self
+        let later = self
             .events
             .iter()
             .rev()
-            .take_while(|event| event.object.revision > revision)
-        {
-            let key = super::key_of(&event.object.value);
-            if !key.starts_with(prefix) {
-                continue;
-            }
-            match &event.previous {
-                Some(previous) => objects.insert(key, previous.clone()),
-                None => objects.remove(&key),
-            };
-        }
-        Ok(objects.into_values().collect())
+            .take_while(|event| event.object.revision > revision);
+        Ok(later
+            .filter(|event| event.key.starts_with(prefix))
+            .map(|event| (&*event.key, event.previous.as_ref()))
+            .collect())
     }
 
-    pub(super) fn apply(&mut self, key: &str, event: Event) {
+    /// How many objects there are under a prefix, which is nothing or that of a namespace.
+    fn size(&self, prefix: &str) -> usize {
+        match prefix.strip_suffix('/') {
+            Some(namespace) => self.sizes.get(namespace).copied().unwrap_or_default(),
+            None => self.objects.len(),
+        }
+    }
+
+    pub(super) fn apply(&mut self, event: Event) {
+        let key = &*event.key;
         match event.change {
             Change::Existing | Change::Added | Change::Modified => {
                 if let Some(slot) = self.objects.get_mut(key) {
                     *slot = event.object.clone();
                 } else {
                     self.objects.insert(key.to_owned(), event.object.clone());
+                    if let Some((namespace, _)) = key.split_once('/') {
+                        *self.sizes.entry(namespace.into()).or_default() += 1;
+                    }
                 }
             }
             Change::Deleted => {
-                self.objects.remove(key);
+                let found = self.objects.remove(key);
+                if let (Some(_), Some((namespace, _))) = (found, key.split_once('/')) {
+                    self.shrink(namespace);
+                }
             }
         }
         self.events.push_back(Arc::new(event));
@@ -127,8 +195,21 @@ impl Bucket {
         self.appended.send_modify(|count| *count += 1);
     }
 
+    fn shrink(&mut self, namespace: &str) {
+        if let Some(size) = self.sizes.get_mut(namespace) {
+            *size -= 1;
+            if *size == 0 {
+                self.sizes.remove(namespace);
+            }
+        }
+    }
+
+    /// Forgets an event. In a large collection, what nobody has written for so long is packed.
     fn drop_oldest(&mut self) {
         if let Some(event) = self.events.pop_front() {
+            if self.objects.len() > MAX_TREES {
+                event.object.pack();
+            }
             self.oldest = event.object.revision;
             self.dropped += 1;
         }
@@ -162,6 +243,7 @@ impl Bucket {
     /// Events from a position on, at most `max`; `None` when some of them have been dropped.
     pub(super) fn events_from(&self, position: u64, max: usize) -> Option<Vec<Arc<Event>>> {
         let index = usize::try_from(position.checked_sub(self.dropped)?).ok()?;
-        Some(self.events.iter().skip(index).take(max).cloned().collect())
+        let end = self.events.len().min(index.saturating_add(max));
+        Some(self.events.range(index.min(end)..end).cloned().collect())
     }
 }

@@ -56,21 +56,15 @@ pub struct Commit {
 
 impl Commit {
     pub(super) fn new(change: Change, stored: &Stored, at: Timestamp, by: Arc<str>) -> Self {
-        let text = |key: &str| {
-            stored
-                .value
-                .get(key)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let object = stored.value();
+        let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         Self {
             revision: stored.revision,
             at,
             change,
             api_version: text("apiVersion"),
             kind: text("kind"),
-            object: stored.value.clone(),
+            object,
             by,
         }
     }

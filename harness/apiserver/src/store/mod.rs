@@ -7,53 +7,26 @@
 mod bucket;
 pub(crate) mod commits;
 mod owners;
+mod stored;
 pub(crate) mod watch;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::meta;
 use crate::options::{Clock, Revisions};
 use bucket::Bucket;
-pub(crate) use bucket::Event;
+pub(crate) use bucket::{Event, Part, Wanted};
 use commits::{Change, Commit, Commits};
 use owners::OwnerIndex;
+pub(crate) use stored::{Stored, Text};
 
 /// Which bucket of the store a resource lives in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BucketId(usize);
-
-/// One revision of one object.
-#[derive(Debug)]
-pub(crate) struct Stored {
-    pub(crate) revision: u64,
-    pub(crate) value: Arc<Value>,
-    /// Whether the write had fields that the schema does not know. The reference stores them and drops them when it
-    /// reads the object, so that the next write has an effect even if it changes nothing.
-    pub(crate) had_unknown_fields: bool,
-    json: OnceLock<Bytes>,
-}
-
-impl Stored {
-    fn new(revision: u64, value: Value, had_unknown_fields: bool) -> Self {
-        Self {
-            revision,
-            value: Arc::new(value),
-            had_unknown_fields,
-            json: OnceLock::new(),
-        }
-    }
-
-    /// The object's members besides `apiVersion` and `kind` as JSON (`{"metadata":…`), written once. The two are put
-    /// before it by whoever sends it, or left out, as in lists of built-in kinds.
-    pub(crate) fn members(&self) -> &Bytes {
-        self.json.get_or_init(|| Bytes::from(members(&self.value)))
-    }
-}
 
 /// What must be true of a key for a commit to happen.
 #[derive(Debug, Clone, Copy)]
@@ -173,9 +146,11 @@ impl Store {
         (inner.buckets[bucket.0].list(prefix), inner.revision)
     }
 
-    /// As [`Store::list`], as it was at a revision.
-    pub(crate) fn list_at(&self, bucket: BucketId, prefix: &str, revision: u64) -> Result<Vec<Arc<Stored>>, Compacted> {
-        self.lock().buckets[bucket.0].list_at(prefix, revision)
+    /// A part of a collection, and the revision at which it is so.
+    pub(crate) fn part(&self, bucket: BucketId, wanted: &Wanted<'_>) -> Result<(Part, u64), Compacted> {
+        let inner = self.lock();
+        let part = inner.buckets[bucket.0].part(wanted)?;
+        Ok((part, wanted.revision.unwrap_or(inner.revision)))
     }
 
     /// The objects that name this uid as an owner.
@@ -227,15 +202,15 @@ impl Store {
         };
         meta::set(&mut value, "resourceVersion", revision.to_string());
         let stored = Arc::new(Stored::new(revision, value, had_unknown_fields));
+        let value = stored.value();
         let live = match change {
-            Change::Existing | Change::Added | Change::Modified => Some(&*stored.value),
+            Change::Existing | Change::Added | Change::Modified => Some(&*value),
             Change::Deleted => None,
         };
-        inner
-            .owners
-            .replace(bucket, key, previous.as_ref().map(|p| &*p.value), live);
-        inner.tell(&Commit::new(change, &stored, at, by.clone()));
-        inner.buckets[bucket.0].apply(key, Event::new(change, stored.clone(), previous.clone()));
+        let before = previous.as_ref().map(|previous| previous.value());
+        inner.owners.replace(bucket, key, before.as_deref(), live);
+        inner.tell(|| Commit::new(change, &stored, at, by.clone()));
+        inner.buckets[bucket.0].apply(Event::new(change, key, stored.clone(), previous.clone()));
         drop(inner);
         Ok(Committed {
             bucket,
@@ -272,21 +247,13 @@ impl Store {
 }
 
 impl Inner {
-    fn tell(&mut self, commit: &Commit) {
+    fn tell(&mut self, commit: impl FnOnce() -> Commit) {
+        if self.taps.is_empty() {
+            return;
+        }
+        let commit = commit();
         self.taps.retain(|tap| tap.send(commit.clone()).is_ok());
     }
-}
-
-/// An object's members besides `apiVersion` and `kind` as JSON.
-pub(crate) fn members(object: &Value) -> Vec<u8> {
-    let typed = |key: &String| key == "apiVersion" || key == "kind";
-    let rest: BTreeMap<&String, &Value> = object
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(key, _)| !typed(key))
-        .collect();
-    serde_json::to_vec(&rest).unwrap_or_default()
 }
 
 /// The key of an object: `namespace/name`, or `name` without a namespace.

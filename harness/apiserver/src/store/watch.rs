@@ -19,6 +19,13 @@ pub(crate) enum Ended {
     Retired,
 }
 
+/// What a cursor has come upon.
+pub(crate) struct Taken {
+    pub(crate) events: Vec<Arc<Event>>,
+    /// The last revision of the store: if there are no events, all up to there has been seen.
+    pub(crate) revision: u64,
+}
+
 /// A place in the history of one resource.
 pub(crate) struct Cursor {
     store: Arc<Store>,
@@ -44,29 +51,25 @@ impl Store {
 }
 
 impl Cursor {
-    /// The next events; empty when there is none yet.
-    pub(crate) fn take(&mut self) -> Result<Vec<Arc<Event>>, Ended> {
+    /// The next events, none when there is none yet.
+    pub(crate) fn take(&mut self) -> Result<Taken, Ended> {
         self.appended.mark_unchanged();
         let inner = self.store.lock();
         let bucket = &inner.buckets[self.bucket.0];
         let events = bucket.events_from(self.position, BATCH).ok_or(Ended::Lagged)?;
         let retired = bucket.retired != self.retired;
+        let revision = inner.revision;
         drop(inner);
         if events.is_empty() && retired {
             return Err(Ended::Retired);
         }
         self.position += u64::try_from(events.len()).unwrap_or_default();
-        Ok(events)
+        Ok(Taken { events, revision })
     }
 
     /// Waits until there is something to take, or until the store is gone.
     pub(crate) async fn changed(&mut self) {
         // An error means that the store is gone, and then so is the server.
         let _ = self.appended.changed().await;
-    }
-
-    /// The last revision of the store: what a cursor has seen of it when nothing is left to take.
-    pub(crate) fn revision(&self) -> u64 {
-        self.store.revision()
     }
 }
