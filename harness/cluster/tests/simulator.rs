@@ -7,7 +7,7 @@ use baton_cluster::{
     fleet::{Fleet, embedded::Time},
     observer::Recorder,
 };
-use common::{all, annotated, apply, fixture, fleet, observe, reference, until_status};
+use common::{all, annotated, apply, fixture, fleet, member, observe, reference, until, until_status};
 use serde_json::{Value, json};
 
 /// The values that a field of a status went through, without repetitions.
@@ -115,16 +115,13 @@ async fn a_flink_job_gets_an_id_that_differs_by_member_and_not_by_run() {
     assert_ne!(ids[0], ids[2]);
 }
 
-/// What a counting job tells of its records once it has written so many checkpoints.
-async fn records(recorder: &Recorder, checkpoint: &str) -> Value {
-    let statuses = until_status(
-        recorder,
-        "FlinkDeployment",
-        "counter",
-        "records/checkpoint",
-        json!(checkpoint),
-    );
-    statuses.await.pop().unwrap_or_default()["records"].clone()
+/// What a counting job on a member tells of its records once it has written this checkpoint.
+async fn records(recorder: &Recorder, number: usize, checkpoint: &str) -> Value {
+    let seen = until(recorder, "FlinkDeployment", "counter", |revision| {
+        revision.cluster == member(number) && revision.object["status"]["records"]["checkpoint"] == checkpoint
+    });
+    let seen = tokio::time::timeout(std::time::Duration::from_secs(600), seen).await;
+    seen.unwrap().pop().unwrap().object["status"]["records"].clone()
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,7 +132,7 @@ async fn a_flink_job_goes_on_from_a_checkpoint_of_another_member() {
         apply(member, &fixture("flink/crd.yaml")).await;
     }
     apply(&fleet.members()[0], &fixture("flink/counter.yaml")).await;
-    let first = records(&recorder, "chk-2").await;
+    let first = records(&recorder, 1, "chk-2").await;
     let sink = json!({"records": 2000, "twice": 0, "missing": 0});
     assert_eq!(first, json!({"checkpoint": "chk-2", "counted": 2000, "sink": sink}));
     tokio::time::sleep(std::time::Duration::from_secs(4)).await;
@@ -149,13 +146,13 @@ async fn a_flink_job_goes_on_from_a_checkpoint_of_another_member() {
     let mut restored = fixture("flink/counter.yaml");
     restored["spec"]["job"]["initialSavepointPath"] = json!(path);
     apply(&fleet.members()[1], &restored).await;
-    let second = records(&recorder, "chk-3").await;
+    let second = records(&recorder, 2, "chk-3").await;
     assert_eq!(second["restored"], json!({"from": path, "records": 2000}));
     assert_eq!(second["counted"], 3000);
     assert_eq!(second["sink"], json!({"records": 3000, "twice": 0, "missing": 0}));
 
     apply(&fleet.members()[2], &fixture("flink/counter.yaml")).await;
-    let afresh = records(&recorder, "chk-1").await;
+    let afresh = records(&recorder, 3, "chk-1").await;
     assert_eq!(afresh["restored"], Value::Null);
     assert_eq!(afresh["sink"]["twice"], 1000, "{afresh:#}");
     assert_eq!(fleet.simulator_failures(), Vec::<String>::new());
