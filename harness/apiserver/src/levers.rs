@@ -5,8 +5,9 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
+use crate::gate::Gate;
 use crate::status::ApiError;
 use crate::store::Store;
 
@@ -103,6 +104,7 @@ struct Rules {
     delay: Duration,
     /// Failures and how many matching requests there have been.
     failures: Vec<(Failure, u64)>,
+    gate: Option<Gate>,
     counts: BTreeMap<Counted, u64>,
 }
 
@@ -126,6 +128,13 @@ pub(crate) struct Seen<'a> {
     pub(crate) name: Option<&'a str>,
     pub(crate) subresource: Option<&'a str>,
     pub(crate) client: &'a str,
+    pub(crate) side: Side,
+}
+
+impl Seen<'_> {
+    fn writes(&self) -> bool {
+        !matches!(self.verb, "get" | "list" | "watch")
+    }
 }
 
 impl Matching {
@@ -191,14 +200,19 @@ impl Levers {
         self.set(Reach::Up);
     }
 
-    /// Delays every request from now on; nothing of it remains with `Duration::ZERO`.
+    /// Delays every request from outside from now on; nothing of it remains with `Duration::ZERO`.
     pub fn delay(&self, delay: Duration) {
         self.rules().delay = delay;
     }
 
-    /// Lets requests fail.
+    /// Lets requests from outside fail.
     pub fn fail(&self, failure: Failure) {
         self.rules().failures.push((failure, 0));
+    }
+
+    /// Puts a gate in the way of writes from outside, in place of the one that may be there.
+    pub fn guard(&self, gate: Gate) {
+        self.rules().gate = Some(gate);
     }
 
     /// Takes all failures back that have not happened.
@@ -264,17 +278,25 @@ impl Levers {
             .await;
     }
 
-    /// Counts a request, delays it and lets it fail, as the rules say.
-    pub(crate) async fn pass(&self, seen: &Seen<'_>) -> Result<(), ApiError> {
-        let (delay, verdict) = {
+    /// Counts a request, delays it and lets it fail, as the rules say; a write waits at the gate. It has passed the gate
+    /// until what is given back is dropped.
+    pub(crate) async fn pass(&self, seen: &Seen<'_>) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+        let (delay, verdict, gate) = {
             let mut rules = self.rules();
             rules.count(seen);
-            (rules.delay, rules.judge(seen))
+            if seen.side == Side::Inside {
+                return Ok(None);
+            }
+            (rules.delay, rules.judge(seen), rules.gate.clone())
         };
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
         }
-        verdict
+        verdict?;
+        match gate.filter(|_| seen.writes()) {
+            Some(gate) => gate.enter().await,
+            None => Ok(None),
+        }
     }
 }
 

@@ -15,7 +15,7 @@
 //! - [`merge`]: patches, managed fields and the types they need;
 //! - [`builtin`], [`metadata`], [`table`]: how the built-in kinds behave and how they are shown;
 //! - [`webhook`]: a webhook to be called by servers, these or others;
-//! - `discovery`, `openapi`, `selector`, `yaml`, `levers`, `door`: what their names say.
+//! - `discovery`, `openapi`, `selector`, `yaml`, `levers`, `gate`, `door`: what their names say.
 
 mod admission;
 mod api;
@@ -25,6 +25,7 @@ mod discovery;
 mod door;
 pub mod error;
 pub mod findings;
+mod gate;
 mod ids;
 mod levers;
 pub mod merge;
@@ -44,6 +45,7 @@ mod yaml;
 
 pub use api::body::ResponseBody;
 pub use door::Serving;
+pub use gate::{Asking, Gate, Gatekeeper};
 pub use levers::{Counted, Cut, Failure, Levers, Matching};
 pub use options::{Clock, Options, Revisions};
 pub use server::{ApiServer, InProcess};

@@ -182,7 +182,15 @@ fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
         let backend = settings.backend.name();
         format!("{backend} clusters cannot reach a webhook of this process, which stands for a policy engine")
     });
-    [features, target, backend, admission].into_iter().flatten().collect()
+    let no_gate = case.has_gate() && !settings.backend.has_gate();
+    let gate = no_gate.then(|| {
+        let backend = settings.backend.name();
+        format!("{backend} clusters cannot stop a controller between two writes")
+    });
+    [features, target, backend, admission, gate]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// What came of a plan.

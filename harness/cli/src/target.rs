@@ -19,13 +19,15 @@ use kube::Client;
 pub const USER_AGENT: &str = "baton-controller";
 
 /// The features that the reference controller has.
-const FEATURES: [&str; 10] = [
+const FEATURES: [&str; 12] = [
     "Propagation",
     "ClusterPropagation",
     "StatePreservation",
     "LabelInjection",
     "PurgeDirectly",
     "PurgeGracefully",
+    "PurgeNever",
+    "ApplicationFailover",
     "NoExecuteEviction",
     "FailoverGate",
     "StatefulInjectionGate",
@@ -56,18 +58,15 @@ impl Target for Reference {
 
     async fn start(&self, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError> {
         let options = options(setup)?;
+        let warnings = options.warnings.clone();
         let clients = fleet
             .members()
             .iter()
             .map(|member| (member.name().to_string(), member.client(USER_AGENT)));
         let members = Arc::new(InProcess(clients.collect()));
         let control = fleet.control().client(USER_AGENT);
-        Ok(Box::new(Started(Controller::start(
-            control,
-            members,
-            fleet.clock(),
-            options,
-        ))))
+        let running = Controller::start(control, members, fleet.clock(), options);
+        Ok(Box::new(Started { running, warnings }))
     }
 }
 
@@ -83,12 +82,19 @@ impl Members for InProcess {
     }
 }
 
-struct Started(baton_controller::Running);
+struct Started {
+    running: baton_controller::Running,
+    warnings: Vec<String>,
+}
 
 #[async_trait]
 impl Running for Started {
+    async fn warnings(&mut self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
     async fn stop(self: Box<Self>) {
-        self.0.stop().await;
+        self.running.stop().await;
     }
 }
 

@@ -63,6 +63,8 @@ fn words(mark: &Mark) -> String {
         },
         Mark::RoleBound { role, cluster } => format!("-- {cluster} is the {role}"),
         Mark::Captured { name, value } => format!("-- {name} = {value}"),
+        Mark::Started { runs: true, .. } => "-- the controller starts with another set-up".to_owned(),
+        Mark::Started { runs: false, .. } => "-- the controller refuses another set-up".to_owned(),
         Mark::CleanUp => "-- clean-up".to_owned(),
         Mark::Closed { .. } => "-- end".to_owned(),
         Mark::Note { about, .. } => format!("-- {about}"),

@@ -2,7 +2,7 @@
 //!
 //! A map matches if every member that it names matches; what else is there does not matter. A member that is `null`
 //! in the pattern must be absent. Lists say how they are meant: `{contains: […]}`, `{exactly: […]}` or `{lacks: […]}`.
-//! `{present: true}` matches anything that is there. A text may refer to roles and captured values as `${origin}`;
+//! `{present: true}` matches anything that is there, `{mentions: […]}` a text that has all of these in it. A text may refer to roles and captured values as `${origin}`;
 //! they are put in when it is matched.
 
 use std::{collections::BTreeMap, fmt};
@@ -21,6 +21,8 @@ pub enum Pattern {
     Text(String),
     /// This number, truth value or empty map, as it is.
     Exact(Value),
+    /// A text that has all of these in it, with references put in.
+    Mentions(Vec<String>),
     /// Every member matches its pattern.
     Map(BTreeMap<String, Pattern>),
     /// Every pattern matches some element.
@@ -82,6 +84,13 @@ impl Pattern {
                 (1, Some((key, Value::Array(items)))) if key == "contains" => Self::Contains(all(items)?),
                 (1, Some((key, Value::Array(items)))) if key == "exactly" => Self::Exactly(all(items)?),
                 (1, Some((key, Value::Array(items)))) if key == "lacks" => Self::Lacks(all(items)?),
+                (1, Some((key, Value::Array(items)))) if key == "mentions" => Self::Mentions(
+                    items
+                        .iter()
+                        .map(|item| item.as_str().map(ToOwned::to_owned))
+                        .collect::<Option<_>>()
+                        .ok_or_else(|| (path.to_owned(), "what a text must mention is given as texts".to_owned()))?,
+                ),
                 (1, Some((key, Value::Bool(true)))) if key == "present" => Self::Present,
                 _ => Self::Map(
                     map.iter()
@@ -109,6 +118,7 @@ impl Pattern {
         match self {
             Self::Absent | Self::Present | Self::Exact(_) => Vec::new(),
             Self::Text(text) => references(text),
+            Self::Mentions(texts) => texts.iter().flat_map(|text| references(text)).collect(),
             Self::Map(map) => map.values().flat_map(Self::references).collect(),
             Self::Contains(items) | Self::Exactly(items) | Self::Lacks(items) => {
                 items.iter().flat_map(Self::references).collect()
@@ -140,6 +150,14 @@ impl Pattern {
                 };
                 if !same {
                     wrong(format!("{expected:?}"));
+                }
+            }
+            (Self::Mentions(texts), value) => {
+                let seen = value.and_then(Value::as_str).unwrap_or_default();
+                let missing = texts.iter().map(|text| resolve(text, bindings));
+                let missing: Vec<_> = missing.filter(|text| !seen.contains(text.as_str())).collect();
+                if !missing.is_empty() {
+                    wrong(format!("a text with {missing:?} in it"));
                 }
             }
             (Self::Exact(expected), value) => {
@@ -219,7 +237,7 @@ impl Pattern {
                     }
                 }
             }
-            Self::Absent | Self::Present | Self::Text(_) | Self::Exact(_) | Self::Map(_) => {}
+            Self::Absent | Self::Present | Self::Text(_) | Self::Exact(_) | Self::Mentions(_) | Self::Map(_) => {}
         }
     }
 
@@ -237,6 +255,10 @@ impl Pattern {
             Self::Present => "anything".to_owned(),
             Self::Text(text) => format!("{:?}", resolve(text, bindings)),
             Self::Exact(value) => value.to_string(),
+            Self::Mentions(texts) => {
+                let texts = texts.iter().map(|text| format!("{:?}", resolve(text, bindings)));
+                format!("a text with {}", texts.collect::<Vec<_>>().join(", "))
+            }
             Self::Map(map) => {
                 let members = map
                     .iter()
@@ -352,6 +374,18 @@ mod tests {
             mismatches(&json!({"c": "on ${origin} of ${unknown}"}), &json!({"c": "x"})),
             [r#"c: expected "on member2 of ${unknown}", seen "x""#]
         );
+    }
+
+    #[test]
+    fn a_text_mentions_what_it_must() {
+        let object = json!({"m": "eviction from member2 waits: rule a"});
+        assert!(mismatches(&json!({"m": {"mentions": ["${origin}", "rule a"]}}), &object).is_empty());
+        assert_eq!(
+            mismatches(&json!({"m": {"mentions": ["${origin}", "rule b"]}}), &object),
+            [r#"m: expected a text with ["rule b"] in it, seen "eviction from member2 waits: rule a""#]
+        );
+        assert_eq!(mismatches(&json!({"n": {"mentions": ["a"]}}), &object).len(), 1);
+        assert!(Pattern::from_value(&json!({"m": {"mentions": [1]}})).is_err());
     }
 
     #[test]

@@ -107,6 +107,7 @@ impl fmt::Display for Action {
             Self::Hold { on, of } => write!(f, "hold {of} on {on} with a finalizer"),
             Self::Release { on, of } => write!(f, "release {of} on {on}"),
             Self::Lever(lever) => lever.fmt(f),
+            Self::Start(start) => start.fmt(f),
             Self::Elapse(time) => write!(f, "let {} s pass", time.as_secs_f64()),
             Self::Wait { until, phase } => write!(f, "wait until {until} (phase {})", phase.name()),
             Self::Assert(assertion) => {

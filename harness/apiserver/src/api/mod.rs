@@ -247,7 +247,8 @@ impl Core {
             caller,
             memo: Memo::default(),
         };
-        self.levers
+        let _passed = self
+            .levers
             .pass(&Seen {
                 verb: verb.as_str(),
                 group: &call.resource.group,
@@ -256,6 +257,7 @@ impl Core {
                 name: call.name.as_deref(),
                 subresource: call.subresource.as_deref(),
                 client: &call.caller.user_agent,
+                side: call.caller.side,
             })
             .await?;
         check_verb(&call)?;

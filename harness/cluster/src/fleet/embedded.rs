@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
-use baton_apiserver::{self as apiserver, ApiServer, Cut, Revisions, Serving};
+use baton_apiserver::{self as apiserver, ApiServer, Cut, Gate, Revisions, Serving};
 use baton_core::{
     case::model::Case,
     names::ClusterName,
@@ -24,7 +24,7 @@ use tokio::{
 };
 
 use super::{
-    Backend, Cluster, Fleet, FleetError, Lever, Pace, Request,
+    Backend, Cluster, Fleet, FleetError, Gatekeeper, Lever, Pace, Request,
     register::{self, Endpoint},
 };
 use crate::{
@@ -105,6 +105,10 @@ impl Backend for InProcess {
 
     fn cannot_carry(&self, _case: &Case) -> Option<String> {
         None
+    }
+
+    fn has_gate(&self) -> bool {
+        true
     }
 
     fn has_admission(&self) -> bool {
@@ -349,6 +353,14 @@ impl Fleet for Embedded {
             Lever::Fail(failure) => levers.fail(failure),
         }
         Ok(())
+    }
+
+    fn gate(&self) -> Option<Gatekeeper> {
+        let (gate, keeper) = Gate::new();
+        for server in self.servers.values() {
+            server.levers().guard(gate.clone());
+        }
+        Some(keeper)
     }
 
     fn admission(&self) -> Option<&Admission> {

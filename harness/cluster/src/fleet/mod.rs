@@ -24,7 +24,7 @@ use thiserror::Error;
 
 use crate::{admission::Admission, clock::Clock, observer::Recorder};
 
-pub use baton_apiserver::{Failure, Matching};
+pub use baton_apiserver::{Asking, Failure, Gatekeeper, Matching};
 pub use booted::{Booted, Reach};
 
 /// Why a fleet cannot be had, or cannot do what is asked. The environment is broken then, not the target.
@@ -96,9 +96,9 @@ pub enum Lever {
     CutOff,
     /// It can be reached again.
     Heal,
-    /// Every answer takes this much longer from now on.
+    /// Every answer to somebody outside takes this much longer from now on.
     Delay(Duration),
-    /// Requests fail.
+    /// Requests from outside fail.
     Fail(Failure),
 }
 
@@ -192,6 +192,12 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Why it cannot carry a case, in words; none if it can. Such a case is unsupported, not passed.
     fn cannot_carry(&self, case: &Case) -> Option<String>;
 
+    /// Whether its fleets have a gate, see [`Fleet::gate`]; without it, cases that stop the target at a chosen point are
+    /// unsupported.
+    fn has_gate(&self) -> bool {
+        false
+    }
+
     /// Whether its fleets have an [`Admission`]; without it, cases with admission rules are unsupported.
     fn has_admission(&self) -> bool {
         false
@@ -230,6 +236,11 @@ pub trait Fleet: Send + Sync {
     /// # Errors
     /// If there is no such cluster, or the backend has no such lever.
     async fn pull(&self, cluster: &ClusterName, lever: Lever) -> Result<(), FleetError>;
+
+    /// Puts a gate in the way of all writes of the target, on all clusters; none if these clusters cannot have one.
+    fn gate(&self) -> Option<Gatekeeper> {
+        None
+    }
 
     /// What puts admission rules in force on members; none if they cannot reach a webhook on this machine.
     fn admission(&self) -> Option<&Admission> {

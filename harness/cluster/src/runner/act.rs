@@ -1,11 +1,11 @@
 //! Steps that do something to a cluster or to the target.
 
 use baton_core::{
-    case::model::{Action, Lever, ObjectRef, Place, Subject},
-    names::{ClusterName, RoleName},
+    case::model::{Action, ObjectRef, Place, Subject},
+    names::ClusterName,
     pattern::{Bindings, resolve},
     select,
-    timeline::{StepEnd, World},
+    timeline::World,
     watch::Known,
 };
 use serde_json::Value;
@@ -90,6 +90,7 @@ impl Run<'_> {
             Action::BindRole { .. }
             | Action::Capture { .. }
             | Action::Lever(_)
+            | Action::Start(_)
             | Action::Elapse(_)
             | Action::Wait { .. }
             | Action::Assert(_)
@@ -107,34 +108,6 @@ impl Run<'_> {
         for cluster in on.iter().flat_map(|place| clusters(place, known)) {
             let cluster = fleet::cluster(self.fleet, &cluster)?;
             admission.put_in_force(cluster, &rules).await?;
-        }
-        Ok(())
-    }
-
-    /// Pulls a lever.
-    pub(super) async fn pull(&mut self, lever: &Lever) -> StepEnd {
-        let pulled = match lever {
-            Lever::CutOff(role) => self.pull_on(role, fleet::Lever::CutOff).await,
-            Lever::Heal(role) => self.pull_on(role, fleet::Lever::Heal).await,
-            Lever::StopController => {
-                self.stop_target().await;
-                Ok(())
-            }
-            Lever::StartController => self.start_target().await.map_err(|error| chain(&error)),
-        };
-        match pulled {
-            Ok(()) => StepEnd::Done,
-            Err(message) => StepEnd::Refused { message },
-        }
-    }
-
-    async fn pull_on(&mut self, role: &RoleName, lever: fleet::Lever) -> Result<(), String> {
-        let known = self.known();
-        for member in clusters(&Place::Role(role.clone()), &known) {
-            self.fleet
-                .pull(&member, lever.clone())
-                .await
-                .map_err(|error| chain(&error))?;
         }
         Ok(())
     }
@@ -178,7 +151,7 @@ impl Run<'_> {
     }
 }
 
-fn clusters(place: &Place, known: &Known) -> Vec<ClusterName> {
+pub(super) fn clusters(place: &Place, known: &Known) -> Vec<ClusterName> {
     select::clusters(place, &known.bindings, &known.members)
 }
 

@@ -1,11 +1,12 @@
 //! Carries out a plan on a fleet. What comes of it is a timeline; whether that is right is for the judge to say.
 //!
 //! - [`run`]: the steps in order, each between two marks;
-//! - `act`: steps that do something;
+//! - `act`: steps that do something to objects; `levers`: to connections and to the target;
 //! - `wait`: steps that wait, always on the growing timeline and never by looking again and again;
 //! - [`Target`]: the implementation under test.
 
 mod act;
+mod levers;
 mod target;
 mod wait;
 
@@ -116,6 +117,8 @@ struct Run<'a> {
     /// What was read of the timeline so far.
     seen: Vec<Entry>,
     running: Option<Box<dyn Running>>,
+    /// That the target is to stop at some moment.
+    stopping: Option<levers::Stopping>,
 }
 
 /// Carries out a plan; `tell` is called when a step begins, with its number and text.
@@ -147,6 +150,7 @@ pub async fn run(
         follower,
         seen: Vec::new(),
         running: None,
+        stopping: None,
     };
     run.start_target().await?;
     run.wait_until_ready().await?;
@@ -180,6 +184,7 @@ impl Run<'_> {
             // What it shows is taken from the timeline afterwards.
             Action::Snapshot(_) => StepEnd::Done,
             Action::Lever(lever) => self.pull(lever).await,
+            Action::Start(start) => self.start_with(start).await,
             Action::Apply { .. }
             | Action::Admission { .. }
             | Action::Patch { .. }
@@ -194,17 +199,6 @@ impl Run<'_> {
                     message: act::chain(&error),
                 },
             },
-        }
-    }
-
-    async fn start_target(&mut self) -> Result<(), TargetError> {
-        self.running = Some(self.target.start(self.fleet, self.setup).await?);
-        Ok(())
-    }
-
-    async fn stop_target(&mut self) {
-        if let Some(running) = self.running.take() {
-            running.stop().await;
         }
     }
 }

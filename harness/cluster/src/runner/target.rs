@@ -49,6 +49,11 @@ pub trait Target: fmt::Debug + Send + Sync {
 /// A target that runs.
 #[async_trait]
 pub trait Running: Send {
+    /// What it has warned of since it was started, a message each. Waits until it is up.
+    async fn warnings(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Stops it; once this returns it writes nothing more.
     async fn stop(self: Box<Self>);
 }

@@ -1,4 +1,6 @@
-//! A checked case.
+//! A checked case. What can be done to clusters and to the target is in `levers`.
+
+mod levers;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,6 +16,8 @@ use crate::{
     names::{CaseId, Feature, RequirementId, RoleName},
     pattern::Pattern,
 };
+
+pub use levers::{Expected, Failing, Lever, Start};
 
 /// A case, checked: nothing in it can be wrong any more but what an implementation does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -45,6 +49,12 @@ pub struct Case {
 }
 
 impl Case {
+    /// Whether it stops the target at a chosen point.
+    pub fn has_gate(&self) -> bool {
+        let is_gate = |step: &Step| matches!(step.action, Action::Lever(Lever::StopControllerAfter(_)));
+        self.steps.iter().any(is_gate)
+    }
+
     /// Whether it puts admission rules in force.
     pub fn has_admission(&self) -> bool {
         let is_admission = |step: &Step| matches!(step.action, Action::Admission { .. });
@@ -171,6 +181,8 @@ pub enum Action {
     },
     /// `lever`: does something to a cluster or to the target.
     Lever(Lever),
+    /// `controller: {refuses: …}` or `{warns: …}`: starts the target anew with another set-up, and hears what it says.
+    Start(Start),
     /// `elapse`: lets time pass. On real clusters it really takes that long.
     Elapse(Duration),
     /// `wait`: waits until something holds.
@@ -267,30 +279,6 @@ pub struct Taint {
     pub value: Option<String>,
     /// `effect`: `NoExecute`, `NoSchedule`, `PreferNoExecute`.
     pub effect: String,
-}
-
-/// What can be done to a cluster or to the target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub enum Lever {
-    /// `{cutOff: origin}`: nobody reaches the member any more; it goes on running.
-    CutOff(RoleName),
-    /// `{heal: origin}`: it is reachable again.
-    Heal(RoleName),
-    /// `{stop: controller}`: the target is stopped.
-    StopController,
-    /// `{start: controller}`: the target is started again.
-    StartController,
-}
-
-impl fmt::Display for Lever {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::CutOff(role) => write!(f, "cut off {role}"),
-            Self::Heal(role) => write!(f, "heal {role}"),
-            Self::StopController => f.write_str("stop the controller"),
-            Self::StartController => f.write_str("start the controller"),
-        }
-    }
 }
 
 /// Something that holds or does not.

@@ -79,10 +79,13 @@ pub fn duplicates(cases: &[Case]) -> Vec<Diagnostic> {
 
 /// How a controller is set up: `featureGates` and `options`.
 pub(crate) fn controller_setup(node: &Node, notes: &mut Notes) -> ControllerSetup {
+    let fields = notes.map(node, "controller", &["featureGates", "options"]);
+    fields.map(|fields| setup(&fields, notes)).unwrap_or_default()
+}
+
+/// The same, beside other fields.
+pub(super) fn setup(fields: &Fields<'_>, notes: &mut Notes) -> ControllerSetup {
     let mut setup = ControllerSetup::default();
-    let Some(fields) = notes.map(node, "controller", &["featureGates", "options"]) else {
-        return setup;
-    };
     if let Some(gates) = fields.get("featureGates") {
         for (key, value) in notes.members(gates, "featureGates") {
             if let Some(on) = notes.boolean(value, "a feature gate") {
@@ -166,6 +169,7 @@ impl Reader<'_> {
         if self.notes.is_empty() {
             self.check_proofs(&case, requirements?);
             self.check_consistency(&case, spec.node);
+            self.check_stops(&case.steps, steps_node);
         }
         Some(case)
     }
@@ -248,6 +252,7 @@ impl Reader<'_> {
     fn check_proofs(&mut self, case: &Case, node: &Node) {
         let of_steps = Plan::of(case).steps.into_iter().filter_map(|step| match step.action {
             Action::Assert(assertion) => Some(assertion.proves),
+            Action::Start(start) => Some(start.proves),
             _ => None,
         });
         let proved: BTreeSet<RequirementId> = of_steps

@@ -1,14 +1,15 @@
-//! The steps of a case file, one function a step; `apply` and `conditions` hold the larger ones.
+//! The steps of a case file, one function a step; `apply`, `conditions` and `levers` hold the larger ones.
 
 mod apply;
 mod conditions;
+mod levers;
 
 use serde_json::Value;
 
 use super::{
     decode::{Fields, Notes},
     diagnostic::suggestion,
-    model::{Action, Lever, Place, Snapshot, SnapshotPart, Step, Subject, Taint},
+    model::{Action, Place, Snapshot, SnapshotPart, Step, Subject, Taint},
     refs::{Scope, Surroundings},
     yaml::{Data, Node},
 };
@@ -28,7 +29,7 @@ type ReadStep<'a> = fn(&mut Reader<'a>, &Node) -> Option<Action>;
 
 impl<'a> Reader<'a> {
     /// All kinds of steps, by name.
-    const STEPS: [(&'static str, ReadStep<'a>); 18] = [
+    const STEPS: [(&'static str, ReadStep<'a>); 20] = [
         ("apply", Self::apply),
         ("admission", Self::admission),
         ("patch", Self::patch),
@@ -42,6 +43,8 @@ impl<'a> Reader<'a> {
         ("release", Self::release),
         ("cutOff", Self::cut_off),
         ("heal", Self::heal),
+        ("delay", Self::delay),
+        ("fail", Self::fail),
         ("controller", Self::controller),
         ("elapse", Self::elapse),
         ("wait", Self::wait),
@@ -246,29 +249,6 @@ impl<'a> Reader<'a> {
             .need("effect", notes)
             .and_then(|node| notes.one_of(node, "effect", &Self::EFFECTS));
         (cluster, key, effect.map(ToOwned::to_owned))
-    }
-
-    fn cut_off(&mut self, node: &Node) -> Option<Action> {
-        self.scope
-            .role(node, &mut self.notes)
-            .map(|role| Action::Lever(Lever::CutOff(role)))
-    }
-
-    fn heal(&mut self, node: &Node) -> Option<Action> {
-        self.scope
-            .role(node, &mut self.notes)
-            .map(|role| Action::Lever(Lever::Heal(role)))
-    }
-
-    fn controller(&mut self, node: &Node) -> Option<Action> {
-        let start = self
-            .notes
-            .one_of(node, "lever of the controller", &[("stop", false), ("start", true)])?;
-        Some(Action::Lever(if start {
-            Lever::StartController
-        } else {
-            Lever::StopController
-        }))
     }
 
     fn elapse(&mut self, node: &Node) -> Option<Action> {

@@ -7,7 +7,7 @@ use std::{
 
 use super::{Finding, SnapshotText, snapshots};
 use crate::{
-    case::model::{Action, Assertion, Mode},
+    case::model::{Action, Assertion, Expected, Mode, Start},
     names::RequirementId,
     plan::Plan,
     timeline::{Entry, Event, Mark, StepEnd, Timeline},
@@ -40,6 +40,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
         };
         match &step.action {
             Action::Assert(assertion) => judge_assertion(number, assertion, run, timeline, &mut judged),
+            Action::Start(start) => judge_start(number, start, run, timeline, &mut judged),
             action => judged.findings.extend(ended_badly(number, action, run, timeline)),
         }
         if let Action::Snapshot(snapshot) = &step.action {
@@ -104,6 +105,40 @@ fn judge_assertion(number: usize, assertion: &Assertion, run: &Ran<'_>, timeline
         Outcome::Held(_) => judged.proved.extend(assertion.proves.iter().cloned()),
         Outcome::Failed(evidence) => judged.findings.push(failed(number, assertion, evidence, run)),
     }
+}
+
+/// A start with another set-up: whether the target ran, and what it said, stands in a mark of the step.
+fn judge_start(number: usize, start: &Start, run: &Ran<'_>, timeline: &Timeline, judged: &mut Judged) {
+    let entries = &timeline.entries()[run.entries.clone()];
+    let started = entries.iter().find_map(|entry| match &entry.event {
+        Event::Mark(Mark::Started { runs, said }) => Some((entry, *runs, said)),
+        Event::Mark(_) | Event::Revision(_) => None,
+    });
+    let Some((entry, runs, said)) = started else {
+        let ended = ended_badly(number, &Action::Start(start.clone()), run, timeline);
+        return judged.findings.extend(ended);
+    };
+    let mentions = |message: &String| start.mentions.iter().all(|text| message.contains(text.as_str()));
+    if runs == (start.expect == Expected::Warning) && said.iter().any(mentions) {
+        return judged.proved.extend(start.proves.iter().cloned());
+    }
+    let outcome = if runs { "it started" } else { "it refused" };
+    let words = if said.is_empty() {
+        "nothing".to_owned()
+    } else {
+        said.join("; ")
+    };
+    judged.findings.push(Finding {
+        requirements: start.proves.clone(),
+        title: "a start with another set-up".to_owned(),
+        step: Some(number),
+        expected: start.to_string(),
+        seen: format!("{outcome} and said: {words}"),
+        object: None,
+        seq: entry.seq,
+        at: entry.at,
+        mismatches: Vec::new(),
+    });
 }
 
 fn failed(number: usize, assertion: &Assertion, evidence: Evidence, run: &Ran<'_>) -> Finding {

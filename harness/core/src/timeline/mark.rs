@@ -77,6 +77,13 @@ pub enum Mark {
         /// The value, as text.
         value: String,
     },
+    /// The target was started with another set-up.
+    Started {
+        /// Whether it runs now.
+        runs: bool,
+        /// Why it does not run, or what it warned of; a message each.
+        said: Vec<String>,
+    },
     /// The case is over and its objects are being removed: what follows is no failover.
     CleanUp,
     /// Nothing follows; observers have delivered all that had happened.

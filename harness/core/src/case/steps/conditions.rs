@@ -41,14 +41,14 @@ impl Awaited {
         ("taskCleared", Self::TaskCleared),
     ];
 
-    /// The fields that go with it: what would mean nothing is no field of it.
+    /// The fields that go with it, besides the one that names it: what would mean nothing is no field of it.
     fn fields(self) -> &'static [&'static str] {
         match self {
-            Self::Created | Self::Gone => &["for", "on", "of", "phase"],
-            Self::Match => &["for", "on", "of", "match", "phase"],
-            Self::NoMatch => &["for", "on", "of", "noMatch", "phase"],
-            Self::Healthy | Self::StatusCollected => &["for", "of", "from", "status", "phase"],
-            Self::TaskWritten | Self::TaskCleared => &["for", "of", "from", "phase"],
+            Self::Created | Self::Gone => &["on", "of", "phase"],
+            Self::Match => &["on", "of", "match", "phase"],
+            Self::NoMatch => &["on", "of", "noMatch", "phase"],
+            Self::Healthy | Self::StatusCollected => &["of", "from", "status", "phase"],
+            Self::TaskWritten | Self::TaskCleared => &["of", "from", "phase"],
         }
     }
 
@@ -66,14 +66,21 @@ impl Awaited {
 
 impl Reader<'_> {
     pub(super) fn wait(&mut self, node: &Node) -> Option<Action> {
-        let Some(name) = node.get("for") else {
-            let fields = self.notes.map(node, "wait", &["for", "on", "of", "from", "phase"])?;
-            fields.need("for", &mut self.notes);
+        let (until, phase) = self.awaited(node, "for", "a wait")?;
+        Some(Action::Wait { until, phase })
+    }
+
+    /// What is waited for: named by the field `key` of `what`.
+    pub(super) fn awaited(&mut self, node: &Node, key: &'static str, what: &str) -> Option<(Condition, Phase)> {
+        let Some(name) = node.get(key) else {
+            let fields = self.notes.map(node, what, &[key, "on", "of", "from", "phase"])?;
+            fields.need(key, &mut self.notes);
             return None;
         };
         let awaited = self.notes.one_of(name, "condition", &Awaited::ALL)?;
-        let what = name.value().as_str().map(|name| format!("a wait for {name}"));
-        let fields = self.notes.map(node, &what.unwrap_or_default(), awaited.fields())?;
+        let named = name.value().as_str().map(|name| format!("{what} {key} {name}"));
+        let possible: Vec<&str> = std::iter::once(key).chain(awaited.fields().iter().copied()).collect();
+        let fields = self.notes.map(node, &named.unwrap_or_default(), &possible)?;
         let until = match awaited {
             Awaited::Created => self.plain(&fields, Some(Expect::Present)),
             Awaited::Gone => self.plain(&fields, Some(Expect::Absent)),
@@ -91,7 +98,7 @@ impl Reader<'_> {
             Awaited::TaskCleared => self.task(&fields, false),
         };
         let phase = self.phase(&fields, awaited.phase());
-        Some(Action::Wait { until: until?, phase })
+        Some((until?, phase))
     }
 
     fn needed_pattern(&mut self, fields: &Fields<'_>, name: &str) -> Option<Pattern> {

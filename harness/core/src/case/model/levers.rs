@@ -1,0 +1,106 @@
+//! What a case does to clusters and to the target, besides what it writes.
+
+use std::{collections::BTreeSet, fmt, time::Duration};
+
+use serde::Serialize;
+
+use super::{Condition, ControllerSetup, Place};
+use crate::names::{RequirementId, RoleName};
+
+/// What can be done to a cluster or to the target.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub enum Lever {
+    /// `{cutOff: origin}`: nobody reaches the member any more; it goes on running.
+    CutOff(RoleName),
+    /// `{heal: origin}`: it is reachable again.
+    Heal(RoleName),
+    /// `delay: {cluster: origin, by: 2s}`: every answer to the target takes so much longer; `0s` ends it.
+    Delay(Place, Duration),
+    /// `fail: {cluster: origin, with: 503, …}`: requests of the target are answered with an error.
+    Fail(Place, Failing),
+    /// `controller: stop`: the target is stopped.
+    StopController,
+    /// `controller: {stop: {after: taskWritten, …}}`: the target is stopped at the moment when this holds: it writes
+    /// nothing more after that.
+    StopControllerAfter(Condition),
+    /// `controller: start`: the target is started again, if it is to stop at some moment, then after that.
+    StartController,
+}
+
+impl fmt::Display for Lever {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CutOff(role) => write!(f, "cut off {role}"),
+            Self::Heal(role) => write!(f, "heal {role}"),
+            Self::Delay(place, time) => write!(f, "let {place} answer {} s later", time.as_secs_f64()),
+            Self::Fail(place, failing) => write!(f, "let {place} answer {failing}"),
+            Self::StopController => f.write_str("stop the controller"),
+            Self::StopControllerAfter(condition) => write!(f, "stop the controller as soon as {condition}"),
+            Self::StartController => f.write_str("start the controller"),
+        }
+    }
+}
+
+/// Which requests fail, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failing {
+    /// `verb`: `get`, `list`, `watch`, `create`, `update`, `patch` or `delete`; all if absent.
+    pub verb: Option<String>,
+    /// `kind`: of the objects that they are about; all if absent.
+    pub kind: Option<String>,
+    /// `with`: the HTTP status of the answer.
+    pub code: u16,
+    /// `times`: how many fail, 1 if absent.
+    pub times: u64,
+}
+
+impl fmt::Display for Failing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = self.verb.as_deref().unwrap_or("request");
+        let kind = self
+            .kind
+            .as_ref()
+            .map(|kind| format!(" of a {kind}"))
+            .unwrap_or_default();
+        write!(f, "the next {} {verb}s{kind} with {}", self.times, self.code)
+    }
+}
+
+/// A start of the target with another set-up than the case's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Start {
+    /// The set-up.
+    pub setup: ControllerSetup,
+    /// What must come of it.
+    pub expect: Expected,
+    /// `mentions`: what must be in what it says, all in one message.
+    pub mentions: Vec<String>,
+    /// What it shows if it is so; may be empty.
+    pub proves: BTreeSet<RequirementId>,
+}
+
+/// What must come of a [`Start`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Expected {
+    /// `refuses`: it does not start, and says why.
+    Refusal,
+    /// `warns`: it starts, and warns. It goes on with this set-up.
+    Warning,
+}
+
+impl fmt::Display for Start {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gates = self.setup.feature_gates.iter().map(|(gate, on)| format!("{gate}={on}"));
+        let options = self.setup.options.iter().map(|(name, value)| format!("{name}={value}"));
+        let setup = gates.chain(options).collect::<Vec<_>>().join(", ");
+        let expected = match self.expect {
+            Expected::Refusal => "it refuses",
+            Expected::Warning => "it warns",
+        };
+        write!(
+            f,
+            "start the controller with {setup}: {expected} and mentions {}",
+            self.mentions.join(", ")
+        )
+    }
+}

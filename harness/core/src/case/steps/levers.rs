@@ -1,0 +1,148 @@
+//! Steps that do something to a cluster or to the controller: `cutOff`, `heal`, `delay`, `fail`, `controller`.
+
+use super::Reader;
+use crate::case::{
+    decode::Fields,
+    model::{Action, Expected, Failing, Lever, Place, Start},
+    read,
+    yaml::{Data, Node},
+};
+
+/// Verbs of requests, as the API names them.
+const VERBS: [(&str, &str); 7] = [
+    ("get", "get"),
+    ("list", "list"),
+    ("watch", "watch"),
+    ("create", "create"),
+    ("update", "update"),
+    ("patch", "patch"),
+    ("delete", "delete"),
+];
+
+impl Reader<'_> {
+    pub(super) fn cut_off(&mut self, node: &Node) -> Option<Action> {
+        self.scope
+            .role(node, &mut self.notes)
+            .map(|role| Action::Lever(Lever::CutOff(role)))
+    }
+
+    pub(super) fn heal(&mut self, node: &Node) -> Option<Action> {
+        self.scope
+            .role(node, &mut self.notes)
+            .map(|role| Action::Lever(Lever::Heal(role)))
+    }
+
+    pub(super) fn delay(&mut self, node: &Node) -> Option<Action> {
+        let fields = self.notes.map(node, "delay", &["cluster", "by"])?;
+        let cluster = self.needed_place(&fields);
+        let by = fields
+            .need("by", &mut self.notes)
+            .and_then(|node| self.notes.duration(node, "by"));
+        Some(Action::Lever(Lever::Delay(cluster?, by?)))
+    }
+
+    pub(super) fn fail(&mut self, node: &Node) -> Option<Action> {
+        let fields = self
+            .notes
+            .map(node, "fail", &["cluster", "verb", "kind", "with", "times"])?;
+        let cluster = self.needed_place(&fields);
+        let verb = fields
+            .get("verb")
+            .and_then(|node| self.notes.one_of(node, "verb", &VERBS));
+        let kind = fields.get("kind").and_then(|node| self.notes.text(node, "kind"));
+        let code = fields.need("with", &mut self.notes).and_then(|node| self.status(node));
+        let times = fields.get("times").map_or(Some(1), |node| self.times(node));
+        let failing = Failing {
+            verb: verb.map(ToOwned::to_owned),
+            kind,
+            code: code?,
+            times: times?,
+        };
+        Some(Action::Lever(Lever::Fail(cluster?, failing)))
+    }
+
+    fn needed_place(&mut self, fields: &Fields<'_>) -> Option<Place> {
+        let node = fields.need("cluster", &mut self.notes)?;
+        self.scope.place(node, &mut self.notes)
+    }
+
+    fn status(&mut self, node: &Node) -> Option<u16> {
+        let code = node.value().as_u64().and_then(|code| u16::try_from(code).ok());
+        let code = code.filter(|code| (400..600).contains(code));
+        if code.is_none() {
+            let help = "such as 409 (somebody else was faster) or 503 (not available)";
+            self.notes
+                .wrong(node, "a request fails with an HTTP status from 400 to 599", help);
+        }
+        code
+    }
+
+    fn times(&mut self, node: &Node) -> Option<u64> {
+        let times = node.value().as_u64().filter(|times| *times > 0);
+        if times.is_none() {
+            self.notes.wrong(node, "times must be a number from 1 on", "");
+        }
+        times
+    }
+
+    pub(super) fn controller(&mut self, node: &Node) -> Option<Action> {
+        if let Data::Scalar { .. } = node.data {
+            let levers = [("stop", Lever::StopController), ("start", Lever::StartController)];
+            let named = levers.each_ref().map(|(name, lever)| (*name, lever));
+            let lever = self.notes.one_of(node, "lever of the controller", &named)?;
+            return Some(Action::Lever(lever.clone()));
+        }
+        let fields = self.notes.map(node, "controller", &["stop", "refuses", "warns"])?;
+        let given = ["stop", "refuses", "warns"].map(|name| (name, fields.get(name)));
+        let given: Vec<_> = given
+            .into_iter()
+            .filter_map(|(name, node)| Some((name, node?)))
+            .collect();
+        match given.as_slice() {
+            [("stop", node)] => {
+                let (condition, _) = self.awaited(node, "after", "a stop")?;
+                Some(Action::Lever(Lever::StopControllerAfter(condition)))
+            }
+            [("refuses", node)] => self.start(node, "refuses", Expected::Refusal),
+            [("warns", node)] => self.start(node, "warns", Expected::Warning),
+            _ => {
+                let help = "make a step of each";
+                let message = format!("this step does {} things to the controller", given.len());
+                self.notes.wrong(fields.node, message, help);
+                None
+            }
+        }
+    }
+
+    fn start(&mut self, node: &Node, what: &str, expect: Expected) -> Option<Action> {
+        let possible = ["featureGates", "options", "mentions", "proves"];
+        let fields = self.notes.map(node, what, &possible)?;
+        let setup = read::setup(&fields, &mut self.notes);
+        let proves = fields
+            .get("proves")
+            .map(|node| self.around.requirements(node, &mut self.notes));
+        let mentions = fields.need("mentions", &mut self.notes)?;
+        let mentions = self.notes.texts(mentions, "what it mentions");
+        Some(Action::Start(Start {
+            setup,
+            expect,
+            mentions: mentions.into_iter().map(|(_, text)| text).collect(),
+            proves: proves.unwrap_or_default(),
+        }))
+    }
+
+    /// A controller that is to stop at some moment must be started again: there one sees that the moment came.
+    pub(in crate::case) fn check_stops(&mut self, steps: &[super::Step], node: &Node) {
+        for (number, step) in steps.iter().enumerate() {
+            let is_stop = matches!(step.action, Action::Lever(Lever::StopControllerAfter(_)));
+            let is_start = |step: &super::Step| matches!(step.action, Action::Lever(Lever::StartController));
+            if is_stop && !steps[number + 1..].iter().any(is_start) {
+                let nodes = node.items();
+                let place = nodes.iter().find(|it| it.line == step.line).unwrap_or(node);
+                let help = "add `controller: start` where it is to go on; that step waits until it has stopped";
+                self.notes
+                    .wrong(place, "nothing starts the controller again after this stop", help);
+            }
+        }
+    }
+}
