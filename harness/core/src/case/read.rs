@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    decode::Notes,
+    decode::{Fields, Notes},
     diagnostic::Diagnostic,
     model::{Action, Case, ControllerSetup, Invariant},
     refs::{self, Scope, Surroundings},

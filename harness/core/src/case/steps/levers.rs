@@ -4,7 +4,7 @@ use super::Reader;
 use crate::case::{
     decode::Fields,
     model::{Action, Expected, Failing, Lever, Place, Start},
-    read,
+    read, refs,
     yaml::{Data, Node},
 };
 
@@ -120,7 +120,7 @@ impl Reader<'_> {
         let setup = read::setup(&fields, &mut self.notes);
         let proves = fields
             .get("proves")
-            .map(|node| self.around.requirements(node, &mut self.notes));
+            .map(|node| refs::requirements(self.around.catalogue, node, &mut self.notes));
         let mentions = fields.need("mentions", &mut self.notes)?;
         let mentions = self.notes.texts(mentions, "what it mentions");
         Some(Action::Start(Start {

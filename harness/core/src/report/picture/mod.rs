@@ -252,6 +252,10 @@ impl Walk<'_> {
             },
             Mark::RoleBound { role, cluster } => Some((What::Step, format!("{cluster} is the {role}"))),
             Mark::Captured { name, value } => Some((What::Step, format!("{name} = {value}"))),
+            Mark::Started { runs, said } => {
+                let outcome = if *runs { "started" } else { "refused to start" };
+                Some((What::Step, format!("the controller {outcome}: {}", said.join("; "))))
+            }
             Mark::Note { about, .. } => Some((What::Step, about.clone())),
             Mark::Begin(_) | Mark::CleanUp | Mark::Closed { .. } => None,
         };
