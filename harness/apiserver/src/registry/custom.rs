@@ -163,13 +163,19 @@ fn resource(store: &Store, definition: &Value, version: &Value) -> Option<Resour
         .find(|version| version.get("storage").and_then(Value::as_bool) == Some(true))?;
     let has_status = meta::at(version, &["subresources", "status"]).is_some();
     let open_api = meta::at(version, &["schema", "openAPIV3Schema"]);
+    let schema = open_api.map(Schema::build);
+    let storage_schema = if storage == version {
+        schema.clone()
+    } else {
+        meta::at(storage, &["schema", "openAPIV3Schema"]).map(Schema::build)
+    };
     let custom = CustomVersion {
         definition: meta::name(definition)?.to_owned(),
         spec: version.clone(),
         has_status,
         scale: ScalePaths::of_version(version),
-        schema: open_api.map(Schema::build),
-        storage_schema: meta::at(storage, &["schema", "openAPIV3Schema"]).map(Schema::build),
+        schema,
+        storage_schema,
         changed: changed(definition),
         deprecation: deprecation_warning(spec, version),
     };

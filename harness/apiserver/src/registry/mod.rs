@@ -102,14 +102,14 @@ impl Resource {
 }
 
 /// A version of a group, its resources in order of plural.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Version {
     pub(crate) name: String,
     pub(crate) resources: Vec<Arc<Resource>>,
 }
 
 /// A group, its versions in order of preference.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Group {
     pub(crate) name: String,
     pub(crate) versions: Vec<Version>,
@@ -187,14 +187,17 @@ fn path_of(group: &str, version: &str, plural: &str) -> String {
 
 /// The current [`Catalogue`] and what it is made of.
 pub(crate) struct Registry {
+    builtin: Vec<Group>,
     current: RwLock<Arc<Catalogue>>,
     compiled: Mutex<custom::Compiled>,
 }
 
 impl Registry {
     pub(crate) fn new(store: &Store) -> Self {
-        let catalogue = Catalogue::new(builtins::groups(store));
+        let builtin = builtins::groups(store);
+        let catalogue = Catalogue::new(builtin.clone());
         Self {
+            builtin,
             current: RwLock::new(Arc::new(catalogue)),
             compiled: Mutex::default(),
         }
@@ -206,7 +209,7 @@ impl Registry {
 
     /// Replaces the custom resources by those of these definitions.
     pub(crate) fn rebuild<'a>(&self, store: &Store, definitions: impl Iterator<Item = &'a Value>) {
-        let mut groups = builtins::groups(store);
+        let mut groups = self.builtin.clone();
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         *compiled = custom::add(store, &mut groups, definitions, &compiled);
         let catalogue = Arc::new(Catalogue::new(groups));

@@ -6,6 +6,9 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
 use regex::{Regex, RegexBuilder};
 
 /// How large a compiled expression may get, in bytes.
@@ -13,8 +16,30 @@ const SIZE_LIMIT: usize = 4 << 20;
 /// How long a pattern may be; Kubernetes has no limit but the size of a request.
 const LENGTH_LIMIT: usize = 64 << 10;
 
-/// Compiles a pattern written for Go.
+/// How many compiled patterns are remembered, and how long they may be.
+const REMEMBERED: (usize, usize) = (200, 256);
+
+/// Compiles a pattern written for Go. Definitions have the same few patterns again and again, and so do servers in one
+/// process: those that were compiled last are remembered.
 pub fn compile(source: &str) -> Result<Regex, String> {
+    static KNOWN: LazyLock<Mutex<HashMap<String, Regex>>> = LazyLock::new(Mutex::default);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(regex) = known().get(source) {
+        return Ok(regex.clone());
+    }
+    let regex = build(source)?;
+    let (count, length) = REMEMBERED;
+    if source.len() <= length {
+        let mut known = known();
+        if known.len() >= count {
+            known.clear();
+        }
+        known.insert(source.to_owned(), regex.clone());
+    }
+    Ok(regex)
+}
+
+fn build(source: &str) -> Result<Regex, String> {
     if source.len() > LENGTH_LIMIT {
         return Err("expression nests too deeply".to_owned());
     }
