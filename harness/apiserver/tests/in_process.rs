@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use baton_apiserver::{ApiServer, Change, Options};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt as _};
@@ -103,4 +103,22 @@ async fn a_definition_brings_its_resource() {
     let spec = Patch::Merge(json!({"spec": {"x": 2}}));
     let patched = api.patch("w", &PatchParams::default(), &spec).await.expect("a spec");
     assert_eq!(patched.metadata.generation, Some(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_that_every_cluster_needs_cannot_be_deleted() {
+    let server = server();
+    let api: Api<Namespace> = Api::all(Client::new(server.service("tester"), "default"));
+    for name in ["default", "kube-public", "kube-system"] {
+        let refused = api.delete(name, &DeleteParams::default()).await;
+        let Err(kube::Error::Api(status)) = refused else {
+            panic!("{name} was deleted")
+        };
+        assert_eq!(status.code, 403);
+        let message = format!("namespaces \"{name}\" is forbidden: this namespace may not be deleted");
+        assert_eq!(status.message, message);
+    }
+    api.delete("kube-node-lease", &DeleteParams::default())
+        .await
+        .expect("deleted");
 }

@@ -60,6 +60,21 @@ impl<'a> AdmissionRequest<'a> {
     }
 }
 
+/// The namespaces that every cluster needs.
+const NEEDED: [&str; 3] = ["default", "kube-public", "kube-system"];
+
+/// Namespaces that every cluster needs stay.
+pub(super) fn check_may_be_deleted(call: &Call, object: &Value) -> Result<(), ApiError> {
+    let name = meta::name(object).unwrap_or_default();
+    if call.resource.is("", "namespaces") && NEEDED.contains(&name) {
+        return Err(ApiError::forbidden(
+            call.about(name),
+            "this namespace may not be deleted",
+        ));
+    }
+    Ok(())
+}
+
 impl Core {
     /// Mutating admission.
     pub(super) fn mutate(&self, request: &AdmissionRequest<'_>, object: &mut Value) -> Result<(), ApiError> {

@@ -156,6 +156,7 @@ impl Core {
 
     /// Admission of a deletion.
     pub(super) fn admit_deletion(&self, call: &Call, name: &str, old: &Value) -> Result<(), ApiError> {
+        super::admit::check_may_be_deleted(call, old)?;
         let request = AdmissionRequest::new(call, Operation::Delete, name, Some(old));
         let Some(plan) = self.plan_for(&request) else {
             return Ok(());
