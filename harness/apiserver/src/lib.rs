@@ -4,6 +4,30 @@
 //! servers can share one order of writes and run on a paused clock. [`ApiServer::service`] is the door for a
 //! `kube::Client` in the same process, [`ApiServer::serve`] the one for everybody else.
 //!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use baton_apiserver::{ApiServer, Options};
+//! use k8s_openapi::api::core::v1::Namespace;
+//! use kube::{Api, Client, api::ListParams};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = ApiServer::new(Options::new("test", Arc::new(jiff::Timestamp::now)));
+//! let client = Client::new(server.service("my-test"), "default");
+//! let namespaces = Api::<Namespace>::all(client).list(&ListParams::default()).await?;
+//! assert_eq!(namespaces.items.len(), 4);
+//!
+//! // For kubectl and programs in other languages.
+//! let door = server.serve().await?;
+//! assert!(door.kubeconfig().contains(&door.url()));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What it knows of real servers is held against recorded answers of one (`fixtures/transcripts`); `cargo bench -p
+//! baton-apiserver` prints how fast it is and what it takes.
+//!
 //! In which order to read it:
 //!
 //! - [`mod@error`]: findings about fields; `status`: the errors of the API;
