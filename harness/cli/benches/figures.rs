@@ -63,7 +63,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         repeat(|| Ok(run::run(&cases, &settings, |_| {}).wall))?,
     );
     let real = Settings {
-        backend: Arc::new(InProcess { pace: Pace::Real }),
+        backend: Arc::new(InProcess {
+            pace: Pace::Real,
+            doors: false,
+        }),
         ..settings.clone()
     };
     for case in &cases {

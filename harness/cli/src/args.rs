@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use baton_core::event::Shard;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -77,9 +78,29 @@ pub enum Command {
 pub struct Run {
     /// Cases by name or file; without any, all below cases/
     pub cases: Vec<String>,
+    /// Which of them
+    #[command(flatten)]
+    pub choose: Choose,
     /// How many cases run at once [default: one a processor]
     #[arg(short, long)]
     pub jobs: Option<usize>,
+    /// Run each case so many times, with one seed after the other
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub repeat: u64,
+    /// Try a case that failed again, up to so many times; a pass on a later try stays visible as such
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub retries: u32,
+    /// Begin no other case once one has failed
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// Multiply all timeouts, for slow machines
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
+    pub timeout_factor: f64,
+    /// Keep the clusters of a case that failed, say where their kubeconfigs are and wait for Enter
+    ///
+    /// Cases run one at a time then, and on embedded clusters in real time.
+    #[arg(long)]
+    pub pause_on_failure: bool,
     /// Write the timeline of every case into this folder; those that fail are kept in any case
     #[arg(long, value_name = "DIR")]
     pub timelines: Option<PathBuf>,
@@ -92,6 +113,37 @@ pub struct Run {
     /// Let time pass as it does outside, instead of skipping it while nothing happens
     #[arg(long)]
     pub real_time: bool,
+}
+
+/// Which cases are run: those that fit all options that are given.
+#[derive(Debug, Args, Default)]
+pub struct Choose {
+    /// Only cases with this in their name or area/name; with * and ? it must fit all of it; can be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub filter: Vec<String>,
+    /// Only cases that are about this requirement, such as REC-01; can be repeated
+    #[arg(long, value_name = "ID")]
+    pub requirement: Vec<String>,
+    /// Only cases that need this feature, such as LabelInjection; can be repeated
+    #[arg(long, value_name = "NAME")]
+    pub feature: Vec<String>,
+    /// Only one of several parts of equal size, such as 2/4; `baton report merge` puts their reports together
+    #[arg(long, value_name = "PART/OF")]
+    pub shard: Option<Shard>,
+    /// Only cases that failed when they were last run, as the folder of timelines knows
+    #[arg(long)]
+    pub rerun_failed: bool,
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    let factor: f64 = text
+        .parse()
+        .map_err(|_| "a number is expected, such as 2.5".to_owned())?;
+    if factor.is_finite() && factor > 0.0 {
+        Ok(factor)
+    } else {
+        Err("a number greater than 0 is expected".to_owned())
+    }
 }
 
 /// What `report` does.

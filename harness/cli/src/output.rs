@@ -1,10 +1,10 @@
 //! What a run looks like: while it goes on, and at its end. Consumers of its events, and nothing else.
 
-use std::{collections::BTreeMap, io::IsTerminal as _, time::Duration};
+use std::{collections::BTreeMap, io::IsTerminal as _, path::PathBuf, time::Duration};
 
 use baton_core::{
     event::{CaseOutcome, CaseResult, Event, RunStart, Summary},
-    names::CaseId,
+    names::{CaseId, ClusterName},
 };
 use comfy_table::{Cell, Color};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -14,7 +14,8 @@ use crate::show;
 /// Shows a run: with a moving line on a terminal, with plain lines elsewhere.
 pub struct Output {
     progress: Option<ProgressBar>,
-    results: BTreeMap<CaseId, CaseResult>,
+    /// By case and seed.
+    results: BTreeMap<(CaseId, u64), CaseResult>,
 }
 
 impl Output {
@@ -37,13 +38,18 @@ impl Output {
                     progress.set_message(format!("{case}: {text}"));
                 }
             }
+            Event::Paused { case, kubeconfigs } => match &self.progress {
+                Some(progress) => progress.suspend(|| println!("{}", pause_text(case, kubeconfigs))),
+                None => println!("{}", pause_text(case, kubeconfigs)),
+            },
             Event::CaseEnded(result) => {
                 match &self.progress {
                     Some(progress) => progress.inc(1),
                     None => println!(
-                        "{:<14}{} ({})",
+                        "{:<14}{}{} ({})",
                         word(&result.outcome),
-                        result.case,
+                        named(result),
+                        on_try(result),
                         seconds(result.wall)
                     ),
                 }
@@ -52,7 +58,7 @@ impl Output {
                     timeline: None,
                     ..(**result).clone()
                 };
-                self.results.insert(kept.case.clone(), kept);
+                self.results.insert((kept.case.clone(), kept.seed), kept);
             }
             Event::RunEnded(summary) => self.end(summary),
         }
@@ -110,6 +116,36 @@ fn colour(outcome: &CaseOutcome) -> Color {
     }
 }
 
+/// A case's name, with the seed if it is not the usual one.
+fn named(result: &CaseResult) -> String {
+    match result.seed {
+        0 => result.case.to_string(),
+        seed => format!("{} seed {seed}", result.case),
+    }
+}
+
+/// A result that took several tries says so wherever it stands.
+fn on_try(result: &CaseResult) -> String {
+    match result.attempt() {
+        1 => String::new(),
+        attempt => format!(" on try {attempt}"),
+    }
+}
+
+fn pause_text(case: &CaseId, kubeconfigs: &BTreeMap<ClusterName, PathBuf>) -> String {
+    let mut lines = vec![format!("\n{case} has failed; its clusters are kept to be looked at:")];
+    lines.extend(
+        kubeconfigs
+            .iter()
+            .map(|(name, file)| format!("{name:<10} {}", file.display())),
+    );
+    if kubeconfigs.is_empty() {
+        lines.push("(they have no kubeconfigs)".to_owned());
+    }
+    lines.push("Enter goes on; Ctrl-C ends the run".to_owned());
+    lines.join("\n")
+}
+
 /// The result table.
 pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
     let mut table = show::table(&["CASE", "RESULT", "REQUIREMENTS", "TIME", "WRITES"]);
@@ -128,8 +164,8 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
             .filter(|it| !it.writes.is_empty())
             .map(|it| it.writes.len().to_string());
         table.add_row([
-            Cell::new(&result.case),
-            Cell::new(word(&result.outcome)).fg(colour(&result.outcome)),
+            Cell::new(named(result)),
+            Cell::new(format!("{}{}", word(&result.outcome), on_try(result))).fg(colour(&result.outcome)),
             Cell::new(requirements),
             Cell::new(seconds(result.wall)),
             Cell::new(writes.unwrap_or_default()),
@@ -140,10 +176,15 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
 
 /// Why a case did not conform, for somebody who has never seen it.
 pub fn explanation(result: &CaseResult) -> Option<String> {
-    let head = format!("--- {} {}: {}", result.case, word(&result.outcome), result.title);
+    let head = format!("--- {} {}: {}", named(result), word(&result.outcome), result.title);
     let mut lines = vec![head];
+    for (number, failed) in (1..).zip(&result.failed_tries) {
+        lines.push(format!("try {number} failed: {failed}"));
+    }
     match &result.outcome {
-        CaseOutcome::Conforms(_) | CaseOutcome::Unsupported { .. } => return None,
+        CaseOutcome::Conforms(_) if result.failed_tries.is_empty() => return None,
+        CaseOutcome::Conforms(_) => {}
+        CaseOutcome::Unsupported { .. } => return None,
         CaseOutcome::Broken { reason } => lines.push(reason.clone()),
         CaseOutcome::Deviates {
             verdict,
@@ -183,6 +224,7 @@ fn sum(summary: &Summary) -> String {
         (summary.deviating, "deviate"),
         (summary.unsupported, "unsupported"),
         (summary.broken, "could not be run"),
+        (summary.not_begun, "not begun"),
     ] {
         if number > 0 {
             parts.push(format!("{number} {words}"));

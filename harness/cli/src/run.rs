@@ -4,11 +4,15 @@ use std::{
     collections::{BTreeMap, VecDeque},
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     time::{Duration, Instant},
 };
 
-use crate::{load::Roots, snapshots, target::Reference};
+use crate::{load::Roots, pause, snapshots, target::Reference};
 use baton_cluster::{
     actions::BATON,
     fleet::{Backend, Fleet, Pace, Request, embedded::InProcess},
@@ -47,6 +51,16 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// Where the timelines of all cases are written; those that fail are written anyway.
     pub timelines: Option<PathBuf>,
+    /// How often each case is run, with one seed after the other.
+    pub repeat: u64,
+    /// How often a case that failed is tried again.
+    pub retries: u32,
+    /// Whether no other case is begun once one has failed.
+    pub fail_fast: bool,
+    /// Whether the clusters of a case that failed are kept until somebody says that it goes on.
+    pub pause_on_failure: bool,
+    /// Once true, no other case is begun.
+    pub stop: Arc<AtomicBool>,
     /// The suite that the cases are a part of; none if they are all of it.
     pub part_of: Option<Suite>,
 }
@@ -57,12 +71,20 @@ impl Settings {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             roots,
-            backend: Arc::new(InProcess { pace: Pace::Virtual }),
+            backend: Arc::new(InProcess {
+                pace: Pace::Virtual,
+                doors: false,
+            }),
             target: Arc::new(Reference),
             jobs,
             seed: 0,
             timeouts: Timeouts::default(),
             timelines: None,
+            repeat: 1,
+            retries: 0,
+            fail_fast: false,
+            pause_on_failure: false,
+            stop: Arc::new(AtomicBool::new(false)),
             part_of: None,
         }
     }
@@ -84,19 +106,31 @@ pub fn run(cases: &[Case], settings: &Settings, mut tell: impl FnMut(&Event)) ->
         target: settings.target.implementation(),
         features: settings.target.features(),
     })));
-    let queue: Mutex<VecDeque<&Case>> = Mutex::new(cases.iter().collect());
+    let seeds = (0..settings.repeat).map(|number| settings.seed.wrapping_add(number));
+    let all: VecDeque<(&Case, u64)> = seeds
+        .flat_map(|seed| cases.iter().map(move |case| (case, seed)))
+        .collect();
+    let workers = settings.jobs(all.len());
+    let queue = Mutex::new(all);
     let (sender, events) = mpsc::channel();
     let mut summary = Summary::default();
     std::thread::scope(|scope| {
-        for _ in 0..settings.jobs(cases.len()) {
+        for _ in 0..workers {
             let (sender, queue) = (sender.clone(), &queue);
             scope.spawn(move || {
-                loop {
+                while !settings.stop.load(Ordering::SeqCst) {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-                    let Some(case) = next else { break };
+                    let Some((case, seed)) = next else { break };
+                    let settings = Settings {
+                        seed,
+                        ..settings.clone()
+                    };
                     // The receiver outlives all senders; without it nobody would want to know.
                     let tell = |event| drop(sender.send(event));
-                    let result = run_case(case, settings, &tell);
+                    let result = run_case(case, &settings, &tell);
+                    if settings.fail_fast && result.outcome.failed() {
+                        settings.stop.store(true, Ordering::SeqCst);
+                    }
                     tell(Event::CaseEnded(Box::new(result)));
                 }
             });
@@ -109,6 +143,7 @@ pub fn run(cases: &[Case], settings: &Settings, mut tell: impl FnMut(&Event)) ->
             tell(&event);
         }
     });
+    summary.not_begun = queue.into_inner().unwrap_or_else(PoisonError::into_inner).len();
     summary.wall = began.elapsed();
     tell(&Event::RunEnded(summary.clone()));
     summary
@@ -127,14 +162,32 @@ pub fn suite_of(cases: &[Case]) -> Suite {
     }
 }
 
-/// Runs one case to its result.
+/// Runs one case to its result; a case that fails is tried again as often as the settings say.
 pub fn run_case(case: &Case, settings: &Settings, tell: &(dyn Fn(Event) + Sync)) -> CaseResult {
+    let mut failed = Vec::new();
+    for attempt in 1..=settings.retries {
+        let result = try_case(case, settings, attempt, tell);
+        if !result.outcome.failed() {
+            return CaseResult {
+                failed_tries: failed,
+                ..result
+            };
+        }
+        failed.push(result.outcome.headline());
+    }
+    CaseResult {
+        failed_tries: failed,
+        ..try_case(case, settings, settings.retries + 1, tell)
+    }
+}
+
+fn try_case(case: &Case, settings: &Settings, attempt: u32, tell: &(dyn Fn(Event) + Sync)) -> CaseResult {
     let began = Instant::now();
     let plan = Plan::of(case);
     tell(Event::CaseStarted {
         case: case.id.clone(),
         seed: settings.seed,
-        attempt: 1,
+        attempt,
         steps: plan.steps.len(),
     });
     let reasons = unsupported(case, settings);
@@ -160,7 +213,7 @@ pub fn run_case(case: &Case, settings: &Settings, tell: &(dyn Fn(Event) + Sync))
         match timeline_of(case, &plan, settings, tell) {
             Ok(ran) => {
                 result.kubernetes = ran.kubernetes;
-                weigh(case, settings, &ran.timeline, &mut result);
+                weigh(case, settings, attempt, &ran.timeline, &mut result);
                 result.timeline = Some(Arc::new(ran.timeline));
             }
             Err(reason) => result.outcome = CaseOutcome::Broken { reason },
@@ -233,6 +286,9 @@ pub fn timeline_of(
         };
         let target = &*settings.target;
         let timeline = runner::run(plan, &case.controller, &*fleet, target, settings.timeouts, &tell_step).await;
+        if settings.pause_on_failure && has_failed(case, settings, timeline.as_ref().ok()) {
+            pause::pause(case, &*fleet, settings, tell).await;
+        }
         let failures = fleet.simulator_failures();
         fleet.shut_down().await;
         if !failures.is_empty() {
@@ -240,6 +296,15 @@ pub fn timeline_of(
         }
         let timeline = timeline.map_err(|error| chain(&error))?;
         Ok(Ran { timeline, kubernetes })
+    })
+}
+
+/// Whether a run failed, as far as it can be told before its clusters are gone.
+fn has_failed(case: &Case, settings: &Settings, timeline: Option<&Timeline>) -> bool {
+    timeline.is_none_or(|timeline| {
+        let verdict = judge::judge(case, timeline);
+        let differences = snapshots::differences(&settings.roots.snapshots, case, &verdict.snapshots);
+        !verdict.conforms() || !differences.is_empty()
     })
 }
 
@@ -255,7 +320,7 @@ async fn versions(fleet: &dyn Fleet) -> BTreeMap<ClusterName, String> {
 }
 
 /// Judges a timeline and keeps it where it must be kept.
-fn weigh(case: &Case, settings: &Settings, timeline: &Timeline, result: &mut CaseResult) {
+fn weigh(case: &Case, settings: &Settings, attempt: u32, timeline: &Timeline, result: &mut CaseResult) {
     let verdict = judge::judge(case, timeline);
     let differences = snapshots::differences(&settings.roots.snapshots, case, &verdict.snapshots);
     result.migration = measure::first_migration(timeline, &OWN);
@@ -263,7 +328,7 @@ fn weigh(case: &Case, settings: &Settings, timeline: &Timeline, result: &mut Cas
     let conforms = verdict.conforms() && differences.is_empty();
     let folder = match (&settings.timelines, conforms) {
         (Some(folder), _) => Some(folder.clone()),
-        (None, false) => Some(std::env::temp_dir().join("baton-timelines")),
+        (None, false) => Some(timelines_by_default()),
         (None, true) => None,
     };
     result.outcome = if conforms {
@@ -277,7 +342,7 @@ fn weigh(case: &Case, settings: &Settings, timeline: &Timeline, result: &mut Cas
         }
     };
     if let Some(folder) = folder {
-        match keep(timeline, &folder, case) {
+        match keep(timeline, &folder.join(evidence_name(case, settings, attempt))) {
             Ok(evidence) => result.evidence = Some(evidence),
             Err(error) => {
                 let reason = format!("the timeline cannot be written into {}: {error}", folder.display());
@@ -295,14 +360,30 @@ fn around_first(verdict: &Verdict, timeline: &Timeline) -> Vec<String> {
         .unwrap_or_default()
 }
 
-fn keep(timeline: &Timeline, folder: &Path, case: &Case) -> io::Result<Evidence> {
-    fs::create_dir_all(folder)?;
-    let file = folder.join(format!("{}.jsonl", case.id));
+/// Where timelines of cases that failed are kept if nobody says where.
+pub fn timelines_by_default() -> PathBuf {
+    std::env::temp_dir().join("baton-timelines")
+}
+
+/// The name of a case's timeline: with the seed if there are several, with the try if it is not the first.
+fn evidence_name(case: &Case, settings: &Settings, attempt: u32) -> String {
+    let mut name = case.id.to_string();
+    if settings.repeat > 1 {
+        name = format!("{name}.seed-{}", settings.seed);
+    }
+    if attempt > 1 {
+        name = format!("{name}.try-{attempt}");
+    }
+    format!("{name}.jsonl")
+}
+
+fn keep(timeline: &Timeline, file: &Path) -> io::Result<Evidence> {
+    fs::create_dir_all(file.parent().unwrap_or(file))?;
     let mut text = Vec::new();
     timeline.write(&mut text).map_err(io::Error::other)?;
-    fs::write(&file, &text)?;
+    fs::write(file, &text)?;
     Ok(Evidence {
-        file,
+        file: file.to_owned(),
         digest: Digest::of_bytes(&text),
     })
 }

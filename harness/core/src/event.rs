@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
+    str::FromStr,
     sync::Arc,
     time::Duration,
 };
@@ -43,6 +44,13 @@ pub enum Event {
         step: usize,
         /// What it does, in words.
         text: String,
+    },
+    /// A case has failed, and its clusters are kept to be looked at until somebody says that it goes on.
+    Paused {
+        /// The case.
+        case: CaseId,
+        /// Where the kubeconfigs of its clusters are.
+        kubeconfigs: BTreeMap<ClusterName, PathBuf>,
     },
     /// A case is over.
     CaseEnded(Box<CaseResult>),
@@ -88,6 +96,20 @@ pub struct Shard {
     pub number: usize,
     /// How many parts there are.
     pub of: usize,
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    /// Reads `2/4`: the second of four.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts = text.split_once('/');
+        let shard = parts.and_then(|(number, of)| {
+            let (number, of) = (number.parse().ok()?, of.parse().ok()?);
+            (1..=of).contains(&number).then_some(Self { number, of })
+        });
+        shard.ok_or_else(|| "a part of several is expected, such as 2/4; the first one is 1/4".to_owned())
+    }
 }
 
 /// Who an implementation is, as a report says it.
@@ -216,6 +238,8 @@ pub struct Summary {
     pub unsupported: usize,
     /// Cases that could not be run.
     pub broken: usize,
+    /// Cases that were not begun, because an earlier one failed.
+    pub not_begun: usize,
     /// How long all of it took, on the wall.
     pub wall: Duration,
 }
@@ -226,6 +250,14 @@ impl CaseOutcome {
         match self {
             Self::Conforms(verdict) | Self::Deviates { verdict, .. } => &verdict.findings,
             Self::Unsupported { .. } | Self::Broken { .. } => &[],
+        }
+    }
+
+    /// Whether it failed: what is asked for is not there, or nobody could tell.
+    pub fn failed(&self) -> bool {
+        match self {
+            Self::Deviates { .. } | Self::Broken { .. } => true,
+            Self::Conforms(_) | Self::Unsupported { .. } => false,
         }
     }
 

@@ -54,7 +54,7 @@ pub fn execute(cli: &Cli) -> Exit {
     let roots = Roots::of(&cli.root);
     match &cli.command {
         Command::Run(arguments) => with_suite(Suite::select(&roots, &arguments.cases), |suite| {
-            run::run(&suite, &roots, arguments)
+            run::run(suite, &roots, arguments)
         }),
         Command::List(arguments) => with_suite(Suite::load(&roots), |suite| {
             let text = if arguments.requirements {

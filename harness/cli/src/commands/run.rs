@@ -1,42 +1,93 @@
 //! `baton run`.
 
-use std::sync::Arc;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use baton_cluster::{
     fleet::{Pace, embedded::InProcess},
     runner::chain,
 };
+use baton_core::event::{Event, Summary};
 
 use super::{Exit, bad_input};
 use crate::{
     args,
+    choose::{self, Chosen},
+    last_run::LastRun,
     load::{Roots, Suite},
     output::Output,
     report::Reports,
     run::{self, Settings},
 };
 
-/// Runs the cases of a suite as the arguments say.
-pub(super) fn run(suite: &Suite, roots: &Roots, arguments: &args::Run) -> Exit {
-    let settings = settings(roots, arguments);
-    let mut reports = match Reports::open(&arguments.reports, &suite.catalogue) {
+/// Runs the cases of a suite as the arguments say. Whatever is wrong with them is told before anything boots.
+pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
+    let folder = arguments.timelines.clone().unwrap_or_else(run::timelines_by_default);
+    let before = LastRun::read(&folder, &roots.cases);
+    let failed = match (&before, arguments.choose.rerun_failed) {
+        (_, false) => None,
+        (Ok(before), true) => Some(before.failed()),
+        (Err(error), true) => return bad_input(error, "run the cases once without --rerun-failed"),
+    };
+    if failed.is_some_and(std::collections::BTreeSet::is_empty) {
+        println!("nothing failed in the last run");
+        return Exit::Conforms;
+    }
+    let chosen = match choose::choose(suite.cases, &suite.catalogue, &arguments.choose, failed) {
+        Ok(chosen) => chosen,
+        Err(error) => return bad_input(&error, error.help()),
+    };
+    if let Some(folder) = &arguments.timelines
+        && let Err(error) = fs::create_dir_all(folder)
+    {
+        eprintln!("error: timelines cannot be written into {}: {error}", folder.display());
+        return Exit::BadInput;
+    }
+    let reports = match Reports::open(&arguments.reports, &suite.catalogue) {
         Ok(reports) => reports,
         Err(error) => return bad_input(&error, error.help()),
     };
+    let last_run = before.unwrap_or_else(|_| LastRun::none(&roots.cases));
+    let settings = settings(roots, arguments, &chosen);
+    carry_out(&chosen, &settings, reports, last_run, &folder)
+}
+
+fn carry_out(chosen: &Chosen, settings: &Settings, mut reports: Reports, mut last_run: LastRun, folder: &Path) -> Exit {
     let mut output = Output::new();
-    let summary = run::run(&suite.cases, &settings, |event| {
+    let summary = run::run(&chosen.cases, settings, |event| {
         reports.tell(event);
+        if let Event::CaseEnded(result) = event {
+            last_run.tell(result);
+        }
         output.tell(event);
     });
+    if let Err(error) = last_run.write(folder) {
+        // What the run came to does not depend on it.
+        eprintln!(
+            "warning: --rerun-failed will not know of this run: {}: {error}",
+            folder.display()
+        );
+    }
     match reports.finish() {
-        Ok(written) => written
-            .iter()
-            .for_each(|report| println!("report: {}", report.display())),
+        Ok(written) => tell_written(&written),
         Err(error) => {
             eprintln!("error: {}", chain(&error));
             return Exit::Broken;
         }
     }
+    exit(&summary)
+}
+
+fn tell_written(written: &[PathBuf]) {
+    for report in written {
+        println!("report: {}", report.display());
+    }
+}
+
+fn exit(summary: &Summary) -> Exit {
     match (summary.broken, summary.deviating) {
         (0, 0) => Exit::Conforms,
         (0, _) => Exit::Deviates,
@@ -44,14 +95,29 @@ pub(super) fn run(suite: &Suite, roots: &Roots, arguments: &args::Run) -> Exit {
     }
 }
 
-fn settings(roots: &Roots, arguments: &args::Run) -> Settings {
+fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Settings {
     let default = Settings::new(roots.clone());
-    let pace = if arguments.real_time { Pace::Real } else { Pace::Virtual };
+    let real = arguments.real_time || arguments.pause_on_failure;
+    let pace = if real { Pace::Real } else { Pace::Virtual };
+    let jobs = if arguments.pause_on_failure {
+        Some(1)
+    } else {
+        arguments.jobs
+    };
     Settings {
-        backend: Arc::new(InProcess { pace }),
-        jobs: arguments.jobs.unwrap_or(default.jobs),
+        backend: Arc::new(InProcess {
+            pace,
+            doors: arguments.pause_on_failure,
+        }),
+        jobs: jobs.unwrap_or(default.jobs),
         seed: arguments.seed,
+        timeouts: default.timeouts.scaled(arguments.timeout_factor),
         timelines: arguments.timelines.clone(),
+        repeat: arguments.repeat,
+        retries: arguments.retries,
+        fail_fast: arguments.fail_fast,
+        pause_on_failure: arguments.pause_on_failure,
+        part_of: Some(chosen.suite.clone()),
         ..default
     }
 }

@@ -87,6 +87,8 @@ impl Options {
 pub struct InProcess {
     /// How time goes by on them.
     pub pace: Pace,
+    /// Whether other programs are to reach them.
+    pub doors: bool,
 }
 
 #[async_trait]
@@ -122,6 +124,7 @@ impl Backend for InProcess {
         };
         let options = Options {
             seed: request.seed,
+            doors: self.doors,
             ..Options::new(request.members, time)
         };
         Ok(Box::new(Embedded::boot(options).await?))

@@ -1,6 +1,9 @@
 //! The events of a run, a line of JSON each, as they happen.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -8,7 +11,7 @@ use serde::Serialize;
 use super::model::{Backend, CaseReport};
 use crate::{
     event::{Event, Implementation, Suite},
-    names::{CaseId, Feature},
+    names::{CaseId, ClusterName, Feature},
 };
 
 /// A line. `event` says what it tells.
@@ -34,12 +37,17 @@ enum Line<'a> {
         step: usize,
         text: &'a str,
     },
+    Paused {
+        case: &'a CaseId,
+        kubeconfigs: &'a BTreeMap<ClusterName, PathBuf>,
+    },
     CaseEnded(Box<CaseReport>),
     RunEnded {
         conforming: usize,
         deviating: usize,
         unsupported: usize,
         broken: usize,
+        not_begun: usize,
         wall_secs: f64,
     },
 }
@@ -77,12 +85,14 @@ pub fn line(event: &Event) -> serde_json::Result<String> {
             step: step + 1,
             text,
         },
+        Event::Paused { case, kubeconfigs } => Line::Paused { case, kubeconfigs },
         Event::CaseEnded(result) => Line::CaseEnded(Box::new(CaseReport::of(result))),
         Event::RunEnded(summary) => Line::RunEnded {
             conforming: summary.conforming,
             deviating: summary.deviating,
             unsupported: summary.unsupported,
             broken: summary.broken,
+            not_begun: summary.not_begun,
             wall_secs: summary.wall.as_secs_f64(),
         },
     };

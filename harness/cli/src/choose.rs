@@ -1,0 +1,212 @@
+//! Which cases of a suite are run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_core::{
+    case::{diagnostic::suggestion, model::Case},
+    catalogue::Catalogue,
+    event::Suite,
+    names::{CaseId, Feature, RequirementId},
+};
+use thiserror::Error;
+
+use crate::{args::Choose, run};
+
+/// Why no case is chosen. What was asked for is wrong.
+#[derive(Debug, Error)]
+pub enum ChooseError {
+    /// There is no such requirement.
+    #[error("there is no requirement `{name}`")]
+    Requirement {
+        /// What was asked for.
+        name: String,
+        /// What to write instead.
+        help: String,
+    },
+    /// There is no such feature.
+    #[error("there is no feature `{name}`")]
+    Feature {
+        /// What was asked for.
+        name: String,
+        /// What to write instead.
+        help: String,
+    },
+    /// Nothing fits.
+    #[error("no case fits {asked}")]
+    Nothing {
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        help: String,
+    },
+}
+
+impl ChooseError {
+    /// What to do about it.
+    pub fn help(&self) -> &str {
+        match self {
+            Self::Requirement { help, .. } | Self::Feature { help, .. } | Self::Nothing { help, .. } => help,
+        }
+    }
+}
+
+/// The cases that are run, and what they are a part of.
+#[derive(Debug)]
+pub struct Chosen {
+    /// The cases.
+    pub cases: Vec<Case>,
+    /// All cases that fit, also those of other shards.
+    pub suite: Suite,
+}
+
+/// Chooses cases; `failed` are those that count as failed, where only such are wanted.
+///
+/// # Errors
+/// [`ChooseError`] if something is asked for that there is not, or if nothing fits. A shard may be empty.
+pub fn choose(
+    cases: Vec<Case>,
+    catalogue: &Catalogue,
+    wanted: &Choose,
+    failed: Option<&BTreeSet<CaseId>>,
+) -> Result<Chosen, ChooseError> {
+    known(wanted, catalogue)?;
+    let help = what_there_is(&cases);
+    let fits = |case: &Case| {
+        let name = format!("{}/{}", case.area, case.id);
+        let named = |pattern: &String| matches(pattern, case.id.as_str()) || matches(pattern, &name);
+        let about = |id: &String| case.requirements.contains(&RequirementId::new(id.as_str()));
+        let needs = |feature: &String| case.features.contains(&Feature::new(feature.as_str()));
+        any(&wanted.filter, named)
+            && any(&wanted.requirement, about)
+            && any(&wanted.feature, needs)
+            && failed.is_none_or(|failed| failed.contains(&case.id))
+    };
+    let mut cases: Vec<Case> = cases.into_iter().filter(fits).collect();
+    if cases.is_empty() {
+        return Err(ChooseError::Nothing {
+            asked: asked(wanted),
+            help,
+        });
+    }
+    let mut suite = run::suite_of(&cases);
+    suite.shard = wanted.shard;
+    if let Some(shard) = wanted.shard {
+        // By name, so that the order of files and folders does not matter; one after the other, so that parts are
+        // of equal size.
+        cases.sort_by(|one, other| one.id.cmp(&other.id));
+        let mut number = 0;
+        cases.retain(|_| {
+            number += 1;
+            number % shard.of == shard.number % shard.of
+        });
+    }
+    Ok(Chosen { cases, suite })
+}
+
+fn any(wanted: &[String], fits: impl Fn(&String) -> bool) -> bool {
+    wanted.is_empty() || wanted.iter().any(fits)
+}
+
+fn known(wanted: &Choose, catalogue: &Catalogue) -> Result<(), ChooseError> {
+    let requirements: Vec<&str> = catalogue.iter().map(|it| it.id.as_str()).collect();
+    let features: Vec<&str> = catalogue.features().into_iter().map(Feature::as_str).collect();
+    let unknown = |names: &[String], known: &[&str]| {
+        let name = names.iter().find(|name| !known.contains(&name.as_str()))?;
+        Some((name.clone(), suggestion(name, known.to_vec())))
+    };
+    if let Some((name, help)) = unknown(&wanted.requirement, &requirements) {
+        return Err(ChooseError::Requirement { name, help });
+    }
+    match unknown(&wanted.feature, &features) {
+        Some((name, help)) => Err(ChooseError::Feature { name, help }),
+        None => Ok(()),
+    }
+}
+
+fn asked(wanted: &Choose) -> String {
+    let options = [
+        ("--filter", &wanted.filter),
+        ("--requirement", &wanted.requirement),
+        ("--feature", &wanted.feature),
+    ];
+    let mut words: Vec<String> = options
+        .into_iter()
+        .flat_map(|(option, values)| values.iter().map(move |value| format!("{option} {value}")))
+        .collect();
+    if wanted.rerun_failed {
+        words.push("--rerun-failed".to_owned());
+    }
+    words.join(" ")
+}
+
+fn what_there_is(cases: &[Case]) -> String {
+    let mut areas: BTreeMap<&str, usize> = BTreeMap::new();
+    for case in cases {
+        *areas.entry(&case.area).or_default() += 1;
+    }
+    let areas: Vec<String> = areas
+        .into_iter()
+        .map(|(area, count)| format!("{area} {count}"))
+        .collect();
+    format!(
+        "there are {} cases: {}; `baton list` names them",
+        cases.len(),
+        areas.join(", ")
+    )
+}
+
+/// Whether a name fits a pattern: all of it if the pattern has `*` or `?`, otherwise any part of it.
+fn matches(pattern: &str, name: &str) -> bool {
+    if !pattern.contains(['*', '?']) {
+        return name.contains(pattern);
+    }
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    // Where a `*` began, and how much of the name it has taken so far.
+    let mut star: Option<(usize, usize)> = None;
+    let (mut at, mut place) = (0, 0);
+    while place < name.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, place));
+                at += 1;
+            }
+            Some(c) if *c == '?' || *c == name[place] => {
+                at += 1;
+                place += 1;
+            }
+            Some(_) | None => match star {
+                Some((before, taken)) => {
+                    star = Some((before, taken + 1));
+                    at = before + 1;
+                    place = taken + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn a_pattern_fits_a_part_or_with_wildcards_the_whole() {
+        for (pattern, name, fits) in [
+            ("directly", "flink-jobid-directly", true),
+            ("purge/", "purge/cut-off", true),
+            ("flink*", "flink-jobid-directly", true),
+            ("*direct", "flink-jobid-directly", false),
+            ("*jobid*", "flink-jobid-directly", true),
+            ("cut-?ff", "cut-off", true),
+            ("cut-??ff", "cut-off", false),
+            ("*a*b*", "xxaxxbxx", true),
+            ("*a*b", "abab", true),
+            ("*", "", true),
+            ("?", "", false),
+        ] {
+            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
+        }
+    }
+}
