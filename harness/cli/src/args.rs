@@ -121,10 +121,10 @@ pub struct Choose {
     /// Only cases with this in their name or area/name; with * and ? it must fit all of it; can be repeated
     #[arg(long, value_name = "PATTERN")]
     pub filter: Vec<String>,
-    /// Only cases that are about this requirement, such as REC-01; can be repeated
+    /// Only cases that are about this requirement, such as `REC-01`; can be repeated
     #[arg(long, value_name = "ID")]
     pub requirement: Vec<String>,
-    /// Only cases that need this feature, such as LabelInjection; can be repeated
+    /// Only cases that need this feature, such as `LabelInjection`; can be repeated
     #[arg(long, value_name = "NAME")]
     pub feature: Vec<String>,
     /// Only one of several parts of equal size, such as 2/4; `baton report merge` puts their reports together

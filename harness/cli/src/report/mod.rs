@@ -104,7 +104,7 @@ impl WriteError {
         }
     }
 
-    fn of<'a>(path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+    fn of(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         |source| Self::File {
             path: path.to_owned(),
             source,

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
 use super::model::{CaseOutcome, CaseReport, ConformanceReport, FindingReport, ReportError};
+use crate::names::RequirementId;
 
 /// A report as JUnit XML.
 ///
@@ -131,7 +132,7 @@ fn details(case: &CaseReport) -> String {
 }
 
 fn ids(finding: &FindingReport) -> String {
-    let ids: Vec<_> = finding.requirements.iter().map(|id| id.as_str()).collect();
+    let ids: Vec<_> = finding.requirements.iter().map(RequirementId::as_str).collect();
     if ids.is_empty() {
         String::new()
     } else {

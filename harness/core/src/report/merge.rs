@@ -8,7 +8,10 @@ use super::{
     build,
     model::{CaseReport, ConformanceReport},
 };
-use crate::{event::Shard, names::CaseId};
+use crate::{
+    event::Shard,
+    names::{CaseId, Feature},
+};
 
 /// Why reports do not go together.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -76,7 +79,7 @@ fn same(first: &ConformanceReport, other: &ConformanceReport) -> Result<(), Merg
         format!("{} {version}", report.implementation.name)
     };
     let features = |report: &ConformanceReport| {
-        let names: Vec<_> = report.features.iter().map(|feature| feature.as_str()).collect();
+        let names: Vec<_> = report.features.iter().map(Feature::as_str).collect();
         names.join(", ")
     };
     let pairs = [

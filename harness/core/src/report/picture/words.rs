@@ -334,10 +334,11 @@ fn labels(object: &Value) -> BTreeMap<String, String> {
 fn status_words(before: Option<&Value>, after: Option<&Value>) -> String {
     const ENOUGH: usize = 3;
     let changes = difference::between(before, after);
+    let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
+    let dull = ["observedGeneration", "message", "reason", "type", ""];
     let mut words: Vec<String> = changes
         .iter()
-        .filter(|it| !it.0.is_empty() && !it.0.ends_with("Time") && !it.0.ends_with("observedGeneration"))
-        .filter(|it| !it.0.ends_with(".message") && !it.0.ends_with(".reason") && !it.0.ends_with(".type"))
+        .filter(|it| !it.0.ends_with("Time") && !dull.contains(&last(&it.0).as_str()))
         .map(|it| format!("{} {}", it.0, it.2.as_deref().unwrap_or("gone")))
         .collect();
     words.truncate(ENOUGH);

@@ -1,0 +1,284 @@
+//! The options of `baton run` and `baton report`, as people give them.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use baton::{
+    load::{Roots, Suite},
+    output,
+    run::{self, Settings},
+    target::Reference,
+};
+use baton_cluster::{
+    fleet::Fleet,
+    runner::{Running, Target, TargetError},
+};
+use baton_core::{
+    case::model::ControllerSetup,
+    event::{CaseOutcome, CaseResult, Event, Summary},
+    names::Feature,
+};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn baton(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_baton"))
+        .arg("--root")
+        .arg(root())
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that reads nothing may have ended already.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn told(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+fn assert_bad_input(arguments: &[&str], words: &str) {
+    let output = baton(arguments, "");
+    assert!(told(&output).contains(words), "{arguments:?}: {}", told(&output));
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    assert!(
+        !told(&output).contains("clusters against"),
+        "{arguments:?}: something has been booted"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_told_before_anything_boots() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().to_str().unwrap();
+    assert_bad_input(
+        &["run", "--report", &format!("yaml={here}/none/report.yaml")],
+        "there is no folder",
+    );
+    assert_bad_input(&["run", "--report", &format!("html={here}")], "it is a folder");
+    let twice = format!("yaml={here}/x");
+    assert_bad_input(
+        &["run", "--report", &twice, "--report", &twice],
+        "two reports would be written to",
+    );
+    assert_bad_input(&["run", "--report", "pdf=x"], "there is no format `pdf`");
+    assert_bad_input(
+        &["run", "--filter", "no-such-case"],
+        "no case fits --filter no-such-case",
+    );
+    assert_bad_input(&["run", "--filter", "no-such-case"], "there are ");
+    assert_bad_input(&["run", "--requirement", "REC-010"], "did you mean `REC-0");
+    assert_bad_input(
+        &["run", "--feature", "LabelInjections"],
+        "did you mean `LabelInjection`?",
+    );
+    assert_bad_input(&["run", "--shard", "3/2"], "such as 2/4");
+    assert_bad_input(&["run", "--timeout-factor", "0"], "greater than 0");
+    assert_bad_input(
+        &["run", "--rerun-failed", "--timelines", here],
+        "no earlier run is known",
+    );
+}
+
+#[test]
+fn shards_are_merged_and_their_evidence_bears_them_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let timelines = path("timelines");
+    for shard in ["1/2", "2/2"] {
+        let report = format!("yaml={}", path(&shard.replace('/', "-")));
+        let arguments = [
+            "run",
+            "--filter",
+            "proposal/*",
+            "--shard",
+            shard,
+            "--timelines",
+            &timelines,
+            "--report",
+            &report,
+        ];
+        let output = baton(&arguments, "");
+        assert!(output.status.success(), "{}", told(&output));
+    }
+    let (one, two, merged) = (path("1-2"), path("2-2"), path("merged.yaml"));
+    let output = baton(&["report", "merge", &one, "-o", &merged], "");
+    assert!(told(&output).contains("shards are missing: 2/2"), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        baton(&["report", "merge", &one, &two, "-o", &merged], "")
+            .status
+            .success()
+    );
+
+    let verify = || baton(&["report", "verify", &merged, "--timelines", &timelines], "");
+    assert!(
+        told(&verify()).contains("confirmed: 3 of 3 verdicts"),
+        "{}",
+        told(&verify())
+    );
+    let evidence = Path::new(&timelines).join("flink-jobid-directly.jsonl");
+    fs::write(
+        &evidence,
+        fs::read_to_string(&evidence)
+            .unwrap()
+            .replace("NoExecute", "NoSchedule"),
+    )
+    .unwrap();
+    let refuted = verify();
+    assert!(told(&refuted).contains("flink-jobid-directly.jsonl is not the timeline that was reported"));
+    assert_eq!(refuted.status.code(), Some(1), "{}", told(&refuted));
+}
+
+/// A case that expects what no implementation does.
+fn failing_case(folder: &Path) -> String {
+    let good = fs::read_to_string(root().join("cases/proposal/flink-jobid-directly.yaml")).unwrap();
+    let bad = good
+        .replace("name: flink-jobid-directly", "name: expects-too-much")
+        .replace("exactly: [{name: \"${origin}\"}]", "exactly: [{name: nowhere}]");
+    assert_ne!(good, bad);
+    let file = folder.join("expects-too-much.yaml");
+    fs::write(&file, bad).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_failed_is_run_again_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let (case, here) = (failing_case(folder.path()), folder.path().to_str().unwrap());
+    let with = |more: &[&str]| {
+        let arguments = [&["run", "statefulset-directly", &case, "--timelines", here], more].concat();
+        baton(&arguments, "")
+    };
+    assert_eq!(with(&[]).status.code(), Some(1));
+    let again = with(&["--rerun-failed"]);
+    assert!(told(&again).contains("expects-too-much"), "{}", told(&again));
+    assert!(!told(&again).contains("statefulset-directly"), "{}", told(&again));
+}
+
+#[test]
+fn the_clusters_of_a_case_that_failed_are_kept_until_enter() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = failing_case(folder.path());
+    let here = folder.path().to_str().unwrap();
+    let output = baton(&["run", &case, "--pause-on-failure", "--timelines", here], "\n");
+    let text = told(&output);
+    assert!(
+        text.contains("expects-too-much has failed; its clusters are kept"),
+        "{text}"
+    );
+    let kubeconfig = text
+        .lines()
+        .find_map(|line| line.strip_prefix("control "))
+        .map(str::trim);
+    assert!(!Path::new(kubeconfig.unwrap()).exists(), "the clusters are still there");
+    assert_eq!(output.status.code(), Some(1), "{text}");
+}
+
+/// The reference controller, which cannot be started the first few times.
+#[derive(Debug)]
+struct Unwilling(AtomicUsize);
+
+#[async_trait]
+impl Target for Unwilling {
+    fn name(&self) -> &'static str {
+        "an unwilling controller"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        Reference.features()
+    }
+
+    async fn start(&self, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError> {
+        let unwilling = self
+            .0
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if unwilling.is_ok() {
+            return Err(TargetError::Start("not now".to_owned()));
+        }
+        Reference.start(fleet, setup).await
+    }
+}
+
+fn run_with(times: usize, change: impl FnOnce(Settings) -> Settings) -> (Summary, Vec<CaseResult>) {
+    let names = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"].map(str::to_owned);
+    let roots = Roots::of(&root());
+    let suite = Suite::select(&roots, &names).unwrap();
+    let settings = change(Settings {
+        target: Arc::new(Unwilling(AtomicUsize::new(times))),
+        jobs: 1,
+        ..Settings::new(roots)
+    });
+    let mut results = Vec::new();
+    let summary = run::run(&suite.cases, &settings, |event| {
+        if let Event::CaseEnded(result) = event {
+            results.push((**result).clone());
+        }
+    });
+    (summary, results)
+}
+
+#[test]
+fn a_pass_on_a_later_try_stays_visible() {
+    let (summary, results) = run_with(2, |settings| Settings { retries: 2, ..settings });
+    assert_eq!((summary.conforming, summary.broken), (3, 0));
+    assert_eq!(results[0].failed_tries.len(), 2);
+    assert_eq!(results[1].failed_tries.len(), 0);
+    let table = output::results(results.iter());
+    assert!(table.contains("conforms on try 3"), "{table}");
+    let explained = output::explanation(&results[0]).unwrap();
+    assert!(
+        explained.contains("try 1 failed: the controller under test cannot be started: not now"),
+        "{explained}"
+    );
+}
+
+#[test]
+fn without_retries_nothing_is_tried_again() {
+    let (summary, results) = run_with(1, |settings| settings);
+    assert_eq!((summary.conforming, summary.broken), (2, 1));
+    assert!(matches!(results[0].outcome, CaseOutcome::Broken { .. }));
+}
+
+#[test]
+fn after_a_failure_no_other_case_is_begun_if_asked_so() {
+    let (summary, results) = run_with(1, |settings| Settings {
+        fail_fast: true,
+        ..settings
+    });
+    assert_eq!((results.len(), summary.not_begun), (1, 2));
+}
+
+#[test]
+fn a_case_is_repeated_with_other_seeds() {
+    let folder = tempfile::tempdir().unwrap();
+    let (summary, results) = run_with(0, |settings| Settings {
+        repeat: 2,
+        seed: 7,
+        timelines: Some(folder.path().to_owned()),
+        ..settings
+    });
+    assert_eq!(summary.conforming, 6);
+    let seeds: BTreeSet<u64> = results.iter().map(|result| result.seed).collect();
+    assert_eq!(seeds, [7, 8].into());
+    assert!(folder.path().join("flink-jobid-directly.seed-8.jsonl").is_file());
+}
