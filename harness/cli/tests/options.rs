@@ -1,5 +1,10 @@
 //! The options of `baton run` and `baton report`, as people give them.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "what a test has made is there, or the test has failed"
+)]
+
 use std::{
     collections::BTreeSet,
     fs,

@@ -1,5 +1,10 @@
 //! Reports as people and browsers get them, and what never gets into them.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "what a test has made is there, or the test has failed"
+)]
+
 use std::{
     collections::BTreeSet,
     fs,

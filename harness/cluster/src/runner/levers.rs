@@ -94,7 +94,9 @@ impl Run<'_> {
                     Some(news) = follower.next() => news,
                     else => return,
                 };
-                news.iter().for_each(|entry| watch.feed(entry));
+                for entry in &news {
+                    watch.feed(entry);
+                }
             }
             recorder.mark(Mark::Note {
                 about: "the controller stops".to_owned(),
