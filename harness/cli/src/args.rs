@@ -174,6 +174,8 @@ pub enum Report {
     Verify {
         /// The ConformanceReport
         report: PathBuf,
+        /// Files of cases beside those below cases/
+        cases: Vec<PathBuf>,
         /// The folder with its timelines
         #[arg(long, value_name = "DIR")]
         timelines: PathBuf,

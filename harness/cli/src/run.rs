@@ -98,19 +98,19 @@ impl Settings {
 /// Runs cases and tells what happens; returns when all have ended.
 pub fn run(cases: &[Case], settings: &Settings, mut tell: impl FnMut(&Event)) -> Summary {
     let began = Instant::now();
-    tell(&Event::RunStarted(Box::new(RunStart {
-        started: Timestamp::now(),
-        cases: cases.len(),
-        suite: settings.part_of.clone().unwrap_or_else(|| suite_of(cases)),
-        backend: settings.backend.name().to_owned(),
-        target: settings.target.implementation(),
-        features: settings.target.features(),
-    })));
     let seeds = (0..settings.repeat).map(|number| settings.seed.wrapping_add(number));
     let all: VecDeque<(&Case, u64)> = seeds
         .flat_map(|seed| cases.iter().map(move |case| (case, seed)))
         .collect();
     let workers = settings.jobs(all.len());
+    tell(&Event::RunStarted(Box::new(RunStart {
+        started: Timestamp::now(),
+        cases: all.len(),
+        suite: settings.part_of.clone().unwrap_or_else(|| suite_of(cases)),
+        backend: settings.backend.name().to_owned(),
+        target: settings.target.implementation(),
+        features: settings.target.features(),
+    })));
     let queue = Mutex::new(all);
     let (sender, events) = mpsc::channel();
     let mut summary = Summary::default();

@@ -63,7 +63,7 @@ pub enum Event {
 pub struct RunStart {
     /// When it began.
     pub started: Timestamp,
-    /// How many cases are run here.
+    /// How many runs of cases there are here: one a case and seed.
     pub cases: usize,
     /// What was chosen to be run; more than is run here if this is a shard.
     pub suite: Suite,

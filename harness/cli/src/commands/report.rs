@@ -63,7 +63,11 @@ pub(super) fn report(roots: &Roots, arguments: &args::Report) -> Exit {
             (Some(report), None) => report_page(report, timelines.as_deref(), output),
             (None, None) => return Exit::BadInput,
         },
-        args::Report::Verify { report, timelines } => verify_report(roots, report, timelines),
+        args::Report::Verify {
+            report,
+            cases,
+            timelines,
+        } => verify_report(roots, report, cases, timelines),
         args::Report::Compare { before, after } => compare_reports(before, after),
         args::Report::Merge { reports, output } => merge_reports(reports, output),
     };
@@ -120,9 +124,16 @@ fn report_page(report: &Path, timelines: Option<&Path>, output: &Path) -> Result
     write(output, &page::of_report(&report, &pictures)?)
 }
 
-fn verify_report(roots: &Roots, report: &Path, timelines: &Path) -> Result<Exit, InputError> {
+fn verify_report(roots: &Roots, report: &Path, more: &[PathBuf], timelines: &Path) -> Result<Exit, InputError> {
     let report = read_report(report)?;
-    Ok(with_suite(Suite::load(roots), |suite| {
+    let suite = Suite::load(roots).and_then(|suite| {
+        let more = Suite::load_files(roots, more)?;
+        Ok(Suite {
+            cases: [suite.cases, more.cases].concat(),
+            ..suite
+        })
+    });
+    Ok(with_suite(suite, |suite| {
         let cases = suite.cases.into_iter().map(|case| (case.id.clone(), case)).collect();
         let around = verify::Surroundings {
             cases: &cases,

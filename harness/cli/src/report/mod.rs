@@ -1,7 +1,7 @@
 //! What a run leaves in files: consumers of its events, one a format.
 //!
 //! - [`Wanted`]: `--report FORMAT=PATH`; [`Reports`]: all that were asked for;
-//! - [`page`]: the HTML page; [`file`]: files that are there as a whole or not at all.
+//! - [`page`]: the HTML page; [`file`](mod@file): files that are there as a whole or not at all.
 
 pub mod file;
 pub mod page;

@@ -90,7 +90,7 @@ fn is_zero(number: &usize) -> bool {
 }
 
 /// So many changes of one revision are shown.
-pub const MOST_CHANGES: usize = 24;
+pub const MOST_CHANGES: usize = 16;
 
 /// So many entries are drawn; findings are drawn in any case.
 pub const MOST_EVENTS: usize = 400;
