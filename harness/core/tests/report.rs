@@ -102,7 +102,7 @@ fn events(results: Vec<CaseResult>, shard: Option<Shard>) -> Vec<Event> {
         ..Summary::default()
     };
     let start = RunStart {
-        started: "2026-01-02T03:04:05Z".parse().unwrap(),
+        started: "2026-01-02T03:04:05.4Z".parse().unwrap(),
         cases: results.len(),
         suite: Suite {
             cases: names.len(),
