@@ -99,7 +99,7 @@ fn boot() -> Result<Duration, Box<dyn Error>> {
         let began = Instant::now();
         let fleet = Embedded::boot(Options::new(2, Time::Real(Timestamp::now()))).await?;
         let took = began.elapsed();
-        Box::new(fleet).shut_down().await;
+        Box::new(fleet).shut_down().await?;
         Ok(took)
     })
 }

@@ -6,7 +6,7 @@ use baton_core::event::Shard;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::report::Wanted;
+use crate::{backend::Choice, report::Wanted};
 
 /// Runs the conformance suite for stateful cluster failover.
 #[derive(Debug, Parser)]
@@ -110,9 +110,9 @@ pub struct Run {
     /// What decides where chance is allowed; the same seed gives the same run
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Let time pass as it does outside, instead of skipping it while nothing happens
-    #[arg(long)]
-    pub real_time: bool,
+    /// Which clusters they run on
+    #[command(flatten)]
+    pub on: Choice,
 }
 
 /// Which cases are run: those that fit all options that are given.

@@ -3,12 +3,14 @@
 //! - [`args`]: the command line; [`commands`]: what each command does;
 //! - [`load`]: from files to checked cases;
 //! - [`choose`]: which of them are run; [`last_run`]: what the run before came to;
-//! - [`run`]: cases on fleets; [`pause`]: looks at the clusters of a case that failed; [`target`]: the reference controller as the implementation under test;
+//! - [`backend`]: which clusters; [`run`]: cases on fleets; [`pause`]: looks at the clusters of a case that failed;
+//! - [`target`]: the reference controller as the implementation under test;
 //! - [`snapshots`]: what a run shows against the files under `snapshots/`;
 //! - [`output`], [`show`]: what people see; [`report`]: what is left in files;
 //! - [`up`]: clusters to look at.
 
 pub mod args;
+pub mod backend;
 pub mod choose;
 pub mod commands;
 pub mod last_run;

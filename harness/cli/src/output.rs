@@ -102,6 +102,7 @@ fn word(outcome: &CaseOutcome) -> &'static str {
     match outcome {
         CaseOutcome::Conforms(_) => "conforms",
         CaseOutcome::Deviates { .. } => "DEVIATES",
+        CaseOutcome::Inconclusive { .. } => "inconclusive",
         CaseOutcome::Unsupported { .. } => "unsupported",
         CaseOutcome::Broken { .. } => "BROKEN",
     }
@@ -111,7 +112,7 @@ fn colour(outcome: &CaseOutcome) -> Color {
     match outcome {
         CaseOutcome::Conforms(_) => Color::Green,
         CaseOutcome::Deviates { .. } => Color::Red,
-        CaseOutcome::Unsupported { .. } => Color::Yellow,
+        CaseOutcome::Inconclusive { .. } | CaseOutcome::Unsupported { .. } => Color::Yellow,
         CaseOutcome::Broken { .. } => Color::Magenta,
     }
 }
@@ -155,6 +156,9 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
             CaseOutcome::Deviates { verdict, .. } if !verdict.broken().is_empty() => {
                 format!("broken: {}", show::ids(verdict.broken().iter()))
             }
+            CaseOutcome::Inconclusive { verdict, .. } => {
+                format!("cannot be told: {}", show::ids(verdict.open().iter()))
+            }
             CaseOutcome::Deviates { .. } | CaseOutcome::Broken { .. } => String::new(),
             CaseOutcome::Unsupported { reasons } => reasons.join("; "),
         };
@@ -186,6 +190,14 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
         CaseOutcome::Conforms(_) => {}
         CaseOutcome::Unsupported { .. } => return None,
         CaseOutcome::Broken { reason } => lines.push(reason.clone()),
+        CaseOutcome::Inconclusive { verdict, around } => {
+            lines.push("nothing is wrong, but what came first cannot be told here:".to_owned());
+            lines.extend(verdict.inconclusive.iter().map(|finding| format!("{finding}\n")));
+            lines.push(format!(
+                "around the first of them (time, entry, cluster, what):\n{}\n",
+                around.join("\n")
+            ));
+        }
         CaseOutcome::Deviates {
             verdict,
             snapshots,
@@ -222,6 +234,7 @@ fn sum(summary: &Summary) -> String {
     let mut parts = vec![format!("{} conform", summary.conforming)];
     for (number, words) in [
         (summary.deviating, "deviate"),
+        (summary.inconclusive, "inconclusive"),
         (summary.unsupported, "unsupported"),
         (summary.broken, "could not be run"),
         (summary.not_begun, "not begun"),

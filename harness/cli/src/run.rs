@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{load::Roots, pause, snapshots, target::Reference};
+use crate::{load::Roots, pause, snapshots, target::Reference, up};
 use baton_cluster::{
     actions::BATON,
     fleet::{Backend, Fleet, Pace, Request, embedded::InProcess},
@@ -27,7 +27,7 @@ use baton_core::{
     measure,
     names::{ClusterName, Feature},
     plan::Plan,
-    timeline::Timeline,
+    timeline::{DEFAULT_NAMESPACE, Timeline},
 };
 use jiff::Timestamp;
 
@@ -49,6 +49,8 @@ pub struct Settings {
     pub seed: u64,
     /// How long each phase of a migration may take.
     pub timeouts: Timeouts,
+    /// The longest time that a case may only wait for where waiting takes time; longer ones are unsupported.
+    pub max_case_time: Option<Duration>,
     /// Where the timelines of all cases are written; those that fail are written anyway.
     pub timelines: Option<PathBuf>,
     /// How often each case is run, with one seed after the other.
@@ -79,6 +81,7 @@ impl Settings {
             jobs,
             seed: 0,
             timeouts: Timeouts::default(),
+            max_case_time: None,
             timelines: None,
             repeat: 1,
             retries: 0,
@@ -240,10 +243,20 @@ fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
         let backend = settings.backend.name();
         format!("{backend} clusters cannot stop a controller between two writes")
     });
-    [features, target, backend, admission, gate]
+    [features, target, backend, admission, gate, too_long(case, settings)]
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// Why a case takes too long to be run; nothing where waiting takes no time.
+fn too_long(case: &Case, settings: &Settings) -> Option<String> {
+    let (waits, max) = (Plan::of(case).waits(), settings.max_case_time?);
+    let too_long = settings.backend.pace() == Pace::Real && waits > max;
+    too_long.then(|| {
+        let (waits, max) = (waits.as_secs(), max.as_secs());
+        format!("lets {waits} s pass, which really takes that long here; --max-case-time allows {max} s")
+    })
 }
 
 /// What came of a plan.
@@ -271,7 +284,7 @@ pub fn timeline_of(
     let runtime = runtime.map_err(|error| format!("no asynchronous runtime can be had: {error}"))?;
     runtime.block_on(async {
         let request = Request {
-            case: case.id.clone(),
+            case: case.clone(),
             members: case.members,
             seed: settings.seed,
         };
@@ -284,18 +297,33 @@ pub fn timeline_of(
                 text: text.to_owned(),
             });
         };
+        let moved = (fleet.namespace() != DEFAULT_NAMESPACE).then(|| Plan::of(&case.in_namespace(fleet.namespace())));
+        let plan = moved.as_ref().unwrap_or(plan);
         let target = &*settings.target;
-        let timeline = runner::run(plan, &case.controller, &*fleet, target, settings.timeouts, &tell_step).await;
-        if settings.pause_on_failure && has_failed(case, settings, timeline.as_ref().ok()) {
+        let run = runner::run(plan, &case.controller, &*fleet, target, settings.timeouts, &tell_step);
+        let timeline = tokio::select! {
+            biased;
+            timeline = run => timeline.map_err(|error| chain(&error)),
+            () = interrupted(settings) => Err("interrupted".to_owned()),
+        };
+        let stopped = settings.stop.load(Ordering::SeqCst);
+        if settings.pause_on_failure && !stopped && has_failed(case, settings, timeline.as_ref().ok()) {
             pause::pause(case, &*fleet, settings, tell).await;
         }
         let failures = fleet.simulator_failures();
-        fleet.shut_down().await;
+        let lost = fleet.lost().await;
+        let shut_down = fleet.shut_down().await;
+        if !lost.is_empty() {
+            return Err(format!("clusters were lost during the run: {}", lost.join("; ")));
+        }
+        shut_down.map_err(|error| chain(&error))?;
         if !failures.is_empty() {
             return Err(format!("the workload simulator failed: {}", failures.join("; ")));
         }
-        let timeline = timeline.map_err(|error| chain(&error))?;
-        Ok(Ran { timeline, kubernetes })
+        Ok(Ran {
+            timeline: timeline?,
+            kubernetes,
+        })
     })
 }
 
@@ -306,6 +334,19 @@ fn has_failed(case: &Case, settings: &Settings, timeline: Option<&Timeline>) -> 
         let differences = snapshots::differences(&settings.roots.snapshots, case, &verdict.snapshots);
         !verdict.conforms() || !differences.is_empty()
     })
+}
+
+/// Returns when somebody wants an end of a run that leaves something to clean up; what is embedded goes by itself.
+async fn interrupted(settings: &Settings) {
+    let wanted = match settings.backend.pace() {
+        Pace::Virtual => std::future::pending().await,
+        Pace::Real => up::interrupted().await,
+    };
+    match wanted {
+        Ok(()) => settings.stop.store(true, Ordering::SeqCst),
+        // Without signals nobody can want an end.
+        Err(_) => std::future::pending().await,
+    }
 }
 
 async fn versions(fleet: &dyn Fleet) -> BTreeMap<ClusterName, String> {
@@ -331,10 +372,12 @@ fn weigh(case: &Case, settings: &Settings, attempt: u32, timeline: &Timeline, re
         (None, false) => Some(timelines_by_default()),
         (None, true) => None,
     };
+    let around = around_first(&verdict, timeline);
     result.outcome = if conforms {
         CaseOutcome::Conforms(verdict)
+    } else if verdict.findings.is_empty() && differences.is_empty() {
+        CaseOutcome::Inconclusive { verdict, around }
     } else {
-        let around = around_first(&verdict, timeline);
         CaseOutcome::Deviates {
             verdict,
             snapshots: differences,
@@ -353,9 +396,8 @@ fn weigh(case: &Case, settings: &Settings, attempt: u32, timeline: &Timeline, re
 }
 
 fn around_first(verdict: &Verdict, timeline: &Timeline) -> Vec<String> {
-    verdict
-        .findings
-        .first()
+    let mut all = verdict.findings.iter().chain(&verdict.inconclusive);
+    all.next()
         .map(|finding| excerpt::around(timeline, finding.seq))
         .unwrap_or_default()
 }

@@ -46,12 +46,13 @@ async fn boot_and_wait(arguments: &args::Up) -> Result<(), String> {
     if let Some(running) = running {
         running.stop().await;
     }
-    Box::new(fleet).shut_down().await;
+    let ended = Box::new(fleet).shut_down().await;
+    ended.map_err(|error| chain(&error))?;
     interrupted.map_err(|error| format!("interrupts cannot be received: {error}"))
 }
 
 /// Returns when somebody wants an end: Ctrl-C, or the signal that service managers send.
-async fn interrupted() -> std::io::Result<()> {
+pub(crate) async fn interrupted() -> std::io::Result<()> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
         biased;

@@ -14,7 +14,7 @@ use baton_cluster::{
 };
 use baton_core::{
     names::CaseId,
-    timeline::{Begin, Event},
+    timeline::{Begin, Event, Order},
 };
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ async fn boot(members: usize, doors: bool) -> Result<Duration, Failure> {
     let begin = Instant::now();
     let fleet = Embedded::boot(options).await?;
     let took = begin.elapsed();
-    Box::new(fleet).shut_down().await;
+    Box::new(fleet).shut_down().await?;
     Ok(took)
 }
 
@@ -82,6 +82,8 @@ async fn deployments(count: usize) -> Result<Duration, Failure> {
         started: fleet.clock()(),
         backend: fleet.backend().to_owned(),
         target: "none".to_owned(),
+        namespace: "default".to_owned(),
+        order: Order::Exact,
     })?;
     let client = fleet.members()[0].inside(actions::BATON);
     let mut follower = recorder.follow();
@@ -99,7 +101,7 @@ async fn deployments(count: usize) -> Result<Duration, Failure> {
         ready += done.count();
     }
     let took = begin.elapsed();
-    fleet.shut_down().await;
+    fleet.shut_down().await?;
     Ok(took)
 }
 

@@ -56,7 +56,7 @@ async fn members_are_registered_with_the_control_plane() {
             (Change::List, &json!("member2"), &endpoint("member2")),
         ]
     );
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn a_fleet_may_be_a_single_server() {
     assert!(fleet.members().is_empty());
     let namespaces: Api<Namespace> = Api::all(fleet.control().client("test"));
     assert!(!namespaces.list(&ListParams::default()).await.unwrap().items.is_empty());
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,7 +96,7 @@ async fn deleting_a_workload_removes_its_pods() {
     let pods: Api<Pod> = Api::all(client);
     assert!(pods.list(&ListParams::default()).await.unwrap().items.is_empty());
     assert_eq!(fleet.simulator_failures(), Vec::<String>::new());
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 /// Writes to a cluster as often as asked, one object after the other.
@@ -143,7 +143,7 @@ async fn the_order_is_that_of_the_commits_however_many_write() {
         .collect();
     assert_eq!(revisions.len(), 300);
     assert!(revisions.is_sorted(), "{revisions:?}");
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,7 +167,7 @@ async fn secrets_never_reach_the_timeline() {
     ] {
         assert!(!text.contains(word), "{word} in {text}");
     }
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -193,7 +193,7 @@ async fn marks_stand_after_what_has_happened() {
     recorder.mark(Mark::CleanUp);
     assert_eq!(recorder.close(closed()), timeline);
     assert!(matches!(timeline.entries()[0].event, Event::Mark(Mark::Begin(_))));
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 fn begin_of(recorder: &baton_cluster::observer::Recorder) -> baton_core::timeline::Begin {
@@ -214,7 +214,7 @@ async fn run_of(seed: u64) -> String {
     tokio::time::sleep(Duration::from_secs(60)).await;
     let mut text = Vec::new();
     recorder.close(closed()).write(&mut text).unwrap();
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
     String::from_utf8(text).unwrap()
 }
 
@@ -238,7 +238,7 @@ async fn inside_a_member_that_is_cut_off_things_go_on() {
     until_status(&recorder, "Deployment", "deploy", "readyReplicas", json!(2)).await;
     fleet.pull(&member(1), Lever::Heal).await.unwrap();
     outside.get("default").await.unwrap();
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -257,7 +257,7 @@ async fn after_a_stop_the_simulator_goes_on_where_it_was() {
         fleet.pull(&member(9), Lever::Stop).await,
         Err(FleetError::NoSuchCluster(_))
     ));
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -286,7 +286,7 @@ async fn taints_come_and_go_without_touching_others() {
     assert_eq!(last.object["spec"]["taints"], one);
     // The list, two taints, one of them removed; what is so already is not written again.
     assert_eq!(all(&recorder, "Cluster", "member1").len(), 4);
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -317,7 +317,7 @@ async fn a_held_object_stays_until_it_is_released() {
     assert!(api.get_opt("deploy").await.unwrap().is_none());
     actions::release(&client, &deployment).await.unwrap();
     actions::delete(&client, &deployment).await.unwrap();
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -344,7 +344,7 @@ async fn through_the_doors_others_reach_the_clusters_and_nothing_is_left() {
     );
     let cluster = clusters.get("member1").await.unwrap();
     join(&client, &cluster.data["spec"]).await;
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
     assert!(!path.parent().unwrap().exists());
     let address = (
         config.cluster_url.host().unwrap(),

@@ -37,7 +37,7 @@ async fn a_deployment_becomes_ready_step_by_step() {
     assert_eq!(last["observedGeneration"], 1);
     assert_eq!(last["conditions"][0]["type"], "Available");
     assert_eq!(last["conditions"][0]["status"], "True");
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -66,7 +66,7 @@ async fn pods_of_a_stateful_set_come_in_order() {
     let first_ready = pods.iter().position(|pod| *pod == ("sts-0".to_owned(), true)).unwrap();
     let second_there = pods.iter().position(|(name, _)| name == "sts-1").unwrap();
     assert!(first_ready < second_there, "{pods:?}");
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,7 +84,7 @@ async fn a_job_completes() {
     let last = statuses.last().unwrap();
     assert_eq!(last["conditions"][1]["type"], "Complete");
     assert!(last["completionTime"].is_string(), "{last:#}");
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 async fn flink_status(fleet: &dyn Fleet, member: usize) -> Value {
@@ -107,7 +107,7 @@ async fn a_flink_job_gets_an_id_that_differs_by_member_and_not_by_run() {
         assert_eq!(status["lifecycleState"], "STABLE");
         assert_eq!(status["jobStatus"]["jobID"], status["jobStatus"]["jobId"]);
         ids.push(status["jobStatus"]["jobID"].as_str().unwrap().to_owned());
-        fleet.shut_down().await;
+        fleet.shut_down().await.unwrap();
     }
     let hexadecimal = |id: &String| id.len() == 32 && id.bytes().all(|it| it.is_ascii_hexdigit());
     assert!(ids.iter().all(hexadecimal), "{ids:?}");
@@ -156,7 +156,7 @@ async fn a_flink_job_goes_on_from_a_checkpoint_of_another_member() {
     assert_eq!(afresh["restored"], Value::Null);
     assert_eq!(afresh["sink"]["twice"], 1000, "{afresh:#}");
     assert_eq!(fleet.simulator_failures(), Vec::<String>::new());
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -178,7 +178,7 @@ async fn a_flink_job_fails_when_its_checkpoint_is_not_there() {
     let told = "there is no checkpoint /shared/default/0/checkpoints/chk-1";
     assert_eq!(statuses.last().unwrap()["error"], told);
     assert_eq!(fleet.simulator_failures(), Vec::<String>::new());
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,7 +197,7 @@ async fn what_must_never_be_ready_is_not() {
         statuses.iter().all(|(_, status)| status["readyReplicas"].is_null()),
         "{statuses:#?}"
     );
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,7 +218,7 @@ async fn readiness_can_come_late_and_go_again() {
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     let (_, last) = common::all(&recorder, "Deployment", "deploy").pop().unwrap();
     assert_eq!(last["readyReplicas"], Value::Null, "{last:#}");
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -232,7 +232,7 @@ async fn what_is_paused_is_left_alone() {
     .await;
     tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
     assert_eq!(common::all(&recorder, "Deployment", "deploy").len(), 1);
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -243,5 +243,5 @@ async fn on_real_time_and_several_threads_it_is_the_same() {
     apply(&fleet.members()[1], &fixture("workloads/sts.yaml")).await;
     until_status(&recorder, "Deployment", "deploy", "readyReplicas", json!(2)).await;
     until_status(&recorder, "StatefulSet", "sts", "readyReplicas", json!(2)).await;
-    fleet.shut_down().await;
+    fleet.shut_down().await.unwrap();
 }

@@ -204,6 +204,14 @@ pub enum CaseOutcome {
         /// The timeline around the first finding, a line an entry.
         around: Vec<String>,
     },
+    /// Nothing is to be objected to, but something that the case is about cannot be told: on these clusters two
+    /// events were too close to each other to know which came first.
+    Inconclusive {
+        /// What the judge says.
+        verdict: Verdict,
+        /// The timeline around the first thing that cannot be told, a line an entry.
+        around: Vec<String>,
+    },
     /// The target or the clusters have not what the case needs; it was not run.
     Unsupported {
         /// What is missing, in words; at least one.
@@ -234,6 +242,8 @@ pub struct Summary {
     pub conforming: usize,
     /// Cases that do not.
     pub deviating: usize,
+    /// Cases of which something cannot be told.
+    pub inconclusive: usize,
     /// Cases that need what the target or the clusters do not have.
     pub unsupported: usize,
     /// Cases that could not be run.
@@ -249,6 +259,7 @@ impl CaseOutcome {
     pub fn findings(&self) -> &[Finding] {
         match self {
             Self::Conforms(verdict) | Self::Deviates { verdict, .. } => &verdict.findings,
+            Self::Inconclusive { verdict, .. } => &verdict.inconclusive,
             Self::Unsupported { .. } | Self::Broken { .. } => &[],
         }
     }
@@ -256,7 +267,7 @@ impl CaseOutcome {
     /// Whether it failed: what is asked for is not there, or nobody could tell.
     pub fn failed(&self) -> bool {
         match self {
-            Self::Deviates { .. } | Self::Broken { .. } => true,
+            Self::Deviates { .. } | Self::Inconclusive { .. } | Self::Broken { .. } => true,
             Self::Conforms(_) | Self::Unsupported { .. } => false,
         }
     }
@@ -273,6 +284,10 @@ impl CaseOutcome {
                 (None, Some(snapshot)) => format!("the snapshot {} is not as its file", snapshot.name),
                 (None, None) => "deviates".to_owned(),
             },
+            Self::Inconclusive { verdict, .. } => verdict.inconclusive.first().map_or_else(
+                || "inconclusive".to_owned(),
+                |open| format!("{}: {}", open.title, open.seen),
+            ),
             Self::Unsupported { reasons } => reasons.join("; "),
             Self::Broken { reason } => reason.clone(),
         }
@@ -285,6 +300,7 @@ impl Summary {
         match outcome {
             CaseOutcome::Conforms(_) => self.conforming += 1,
             CaseOutcome::Deviates { .. } => self.deviating += 1,
+            CaseOutcome::Inconclusive { .. } => self.inconclusive += 1,
             CaseOutcome::Unsupported { .. } => self.unsupported += 1,
             CaseOutcome::Broken { .. } => self.broken += 1,
         }

@@ -65,6 +65,7 @@ fn words(mark: &Mark) -> String {
         Mark::Captured { name, value } => format!("-- {name} = {value}"),
         Mark::Started { runs: true, .. } => "-- the controller starts with another set-up".to_owned(),
         Mark::Started { runs: false, .. } => "-- the controller refuses another set-up".to_owned(),
+        Mark::Fence { cluster, revision, .. } => format!("-- {cluster} is at revision {revision}"),
         Mark::CleanUp => "-- clean-up".to_owned(),
         Mark::Closed { .. } => "-- end".to_owned(),
         Mark::Note { about, .. } => format!("-- {about}"),

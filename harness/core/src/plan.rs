@@ -1,6 +1,6 @@
 //! The plan: a case as a list of steps that can be printed and carried out, with no choice left.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use crate::{
     case::model::{Action, Case, Condition, Expect, Mode, Place, SnapshotPart, Subject},
@@ -30,6 +30,33 @@ pub struct PlannedStep {
 }
 
 impl Plan {
+    /// How long it lets time pass, whatever the target does.
+    pub fn waits(&self) -> Duration {
+        let wait = |step: &PlannedStep| match &step.action {
+            Action::Elapse(time) => *time,
+            Action::Assert(assertion) => match assertion.mode {
+                Mode::Consistently(time) => time,
+                Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen => Duration::ZERO,
+            },
+            Action::Apply { .. }
+            | Action::Admission { .. }
+            | Action::Patch { .. }
+            | Action::SetStatus { .. }
+            | Action::Delete { .. }
+            | Action::BindRole { .. }
+            | Action::Capture { .. }
+            | Action::Taint { .. }
+            | Action::Untaint { .. }
+            | Action::Hold { .. }
+            | Action::Release { .. }
+            | Action::Lever(_)
+            | Action::Start(_)
+            | Action::Wait { .. }
+            | Action::Snapshot(_) => Duration::ZERO,
+        };
+        self.steps.iter().map(wait).sum()
+    }
+
     /// The plan of a case. A step that applies something in several places becomes one step a place.
     pub fn of(case: &Case) -> Self {
         let steps = case.steps.iter().flat_map(|step| {

@@ -23,7 +23,7 @@ fn invariants_find_what_is_known(#[case] name: &str, #[case] expected: &[&str]) 
         .join(name)
         .with_extension("jsonl");
     let timeline = Timeline::read(BufReader::new(File::open(path).unwrap())).unwrap();
-    let findings = judge::judge_recording(&timeline);
+    let judge::Judged { findings, .. } = judge::judge_recording(&timeline);
     let found: BTreeSet<_> = findings
         .iter()
         .flat_map(|finding| finding.requirements.iter().map(ToString::to_string))

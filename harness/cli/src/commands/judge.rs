@@ -7,7 +7,7 @@ use baton_core::{
     case::model::Case,
     excerpt,
     judge::{self, Finding},
-    timeline::{Mark, Timeline, TimelineError},
+    timeline::{Timeline, TimelineError},
 };
 
 use super::{Exit, with_suite};
@@ -30,13 +30,10 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
         }
     };
     if arguments.recording.is_some() {
-        return tell_findings(&judge::judge_recording(&timeline), &timeline);
+        let judged = judge::judge_recording(&timeline);
+        return tell(&judged.findings, &judged.inconclusive, &timeline);
     }
-    let begin = timeline.marks().find_map(|(_, mark)| match mark {
-        Mark::Begin(begin) => Some(begin),
-        _ => None,
-    });
-    let Some(begin) = begin else {
+    let Some(begin) = timeline.begin() else {
         eprintln!("error: {} does not say which case it belongs to", file.display());
         eprintln!("help: if it is a recording of an implementation, judge it with --recording");
         return Exit::BadInput;
@@ -61,25 +58,33 @@ fn judge_by(case: &Case, roots: &Roots, timeline: &Timeline) -> Exit {
         );
         println!("{}", difference.diff.as_deref().unwrap_or("there is no such file"));
     }
-    let exit = tell_findings(&verdict.findings, timeline);
-    if exit == Exit::Conforms && differences.is_empty() {
-        println!("shown: {}", show::ids(verdict.shown.iter()));
-        return Exit::Conforms;
-    }
-    Exit::Deviates
+    let exit = tell(&verdict.findings, &verdict.inconclusive, timeline);
+    println!("shown: {}", show::ids(verdict.shown.iter()));
+    if differences.is_empty() { exit } else { Exit::Deviates }
 }
 
-fn tell_findings(findings: &[Finding], timeline: &Timeline) -> Exit {
+/// Says what was found. What cannot be told is no deviation, but nothing that conforms either.
+fn tell(findings: &[Finding], inconclusive: &[Finding], timeline: &Timeline) -> Exit {
     for finding in findings {
         println!("{finding}\n");
     }
-    let Some(first) = findings.first() else {
+    if !inconclusive.is_empty() {
+        println!("what came first cannot be told:\n");
+    }
+    for finding in inconclusive {
+        println!("{finding}\n");
+    }
+    let Some(first) = findings.iter().chain(inconclusive).next() else {
         println!("{} entries: nothing to object to", timeline.entries().len());
         return Exit::Conforms;
     };
     println!("around the first of them (time, entry, cluster, what):");
     println!("{}", excerpt::around(timeline, first.seq).join("\n"));
-    Exit::Deviates
+    if findings.is_empty() {
+        Exit::Broken
+    } else {
+        Exit::Deviates
+    }
 }
 
 fn read_timeline(file: &Path) -> Result<Timeline, TimelineError> {

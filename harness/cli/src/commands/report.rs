@@ -104,9 +104,9 @@ fn write(path: &Path, text: &str) -> Result<Exit, InputError> {
 
 fn recording_page(recording: &Path, output: &Path) -> Result<Exit, InputError> {
     let timeline = read_timeline(recording)?;
-    let findings = judge::judge_recording(&timeline);
+    let judged = judge::judge_recording(&timeline);
     let name = recording.file_stem().unwrap_or_default().to_string_lossy();
-    write(output, &page::of_recording(&name, &timeline, &findings)?)
+    write(output, &page::of_recording(&name, &timeline, &judged)?)
 }
 
 fn report_page(report: &Path, timelines: Option<&Path>, output: &Path) -> Result<Exit, InputError> {

@@ -3,18 +3,15 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-use baton_cluster::{
-    fleet::{Pace, embedded::InProcess},
-    runner::chain,
-};
+use baton_cluster::runner::chain;
 use baton_core::event::{Event, Summary};
 
 use super::{Exit, bad_input};
 use crate::{
     args,
+    backend::{self, BackendError},
     choose::{self, Chosen},
     last_run::LastRun,
     load::{Roots, Suite},
@@ -51,7 +48,14 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         Err(error) => return bad_input(&error, error.help()),
     };
     let last_run = before.unwrap_or_else(|_| LastRun::none(&roots.cases));
-    let settings = settings(roots, arguments, &chosen);
+    let settings = match settings(roots, arguments, &chosen) {
+        Ok(settings) => settings,
+        Err(error) if error.is_input() => return bad_input(&error, &error.help()),
+        Err(error) => {
+            bad_input(&error, &error.help());
+            return Exit::Broken;
+        }
+    };
     carry_out(&chosen, &settings, reports, last_run, &folder)
 }
 
@@ -71,12 +75,19 @@ fn carry_out(chosen: &Chosen, settings: &Settings, mut reports: Reports, mut las
             folder.display()
         );
     }
+    let ended = backend::end(&*settings.backend);
+    if let Err(reason) = &ended {
+        eprintln!("error: {reason}");
+    }
     match reports.finish() {
         Ok(written) => tell_written(&written),
         Err(error) => {
             eprintln!("error: {}", chain(&error));
             return Exit::Broken;
         }
+    }
+    if ended.is_err() {
+        return Exit::Broken;
     }
     exit(&summary)
 }
@@ -88,27 +99,24 @@ fn tell_written(written: &[PathBuf]) {
 }
 
 fn exit(summary: &Summary) -> Exit {
-    match (summary.broken, summary.deviating) {
-        (0, 0) => Exit::Conforms,
-        (0, _) => Exit::Deviates,
-        (_, _) => Exit::Broken,
+    // What the clusters are too slow to tell is the clusters' fault.
+    match (summary.broken, summary.deviating, summary.inconclusive) {
+        (0, 0, 0) => Exit::Conforms,
+        (0, 1.., _) => Exit::Deviates,
+        (_, _, _) => Exit::Broken,
     }
 }
 
-fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Settings {
+fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<Settings, BackendError> {
     let default = Settings::new(roots.clone());
-    let real = arguments.real_time || arguments.pause_on_failure;
-    let pace = if real { Pace::Real } else { Pace::Virtual };
     let jobs = if arguments.pause_on_failure {
         Some(1)
     } else {
         arguments.jobs
     };
-    Settings {
-        backend: Arc::new(InProcess {
-            pace,
-            doors: arguments.pause_on_failure,
-        }),
+    Ok(Settings {
+        backend: arguments.on.backend(arguments.pause_on_failure)?,
+        max_case_time: arguments.on.max_case_time(),
         jobs: jobs.unwrap_or(default.jobs),
         seed: arguments.seed,
         timeouts: default.timeouts.scaled(arguments.timeout_factor),
@@ -119,5 +127,5 @@ fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Settings {
         pause_on_failure: arguments.pause_on_failure,
         part_of: Some(chosen.suite.clone()),
         ..default
-    }
+    })
 }

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use baton_core::{
-    judge::Finding,
+    judge::{Finding, Judged},
     names::CaseId,
     report::{
         ConformanceReport,
@@ -137,14 +137,17 @@ pub fn of_report(report: &ConformanceReport, pictures: &Pictures) -> Result<Stri
 ///
 /// # Errors
 /// If the template and what is put in do not fit together.
-pub fn of_recording(name: &str, timeline: &Timeline, findings: &[Finding]) -> Result<String, minijinja::Error> {
+pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<String, minijinja::Error> {
+    let findings: Vec<&Finding> = judged.findings.iter().chain(&judged.inconclusive).collect();
     let entries: Vec<u64> = findings.iter().map(|finding| finding.seq).collect();
     let picture = Picture::of(timeline, &entries);
-    let conforms = findings.is_empty();
-    let (state, words) = if conforms {
-        (CaseOutcome::Conforms, "nothing to object to".to_owned())
-    } else {
-        (CaseOutcome::Deviates, count(findings.len(), "finding"))
+    let (state, words) = match (judged.findings.len(), judged.inconclusive.len()) {
+        (0, 0) => (CaseOutcome::Conforms, "nothing to object to".to_owned()),
+        (0, open) => (
+            CaseOutcome::Inconclusive,
+            format!("{} cannot be told", count(open, "order")),
+        ),
+        (found, _) => (CaseOutcome::Deviates, count(found, "finding")),
     };
     let view = CaseView {
         key: "recording".to_owned(),
@@ -160,7 +163,7 @@ pub fn of_recording(name: &str, timeline: &Timeline, findings: &[Finding]) -> Re
         open: true,
         reasons: &[],
         failed_tries: &[],
-        findings: findings.iter().map(FindingReport::of).collect(),
+        findings: findings.into_iter().map(FindingReport::of).collect(),
         snapshots: &[],
         requirements: Vec::new(),
         shown: Vec::new(),
@@ -261,9 +264,14 @@ fn verdict_of(report: &ConformanceReport) -> VerdictView {
     if cases.broken > 0 {
         words.push(format!("{} could not be run", count(cases.broken, "case")));
     }
-    let state = match (cases.deviating + requirements.broken, cases.broken, cases.conforming) {
-        (0, 0, 0) => CaseOutcome::Unsupported,
-        (0, 0, _) => CaseOutcome::Conforms,
+    if cases.inconclusive > 0 {
+        words.push(format!("{} inconclusive", count(cases.inconclusive, "case")));
+    }
+    let unsure = (cases.broken, cases.inconclusive);
+    let state = match (cases.deviating + requirements.broken, unsure, cases.conforming) {
+        (0, (0, 0), 0) => CaseOutcome::Unsupported,
+        (0, (0, 0), _) => CaseOutcome::Conforms,
+        (0, (0, _), _) => CaseOutcome::Inconclusive,
         (0, _, _) => CaseOutcome::Broken,
         (_, _, _) => CaseOutcome::Deviates,
     };

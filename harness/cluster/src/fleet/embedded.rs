@@ -36,10 +36,10 @@ use crate::{
 };
 
 /// The user agent of a simulator.
-const SIMULATOR: &str = "baton-simulator";
+pub(super) const SIMULATOR: &str = "baton-simulator";
 
 /// The user agent of what prepares a fleet.
-const FLEET: &str = "baton-fleet";
+pub(super) const FLEET: &str = "baton-fleet";
 
 /// How time goes by on a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -232,7 +232,7 @@ async fn prepare(options: &Options, control: &Cluster, endpoints: Vec<Endpoint>)
 }
 
 /// The rules that come with the crate, read once: they are the same for every fleet in a process.
-fn bundled_rules() -> Result<Arc<Rules>, FleetError> {
+pub(super) fn bundled_rules() -> Result<Arc<Rules>, FleetError> {
     type Read = Result<Arc<Rules>, Arc<Vec<RulesError>>>;
     static RULES: LazyLock<Read> = LazyLock::new(|| Rules::bundled().map(Arc::new).map_err(Arc::new));
     RULES.clone().map_err(FleetError::Rules)
@@ -393,7 +393,7 @@ impl Fleet for Embedded {
         of_simulators.chain(self.admission.failures()).collect()
     }
 
-    async fn shut_down(self: Box<Self>) {
+    async fn shut_down(self: Box<Self>) -> Result<(), FleetError> {
         for simulator in self.simulators {
             simulator.stop().await;
         }
@@ -401,5 +401,6 @@ impl Fleet for Embedded {
         for door in self.doors.serving.into_values() {
             door.stop().await;
         }
+        Ok(())
     }
 }

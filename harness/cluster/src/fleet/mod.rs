@@ -1,12 +1,13 @@
 //! Fleets: a control plane and members, whatever they are made of.
 //!
 //! - [`Backend`]: where fleets come from; [`Fleet`]: what it gives; [`Cluster`]: one of its clusters;
-//! - [`embedded`]: API servers in this process;
+//! - [`embedded`]: API servers in this process; [`external`]: clusters that somebody else has started;
 //! - [`kind`], [`k3s`]: clusters in containers of this machine;
 //! - `register`: how members are made known to the control plane.
 
 mod booted;
 pub mod embedded;
+pub mod external;
 pub mod k3s;
 pub mod kind;
 mod register;
@@ -16,13 +17,17 @@ use std::{collections::BTreeMap, fmt, io, path::PathBuf, sync::Arc, time::Durati
 use async_trait::async_trait;
 use baton_core::{
     case::model::Case,
-    names::{CaseId, ClusterName},
-    timeline::Begin,
+    names::ClusterName,
+    timeline::{Begin, DEFAULT_NAMESPACE, Order},
 };
 use kube::Client;
 use thiserror::Error;
 
-use crate::{admission::Admission, clock::Clock, observer::Recorder};
+use crate::{
+    admission::Admission,
+    clock::Clock,
+    observer::{Recorder, watching::WatchError},
+};
 
 pub use baton_apiserver::{Asking, Failure, Gatekeeper, Matching};
 pub use booted::{Booted, Reach};
@@ -79,6 +84,20 @@ pub enum FleetError {
     /// A kubeconfig that the backend made is not as expected.
     #[error("the kubeconfig of {0} lacks an address or a token")]
     Kubeconfig(ClusterName),
+    /// There are fewer members than are asked for.
+    #[error("{wanted} members are asked for, and there are {there}")]
+    TooFew {
+        /// How many are asked for.
+        wanted: usize,
+        /// How many there are.
+        there: usize,
+    },
+    /// A cluster cannot be observed.
+    #[error("the fleet cannot be observed")]
+    Watch(#[from] WatchError),
+    /// What a case has made could not be removed.
+    #[error("the clusters are not as they were; left behind: {}", .0.join(", "))]
+    LeftBehind(Vec<String>),
     /// The simulator's rules are wrong.
     #[error("the simulator's rules are wrong: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Rules(Arc<Vec<crate::simulator::RulesError>>),
@@ -161,7 +180,7 @@ impl Cluster {
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The case that it is for.
-    pub case: CaseId,
+    pub case: Case,
     /// How many members it has.
     pub members: usize,
     /// Whatever is left to chance follows from it, where the backend can have it so.
@@ -231,6 +250,16 @@ pub trait Fleet: Send + Sync {
     /// The time as the clusters know it.
     fn clock(&self) -> Clock;
 
+    /// The namespace in which it has what a case speaks of as `default`.
+    fn namespace(&self) -> &str {
+        DEFAULT_NAMESPACE
+    }
+
+    /// What the order of its timeline says of events on different clusters.
+    fn order(&self) -> Order {
+        Order::Exact
+    }
+
     /// Pulls a lever.
     ///
     /// # Errors
@@ -259,8 +288,17 @@ pub trait Fleet: Send + Sync {
     /// What went wrong with the simulator's rules, in words; the environment is broken if there is anything.
     fn simulator_failures(&self) -> Vec<String>;
 
+    /// The clusters that can no longer be reached though nobody asked for that, each with what happened, in words.
+    /// Whatever a run on them showed is worth nothing.
+    async fn lost(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Ends everything: nothing of the fleet is left when this returns. A timeline must be closed before.
-    async fn shut_down(self: Box<Self>);
+    ///
+    /// # Errors
+    /// If something is left, with its names.
+    async fn shut_down(self: Box<Self>) -> Result<(), FleetError>;
 }
 
 /// One cluster of a fleet by name.

@@ -1,6 +1,6 @@
 //! Makes a control plane know the failover API and its members.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use baton_core::names::ClusterName;
 use k8s_openapi::{
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::FleetError;
 
 /// The namespace for the secrets of members.
-const NAMESPACE: &str = "karmada-cluster";
+pub(super) const NAMESPACE: &str = "karmada-cluster";
 
 /// How long a definition may take to become established; it takes no time worth speaking of.
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
@@ -52,6 +52,16 @@ fn failed(what: impl Into<String>) -> impl FnOnce(kube::Error) -> FleetError {
 pub(super) fn failover_api() -> Result<Vec<Value>, FleetError> {
     let read = |text: &&str| serde_json::from_str(text).map_err(FleetError::Definition);
     crate::bundled::CRDS.iter().map(read).collect()
+}
+
+/// Those of some definitions that a cluster does not have yet.
+pub(super) async fn missing(client: &Client, definitions: Vec<Value>) -> Result<Vec<Value>, FleetError> {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let there = api.list_metadata(&ListParams::default()).await;
+    let there = there.map_err(failed("listing definitions"))?;
+    let there: BTreeSet<String> = there.into_iter().map(|definition| definition.name_any()).collect();
+    let is_missing = |it: &Value| !it["metadata"]["name"].as_str().is_some_and(|name| there.contains(name));
+    Ok(definitions.into_iter().filter(is_missing).collect())
 }
 
 /// Creates definitions and waits until all of them are served.
@@ -94,7 +104,11 @@ pub(super) async fn register(client: &Client, endpoints: Vec<Endpoint>) -> Resul
     };
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let created = namespaces.create(&PostParams::default(), &namespace).await;
-    created.map_err(failed(format!("creating the namespace {NAMESPACE}")))?;
+    match created {
+        // An implementation that is installed has made it.
+        Err(kube::Error::Api(status)) if status.code == 409 => {}
+        created => drop(created.map_err(failed(format!("creating the namespace {NAMESPACE}")))?),
+    }
     let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
     let kind = GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster");
     let clusters: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));

@@ -13,12 +13,12 @@ use std::{
 use baton_apiserver::{self as apiserver, Commit, Commits};
 use baton_core::{
     names::ClusterName,
-    timeline::{Change, ObjectId, Revision},
+    timeline::{Change, Revision},
 };
 use futures::Stream;
 use jiff::Timestamp;
 
-use super::{Source, recorder::Seen, scrub};
+use super::{Source, recorder::Seen, scrub, what_is_there};
 
 /// The taps of all clusters of a fleet, open from before the first commit that matters.
 pub(crate) struct Taps {
@@ -59,28 +59,8 @@ impl Taps {
 
     /// Makes a list of what is there now out of what has happened so far.
     pub(crate) fn begin(mut self, at: Timestamp) -> Listed {
-        let mut there: BTreeMap<ObjectId, Revision> = BTreeMap::new();
-        for Seen { revision, .. } in self.receive(None) {
-            let id = ObjectId::of(&revision);
-            match revision.change {
-                Change::List | Change::Added | Change::Modified => {
-                    there.insert(id, revision);
-                }
-                Change::Deleted => {
-                    there.remove(&id);
-                }
-            }
-        }
-        let list = there.into_values().map(|revision| Seen {
-            at,
-            revision: Revision {
-                change: Change::List,
-                by: None,
-                ..revision
-            },
-        });
         Listed {
-            list: list.collect(),
+            list: what_is_there(self.receive(None), at),
             taps: self,
         }
     }
@@ -104,16 +84,14 @@ fn see(cluster: &ClusterName, commit: Commit) -> Option<Seen> {
         apiserver::Change::Modified => Change::Modified,
         apiserver::Change::Deleted => Change::Deleted,
     };
-    Some(Seen {
-        at: commit.at,
-        revision: Revision {
-            cluster: cluster.clone(),
-            kind: commit.kind,
-            change,
-            object: Arc::new(object),
-            by: Some(commit.by.to_string()).filter(|by| !by.is_empty()),
-        },
-    })
+    let revision = Revision {
+        cluster: cluster.clone(),
+        kind: commit.kind,
+        change,
+        object: Arc::new(object),
+        by: Some(commit.by.to_string()).filter(|by| !by.is_empty()),
+    };
+    Some(Seen::revision(commit.at, revision))
 }
 
 /// Taps that first give a list.

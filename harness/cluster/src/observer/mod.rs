@@ -1,19 +1,29 @@
 //! Records every revision of the kinds that matter, on every cluster, in one order.
 //!
 //! - [`recorder`]: the growing timeline, to which the runner adds its marks and which others follow;
-//! - `exact`: what embedded clusters commit, in exactly that order.
+//! - `exact`: what embedded clusters commit, in exactly that order;
+//! - `watching`: what clusters tell those who list and watch, in the order in which they tell it; `kinds`: which kinds
+//!   that are; `fences`: what is done to tell the order of events on different clusters all the same.
 //!
 //! What never gets in: `managedFields`; Secrets and whatever else holds credentials, also inside other objects; kinds
 //! that say nothing of a failover and change all the time.
 
 pub(crate) mod exact;
+mod fences;
+mod kinds;
 pub mod recorder;
+pub mod watching;
 
-use std::task::Context;
+use std::{collections::BTreeMap, task::Context};
 
-use baton_core::redact::redact;
+use baton_core::{
+    redact::redact,
+    timeline::{Change, Event, ObjectId, Revision},
+};
+use jiff::Timestamp;
 use serde_json::Value;
 
+pub(crate) use kinds::served;
 use recorder::Seen;
 pub use recorder::{Follower, Recorder};
 
@@ -62,6 +72,29 @@ const NOT_RECORDED: &[&str] = &[
     "RoleBinding",
     "ValidatingWebhookConfiguration",
 ];
+
+/// Makes a list of what is there out of what was seen until now.
+fn what_is_there(seen: Vec<Seen>, at: Timestamp) -> Vec<Seen> {
+    let mut there: BTreeMap<ObjectId, Revision> = BTreeMap::new();
+    for Seen { event, .. } in seen {
+        let Event::Revision(revision) = event else { continue };
+        let id = ObjectId::of(&revision);
+        match revision.change {
+            Change::List | Change::Added | Change::Modified => {
+                there.insert(id, revision);
+            }
+            Change::Deleted => {
+                there.remove(&id);
+            }
+        }
+    }
+    let listed = there.into_values().map(|revision| Revision {
+        change: Change::List,
+        by: None,
+        ..revision
+    });
+    listed.map(|revision| Seen::revision(at, revision)).collect()
+}
 
 /// What of an object is recorded; nothing at all of some kinds.
 fn scrub(kind: &str, object: &Value) -> Option<Value> {

@@ -38,13 +38,20 @@ struct Progress {
     closed: bool,
 }
 
-/// A revision that an observer has seen, before it has its place.
+/// What an observer has seen, before it has its place.
 #[derive(Debug)]
 pub(crate) struct Seen {
     /// When, by the clusters' clock.
     pub at: Timestamp,
     /// What.
-    pub revision: Revision,
+    pub event: Event,
+}
+
+impl Seen {
+    pub(crate) fn revision(at: Timestamp, revision: Revision) -> Self {
+        let event = Event::Revision(revision);
+        Self { at, event }
+    }
 }
 
 impl fmt::Debug for Recorder {
@@ -102,8 +109,8 @@ impl Recorder {
 
     /// Takes in what has happened and is not on the timeline yet.
     fn catch_up(&self, state: &mut State, context: Option<&mut Context<'_>>) {
-        for Seen { at, revision } in state.source.take(context) {
-            self.append(state, at, Event::Revision(revision));
+        for Seen { at, event } in state.source.take(context) {
+            self.append(state, at, event);
         }
     }
 
@@ -151,8 +158,8 @@ impl Recorder {
         let mut state = self.lock();
         if !state.closed {
             self.catch_up(&mut state, None);
-            for Seen { at, revision } in state.source.rest() {
-                self.append(&mut state, at, Event::Revision(revision));
+            for Seen { at, event } in state.source.rest() {
+                self.append(&mut state, at, event);
             }
             self.append(&mut state, (self.0.clock)(), Event::Mark(mark));
             state.closed = true;

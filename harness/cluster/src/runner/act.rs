@@ -43,7 +43,7 @@ impl Run<'_> {
                 for cluster in on.iter().flat_map(|place| clusters(place, &known)) {
                     for object in objects {
                         let object = with_references(object, &known.bindings);
-                        actions::apply(&self.client(&cluster)?, &object, "default").await?;
+                        actions::apply(&self.client(&cluster)?, &object, self.fleet.namespace()).await?;
                     }
                 }
             }

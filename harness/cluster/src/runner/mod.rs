@@ -139,6 +139,8 @@ pub async fn run(
         started: (fleet.clock())(),
         backend: fleet.backend().to_owned(),
         target: target.name().to_owned(),
+        namespace: fleet.namespace().to_owned(),
+        order: fleet.order(),
     })?;
     let follower = recorder.follow();
     let mut run = Run {

@@ -176,6 +176,13 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Those of them that are about kinds that definitions bring: for clusters whose own controllers see to the rest.
+    #[must_use]
+    pub fn custom_only(mut self) -> Self {
+        self.kinds.retain(|kind, _| kind.is_custom());
+        self
+    }
+
     /// Reads files of rules, given as name and text. A kind has its rules in one file.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use baton_cluster::{
 use baton_core::{
     case::model::ObjectRef,
     names::{CaseId, ClusterName},
-    timeline::{Begin, Change, Event, Revision},
+    timeline::{Begin, Change, Event, Order, Revision},
 };
 use serde_json::{Value, json};
 
@@ -36,6 +36,8 @@ pub fn observe(fleet: &dyn Fleet) -> Recorder {
             started: fleet.clock()(),
             backend: fleet.backend().to_owned(),
             target: "none".to_owned(),
+            namespace: "default".to_owned(),
+            order: Order::Exact,
         })
         .unwrap()
 }

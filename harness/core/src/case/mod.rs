@@ -7,10 +7,13 @@
 //! - `scenarios`: one file, several cases;
 //! - [`refs`]: what a case refers to; `steps` and [`read`](mod@read): the format itself;
 //! - [`diagnostic`]: what its author is told.
+//!
+//! `namespace` gives the same case in another namespace.
 
 pub(crate) mod decode;
 pub mod diagnostic;
 pub mod model;
+mod namespace;
 pub mod read;
 pub mod refs;
 mod scenarios;

@@ -4,11 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use super::{
     Finding,
     failovers::{self, Task},
+    order::{Before, Placed, Precedence},
     steps::before_clean_up,
 };
 use crate::{
@@ -22,13 +21,15 @@ use crate::{
 pub struct Judged {
     /// Everything found, by invariant, then in the order of the timeline.
     pub findings: Vec<Finding>,
+    /// What cannot be told, because it is not known which of two events came first.
+    pub inconclusive: Vec<Finding>,
     /// How often each had something to judge.
     pub judged: BTreeMap<Invariant, usize>,
 }
 
 /// Judges a timeline by all invariants but the exempt ones.
 pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>) -> Judged {
-    let history = History::of(before_clean_up(timeline));
+    let history = History::of(before_clean_up(timeline), Precedence::of(timeline));
     let mut all = Judged::default();
     for invariant in Invariant::ALL
         .into_iter()
@@ -45,6 +46,7 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>) -> Judged {
         };
         all.judged.insert(invariant, found.judged);
         all.findings.extend(found.findings);
+        all.inconclusive.extend(found.inconclusive);
     }
     all
 }
@@ -56,16 +58,18 @@ struct History<'a> {
     copies: BTreeMap<ObjectRef, Vec<(&'a Entry, &'a Revision)>>,
     /// Revisions of every binding that has tasks.
     bindings: BTreeMap<ObjectId, Vec<(&'a Entry, &'a Revision)>>,
+    precedence: Precedence,
 }
 
 #[derive(Default)]
 struct Found {
     judged: usize,
     findings: Vec<Finding>,
+    inconclusive: Vec<Finding>,
 }
 
 impl<'a> History<'a> {
-    fn of(entries: &'a [Entry]) -> Self {
+    fn of(entries: &'a [Entry], precedence: Precedence) -> Self {
         let tasks = failovers::tasks(entries);
         let mut copies: BTreeMap<ObjectRef, Vec<_>> =
             tasks.iter().map(|task| (task.workload.clone(), Vec::new())).collect();
@@ -92,6 +96,7 @@ impl<'a> History<'a> {
             tasks,
             copies,
             bindings,
+            precedence,
         }
     }
 
@@ -120,42 +125,94 @@ fn origin_gone_first(history: &History<'_>) -> Found {
         .iter()
         .filter(|task| task.is_directly() && task.is_single())
     {
-        let mut on_origin: Option<&Value> = None;
-        for (entry, revision) in history.copies_of(task) {
-            let gone = revision.change == Change::Deleted;
-            if revision.cluster == task.from {
-                on_origin = (!gone).then_some(&*revision.object);
-                continue;
-            }
-            let created = revision.change == Change::Added && !revision.cluster.is_control();
+        let copies = history.copies_of(task);
+        for (place, (entry, revision)) in copies.iter().enumerate() {
+            let elsewhere = revision.cluster != task.from && !revision.cluster.is_control();
+            let created = revision.change == Change::Added && elsewhere;
             if !created || !task.is_pending_at(entry.seq) {
                 continue;
             }
             found.judged += 1;
-            if let Some(old) = on_origin {
-                let marked = old.pointer("/metadata/deletionTimestamp").is_some();
-                let still = if marked {
-                    "still there, marked for deletion"
-                } else {
-                    "still there"
-                };
-                found.findings.push(finding(
+            let expected = format!(
+                "{} absent from {} before it is created anywhere else",
+                task.workload, task.from
+            );
+            let of = |seen| {
+                let object = Some(ObjectId::of(revision));
+                finding(
                     Invariant::OriginGoneBeforeDestinationCreated,
                     entry,
-                    Some(ObjectId::of(revision)),
-                    format!(
-                        "{} absent from {} before it is created anywhere else",
-                        task.workload, task.from
-                    ),
-                    format!(
+                    object,
+                    expected,
+                    seen,
+                )
+            };
+            match was_there(copies, place, &task.from, &history.precedence) {
+                There::No => {}
+                There::Yes(old) => {
+                    let marked = old.1.object.pointer("/metadata/deletionTimestamp").is_some();
+                    let still = if marked {
+                        "still there, marked for deletion"
+                    } else {
+                        "still there"
+                    };
+                    let seen = format!(
                         "created on {} while the one on {} is {still}",
                         revision.cluster, task.from
-                    ),
-                ));
+                    );
+                    found.findings.push(of(seen));
+                }
+                There::Unknown(gone) => {
+                    let seen = too_close(gone, (entry, revision));
+                    found.inconclusive.push(of(seen));
+                }
             }
         }
     }
     found
+}
+
+/// Whether a copy was on a cluster when another one was created.
+enum There<'a> {
+    No,
+    /// With its latest revision until then.
+    Yes(Placed<'a>),
+    /// It was deleted at about the same time, and this is the revision that says so.
+    Unknown(Placed<'a>),
+}
+
+/// Whether a copy was on `cluster` when the one at `place` was created.
+fn was_there<'a>(copies: &[Placed<'a>], place: usize, cluster: &ClusterName, precedence: &Precedence) -> There<'a> {
+    let created = copies[place];
+    let on_cluster = |(_, it): &&Placed<'a>| it.cluster == *cluster;
+    let Some(last) = copies[..place].iter().rfind(on_cluster) else {
+        return There::No;
+    };
+    if last.1.change == Change::Deleted {
+        return match precedence.before(*last, created) {
+            Before::Yes => There::No,
+            Before::No => There::Yes(*last),
+            Before::Unknown => There::Unknown(*last),
+        };
+    }
+    let is_end = |it: &&Placed<'a>| on_cluster(it) && it.1.change == Change::Deleted;
+    match copies[place..].iter().find(is_end) {
+        Some(gone) => match precedence.before(created, *gone) {
+            Before::Yes => There::Yes(*last),
+            Before::No => There::No,
+            Before::Unknown => There::Unknown(*gone),
+        },
+        None => There::Yes(*last),
+    }
+}
+
+fn too_close(gone: Placed<'_>, created: Placed<'_>) -> String {
+    format!(
+        "gone from {} and created on {} within {:.1} ms: too close to tell which came first",
+        gone.1.cluster,
+        created.1.cluster,
+        gone.0.at.abs_diff(created.0.at).as_secs_f64() * 1e3
+    )
 }
 
 /// PRG-03: from the first Directly task of a workload that ran on one cluster, no two members hold it at once.
@@ -171,37 +228,69 @@ fn at_most_one_copy(history: &History<'_>) -> Found {
             continue;
         }
         found.judged += 1;
-        let mut holders: BTreeSet<&ClusterName> = BTreeSet::new();
+        let on_members = history.copies_of(task).iter().copied();
+        let copies: Vec<Placed<'_>> = on_members.filter(|(_, it)| !it.cluster.is_control()).collect();
+        let mut holders: BTreeMap<&ClusterName, usize> = BTreeMap::new();
         let mut overlapping = false;
-        for (entry, revision) in history
-            .copies_of(task)
-            .iter()
-            .filter(|(_, it)| !it.cluster.is_control())
-        {
+        for (place, (entry, revision)) in copies.iter().enumerate() {
             match revision.change {
-                Change::Deleted => holders.remove(&revision.cluster),
-                Change::List | Change::Added | Change::Modified => holders.insert(&revision.cluster),
+                Change::Deleted => drop(holders.remove(&revision.cluster)),
+                Change::List | Change::Added | Change::Modified => {
+                    holders.entry(&revision.cluster).or_insert(place);
+                }
+            }
+            let after_task = entry.seq > task.written.seq;
+            let expected = || format!("{} on one cluster at most, at every moment", task.workload);
+            let of = |seen| {
+                let object = Some(ObjectId::of(revision));
+                finding(Invariant::AtMostOneLiveCopy, entry, object, expected(), seen)
             };
             // One finding for each time that two copies begin to exist, not for each revision meanwhile.
-            let overlaps = holders.len() > 1 && entry.seq > task.written.seq;
+            let overlaps = holders.len() > 1 && after_task;
             if overlaps && !overlapping {
-                let all = holders
-                    .iter()
-                    .map(|cluster| cluster.as_str())
-                    .collect::<Vec<_>>()
-                    .join(" and ");
-                found.findings.push(finding(
-                    Invariant::AtMostOneLiveCopy,
-                    entry,
-                    Some(ObjectId::of(revision)),
-                    format!("{} on one cluster at most, at every moment", task.workload),
-                    format!("copies on {all} at the same time"),
-                ));
+                let all = holders.keys().map(|it| it.as_str()).collect::<Vec<_>>().join(" and ");
+                match overlap(&copies, &holders, &history.precedence) {
+                    There::No => {}
+                    There::Yes(_) => found.findings.push(of(format!("copies on {all} at the same time"))),
+                    There::Unknown(gone) => found.inconclusive.push(of(too_close(gone, (entry, revision)))),
+                }
             }
             overlapping = overlaps;
+            let alone = holders.len() == 1 && revision.change == Change::Added && after_task;
+            let unclear = alone.then(|| just_gone(&copies, place, &history.precedence)).flatten();
+            found
+                .inconclusive
+                .extend(unclear.map(|gone| of(too_close(gone, (entry, revision)))));
         }
     }
     found
+}
+
+/// Whether two of those who hold a copy, by the order of the timeline, really did so at the same time.
+fn overlap<'a>(copies: &[Placed<'a>], holders: &BTreeMap<&ClusterName, usize>, precedence: &Precedence) -> There<'a> {
+    let mut worst = There::No;
+    for place in holders.values() {
+        for (other, _) in holders.iter().filter(|(_, began)| *began < place) {
+            match was_there(copies, *place, other, precedence) {
+                There::No => {}
+                There::Yes(old) => return There::Yes(old),
+                There::Unknown(gone) => worst = There::Unknown(gone),
+            }
+        }
+    }
+    worst
+}
+
+/// The end of another copy that stands before the beginning of this one, but may have come after it.
+fn just_gone<'a>(copies: &[Placed<'a>], place: usize, precedence: &Precedence) -> Option<Placed<'a>> {
+    let here = &copies[place].1.cluster;
+    let others: BTreeSet<&ClusterName> = copies[..place].iter().map(|(_, it)| &it.cluster).collect();
+    others.into_iter().filter(|other| *other != here).find_map(|other| {
+        match was_there(copies, place, other, precedence) {
+            There::Unknown(gone) => Some(gone),
+            There::No | There::Yes(_) => None,
+        }
+    })
 }
 
 /// REC-08: a template never gets the labels that are injected into its copies.
@@ -306,7 +395,7 @@ fn task_names_predecessors(history: &History<'_>) -> Found {
 fn state_never_changes(history: &History<'_>) -> Found {
     let mut found = Found {
         judged: history.tasks.len(),
-        findings: Vec::new(),
+        ..Found::default()
     };
     for task in &history.tasks {
         let Some((moment, now)) = &task.state_changed else {

@@ -2,12 +2,14 @@
 //!
 //! - [`judge`] walks through the steps of a plan along the marks of its timeline and checks the invariants;
 //! - [`judge_recording`] checks the invariants alone, on a timeline that no case belongs to;
-//! - [`failovers`] finds the eviction tasks in a timeline, [`invariants`] judges them;
+//! - [`failovers`] finds the eviction tasks in a timeline, [`invariants`] judges them; `order` tells what came first,
+//!   where that can be told;
 //! - [`snapshots`] makes the texts that are compared with files under `snapshots/`.
 
 pub mod failovers;
 pub mod finding;
 pub mod invariants;
+mod order;
 pub mod snapshots;
 mod steps;
 
@@ -17,10 +19,11 @@ use crate::{
     case::model::{Case, Invariant},
     names::{CaseId, RequirementId},
     plan::Plan,
-    timeline::Timeline,
+    timeline::{DEFAULT_NAMESPACE, Timeline},
 };
 
 pub use finding::Finding;
+pub use invariants::Judged;
 pub use snapshots::SnapshotText;
 
 /// What the judge says of one run of one case.
@@ -31,29 +34,45 @@ pub struct Verdict {
     /// Everything that was not as the case or an invariant says, in the order of the timeline. None: it conforms,
     /// as far as snapshots do not say otherwise.
     pub findings: Vec<Finding>,
-    /// The requirements that some assertion or invariant proved, and none refuted.
+    /// What cannot be told on a timeline whose order is not exact: events too close to each other to know which came
+    /// first. What they would have proved is not shown.
+    pub inconclusive: Vec<Finding>,
+    /// The requirements that some assertion or invariant proved, and none refuted or left open.
     pub shown: BTreeSet<RequirementId>,
     /// The texts to compare with the files under `snapshots/`.
     pub snapshots: Vec<SnapshotText>,
 }
 
 impl Verdict {
-    /// Whether there is nothing to object to.
+    /// Whether there is nothing to object to, and nothing that cannot be told.
     pub fn conforms(&self) -> bool {
-        self.findings.is_empty()
+        self.findings.is_empty() && self.inconclusive.is_empty()
     }
 
     /// The requirements that findings refute.
     pub fn broken(&self) -> BTreeSet<RequirementId> {
-        self.findings
-            .iter()
-            .flat_map(|finding| finding.requirements.iter().cloned())
-            .collect()
+        requirements(&self.findings)
+    }
+
+    /// The requirements of which something cannot be told.
+    pub fn open(&self) -> BTreeSet<RequirementId> {
+        requirements(&self.inconclusive)
     }
 }
 
+fn requirements(findings: &[Finding]) -> BTreeSet<RequirementId> {
+    let ids = findings.iter().flat_map(|finding| finding.requirements.iter().cloned());
+    ids.collect()
+}
+
 /// Judges a closed timeline by its case.
+///
+/// A run on clusters that are not its own has a namespace of its own; the case is judged as if it named that one.
 pub fn judge(case: &Case, timeline: &Timeline) -> Verdict {
+    let case = match timeline.begin() {
+        Some(begin) if begin.namespace != DEFAULT_NAMESPACE => &case.in_namespace(&begin.namespace),
+        Some(_) | None => case,
+    };
     let plan = Plan::of(case);
     let mut steps = steps::judge(&plan, timeline);
     let invariants = invariants::judge(timeline, &case.exempt.keys().copied().collect());
@@ -70,22 +89,21 @@ pub fn judge(case: &Case, timeline: &Timeline) -> Verdict {
     if findings.is_empty() {
         findings.extend(vacuous(case, &invariants.judged, timeline));
     }
-    let broken: BTreeSet<_> = findings
-        .iter()
-        .flat_map(|finding| finding.requirements.iter().cloned())
-        .collect();
-    let shown = proved.difference(&broken).cloned().collect();
+    let mut not_shown = requirements(&findings);
+    not_shown.extend(requirements(&invariants.inconclusive));
+    let shown = proved.difference(&not_shown).cloned().collect();
     Verdict {
         case: case.id.clone(),
         findings,
+        inconclusive: invariants.inconclusive,
         shown,
         snapshots: steps.snapshots,
     }
 }
 
 /// Judges a timeline that no case belongs to, such as a recording, by the invariants alone.
-pub fn judge_recording(timeline: &Timeline) -> Vec<Finding> {
-    invariants::judge(timeline, &BTreeSet::new()).findings
+pub fn judge_recording(timeline: &Timeline) -> Judged {
+    invariants::judge(timeline, &BTreeSet::new())
 }
 
 /// An invariant that a case names must have had something to judge: a run in which nothing moved proves nothing.

@@ -1,6 +1,6 @@
 //! Snapshots: the state of a run as text, with everything normalised that differs between runs.
 //!
-//! Members stand under their roles, captured values under their names, so that the text is the same whichever member
+//! Members stand under their roles, captured values under their names, the run's namespace as `default`, so that the text is the same whichever member
 //! the scheduler chose. This is the only place where values are replaced.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::{
     case::model::{ObjectRef, Snapshot, SnapshotPart, Subject},
     names::ClusterName,
     select,
-    timeline::{Change, Event, ObjectId, Timeline, World},
+    timeline::{Change, DEFAULT_NAMESPACE, Event, ObjectId, Timeline, World},
     watch::Known,
 };
 
@@ -47,7 +47,11 @@ pub fn take(snapshot: &Snapshot, timeline: &Timeline, end: usize) -> SnapshotTex
             (part.name().to_owned(), value)
         })
         .collect();
-    let value = normalise(Value::Object(parts), &replacements(&known));
+    let mut replacements = replacements(&known);
+    if let Some(begin) = timeline.begin() {
+        replacements.insert(begin.namespace.clone(), DEFAULT_NAMESPACE.to_owned());
+    }
+    let value = normalise(Value::Object(parts), &replacements);
     // A map of plain JSON values always has a YAML form.
     let text = serde_yaml::to_string(&value).unwrap_or_default();
     SnapshotText {

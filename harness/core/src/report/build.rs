@@ -122,6 +122,7 @@ pub fn summary(requirements: &[RequirementReport], cases: &[CaseReport], wall_se
         cases: CaseNumbers {
             conforming: cases_with(CaseOutcome::Conforms),
             deviating: cases_with(CaseOutcome::Deviates),
+            inconclusive: cases_with(CaseOutcome::Inconclusive),
             unsupported: cases_with(CaseOutcome::Unsupported),
             broken: cases_with(CaseOutcome::Broken),
         },
@@ -171,6 +172,11 @@ impl CaseReport {
                 report.broken = verdict.broken();
                 report.findings = verdict.findings.iter().map(FindingReport::of).collect();
                 report.snapshots = snapshots.iter().map(|snapshot| snapshot.name.clone()).collect();
+            }
+            event::CaseOutcome::Inconclusive { verdict, .. } => {
+                report.result = CaseOutcome::Inconclusive;
+                report.shown.clone_from(&verdict.shown);
+                report.findings = verdict.inconclusive.iter().map(FindingReport::of).collect();
             }
             event::CaseOutcome::Unsupported { reasons } => {
                 report.result = CaseOutcome::Unsupported;

@@ -59,7 +59,7 @@ fn requirements(report: &ConformanceReport) -> Results {
 fn cases(report: &ConformanceReport) -> Results {
     let rank = |case: &CaseReport| match case.result {
         CaseOutcome::Deviates => 0,
-        CaseOutcome::Broken | CaseOutcome::Unsupported => 1,
+        CaseOutcome::Broken | CaseOutcome::Inconclusive | CaseOutcome::Unsupported => 1,
         CaseOutcome::Conforms if !case.failed_tries.is_empty() => 2,
         CaseOutcome::Conforms => 3,
     };

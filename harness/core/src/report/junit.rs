@@ -72,7 +72,7 @@ fn test(report: &ConformanceReport, case: &CaseReport) -> TestCase {
 fn status(case: &CaseReport) -> TestCaseStatus {
     let mut status = match case.result {
         CaseOutcome::Conforms => TestCaseStatus::success(),
-        CaseOutcome::Unsupported => TestCaseStatus::skipped(),
+        CaseOutcome::Unsupported | CaseOutcome::Inconclusive => TestCaseStatus::skipped(),
         CaseOutcome::Deviates => TestCaseStatus::non_success(NonSuccessKind::Failure),
         CaseOutcome::Broken => TestCaseStatus::non_success(NonSuccessKind::Error),
     };
@@ -80,6 +80,10 @@ fn status(case: &CaseReport) -> TestCaseStatus {
         CaseOutcome::Conforms => {}
         CaseOutcome::Unsupported => {
             status.set_message(case.reasons.join("; "));
+        }
+        CaseOutcome::Inconclusive => {
+            status.set_type("inconclusive").set_message(headline(case));
+            status.set_description(details(case));
         }
         CaseOutcome::Deviates => {
             status.set_type("deviates").set_message(headline(case));

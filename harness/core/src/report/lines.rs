@@ -45,6 +45,7 @@ enum Line<'a> {
     RunEnded {
         conforming: usize,
         deviating: usize,
+        inconclusive: usize,
         unsupported: usize,
         broken: usize,
         not_begun: usize,
@@ -90,6 +91,7 @@ pub fn line(event: &Event) -> serde_json::Result<String> {
         Event::RunEnded(summary) => Line::RunEnded {
             conforming: summary.conforming,
             deviating: summary.deviating,
+            inconclusive: summary.inconclusive,
             unsupported: summary.unsupported,
             broken: summary.broken,
             not_begun: summary.not_begun,

@@ -76,6 +76,9 @@ pub struct CaseNumbers {
     pub conforming: usize,
     /// Something was not.
     pub deviating: usize,
+    /// Something of them cannot be told.
+    #[serde(default)]
+    pub inconclusive: usize,
     /// They need what the implementation or the clusters have not.
     pub unsupported: usize,
     /// They could not be run.
@@ -155,6 +158,8 @@ pub enum CaseOutcome {
     Conforms,
     /// Something was not.
     Deviates,
+    /// Nothing was wrong, but on these clusters not everything can be told: the order of two events, for one.
+    Inconclusive,
     /// It needs what the implementation or the clusters have not; it was not run.
     Unsupported,
     /// It could not be run.
@@ -163,13 +168,20 @@ pub enum CaseOutcome {
 
 impl CaseOutcome {
     /// All of them, in the order in which people want to see them.
-    pub const ALL: [Self; 4] = [Self::Broken, Self::Deviates, Self::Conforms, Self::Unsupported];
+    pub const ALL: [Self; 5] = [
+        Self::Broken,
+        Self::Deviates,
+        Self::Inconclusive,
+        Self::Conforms,
+        Self::Unsupported,
+    ];
 
     /// It in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Conforms => "conforms",
             Self::Deviates => "deviates",
+            Self::Inconclusive => "inconclusive",
             Self::Unsupported => "unsupported",
             Self::Broken => "could not be run",
         }

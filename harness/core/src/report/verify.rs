@@ -140,11 +140,13 @@ pub fn verify(report: &ConformanceReport, around: &Surroundings<'_>) -> Verifica
     for case in &report.cases {
         match case.result {
             CaseOutcome::Unsupported | CaseOutcome::Broken => verification.not_run += 1,
-            CaseOutcome::Conforms | CaseOutcome::Deviates => match objections(report, case, around) {
-                Ok(found) if found.is_empty() => verification.confirmed += 1,
-                Ok(found) => verification.objections.extend(found),
-                Err(objection) => verification.objections.push(*objection),
-            },
+            CaseOutcome::Conforms | CaseOutcome::Deviates | CaseOutcome::Inconclusive => {
+                match objections(report, case, around) {
+                    Ok(found) if found.is_empty() => verification.confirmed += 1,
+                    Ok(found) => verification.objections.extend(found),
+                    Err(objection) => verification.objections.push(*objection),
+                }
+            }
         }
     }
     verification.objections.extend(inconsistencies(report));
@@ -163,9 +165,11 @@ fn objections(
         return Err(Box::new(Objection::OtherCase(id.clone())));
     }
     let verdict = judge::judge(known, &timeline);
-    let conforms = verdict.conforms() && (around.snapshots_fit)(known, &verdict);
-    let judged = if conforms {
+    let fit = (around.snapshots_fit)(known, &verdict);
+    let judged = if verdict.conforms() && fit {
         CaseOutcome::Conforms
+    } else if verdict.findings.is_empty() && fit {
+        CaseOutcome::Inconclusive
     } else {
         CaseOutcome::Deviates
     };

@@ -129,6 +129,7 @@ mod tests {
         Verdict {
             case: "c".into(),
             findings: findings.iter().map(finding).collect(),
+            inconclusive: Vec::new(),
             shown: BTreeSet::new(),
             snapshots: Vec::new(),
         }

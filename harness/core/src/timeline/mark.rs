@@ -21,6 +21,50 @@ pub struct Begin {
     pub backend: String,
     /// The implementation under test.
     pub target: String,
+    /// The namespace in which the run has what the case speaks of as `default`.
+    #[serde(default = "default_namespace", skip_serializing_if = "is_default_namespace")]
+    pub namespace: String,
+    /// What the order of the timeline says of events on different clusters.
+    #[serde(default, skip_serializing_if = "Order::is_exact")]
+    pub order: Order,
+}
+
+/// The namespace that cases speak of where they name none.
+pub const DEFAULT_NAMESPACE: &str = "default";
+
+fn default_namespace() -> String {
+    DEFAULT_NAMESPACE.to_owned()
+}
+
+fn is_default_namespace(name: &String) -> bool {
+    name == DEFAULT_NAMESPACE
+}
+
+/// What the order of a timeline says of events on different clusters. Events of one kind on one cluster are always
+/// in order.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Order {
+    /// They are in the order in which they were committed.
+    #[default]
+    Exact,
+    /// They are in the order in which the observer heard of them. Those that are closer than the uncertainty may have
+    /// happened the other way round, unless a [`Mark::Fence`] stands between them.
+    Arrival {
+        /// No cluster takes longer than this to tell the observer of an event, in seconds.
+        uncertainty_secs: f64,
+    },
+}
+
+impl Order {
+    /// The order of arrival, with the uncertainty that is assumed where nobody has measured another one: an idle API
+    /// server tells of an event within milliseconds, a busy one within some tens of them.
+    pub const ARRIVAL: Self = Self::Arrival { uncertainty_secs: 0.1 };
+
+    /// Whether it is the order of the commits.
+    pub fn is_exact(&self) -> bool {
+        *self == Self::Exact
+    }
 }
 
 /// How a step ended.
@@ -83,6 +127,16 @@ pub enum Mark {
         runs: bool,
         /// Why it does not run, or what it warned of; a message each.
         said: Vec<String>,
+    },
+    /// What a cluster commits later than a certain revision is known to have happened after a certain moment: the
+    /// harness asked the cluster for that revision then, so that no later one can have been there yet.
+    Fence {
+        /// The cluster that was asked.
+        cluster: ClusterName,
+        /// The revision (`metadata.resourceVersion`) that it was at.
+        revision: u64,
+        /// When it was asked, in seconds since the timeline began.
+        asked_secs: f64,
     },
     /// The case is over and its objects are being removed: what follows is no failover.
     CleanUp,

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::names::{ClusterName, RoleName};
 
-pub use mark::{Begin, Mark, StepEnd};
+pub use mark::{Begin, DEFAULT_NAMESPACE, Mark, Order, StepEnd};
 pub use wire::TimelineError;
 pub use world::{ObjectId, World};
 
@@ -125,6 +125,14 @@ impl Timeline {
         self.entries.iter().filter_map(|entry| match &entry.event {
             Event::Mark(mark) => Some((entry, mark)),
             Event::Revision(_) => None,
+        })
+    }
+
+    /// What the timeline belongs to; recordings have nothing of the kind.
+    pub fn begin(&self) -> Option<&Begin> {
+        self.marks().find_map(|(_, mark)| match mark {
+            Mark::Begin(begin) => Some(begin),
+            _ => None,
         })
     }
 

@@ -257,7 +257,7 @@ impl Walk<'_> {
                 Some((What::Step, format!("the controller {outcome}: {}", said.join("; "))))
             }
             Mark::Note { about, .. } => Some((What::Step, about.clone())),
-            Mark::Begin(_) | Mark::CleanUp | Mark::Closed { .. } => None,
+            Mark::Begin(_) | Mark::Fence { .. } | Mark::CleanUp | Mark::Closed { .. } => None,
         };
         let Some((what, text)) = said else { return };
         self.drawn.push(Drawn {

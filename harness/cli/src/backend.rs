@@ -1,0 +1,192 @@
+//! Which clusters cases run on: from arguments to a backend.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use baton_cluster::{
+    fleet::{
+        Backend, FleetError, Pace,
+        embedded::InProcess,
+        external::{AccessError, CheckError, Clusters, ConnectError, External, Options, Workloads},
+    },
+    runner::chain,
+};
+use clap::{Args, ValueEnum};
+use jiff::SignedDuration;
+
+/// How long a case may let time pass where it passes as it does outside, if nobody says: a suite takes minutes then.
+const MAX_CASE_TIME: Duration = Duration::from_secs(120);
+
+/// Options that say which clusters cases run on.
+#[derive(Debug, Args)]
+pub struct Choice {
+    /// What cases run on
+    #[arg(long, value_enum, default_value_t = Make::Embedded)]
+    pub backend: Make,
+    /// Let time pass as it does outside, instead of skipping it while nothing happens; other backends always do
+    #[arg(long)]
+    pub real_time: bool,
+    /// Do not run cases that only wait for longer than this where time passes as it does outside, such as 10m; they
+    /// are unsupported then [default: 2m on clusters that are not embedded]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub max_case_time: Option<Duration>,
+    /// The kubeconfig with the contexts of the clusters; its current context does not matter
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_if_eq("backend", "kubeconfig"),
+        help_heading = "Existing clusters"
+    )]
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the control plane
+    #[arg(
+        long,
+        value_name = "CONTEXT",
+        required_if_eq("backend", "kubeconfig"),
+        help_heading = "Existing clusters"
+    )]
+    pub control: Option<String>,
+    /// The context of a member; once for each
+    #[arg(
+        long = "member",
+        value_name = "CONTEXT",
+        required_if_eq("backend", "kubeconfig"),
+        help_heading = "Existing clusters"
+    )]
+    pub members: Vec<String>,
+    /// Vouch that nothing on these clusters matters. Otherwise each must be marked: the annotation
+    /// baton.dev/test-cluster=true on its namespace kube-system
+    #[arg(long, help_heading = "Existing clusters")]
+    pub yes_these_are_test_clusters: bool,
+    /// What the workload simulator makes run on the members; the rest they must run themselves
+    #[arg(long, value_enum, default_value_t = Simulate::All, help_heading = "Existing clusters")]
+    pub simulate: Simulate,
+    /// Leave on the clusters what a case has made, to look at it
+    #[arg(long, help_heading = "Existing clusters")]
+    pub keep: bool,
+}
+
+/// What clusters are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Make {
+    /// API servers in this process, new ones for every case
+    Embedded,
+    /// Clusters that are there already
+    Kubeconfig,
+}
+
+/// What the workload simulator does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Simulate {
+    /// All workloads: the members have neither kubelets nor controllers
+    All,
+    /// Custom kinds alone, in the place of their operators
+    Custom,
+    /// Nothing
+    None,
+}
+
+/// Why there is no backend.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// What was given leads to no clusters.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// The clusters may not be used, or cannot be.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// Something else is wrong with the clusters.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    /// The system does not let the harness work.
+    #[error("no asynchronous runtime can be had")]
+    Runtime(#[from] std::io::Error),
+}
+
+impl BackendError {
+    /// What to do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Access(AccessError::Kubeconfig { .. }) => "write one with the tool that made the clusters".to_owned(),
+            Self::Check(error) => error.help(),
+            Self::Access(_) | Self::Fleet(_) | Self::Runtime(_) => String::new(),
+        }
+    }
+
+    /// Whether it is what was given that is wrong, and not the clusters.
+    pub fn is_input(&self) -> bool {
+        match self {
+            Self::Access(_) => true,
+            Self::Check(error) => error.is_input(),
+            Self::Fleet(_) | Self::Runtime(_) => false,
+        }
+    }
+}
+
+impl From<ConnectError> for BackendError {
+    fn from(error: ConnectError) -> Self {
+        match error {
+            ConnectError::Check(error) => Self::Check(error),
+            ConnectError::Fleet(error) => Self::Fleet(error),
+        }
+    }
+}
+
+impl Choice {
+    /// The backend that is asked for; `open` if people are to look at its clusters. Clusters that are there already
+    /// are looked at, and nothing is changed on them.
+    ///
+    /// # Errors
+    /// If they cannot be used.
+    pub fn backend(&self, open: bool) -> Result<Arc<dyn Backend>, BackendError> {
+        match self.backend {
+            Make::Embedded => {
+                let real = self.real_time || open;
+                let pace = if real { Pace::Real } else { Pace::Virtual };
+                Ok(Arc::new(InProcess { pace, doors: open }))
+            }
+            Make::Kubeconfig => Ok(Arc::new(runtime()?.block_on(self.existing())?)),
+        }
+    }
+
+    async fn existing(&self) -> Result<External, BackendError> {
+        let file = self.kubeconfig.clone().unwrap_or_default();
+        let control = self.control.clone().unwrap_or_default();
+        let clusters = Clusters::of_contexts(&file, &control, &self.members).await?;
+        let options = Options {
+            workloads: match self.simulate {
+                Simulate::All => Workloads::Simulated,
+                Simulate::Custom => Workloads::CustomSimulated,
+                Simulate::None => Workloads::Own,
+            },
+            keep: self.keep,
+            vouched_for: self.yes_these_are_test_clusters,
+        };
+        Ok(External::connect("kubeconfig", clusters, options).await?)
+    }
+
+    /// How long a case may let time pass, where that is not free.
+    pub fn max_case_time(&self) -> Option<Duration> {
+        match self.backend {
+            Make::Embedded => self.max_case_time,
+            Make::Kubeconfig => Some(self.max_case_time.unwrap_or(MAX_CASE_TIME)),
+        }
+    }
+}
+
+/// Ends a backend.
+///
+/// # Errors
+/// In words, if something is left behind.
+pub fn end(backend: &dyn Backend) -> Result<(), String> {
+    let runtime = runtime().map_err(|error| format!("no asynchronous runtime can be had: {error}"))?;
+    runtime.block_on(backend.shut_down()).map_err(|error| chain(&error))
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let duration: SignedDuration = text.parse().map_err(|_| "a duration such as 90s or 10m is expected")?;
+    Duration::try_from(duration).map_err(|_| "a duration cannot be negative".to_owned())
+}

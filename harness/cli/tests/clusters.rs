@@ -1,0 +1,184 @@
+//! Cases on clusters that somebody else has started: API servers behind HTTPS stand for them, and time is real.
+
+use std::{collections::BTreeSet, path::Path, sync::Arc};
+
+use baton::{
+    load::{Roots, Suite},
+    output,
+    run::{self, Settings},
+};
+use baton_cluster::{
+    fleet::{
+        Backend, Fleet,
+        embedded::{Embedded, Options as Boot, Time},
+        external::{Access, CheckError, Clusters, ConnectError, External, Options, TEST_CLUSTER, Workloads},
+    },
+    runner::chain,
+};
+use baton_core::{event::CaseOutcome, names::ClusterName};
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::core::v1::Namespace, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{ListParams, Patch, PatchParams},
+};
+use tokio::runtime::Runtime;
+
+/// Clusters of which nothing is known but kubeconfigs.
+struct Started {
+    runtime: Runtime,
+    servers: Vec<Embedded>,
+}
+
+impl Started {
+    fn new(count: usize) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let servers = runtime.block_on(async {
+            let mut servers = Vec::new();
+            for _ in 0..count {
+                let options = Boot {
+                    doors: true,
+                    definitions: Some(Vec::new()),
+                    ..Boot::new(0, Time::Real(Timestamp::now()))
+                };
+                servers.push(Embedded::boot(options).await.unwrap());
+            }
+            servers
+        });
+        Self { runtime, servers }
+    }
+
+    async fn access(&self, number: usize, name: &str) -> Access {
+        let kubeconfig = self.servers[number].control().kubeconfig().unwrap();
+        let text = std::fs::read_to_string(kubeconfig).unwrap();
+        Access::by_text(ClusterName::new(name), &text).await.unwrap()
+    }
+
+    fn connect(&self, vouched_for: bool) -> Result<External, ConnectError> {
+        self.runtime.block_on(async {
+            let mut members = Vec::new();
+            for number in 1..self.servers.len() {
+                members.push(self.access(number, &format!("member{number}")).await);
+            }
+            let clusters = Clusters::new(self.access(0, "control").await, members).unwrap();
+            let options = Options {
+                workloads: Workloads::Simulated,
+                keep: false,
+                vouched_for,
+            };
+            External::connect("kubeconfig", clusters, options).await
+        })
+    }
+
+    fn client(&self, number: usize) -> Client {
+        let _in_runtime = self.runtime.enter();
+        self.servers[number].control().inside("test")
+    }
+
+    /// The names of all namespaces and definitions, by cluster.
+    fn there(&self) -> Vec<BTreeSet<String>> {
+        let there = |number| {
+            self.runtime.block_on(async {
+                let client = self.client(number);
+                let namespaces: Api<Namespace> = Api::all(client.clone());
+                let definitions: Api<CustomResourceDefinition> = Api::all(client);
+                let all = ListParams::default();
+                let namespaces = namespaces.list(&all).await.unwrap();
+                let definitions = definitions.list(&all).await.unwrap();
+                let names = namespaces.iter().map(ResourceExt::name_any);
+                names.chain(definitions.iter().map(ResourceExt::name_any)).collect()
+            })
+        };
+        (0..self.servers.len()).map(there).collect()
+    }
+}
+
+fn settings(backend: Arc<dyn Backend>) -> Settings {
+    let roots = Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    Settings {
+        backend,
+        ..Settings::new(roots)
+    }
+}
+
+#[test]
+fn the_proposal_s_cases_conform_and_leave_nothing_behind() {
+    let started = Started::new(3);
+    let before = started.there();
+    let settings = settings(Arc::new(started.connect(true).unwrap()));
+    let names = ["deployment-directly", "statefulset-directly", "flink-jobid-directly"];
+    let suite = Suite::select(&settings.roots, &names.map(str::to_owned)).unwrap();
+    for case in &suite.cases {
+        let result = run::run_case(case, &settings, &|_| {});
+        let CaseOutcome::Conforms(verdict) = &result.outcome else {
+            panic!("{}", output::explanation(&result).unwrap_or_default());
+        };
+        assert_eq!(verdict.shown, case.requirements);
+    }
+    assert_ne!(
+        started.there(),
+        before,
+        "the definitions of the failover API stay until the end"
+    );
+    started.runtime.block_on(settings.backend.shut_down()).unwrap();
+    assert_eq!(started.there(), before);
+}
+
+#[test]
+fn clusters_that_nobody_has_given_away_are_not_touched() {
+    let started = Started::new(2);
+    let error = started.connect(false).unwrap_err();
+    assert!(
+        matches!(&error, ConnectError::Check(CheckError::NotMarked(_))),
+        "{error}"
+    );
+    for number in 0..2 {
+        started.runtime.block_on(async {
+            let namespaces: Api<Namespace> = Api::all(started.client(number));
+            let mark = Patch::Merge(serde_json::json!({"metadata": {"annotations": {TEST_CLUSTER: "true"}}}));
+            namespaces
+                .patch("kube-system", &PatchParams::default(), &mark)
+                .await
+                .unwrap();
+        });
+    }
+    started.connect(false).unwrap();
+}
+
+#[test]
+fn a_cluster_that_is_not_there_is_named() {
+    let mut started = Started::new(2);
+    let access = started.runtime.block_on(started.access(1, "member1"));
+    let control = started.runtime.block_on(started.access(0, "control"));
+    let member = started.servers.pop().unwrap();
+    started.runtime.block_on(Box::new(member).shut_down()).unwrap();
+    let options = Options {
+        workloads: Workloads::Simulated,
+        keep: false,
+        vouched_for: true,
+    };
+    let clusters = Clusters::new(control, vec![access]).unwrap();
+    let connected = started
+        .runtime
+        .block_on(External::connect("kubeconfig", clusters, options));
+    let error = connected.unwrap_err();
+    assert!(
+        chain(&error).starts_with("member1 cannot be reached at https://127.0.0.1:"),
+        "{}",
+        chain(&error)
+    );
+}
+
+#[test]
+fn cases_that_need_more_than_there_is_are_unsupported() {
+    let started = Started::new(2);
+    let settings = settings(Arc::new(started.connect(true).unwrap()));
+    let suite = Suite::select(&settings.roots, &["deployment-directly".to_owned()]).unwrap();
+    let result = run::run_case(&suite.cases[0], &settings, &|_| {});
+    let CaseOutcome::Unsupported { reasons } = result.outcome else {
+        panic!("{:?}", result.outcome);
+    };
+    assert_eq!(reasons, ["needs 2 members, and there are 1"]);
+}

@@ -1,0 +1,252 @@
+//! How clusters are reached that are not this process's own: a kubeconfig and one of its contexts each.
+
+use std::{fmt, path::Path};
+
+use baton_core::{case::diagnostic::suggestion, names::ClusterName};
+use http::{HeaderValue, header::USER_AGENT};
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
+};
+use serde_json::Value;
+use thiserror::Error;
+
+/// Why a kubeconfig does not lead to the clusters of a fleet. What was given is wrong, not the clusters.
+#[derive(Debug, Error)]
+pub enum AccessError {
+    /// It cannot be read, or is none.
+    #[error("the kubeconfig {file} cannot be used")]
+    Kubeconfig {
+        /// Where it was read from.
+        file: String,
+        /// What is wrong with it.
+        source: Box<KubeconfigError>,
+    },
+    /// It has no such context.
+    #[error("the kubeconfig {file} has no context {context}; {help}")]
+    NoContext {
+        /// Where it was read from.
+        file: String,
+        /// What was asked for.
+        context: String,
+        /// What it has.
+        help: String,
+    },
+    /// Two clusters of the fleet are the same one.
+    #[error("{one} and {other} are the same cluster, {url}; every cluster of a fleet must be one of its own")]
+    Same {
+        /// The one.
+        one: ClusterName,
+        /// The other.
+        other: ClusterName,
+        /// The address of both.
+        url: String,
+    },
+    /// A fleet without members.
+    #[error("a fleet needs a member at least")]
+    NoMembers,
+}
+
+/// The way to one cluster.
+#[derive(Clone)]
+pub struct Access {
+    name: ClusterName,
+    config: Config,
+    /// This context and what it refers to, and nothing else.
+    kubeconfig: Kubeconfig,
+    /// The address under which the target reaches it, if that is another one.
+    reached_at: Option<String>,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access")
+            .field("name", &self.name)
+            .field("url", &self.url())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Access {
+    /// The way that a context of a kubeconfig leads. Its `current-context` does not matter.
+    ///
+    /// # Errors
+    /// If there is no such context, or it does not say how to get in.
+    pub async fn by_context(
+        name: ClusterName,
+        kubeconfig: &Kubeconfig,
+        context: &str,
+        file: &str,
+    ) -> Result<Self, AccessError> {
+        let known = kubeconfig.contexts.iter().map(|it| it.name.as_str());
+        if !known.clone().any(|it| it == context) {
+            return Err(AccessError::NoContext {
+                file: file.to_owned(),
+                context: context.to_owned(),
+                help: suggestion(context, known.collect::<Vec<_>>()),
+            });
+        }
+        let kubeconfig = only(kubeconfig, context);
+        let options = KubeConfigOptions {
+            context: Some(context.to_owned()),
+            ..KubeConfigOptions::default()
+        };
+        let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;
+        let config = config.map_err(|source| AccessError::Kubeconfig {
+            file: file.to_owned(),
+            source: Box::new(source),
+        })?;
+        Ok(Self {
+            name,
+            config,
+            kubeconfig,
+            reached_at: None,
+        })
+    }
+
+    /// The way that the only context of a kubeconfig leads, given as text.
+    ///
+    /// # Errors
+    /// If it is no kubeconfig, or has another number of contexts.
+    pub async fn by_text(name: ClusterName, text: &str) -> Result<Self, AccessError> {
+        let file = format!("of {name}");
+        let kubeconfig = Kubeconfig::from_yaml(text).map_err(|source| AccessError::Kubeconfig {
+            file: file.clone(),
+            source: Box::new(source),
+        })?;
+        let context = kubeconfig
+            .contexts
+            .first()
+            .map(|it| it.name.clone())
+            .unwrap_or_default();
+        Self::by_context(name, &kubeconfig, &context, &file).await
+    }
+
+    /// The same cluster, which the target reaches under another address (`https://…`) than the harness.
+    #[must_use]
+    pub fn reached_at(self, url: String) -> Self {
+        Self {
+            reached_at: Some(url),
+            ..self
+        }
+    }
+
+    /// The cluster's name in the fleet.
+    pub fn name(&self) -> &ClusterName {
+        &self.name
+    }
+
+    /// The address of its API.
+    pub fn url(&self) -> String {
+        self.config.cluster_url.to_string()
+    }
+
+    /// The address under which the target reaches it.
+    pub(super) fn url_for_target(&self) -> String {
+        self.reached_at
+            .clone()
+            .unwrap_or_else(|| self.url().trim_end_matches('/').to_owned())
+    }
+
+    /// A client. Needs a tokio runtime, in which it stays.
+    pub(super) fn client(&self, user_agent: &str) -> kube::Result<Client> {
+        let mut config = self.config.clone();
+        if let Ok(agent) = HeaderValue::from_str(user_agent) {
+            config.headers.push((USER_AGENT, agent));
+        }
+        Client::try_from(config)
+    }
+
+    /// The certificates by which its server is trusted (PEM); none if those of the system are meant.
+    pub(super) fn ca(&self) -> Vec<u8> {
+        let roots = self.config.root_cert.iter().flatten();
+        let pem = roots.map(|der| pem::encode(&pem::Pem::new("CERTIFICATE", der.clone())));
+        pem.collect::<String>().into_bytes()
+    }
+
+    /// The token by which one is let in, if that is how.
+    pub(super) fn token(&self) -> Option<String> {
+        let value = serde_json::to_value(&self.kubeconfig).ok()?;
+        let token = value.pointer("/users/0/user/token").and_then(Value::as_str)?;
+        Some(token.to_owned()).filter(|token| !token.is_empty())
+    }
+
+    /// A kubeconfig for other programs that leads to this cluster alone.
+    pub(super) fn kubeconfig(&self) -> String {
+        // What was read from YAML can be written so again.
+        serde_yaml::to_string(&self.kubeconfig).unwrap_or_default()
+    }
+}
+
+/// A context and what it refers to.
+fn only(kubeconfig: &Kubeconfig, context: &str) -> Kubeconfig {
+    let mut only = kubeconfig.clone();
+    only.contexts.retain(|it| it.name == context);
+    let refers = only
+        .contexts
+        .first()
+        .and_then(|it| it.context.clone())
+        .unwrap_or_default();
+    only.clusters.retain(|it| it.name == refers.cluster);
+    only.auth_infos.retain(|it| Some(&it.name) == refers.user.as_ref());
+    only.current_context = Some(context.to_owned());
+    only
+}
+
+/// The clusters that fleets are made of: a control plane and members.
+#[derive(Debug, Clone)]
+pub struct Clusters {
+    /// The control plane.
+    pub control: Access,
+    /// The members: `member1`, `member2`, …
+    pub members: Vec<Access>,
+}
+
+impl Clusters {
+    /// Clusters that are told apart by their addresses.
+    ///
+    /// # Errors
+    /// If there is no member, or two of them are the same.
+    pub fn new(control: Access, members: Vec<Access>) -> Result<Self, AccessError> {
+        let clusters = Self { control, members };
+        let all: Vec<&Access> = clusters.all().collect();
+        for (number, one) in all.iter().enumerate() {
+            if let Some(other) = all[..number].iter().find(|other| other.url() == one.url()) {
+                return Err(AccessError::Same {
+                    one: other.name.clone(),
+                    other: one.name.clone(),
+                    url: one.url(),
+                });
+            }
+        }
+        if clusters.members.is_empty() {
+            return Err(AccessError::NoMembers);
+        }
+        Ok(clusters)
+    }
+
+    /// The clusters that contexts of a kubeconfig file lead to; the members are called `member1`, `member2`, … in the
+    /// order in which they are given.
+    ///
+    /// # Errors
+    /// If the file or a context cannot be used.
+    pub async fn of_contexts(file: &Path, control: &str, members: &[String]) -> Result<Self, AccessError> {
+        let shown = file.display().to_string();
+        let kubeconfig = Kubeconfig::read_from(file).map_err(|source| AccessError::Kubeconfig {
+            file: shown.clone(),
+            source: Box::new(source),
+        })?;
+        let control = Access::by_context(ClusterName::control(), &kubeconfig, control, &shown).await?;
+        let mut accesses = Vec::new();
+        for (number, context) in (1..).zip(members) {
+            let name = ClusterName::new(format!("member{number}"));
+            accesses.push(Access::by_context(name, &kubeconfig, context, &shown).await?);
+        }
+        Self::new(control, accesses)
+    }
+
+    /// All of them, the control plane first.
+    pub fn all(&self) -> impl Iterator<Item = &Access> {
+        std::iter::once(&self.control).chain(&self.members)
+    }
+}

@@ -1,0 +1,247 @@
+//! Leaves clusters as they were: removes what a case has made, and proves that it is gone.
+//!
+//! What was there when the fleet was lent is an `Inventory`. Of what is new since then, only what the fleet, the case
+//! or the target made of them is touched; what others do on the cluster meanwhile is none of our business.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use baton_core::{names::ClusterName, select::EXECUTION_NAMESPACE};
+use futures::future::join_all;
+use http::{Request, header::CONTENT_TYPE};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
+    runtime::{conditions, wait::await_condition},
+};
+use serde_json::json;
+
+use crate::{fleet::register::NAMESPACE as REGISTERED, observer::served};
+
+/// How long something may take to go once it has been deleted and nothing holds it.
+const GONE_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long a namespace may take to go by itself. Clusters without a controller for namespaces need help after that.
+const NAMESPACE_GONE_WITHIN: Duration = Duration::from_secs(15);
+
+/// Groups of the failover API: their objects of cluster scope are the case's or the target's.
+const FAILOVER: [&str; 3] = ["policy.karmada.io", "work.karmada.io", "cluster.karmada.io"];
+
+/// Kinds that clusters make and remove by themselves.
+const THEIR_OWN: [&str; 4] = ["Event", "Lease", "Node", "CSINode"];
+
+/// An object on a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Item {
+    group: String,
+    kind: String,
+    namespace: Option<String>,
+    name: String,
+}
+
+impl Item {
+    fn words(&self, cluster: &ClusterName) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("{} {namespace}/{} on {cluster}", self.kind, self.name),
+            None => format!("{} {} on {cluster}", self.kind, self.name),
+        }
+    }
+}
+
+/// What is there, with uids.
+pub(super) type Inventory = BTreeMap<Item, Option<String>>;
+
+/// One object as it was listed.
+struct Listed {
+    item: Item,
+    uid: Option<String>,
+    resource: ApiResource,
+    by: BTreeSet<String>,
+    held: bool,
+}
+
+/// Everything of every kind.
+async fn list(client: &Client) -> kube::Result<Vec<Listed>> {
+    let kinds = served(client).await?;
+    let lists = kinds
+        .into_iter()
+        .filter(|(resource, _)| !THEIR_OWN.contains(&resource.kind.as_str()))
+        .map(|(resource, _)| list_kind(client, resource));
+    let mut all = Vec::new();
+    for listed in join_all(lists).await {
+        all.extend(listed?);
+    }
+    Ok(all)
+}
+
+async fn list_kind(client: &Client, resource: ApiResource) -> kube::Result<Vec<Listed>> {
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    let objects = match api.list_metadata(&ListParams::default()).await {
+        Ok(objects) => objects.items,
+        // A kind may go with its definition at any time. Whatever else is not listed is not proved to be gone.
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 405) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let listed = objects.into_iter().map(|object| {
+        let metadata = object.metadata;
+        let managers = metadata.managed_fields.unwrap_or_default();
+        Listed {
+            item: Item {
+                group: resource.group.clone(),
+                kind: resource.kind.clone(),
+                namespace: metadata.namespace,
+                name: metadata.name.unwrap_or_default(),
+            },
+            uid: metadata.uid,
+            resource: resource.clone(),
+            by: managers.into_iter().filter_map(|entry| entry.manager).collect(),
+            held: metadata.finalizers.is_some_and(|finalizers| !finalizers.is_empty()),
+        }
+    });
+    Ok(listed.collect())
+}
+
+/// What is there now.
+pub(super) async fn inventory(client: &Client) -> kube::Result<Inventory> {
+    let all = list(client).await?;
+    Ok(all.into_iter().map(|listed| (listed.item, listed.uid)).collect())
+}
+
+/// What belongs to a lent fleet.
+#[derive(Debug, Clone)]
+pub(super) struct Ours {
+    /// The fleet's namespace.
+    pub namespace: String,
+    /// The members that it was lent with.
+    pub members: Vec<ClusterName>,
+}
+
+impl Ours {
+    /// Whether an object that was not there before has been made by the fleet, the case or the target. `templates`
+    /// are objects of the case on the control plane: a member has copies of them.
+    fn made(&self, listed: &Listed, templates: &BTreeSet<Item>) -> bool {
+        let item = &listed.item;
+        let hands = listed.by.iter().any(|manager| manager.starts_with("baton"));
+        match item.namespace.as_deref() {
+            Some(namespace) => namespace == self.namespace || self.is_space(namespace),
+            None if item.kind == "Namespace" => item.name == self.namespace || self.is_space(&item.name),
+            None => hands || FAILOVER.contains(&item.group.as_str()) || templates.contains(item),
+        }
+    }
+
+    /// Whether a namespace holds what members are registered with, or Works for them.
+    fn is_space(&self, namespace: &str) -> bool {
+        let member = namespace.strip_prefix(EXECUTION_NAMESPACE);
+        namespace == REGISTERED || member.is_some_and(|name| self.members.iter().any(|it| it.as_str() == name))
+    }
+}
+
+/// One cluster to clean.
+pub(super) struct Cluster<'a> {
+    pub name: &'a ClusterName,
+    pub client: Client,
+    pub before: &'a Inventory,
+}
+
+impl Cluster<'_> {
+    async fn ours(&self, ours: &Ours, templates: &BTreeSet<Item>) -> kube::Result<Vec<Listed>> {
+        let new = |listed: &Listed| self.before.get(&listed.item) != Some(&listed.uid);
+        let all = list(&self.client).await?;
+        Ok(all
+            .into_iter()
+            .filter(|it| new(it) && ours.made(it, templates))
+            .collect())
+    }
+
+    fn api(&self, listed: &Listed) -> Api<DynamicObject> {
+        match &listed.item.namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &listed.resource),
+            None => Api::all_with(self.client.clone(), &listed.resource),
+        }
+    }
+
+    /// Deletes an object, and takes away what holds it: who was to do something first has been stopped.
+    async fn remove(&self, listed: &Listed) -> kube::Result<()> {
+        let api = self.api(listed);
+        let name = &listed.item.name;
+        absent_is_fine(api.delete(name, &DeleteParams::background()).await.map(drop))?;
+        if listed.held && listed.item.kind != "Namespace" {
+            let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+            absent_is_fine(api.patch(name, &PatchParams::default(), &release).await.map(drop))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until an object is gone; whether it is, the next list tells.
+    async fn await_gone(&self, listed: &Listed) {
+        let uid = listed.uid.clone().unwrap_or_default();
+        let gone = await_condition(self.api(listed), &listed.item.name, conditions::is_deleted(&uid));
+        let limit = if listed.item.kind == "Namespace" {
+            NAMESPACE_GONE_WITHIN
+        } else {
+            GONE_WITHIN
+        };
+        let _ = tokio::time::timeout(limit, gone).await;
+    }
+
+    /// Says of an empty namespace that nothing keeps it, as a controller would if there were one.
+    async fn finalize(&self, namespace: &Listed) -> kube::Result<()> {
+        let name = &namespace.item.name;
+        let empty = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {"finalizers": []},
+        });
+        let request = Request::put(format!("/api/v1/namespaces/{name}/finalize"))
+            .header(CONTENT_TYPE, "application/json")
+            .body(empty.to_string().into_bytes())
+            .map_err(kube::Error::HttpError)?;
+        absent_is_fine(self.client.request::<serde_json::Value>(request).await.map(drop))
+    }
+}
+
+fn absent_is_fine(done: kube::Result<()>) -> kube::Result<()> {
+    match done {
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        done => done,
+    }
+}
+
+/// Removes what is ours on a cluster and gives what is left of it, in words. Namespaces go last, and what defines
+/// kinds after what is of them.
+pub(super) async fn clean(cluster: &Cluster<'_>, ours: &Ours, templates: &BTreeSet<Item>) -> kube::Result<Vec<String>> {
+    // A second look finds what somebody made after the first; a third would find somebody who does not stop.
+    for _ in 0..2 {
+        let found = cluster.ours(ours, templates).await?;
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (namespaces, rest): (Vec<_>, Vec<_>) = found.into_iter().partition(|it| it.item.kind == "Namespace");
+        let (definitions, objects): (Vec<_>, Vec<_>) = rest
+            .into_iter()
+            .partition(|it| it.item.kind == "CustomResourceDefinition");
+        for some in [&objects, &definitions, &namespaces] {
+            for listed in some {
+                cluster.remove(listed).await?;
+            }
+            join_all(some.iter().map(|listed| cluster.await_gone(listed))).await;
+        }
+        let left = cluster.ours(ours, templates).await?;
+        let empty = |name: &str| !left.iter().any(|it| it.item.namespace.as_deref() == Some(name));
+        let stuck = namespaces
+            .iter()
+            .filter(|it| left.iter().any(|left| left.uid == it.uid) && empty(&it.item.name));
+        for namespace in stuck {
+            cluster.finalize(namespace).await?;
+            cluster.await_gone(namespace).await;
+        }
+    }
+    let left = cluster.ours(ours, templates).await?;
+    Ok(left.iter().map(|it| it.item.words(cluster.name)).collect())
+}
+
+/// What of the case is on a cluster: what the harness's hands have made there.
+pub(super) async fn templates(cluster: &Cluster<'_>, ours: &Ours) -> kube::Result<BTreeSet<Item>> {
+    let found = cluster.ours(ours, &BTreeSet::new()).await?;
+    Ok(found.into_iter().map(|listed| listed.item).collect())
+}

@@ -1,0 +1,474 @@
+//! A fleet that is lent: clusters that stay, with a namespace for one case.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    hash::{BuildHasher as _, Hasher as _, RandomState},
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use baton_core::{
+    names::{CaseId, ClusterName},
+    timeline::{Begin, Mark, Order},
+};
+use futures::future::{join_all, try_join_all};
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::{
+        authentication::v1::{TokenRequest, TokenRequestSpec},
+        core::v1::{Namespace, ServiceAccount},
+        rbac::v1::{ClusterRoleBinding, RoleRef, Subject},
+    },
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::runtime::Handle;
+
+use super::{
+    Access, check, clean,
+    clean::{Inventory, Ours},
+    client, refused,
+};
+use crate::{
+    actions,
+    clock::{Clock, tokio_clock},
+    fleet::{
+        Cluster, Fleet, FleetError, Lever, Request,
+        embedded::{FLEET, SIMULATOR},
+        register::{self, Endpoint},
+    },
+    observer::{
+        Recorder,
+        watching::{FencePost, Watched, Watching},
+    },
+    simulator::{self, Rules, Simulator},
+    storage::Storage,
+};
+
+/// How long all that is removed at once may take to go.
+pub(super) const CLEANED_WITHIN: Duration = Duration::from_secs(120);
+
+/// How long a cluster may take to say that it is still there.
+const STILL_THERE_WITHIN: Duration = Duration::from_secs(5);
+
+/// The account that a target uses on members whose kubeconfig holds no token.
+const ACCOUNT: &str = "baton-target";
+
+/// How long its token is good for: longer than any case takes.
+const TOKEN_SECS: i64 = 24 * 60 * 60;
+
+/// What a fleet is made of.
+pub(super) struct Lender<'a> {
+    pub backend: &'static str,
+    pub control: &'a Access,
+    pub members: &'a [Access],
+    /// What the simulator does on the members; none if there is none.
+    pub rules: Option<&'a Arc<Rules>>,
+    pub keep: bool,
+}
+
+impl Lender<'_> {
+    fn all(&self) -> impl Iterator<Item = &Access> {
+        std::iter::once(self.control).chain(self.members)
+    }
+
+    /// Prepares a fleet for a case.
+    pub(super) async fn lend(&self, request: &Request) -> Result<Lent, FleetError> {
+        let clock = tokio_clock(Timestamp::now());
+        let namespace = namespace_for(&request.case.id);
+        let folder = tempfile::Builder::new().prefix("baton-").tempdir();
+        let folder = folder.map_err(io_failed("making a temporary directory"))?;
+        let control = cluster(self.control, &folder).await?;
+        let members = try_join_all(self.members.iter().map(|access| cluster(access, &folder))).await?;
+        let mut lent = Lent {
+            backend: self.backend,
+            urls: self.all().map(|access| (access.name().clone(), access.url())).collect(),
+            ours: Ours {
+                namespace,
+                members: self.members.iter().map(|access| access.name().clone()).collect(),
+            },
+            before: BTreeMap::new(),
+            tainted: Vec::new(),
+            simulators: Vec::new(),
+            watching: Mutex::new(None),
+            keep: self.keep,
+            clock,
+            control,
+            members,
+            _folder: folder,
+        };
+        match self.prepare(&mut lent, request).await {
+            Ok(()) => Ok(lent),
+            Err(error) => {
+                // The first error is the one to tell; what cannot be removed now is told by the next run.
+                let _ = Box::new(lent).shut_down().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn prepare(&self, lent: &mut Lent, request: &Request) -> Result<(), FleetError> {
+        let inventories = lent.all().map(|cluster| {
+            let (name, client) = (cluster.name().clone(), cluster.inside(FLEET));
+            async move {
+                let there = clean::inventory(&client).await;
+                let there = there.map_err(refused(&name, "listing what is there"))?;
+                Ok::<_, FleetError>((name, there))
+            }
+        });
+        lent.before = try_join_all(inventories).await?.into_iter().collect();
+        let namespaces = lent.all().map(|cluster| {
+            let (name, client) = (cluster.name().clone(), cluster.inside(FLEET));
+            let namespace = lent.namespace().to_owned();
+            async move { create_namespace(&name, &client, &namespace, &request.case.id).await }
+        });
+        try_join_all(namespaces).await?;
+        self.register(lent).await?;
+        if let Some(rules) = self.rules {
+            // What the members' workloads share, as they would an object store.
+            let storage = Storage::default();
+            let start = |member| simulate(member, rules, lent, request, &storage);
+            lent.simulators = lent.members.iter().map(start).collect();
+        }
+        let watched = lent.all().map(|cluster| watched(cluster, lent.namespace()));
+        let watched = try_join_all(watched).await?;
+        let watching = Watching::start(watched, Arc::clone(&lent.clock)).await?;
+        *lent.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching);
+        Ok(())
+    }
+
+    /// Makes members known to the control plane, unless they are.
+    async fn register(&self, lent: &mut Lent) -> Result<(), FleetError> {
+        let control = lent.control.inside(FLEET);
+        let mut endpoints = Vec::new();
+        for (access, member) in self.members.iter().zip(&lent.members) {
+            let failed = refused(
+                lent.control.name(),
+                format!("looking for the Cluster {}", access.name()),
+            );
+            match clusters(&control)
+                .get_opt(access.name().as_str())
+                .await
+                .map_err(failed)?
+            {
+                Some(known) => {
+                    let taints = known.data.pointer("/spec/taints").cloned().unwrap_or(Value::Null);
+                    lent.tainted.push((access.name().clone(), taints));
+                }
+                None => endpoints.push(Endpoint {
+                    name: access.name().clone(),
+                    url: access.url_for_target(),
+                    ca: access.ca(),
+                    token: token(access, &member.inside(FLEET), &lent.ours.namespace).await?,
+                }),
+            }
+        }
+        register::register(&control, endpoints).await
+    }
+}
+
+/// `baton-<case>-<random>`, at most as long as a namespace may be.
+fn namespace_for(case: &CaseId) -> String {
+    const LONGEST: usize = 63 - "baton--".len() - 6;
+    let mut chance = RandomState::new().build_hasher().finish();
+    let mut random = String::new();
+    for _ in 0..6 {
+        let digit = u32::try_from(chance % 36).unwrap_or_default();
+        random.extend(char::from_digit(digit, 36));
+        chance /= 36;
+    }
+    let case: String = case.as_str().chars().take(LONGEST).collect();
+    format!("baton-{}-{random}", case.trim_end_matches('-'))
+}
+
+fn io_failed(what: &str) -> impl FnOnce(io::Error) -> FleetError {
+    let what = what.to_owned();
+    move |source| FleetError::Io { what, source }
+}
+
+/// A cluster of a fleet. Its clients are made anew for each user agent and stay in this runtime.
+async fn cluster(access: &Access, folder: &TempDir) -> Result<Cluster, FleetError> {
+    let kubeconfig: PathBuf = folder.path().join(format!("{}.kubeconfig", access.name()));
+    let written = tokio::fs::write(&kubeconfig, access.kubeconfig()).await;
+    written.map_err(io_failed("writing a kubeconfig"))?;
+    let (plain, runtime, access) = (client(access, FLEET)?, Handle::current(), access.clone());
+    let name = access.name().clone();
+    let connect = Arc::new(move |agent: &str| {
+        let _in_runtime = runtime.enter();
+        // It worked for the plain one, and only the user agent differs.
+        access.client(agent).unwrap_or_else(|_| plain.clone())
+    });
+    Ok(Cluster {
+        name,
+        outside: connect.clone(),
+        inside: connect,
+        kubeconfig: Some(kubeconfig),
+    })
+}
+
+fn clusters(control: &Client) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster");
+    Api::all_with(control.clone(), &ApiResource::from_gvk(&kind))
+}
+
+async fn create_namespace(cluster: &ClusterName, client: &Client, name: &str, case: &CaseId) -> Result<(), FleetError> {
+    let namespace = Namespace {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            labels: Some([("baton.dev/case".to_owned(), case.to_string())].into()),
+            ..ObjectMeta::default()
+        },
+        ..Namespace::default()
+    };
+    let api: Api<Namespace> = Api::all(client.clone());
+    let created = api.create(&PostParams::default(), &namespace).await;
+    created
+        .map(drop)
+        .map_err(refused(cluster, format!("creating the namespace {name}")))
+}
+
+/// What the target shows to be let in: the kubeconfig's token, or one of an account that is made for it.
+async fn token(access: &Access, client: &Client, namespace: &str) -> Result<String, FleetError> {
+    if let Some(token) = access.token() {
+        return Ok(token);
+    }
+    let failed = |what: &'static str| refused(access.name(), what);
+    let metadata = |name: &str| ObjectMeta {
+        name: Some(name.to_owned()),
+        ..ObjectMeta::default()
+    };
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
+    let account = ServiceAccount {
+        metadata: metadata(ACCOUNT),
+        ..ServiceAccount::default()
+    };
+    let created = accounts.create(&PostParams::default(), &account).await;
+    created.map_err(failed("creating an account for the target"))?;
+    let binding = ClusterRoleBinding {
+        metadata: metadata(namespace),
+        role_ref: RoleRef {
+            api_group: Some("rbac.authorization.k8s.io".to_owned()),
+            kind: "ClusterRole".to_owned(),
+            name: "cluster-admin".to_owned(),
+        },
+        subjects: Some(vec![Subject {
+            kind: "ServiceAccount".to_owned(),
+            name: ACCOUNT.to_owned(),
+            namespace: Some(namespace.to_owned()),
+            ..Subject::default()
+        }]),
+    };
+    let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
+    let created = bindings.create(&PostParams::default(), &binding).await;
+    created.map_err(failed("giving rights to the target"))?;
+    let request = TokenRequest {
+        spec: Some(TokenRequestSpec {
+            expiration_seconds: Some(TOKEN_SECS),
+            ..TokenRequestSpec::default()
+        }),
+        ..TokenRequest::default()
+    };
+    let given = accounts
+        .create_token_request(ACCOUNT, &PostParams::default(), &request)
+        .await;
+    let given = given.map_err(failed("asking for a token for the target"))?;
+    Ok(given.status.and_then(|status| status.token).unwrap_or_default())
+}
+
+fn simulate(member: &Cluster, rules: &Arc<Rules>, lent: &Lent, request: &Request, storage: &Storage) -> Simulator {
+    let with = simulator::Options {
+        cluster: member.name().to_string(),
+        clock: Arc::clone(&lent.clock),
+        seed: request.seed,
+        storage: storage.clone(),
+    };
+    Simulator::start(member.inside(SIMULATOR), Arc::clone(rules), &with)
+}
+
+/// Fences are for members: what is compared is when copies come and go there.
+async fn watched(cluster: &Cluster, namespace: &str) -> Result<Watched, FleetError> {
+    let client = cluster.inside(FLEET);
+    let fence = if cluster.name().is_control() {
+        None
+    } else {
+        let post = FencePost::put_up(&client, namespace).await;
+        Some(post.map_err(refused(cluster.name(), "putting up a fence"))?)
+    };
+    Ok(Watched {
+        name: cluster.name().clone(),
+        client,
+        fence,
+    })
+}
+
+/// A fleet that is lent to a case.
+pub(super) struct Lent {
+    backend: &'static str,
+    clock: Clock,
+    control: Cluster,
+    members: Vec<Cluster>,
+    urls: BTreeMap<ClusterName, String>,
+    ours: Ours,
+    /// What was there before, by cluster.
+    before: BTreeMap<ClusterName, Inventory>,
+    /// The taints of members that were registered before.
+    tainted: Vec<(ClusterName, Value)>,
+    simulators: Vec<Simulator>,
+    watching: Mutex<Option<Watching>>,
+    keep: bool,
+    /// Where the kubeconfigs are.
+    _folder: TempDir,
+}
+
+impl Lent {
+    fn all(&self) -> impl Iterator<Item = &Cluster> {
+        std::iter::once(&self.control).chain(&self.members)
+    }
+
+    /// Removes what the case has made; gives what is left.
+    async fn clean(&self) -> Result<Vec<String>, FleetError> {
+        self.restore_taints().await?;
+        let to_clean = |cluster: &'_ Cluster| {
+            let before = self.before.get_key_value(cluster.name())?;
+            Some(clean::Cluster {
+                name: before.0,
+                client: cluster.inside(FLEET),
+                before: before.1,
+            })
+        };
+        let Some(control) = to_clean(&self.control) else {
+            // Nothing has been made before it was known what is there.
+            return Ok(Vec::new());
+        };
+        let failed = |name: &ClusterName| refused(name, "cleaning up");
+        let templates = clean::templates(&control, &self.ours).await;
+        let templates: BTreeSet<_> = templates.map_err(failed(control.name))?;
+        let control_left = clean::clean(&control, &self.ours, &templates).await;
+        let members: Vec<_> = self.members.iter().filter_map(to_clean).collect();
+        let cleaned = join_all(
+            members
+                .iter()
+                .map(|member| clean::clean(member, &self.ours, &templates)),
+        )
+        .await;
+        let mut left = control_left.map_err(failed(control.name))?;
+        for (member, cleaned) in members.iter().zip(cleaned) {
+            left.extend(cleaned.map_err(failed(member.name))?);
+        }
+        Ok(left)
+    }
+
+    async fn restore_taints(&self) -> Result<(), FleetError> {
+        for (name, taints) in &self.tainted {
+            let merge = Patch::Merge(json!({"spec": {"taints": taints}}));
+            let api = clusters(&self.control.inside(actions::BATON));
+            let patched = api.patch(name.as_str(), &PatchParams::default(), &merge).await;
+            patched.map_err(refused(self.control.name(), format!("restoring the taints of {name}")))?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Fleet for Lent {
+    fn backend(&self) -> &'static str {
+        self.backend
+    }
+
+    fn control(&self) -> &Cluster {
+        &self.control
+    }
+
+    fn members(&self) -> &[Cluster] {
+        &self.members
+    }
+
+    fn clock(&self) -> Clock {
+        Arc::clone(&self.clock)
+    }
+
+    fn namespace(&self) -> &str {
+        &self.ours.namespace
+    }
+
+    fn order(&self) -> Order {
+        Order::ARRIVAL
+    }
+
+    async fn pull(&self, cluster: &ClusterName, lever: Lever) -> Result<(), FleetError> {
+        crate::fleet::cluster(self, cluster)?;
+        Err(FleetError::Unsupported {
+            backend: self.backend,
+            lever: lever.to_string(),
+        })
+    }
+
+    fn observe(&self, begin: Begin) -> Result<Recorder, FleetError> {
+        let watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let watching = watching.ok_or(FleetError::Observed)?;
+        let started = begin.started;
+        let source = Box::new(watching.begin(started));
+        Ok(Recorder::start(self.clock(), started, Mark::Begin(begin), source))
+    }
+
+    fn writes(&self) -> BTreeMap<String, u64> {
+        BTreeMap::new()
+    }
+
+    fn simulator_failures(&self) -> Vec<String> {
+        self.simulators.iter().flat_map(Simulator::failures).collect()
+    }
+
+    async fn lost(&self) -> Vec<String> {
+        let looks = self.all().map(|cluster| {
+            let url = self.urls.get(cluster.name()).cloned().unwrap_or_default();
+            async move {
+                let client = cluster.inside(FLEET);
+                let look = check::answers(cluster.name(), &url, &client);
+                match tokio::time::timeout(STILL_THERE_WITHIN, look).await {
+                    Ok(Ok(_)) => None,
+                    Ok(Err(error)) => Some(crate::runner::chain(&error)),
+                    Err(_) => Some(format!("{} at {url} does not answer any more", cluster.name())),
+                }
+            }
+        });
+        join_all(looks).await.into_iter().flatten().collect()
+    }
+
+    async fn shut_down(self: Box<Self>) -> Result<(), FleetError> {
+        drop(self.watching.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let cleaned = if self.keep { Ok(Vec::new()) } else { self.clean().await };
+        // They may have had finalizers to see to until now.
+        for simulator in self.simulators {
+            simulator.stop().await;
+        }
+        let left = cleaned?;
+        if left.is_empty() {
+            Ok(())
+        } else {
+            Err(FleetError::LeftBehind(left))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_have_names_of_their_own_that_are_not_too_long() {
+        let case = CaseId::new("a".repeat(80));
+        let (one, other) = (namespace_for(&case), namespace_for(&case));
+        assert_eq!(one.len(), 63);
+        assert_ne!(one, other);
+        assert!(namespace_for(&CaseId::new("x-")).starts_with("baton-x-"));
+    }
+}

@@ -1,0 +1,266 @@
+//! Fleets on clusters that somebody else has started: they stay, and are lent to one case after the other.
+//!
+//! To read in this order:
+//!
+//! - [`access`]: how they are reached; `check`: whether they may be used and can be;
+//! - [`External`]: the backend; `lent`: what a case gets of it, with a namespace of its own;
+//! - `clean`: removes all that came of a case, and proves it.
+//!
+//! A target finds its members as on any other control plane: a `Cluster` and a `Secret` each, `member1`, `member2`, …
+//! Those that are registered already, for an implementation that is installed there, stay as they are.
+
+pub mod access;
+mod check;
+mod clean;
+mod lent;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use baton_core::{
+    case::model::{Action, Case, Lever},
+    names::ClusterName,
+};
+use futures::future::{join_all, try_join_all};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{Api, api::DeleteParams};
+use serde_json::Value;
+
+pub use access::{Access, AccessError, Clusters};
+pub use check::{CheckError, TEST_CLUSTER};
+
+use super::{
+    Backend, Fleet, FleetError, Pace, Request,
+    embedded::{FLEET, bundled_rules},
+    register,
+};
+use crate::simulator::Rules;
+
+/// The prefix of annotations by which cases tell the workload simulator what to do.
+const SIMULATOR_SETTING: &str = "simulator.baton.dev/";
+
+/// Who makes workloads run on the members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workloads {
+    /// The workload simulator: the members have neither kubelets nor controllers.
+    Simulated,
+    /// The members themselves, but for custom kinds, whose operators the simulator stands for.
+    CustomSimulated,
+    /// The members themselves, with all operators that cases need.
+    Own,
+}
+
+/// What is done with clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Who makes workloads run on the members.
+    pub workloads: Workloads,
+    /// Whether what a case has made stays on the clusters, to be looked at.
+    pub keep: bool,
+    /// Whether somebody vouches that all of them are for tests. Otherwise each must be marked so ([`TEST_CLUSTER`]).
+    pub vouched_for: bool,
+}
+
+/// Clusters that somebody else has started, as a backend.
+#[derive(Debug)]
+pub struct External {
+    name: &'static str,
+    clusters: Clusters,
+    options: Options,
+    rules: Option<Arc<Rules>>,
+    /// The definitions of the failover API that were not there before.
+    defined: Mutex<BTreeSet<String>>,
+}
+
+/// Why clusters cannot serve as a backend.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// They may not be used, or cannot be.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// Something else is wrong.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+}
+
+impl External {
+    /// Looks at clusters and makes a backend of them. Nothing is changed on them yet.
+    ///
+    /// # Errors
+    /// If one of them cannot be reached, is not for tests, or has a clock of its own.
+    pub async fn connect(name: &'static str, clusters: Clusters, options: Options) -> Result<Self, ConnectError> {
+        let looks = clusters.all().map(|access| look(access, options.vouched_for));
+        let clocks = try_join_all(looks).await?;
+        let clocks: Vec<_> = clocks.into_iter().flatten().collect();
+        check::agree(&clocks)?;
+        let rules = match options.workloads {
+            Workloads::Simulated => Some(bundled_rules()?),
+            Workloads::CustomSimulated => {
+                let rules = Rules::bundled().map_err(|wrong| FleetError::Rules(Arc::new(wrong)))?;
+                Some(Arc::new(rules.custom_only()))
+            }
+            Workloads::Own => None,
+        };
+        Ok(Self {
+            name,
+            clusters,
+            options,
+            rules,
+            defined: Mutex::default(),
+        })
+    }
+
+    /// Makes the failover API known to the control plane, as far as it is not.
+    async fn define(&self) -> Result<(), FleetError> {
+        let client = client(&self.clusters.control, FLEET)?;
+        let missing = register::missing(&client, register::failover_api()?).await?;
+        let names = missing.iter().filter_map(|it| it["metadata"]["name"].as_str());
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        self.defined
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(names);
+        register::define(&client, &missing).await
+    }
+}
+
+async fn look(access: &Access, vouched_for: bool) -> Result<Option<(ClusterName, jiff::SignedDuration)>, ConnectError> {
+    let client = client(access, FLEET)?;
+    let ahead = check::answers(access.name(), &access.url(), &client).await?;
+    if !vouched_for {
+        check::is_marked(access.name(), &client).await?;
+    }
+    Ok(ahead.map(|ahead| (access.name().clone(), ahead)))
+}
+
+fn client(access: &Access, user_agent: &str) -> Result<kube::Client, FleetError> {
+    access
+        .client(user_agent)
+        .map_err(|source| refused(access.name(), "making a client")(source))
+}
+
+/// What was to be done on a cluster, and was refused.
+fn refused<T: Into<String>>(cluster: &ClusterName, what: T) -> impl FnOnce(kube::Error) -> FleetError + use<T> {
+    let (cluster, what) = (cluster.clone(), what.into());
+    move |source| FleetError::Prepare {
+        cluster,
+        what,
+        source: Box::new(source),
+    }
+}
+
+#[async_trait]
+impl Backend for External {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Real
+    }
+
+    fn at_once(&self) -> Option<usize> {
+        Some(1)
+    }
+
+    fn cannot_carry(&self, case: &Case) -> Option<String> {
+        let there = self.clusters.members.len();
+        if case.members > there {
+            return Some(format!("needs {} members, and there are {there}", case.members));
+        }
+        let breaks = case.steps.iter().find_map(|step| breaks_cluster(&step.action));
+        if let Some(what) = breaks {
+            return Some(format!("{what}, which cannot be done to {} clusters", self.name));
+        }
+        let set = |step: &Action| is_set_by_simulator(step);
+        let own = self.options.workloads != Workloads::Simulated;
+        let by_simulator = own && case.steps.iter().any(|step| set(&step.action));
+        by_simulator
+            .then(|| "tells the workload simulator what to do, and the members run workloads themselves".to_owned())
+    }
+
+    async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {
+        let there = self.clusters.members.len();
+        let members = self.clusters.members.get(..request.members);
+        let members = members.ok_or(FleetError::TooFew {
+            wanted: request.members,
+            there,
+        })?;
+        self.define().await?;
+        let lender = lent::Lender {
+            backend: self.name,
+            control: &self.clusters.control,
+            members,
+            rules: self.rules.as_ref(),
+            keep: self.options.keep,
+        };
+        Ok(Box::new(lender.lend(request).await?))
+    }
+
+    async fn shut_down(&self) -> Result<(), FleetError> {
+        let defined = std::mem::take(&mut *self.defined.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.options.keep || defined.is_empty() {
+            return Ok(());
+        }
+        let control = &self.clusters.control;
+        let api: Api<CustomResourceDefinition> = Api::all(client(control, FLEET)?);
+        let deletions = defined.iter().map(|name| {
+            let api = api.clone();
+            async move { kube::runtime::wait::delete::delete_and_finalize(api, name, &DeleteParams::background()).await }
+        });
+        let results = tokio::time::timeout(lent::CLEANED_WITHIN, join_all(deletions)).await;
+        let gone = results.is_ok_and(|all| all.iter().all(Result::is_ok));
+        if gone {
+            return Ok(());
+        }
+        let words = |name: &String| format!("CustomResourceDefinition {name} on {}", control.name());
+        Err(FleetError::LeftBehind(defined.iter().map(words).collect()))
+    }
+}
+
+/// What a step does to a cluster that nobody can do from outside.
+fn breaks_cluster(step: &Action) -> Option<&'static str> {
+    let Action::Lever(lever) = step else { return None };
+    match lever {
+        Lever::CutOff(_) | Lever::Heal(_) => Some("cuts a member off"),
+        Lever::Delay(..) => Some("delays answers"),
+        Lever::Fail(..) => Some("lets requests fail"),
+        Lever::StopController | Lever::StopControllerAfter(_) | Lever::StartController => None,
+    }
+}
+
+/// Whether a step makes use of the workload simulator, or writes what real controllers write.
+fn is_set_by_simulator(step: &Action) -> bool {
+    match step {
+        Action::Apply { objects, .. } => objects.iter().any(mentions_simulator),
+        Action::Patch { merge, .. } => mentions_simulator(merge),
+        Action::Admission { .. }
+        | Action::SetStatus { .. }
+        | Action::Delete { .. }
+        | Action::BindRole { .. }
+        | Action::Capture { .. }
+        | Action::Taint { .. }
+        | Action::Untaint { .. }
+        | Action::Hold { .. }
+        | Action::Release { .. }
+        | Action::Lever(_)
+        | Action::Start(_)
+        | Action::Elapse(_)
+        | Action::Wait { .. }
+        | Action::Assert(_)
+        | Action::Snapshot(_) => false,
+    }
+}
+
+fn mentions_simulator(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .any(|(key, value)| key.starts_with(SIMULATOR_SETTING) || mentions_simulator(value)),
+        Value::Array(items) => items.iter().any(mentions_simulator),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}

@@ -1,0 +1,494 @@
+//! Observes clusters from outside: lists and watches everything that they serve, and writes down what arrives.
+//!
+//! What is missed while a watch is broken is made up for by the next list: a deletion shows there by its object's
+//! absence. Of several changes meanwhile only the last one is seen.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    task::Context,
+    time::Duration,
+};
+
+use baton_core::{
+    names::ClusterName,
+    timeline::{Change, Event, Mark, Revision},
+};
+use futures::{StreamExt, future::join_all};
+use jiff::Timestamp;
+use k8s_openapi::{
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
+};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject, TypeMeta},
+    runtime::{
+        WatchStreamExt,
+        watcher::{self, watcher},
+    },
+};
+use serde_json::Value;
+use thiserror::Error;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{Source, fences, kinds, recorder::Seen, scrub, what_is_there};
+use crate::clock::Clock;
+
+pub use fences::FencePost;
+
+/// How long the first lists of all kinds of a cluster may take.
+const LISTED_WITHIN: Duration = Duration::from_secs(60);
+
+/// Why a cluster cannot be observed.
+#[derive(Debug, Error)]
+pub enum WatchError {
+    /// It does not say what it serves.
+    #[error("{cluster} does not tell which kinds it serves")]
+    Discovery {
+        /// The cluster.
+        cluster: ClusterName,
+        /// What it said.
+        source: Box<kube::Error>,
+    },
+    /// It did not list everything in time.
+    #[error("{0} has not listed everything that is there within {LISTED_WITHIN:?}")]
+    NotListed(ClusterName),
+}
+
+/// A cluster to observe.
+#[derive(Clone)]
+pub struct Watched {
+    /// Its name.
+    pub name: ClusterName,
+    /// The way to it; levers do not affect it.
+    pub client: Client,
+    /// Where fences are written, if they may be.
+    pub fence: Option<FencePost>,
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watched")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What an observer has heard.
+#[derive(Debug)]
+pub(super) enum News {
+    Seen(Seen),
+    Fence {
+        cluster: ClusterName,
+        revision: u64,
+        asked: Timestamp,
+    },
+}
+
+/// Where observers tell what they hear.
+#[derive(Clone)]
+pub(super) struct Reporter {
+    clock: Clock,
+    news: mpsc::UnboundedSender<News>,
+    /// Of every member with a fence.
+    bells: Arc<BTreeMap<ClusterName, watch::Sender<u64>>>,
+}
+
+impl Reporter {
+    pub(super) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    pub(super) fn tell(&self, news: News) {
+        if let News::Seen(seen) = &news
+            && let Event::Revision(revision) = &seen.event
+            && comes_or_goes(revision)
+        {
+            for (_, bell) in self.bells.iter().filter(|(name, _)| **name != revision.cluster) {
+                bell.send_modify(|rung| *rung += 1);
+            }
+        }
+        // Nobody listens any more once the timeline is closed.
+        let _ = self.news.send(news);
+    }
+}
+
+/// Whether a copy on a member has come or gone. What others own comes and goes with its owner.
+fn comes_or_goes(revision: &Revision) -> bool {
+    let comes_or_goes = matches!(revision.change, Change::Added | Change::Deleted);
+    let owned = revision.object.pointer("/metadata/ownerReferences").is_some();
+    comes_or_goes && !owned && !revision.cluster.is_control() && revision.kind != "Event"
+}
+
+/// All watches of a fleet. They end when this is dropped.
+pub struct Watching {
+    news: mpsc::UnboundedReceiver<News>,
+    stop: DropGuard,
+}
+
+impl fmt::Debug for Watching {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watching").finish_non_exhaustive()
+    }
+}
+
+impl Watching {
+    /// Begins to watch; returns once everything that is there has been listed.
+    ///
+    /// # Errors
+    /// If a cluster does not answer.
+    pub async fn start(clusters: Vec<Watched>, clock: Clock) -> Result<Self, WatchError> {
+        let (sender, news) = mpsc::unbounded_channel();
+        let token = CancellationToken::new();
+        let mut bells = BTreeMap::new();
+        let mut posts = Vec::new();
+        for cluster in &clusters {
+            if let Some(post) = cluster.fence.clone() {
+                let (bell, rung) = watch::channel(0);
+                bells.insert(cluster.name.clone(), bell);
+                posts.push((cluster.name.clone(), post, rung));
+            }
+        }
+        let reporter = Reporter {
+            clock,
+            news: sender,
+            bells: Arc::new(bells),
+        };
+        for (name, post, rung) in posts {
+            let fences = fences::keep(name, post, rung, reporter.clone());
+            tokio::spawn(token.clone().run_until_cancelled_owned(fences));
+        }
+        let start = |cluster| {
+            let observer = Observer {
+                cluster,
+                reporter: reporter.clone(),
+                token: token.clone(),
+                watched: Arc::default(),
+            };
+            observer.start()
+        };
+        let started: Vec<_> = clusters.into_iter().map(start).collect();
+        let stop = token.drop_guard();
+        for started in join_all(started).await {
+            started?;
+        }
+        Ok(Self { news, stop })
+    }
+
+    /// Makes a source of it that begins with what is there now.
+    pub(crate) fn begin(mut self, started: Timestamp) -> Arrivals {
+        let mut seen = Vec::new();
+        while let Ok(news) = self.news.try_recv() {
+            if let News::Seen(news) = news {
+                seen.push(news);
+            }
+        }
+        Arrivals {
+            list: what_is_there(seen, started),
+            started,
+            news: self.news,
+            _stop: self.stop,
+        }
+    }
+}
+
+/// What arrives from watches, after a list.
+pub(crate) struct Arrivals {
+    list: Vec<Seen>,
+    started: Timestamp,
+    news: mpsc::UnboundedReceiver<News>,
+    _stop: DropGuard,
+}
+
+impl Arrivals {
+    fn seen(&self, news: News) -> Seen {
+        match news {
+            News::Seen(seen) => seen,
+            News::Fence {
+                cluster,
+                revision,
+                asked,
+            } => Seen {
+                at: asked,
+                event: Event::Mark(Mark::Fence {
+                    cluster,
+                    revision,
+                    asked_secs: asked.duration_since(self.started).as_secs_f64(),
+                }),
+            },
+        }
+    }
+}
+
+impl Source for Arrivals {
+    fn take(&mut self, context: Option<&mut Context<'_>>) -> Vec<Seen> {
+        let mut seen = std::mem::take(&mut self.list);
+        match context {
+            None => {
+                while let Ok(news) = self.news.try_recv() {
+                    seen.push(self.seen(news));
+                }
+            }
+            Some(context) => {
+                while let std::task::Poll::Ready(Some(news)) = self.news.poll_recv(context) {
+                    seen.push(self.seen(news));
+                }
+            }
+        }
+        seen
+    }
+
+    fn rest(&mut self) -> Vec<Seen> {
+        Vec::new()
+    }
+}
+
+/// Observes one cluster.
+#[derive(Clone)]
+struct Observer {
+    cluster: Watched,
+    reporter: Reporter,
+    token: CancellationToken,
+    /// What is watched, by group and kind.
+    watched: Arc<Mutex<BTreeSet<(String, String)>>>,
+}
+
+impl Observer {
+    /// Watches all kinds, and those that definitions bring later. Returns once all that are there are listed.
+    async fn start(self) -> Result<(), WatchError> {
+        let served = kinds::served(&self.cluster.client).await;
+        let served = served.map_err(|source| WatchError::Discovery {
+            cluster: self.cluster.name.clone(),
+            source: Box::new(source),
+        })?;
+        let listed = kinds::recorded(served).filter_map(|resource| self.watch(resource, Change::List));
+        let listed = join_all(listed.collect::<Vec<_>>());
+        let in_time = tokio::time::timeout(LISTED_WITHIN, listed).await;
+        if in_time.is_err() {
+            return Err(WatchError::NotListed(self.cluster.name));
+        }
+        let token = self.token.clone();
+        tokio::spawn(token.run_until_cancelled_owned(self.follow_definitions()));
+        Ok(())
+    }
+
+    /// Begins to watch a kind, unless it is watched already. What is there at first is told as `first`.
+    fn watch(&self, resource: ApiResource, first: Change) -> Option<oneshot::Receiver<()>> {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if !watched.insert((resource.group.clone(), resource.kind.clone())) {
+            return None;
+        }
+        let (listed, is_listed) = oneshot::channel();
+        let kind = Kind {
+            cluster: self.cluster.name.clone(),
+            reporter: self.reporter.clone(),
+            first,
+            known: BTreeMap::new(),
+            resource,
+        };
+        let watching = kind.follow(self.cluster.client.clone(), listed);
+        tokio::spawn(self.token.clone().run_until_cancelled_owned(watching));
+        Some(is_listed)
+    }
+
+    async fn follow_definitions(self) {
+        let api: Api<CustomResourceDefinition> = Api::all(self.cluster.client.clone());
+        let mut definitions = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
+        while let Some(event) = definitions.next().await {
+            let definition = match event {
+                Ok(watcher::Event::Apply(it) | watcher::Event::InitApply(it)) => serde_json::to_value(it),
+                Ok(watcher::Event::Delete(_) | watcher::Event::Init | watcher::Event::InitDone) | Err(_) => continue,
+            };
+            let kind = definition.ok().as_ref().and_then(kinds::defined);
+            // What is there by now has been created since; whoever waits for the list does so on the timeline.
+            drop(kind.and_then(|kind| self.watch(kind, Change::Added)));
+        }
+    }
+}
+
+/// What is known of an object.
+struct Known {
+    uid: Option<String>,
+    version: Option<String>,
+    object: Arc<Value>,
+    managers: Vec<ManagedFieldsEntry>,
+}
+
+type Key = (Option<String>, Option<String>);
+
+/// Follows one kind on one cluster.
+struct Kind {
+    cluster: ClusterName,
+    reporter: Reporter,
+    resource: ApiResource,
+    /// What objects are told as that the first list shows.
+    first: Change,
+    known: BTreeMap<Key, Known>,
+}
+
+impl Kind {
+    async fn follow(mut self, client: Client, listed: oneshot::Sender<()>) {
+        let api: Api<DynamicObject> = Api::all_with(client, &self.resource);
+        let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
+        let mut listed = Some(listed);
+        let mut present = BTreeSet::new();
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(watcher::Event::Init) => present.clear(),
+                Ok(watcher::Event::InitApply(object)) => {
+                    present.insert(key(&object));
+                    let as_ = if listed.is_some() { self.first } else { Change::Added };
+                    self.apply(object, as_);
+                }
+                Ok(watcher::Event::InitDone) => {
+                    self.forget_all_but(&present);
+                    // Whoever started this may not wait for it.
+                    listed.take().map(|listed| listed.send(()));
+                }
+                Ok(watcher::Event::Apply(object)) => self.apply(object, Change::Added),
+                Ok(watcher::Event::Delete(object)) => self.delete(&object),
+                Err(error) if listed.is_some() && never_listed(&error) => {
+                    tracing::warn!(cluster = %self.cluster, kind = self.resource.kind, %error, "a kind is not observed");
+                    return;
+                }
+                Err(error) => {
+                    tracing::debug!(cluster = %self.cluster, kind = self.resource.kind, %error, "a watch broke");
+                }
+            }
+        }
+    }
+
+    /// Takes in a revision; one of an object that was not there before is told as `new`.
+    fn apply(&mut self, object: DynamicObject, new: Change) {
+        let key = key(&object);
+        let (uid, version) = (object.metadata.uid.clone(), object.metadata.resource_version.clone());
+        let mut change = Change::Modified;
+        match self.known.get(&key) {
+            Some(known) if known.version == version => return,
+            Some(known) if known.uid == uid => {}
+            // It was deleted and made again while nobody watched.
+            Some(_) => {
+                self.forget(&key);
+                change = Change::Added;
+            }
+            None => change = new,
+        }
+        let managers = object.metadata.managed_fields.clone().unwrap_or_default();
+        let before = self.known.get(&key).map(|known| known.managers.as_slice());
+        let by = writer(before.unwrap_or_default(), &managers).filter(|_| change != Change::List);
+        let Some(object) = self.plain(object) else { return };
+        self.tell(change, Arc::clone(&object), by);
+        self.known.insert(
+            key,
+            Known {
+                uid,
+                version,
+                object,
+                managers,
+            },
+        );
+    }
+
+    fn delete(&mut self, object: &DynamicObject) {
+        if let Some(known) = self.known.remove(&key(object))
+            && known.uid == object.metadata.uid
+        {
+            let last = self.plain(object.clone()).unwrap_or(known.object);
+            self.tell(Change::Deleted, last, None);
+        }
+    }
+
+    fn forget_all_but(&mut self, present: &BTreeSet<Key>) {
+        let gone: Vec<Key> = self
+            .known
+            .keys()
+            .filter(|key| !present.contains(*key))
+            .cloned()
+            .collect();
+        for key in gone {
+            self.forget(&key);
+        }
+    }
+
+    /// Tells that an object is gone whose deletion was missed.
+    fn forget(&mut self, key: &Key) {
+        if let Some(known) = self.known.remove(key) {
+            self.tell(Change::Deleted, known.object, None);
+        }
+    }
+
+    fn plain(&self, mut object: DynamicObject) -> Option<Arc<Value>> {
+        object.types = Some(TypeMeta {
+            api_version: self.resource.api_version.clone(),
+            kind: self.resource.kind.clone(),
+        });
+        object.metadata.managed_fields = None;
+        let value = serde_json::to_value(object).ok()?;
+        scrub(&self.resource.kind, &value).map(Arc::new)
+    }
+
+    fn tell(&self, change: Change, object: Arc<Value>, by: Option<String>) {
+        let revision = Revision {
+            cluster: self.cluster.clone(),
+            kind: self.resource.kind.clone(),
+            change,
+            object,
+            by,
+        };
+        self.reporter
+            .tell(News::Seen(Seen::revision(self.reporter.now(), revision)));
+    }
+}
+
+fn key(object: &DynamicObject) -> Key {
+    (object.metadata.namespace.clone(), object.metadata.name.clone())
+}
+
+/// Whether a kind cannot be listed and will not be: it is not allowed, or not served after all.
+fn never_listed(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status)) => matches!(status.code, 401 | 403 | 404 | 405),
+        _ => false,
+    }
+}
+
+/// Who made a revision, as far as it can be told: the one manager whose entry differs from those before.
+fn writer(before: &[ManagedFieldsEntry], after: &[ManagedFieldsEntry]) -> Option<String> {
+    let mut changed = after.iter().filter(|entry| !before.contains(entry));
+    let only = changed.next()?;
+    if changed.next().is_some() {
+        return None;
+    }
+    only.manager.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(manager: &str, time: i64) -> ManagedFieldsEntry {
+        ManagedFieldsEntry {
+            manager: Some(manager.to_owned()),
+            time: Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(
+                Timestamp::from_second(time).unwrap(),
+            )),
+            ..ManagedFieldsEntry::default()
+        }
+    }
+
+    #[test]
+    fn the_writer_is_who_has_changed_its_entry() {
+        let before = [entry("baton", 1), entry("controller", 1)];
+        let after = [entry("baton", 1), entry("controller", 2)];
+        assert_eq!(writer(&before, &after).as_deref(), Some("controller"));
+        assert_eq!(
+            writer(&[], &after),
+            None,
+            "two have written and nobody knows who was last"
+        );
+        assert_eq!(writer(&after, &after), None);
+    }
+}

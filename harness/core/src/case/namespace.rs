@@ -1,0 +1,195 @@
+//! A case in another namespace than the one that it is written for.
+
+use serde_json::Value;
+
+use super::model::{Action, Assertion, Case, Condition, Expect, ObjectRef, Snapshot, Step, Subject};
+use crate::{pattern::Pattern, timeline::DEFAULT_NAMESPACE};
+
+/// The member of objects and references that names a namespace.
+const MEMBER: &str = "namespace";
+
+impl Case {
+    /// The same case, with `namespace` wherever it speaks of `default`: on clusters that others use too, a run has a
+    /// namespace of its own.
+    ///
+    /// What has no namespace in an applied object is none of its business: the runner puts it where it belongs.
+    #[must_use]
+    pub fn in_namespace(&self, namespace: &str) -> Self {
+        let steps = self.steps.iter().map(|step| Step {
+            line: step.line,
+            action: action(&step.action, namespace),
+        });
+        Self {
+            steps: steps.collect(),
+            ..self.clone()
+        }
+    }
+}
+
+fn action(action: &Action, to: &str) -> Action {
+    match action.clone() {
+        Action::Apply { on, objects, file } => Action::Apply {
+            on,
+            objects: objects.iter().map(|object| value(object, to)).collect(),
+            file,
+        },
+        Action::Patch { on, of, merge } => Action::Patch {
+            on,
+            of: subject(of, to),
+            merge: value(&merge, to),
+        },
+        Action::SetStatus { on, of, status } => Action::SetStatus {
+            on,
+            of: subject(of, to),
+            status: value(&status, to),
+        },
+        Action::Delete { on, of } => Action::Delete {
+            on,
+            of: subject(of, to),
+        },
+        Action::BindRole { role, from, not } => Action::BindRole {
+            role,
+            from: reference(from, to),
+            not,
+        },
+        Action::Capture { name, on, of, field } => Action::Capture {
+            name,
+            on,
+            of: subject(of, to),
+            field,
+        },
+        Action::Hold { on, of } => Action::Hold {
+            on,
+            of: subject(of, to),
+        },
+        Action::Release { on, of } => Action::Release {
+            on,
+            of: subject(of, to),
+        },
+        Action::Wait { until, phase } => Action::Wait {
+            until: condition(until, to),
+            phase,
+        },
+        Action::Assert(assertion) => Action::Assert(Assertion {
+            condition: condition(assertion.condition, to),
+            ..assertion
+        }),
+        Action::Snapshot(snapshot) => Action::Snapshot(Snapshot {
+            workload: reference(snapshot.workload, to),
+            ..snapshot
+        }),
+        // Admission rules see objects of all namespaces.
+        same @ (Action::Admission { .. }
+        | Action::Taint { .. }
+        | Action::Untaint { .. }
+        | Action::Lever(_)
+        | Action::Start(_)
+        | Action::Elapse(_)) => same,
+    }
+}
+
+fn reference(of: ObjectRef, to: &str) -> ObjectRef {
+    let namespace = of.namespace.map(|name| renamed(name, to));
+    ObjectRef { namespace, ..of }
+}
+
+fn subject(of: Subject, to: &str) -> Subject {
+    match of {
+        Subject::Object(object) => Subject::Object(reference(object, to)),
+        Subject::BindingOf(workload) => Subject::BindingOf(reference(workload, to)),
+        Subject::WorkOf { workload, member } => Subject::WorkOf {
+            workload: reference(workload, to),
+            member,
+        },
+        Subject::Cluster(role) => Subject::Cluster(role),
+        Subject::EventOf(about) => Subject::EventOf(Box::new(subject(*about, to))),
+    }
+}
+
+fn condition(condition: Condition, to: &str) -> Condition {
+    let expect = match condition.expect {
+        Expect::Match(expected) => Expect::Match(pattern(expected, to)),
+        Expect::NoMatch(expected) => Expect::NoMatch(pattern(expected, to)),
+        same @ (Expect::Present | Expect::Absent) => same,
+    };
+    Condition {
+        on: condition.on,
+        of: subject(condition.of, to),
+        expect,
+    }
+}
+
+fn value(given: &Value, to: &str) -> Value {
+    match given {
+        Value::Object(members) => {
+            let member = |(key, member): (&String, &Value)| match member {
+                Value::String(name) if key == MEMBER => (key.clone(), Value::String(renamed(name.clone(), to))),
+                other => (key.clone(), value(other, to)),
+            };
+            Value::Object(members.iter().map(member).collect())
+        }
+        Value::Array(items) => items.iter().map(|item| value(item, to)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => given.clone(),
+    }
+}
+
+fn pattern(expected: Pattern, to: &str) -> Pattern {
+    let all = |items: Vec<Pattern>| items.into_iter().map(|item| pattern(item, to)).collect();
+    match expected {
+        Pattern::Map(members) => {
+            let member = |(key, member): (String, Pattern)| match member {
+                Pattern::Text(name) if key == MEMBER => (key, Pattern::Text(renamed(name, to))),
+                other => (key, pattern(other, to)),
+            };
+            Pattern::Map(members.into_iter().map(member).collect())
+        }
+        Pattern::Contains(items) => Pattern::Contains(all(items)),
+        Pattern::Exactly(items) => Pattern::Exactly(all(items)),
+        Pattern::Lacks(items) => Pattern::Lacks(all(items)),
+        same @ (Pattern::Absent | Pattern::Present | Pattern::Text(_) | Pattern::Exact(_) | Pattern::Mentions(_)) => {
+            same
+        }
+    }
+}
+
+fn renamed(name: String, to: &str) -> String {
+    if name == DEFAULT_NAMESPACE { to.to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_namespaces_called_default_change() {
+        let object = json!({"metadata": {"name": "default"}, "spec": [{"namespace": "default"}, {"namespace": "x"}]});
+        let expected = json!({"metadata": {"name": "default"}, "spec": [{"namespace": "n"}, {"namespace": "x"}]});
+        assert_eq!(value(&object, "n"), expected);
+    }
+
+    #[test]
+    fn patterns_and_what_they_are_about_change_together() {
+        let workload = ObjectRef {
+            api_version: "apps/v1".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: Some("default".to_owned()),
+            name: "deploy".to_owned(),
+        };
+        let expected = Pattern::from_value(&json!({"spec": {"resource": {"namespace": "default"}}})).unwrap();
+        let before = Condition {
+            on: super::super::model::Place::Control,
+            of: Subject::EventOf(Box::new(Subject::BindingOf(workload.clone()))),
+            expect: Expect::Match(expected),
+        };
+        let after = condition(before, "n");
+        let moved = ObjectRef {
+            namespace: Some("n".to_owned()),
+            ..workload
+        };
+        assert_eq!(after.of, Subject::EventOf(Box::new(Subject::BindingOf(moved))));
+        let expected = Pattern::from_value(&json!({"spec": {"resource": {"namespace": "n"}}})).unwrap();
+        assert_eq!(after.expect, Expect::Match(expected));
+    }
+}
