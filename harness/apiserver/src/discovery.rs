@@ -24,6 +24,13 @@ pub(crate) fn answer(
     route: Route,
     parts: &http::request::Parts,
 ) -> Result<Reply, ApiError> {
+    let about_apis = matches!(
+        route,
+        Route::Version | Route::LegacyVersions | Route::Groups | Route::Group(_) | Route::GroupVersion(..)
+    );
+    if about_apis && parts.method != http::Method::GET {
+        return Err(ApiError::method_not_allowed());
+    }
     match route {
         Route::Version => Ok(made(version())),
         Route::Health(Some(check)) if !CHECKS.contains(&check.as_str()) => Ok(page_not_found()),

@@ -6,14 +6,16 @@
 
 #![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
 
+mod dice;
 mod raw;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baton_apiserver::{ApiServer, Options};
+use dice::Dice;
 use jiff::Timestamp;
-use raw::{Dice, JSON, Raw};
+use raw::{JSON, Raw};
 use rstest::rstest;
 use serde_json::{Value, json};
 

@@ -3,14 +3,16 @@
 
 #![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
 
+mod dice;
 mod raw;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_apiserver::{ApiServer, Change, Commit, Commits, Options};
+use dice::Dice;
 use jiff::Timestamp;
-use raw::{Dice, JSON, MERGE, Raw};
+use raw::{JSON, MERGE, Raw};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

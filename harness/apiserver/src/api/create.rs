@@ -41,6 +41,7 @@ impl Core {
         let request = AdmissionRequest::new(call, Operation::Create, &name, None);
         self.track(call, None, &mut object);
         self.mutate(&request, &mut object)?;
+        let wants_unique = meta::str_at(&object, &["metadata", "generateName"]).is_some();
         let generated = self.stamp(call, &mut object);
         kinds::prepare_create(&call.resource, &mut object);
         for attempt in 1.. {
@@ -61,7 +62,7 @@ impl Core {
             match self.insert(call, candidate, &name) {
                 Err(error) if error.reason == "AlreadyExists" && attempt < GENERATE_ATTEMPTS => match &generated {
                     Some(base) => meta::set(&mut object, "name", format!("{base}{}", self.ids.suffix())),
-                    None => return Err(error),
+                    None => return Err(not_unique(error, wants_unique)),
                 },
                 result => {
                     let object = result?;
@@ -116,6 +117,17 @@ impl Core {
         })?;
         Ok(show(resource, &stored))
     }
+}
+
+/// What is added for those who could have had the name generated.
+fn not_unique(mut error: ApiError, wants_unique: bool) -> ApiError {
+    if wants_unique {
+        error.message += ", the server was not able to generate a unique name for the object";
+        if let Some(details) = error.details.as_mut().and_then(Value::as_object_mut) {
+            details.insert("retryAfterSeconds".to_owned(), 1.into());
+        }
+    }
+    error
 }
 
 /// The name is taken, perhaps by an object that is on its way out.

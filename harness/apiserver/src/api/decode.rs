@@ -16,7 +16,11 @@ pub(super) fn object(call: &Call) -> Result<Value, ApiError> {
     let content_type = call.header(header::CONTENT_TYPE).unwrap_or("application/json");
     let media = content_type.split(';').next().unwrap_or_default().trim();
     let value = match media {
-        "" | "application/json" | "*/*" => json(&call.body)?,
+        "" | "application/json" | "*/*" => match json(&call.body)? {
+            // Into a struct, nothing is read as nothing.
+            Value::Null if call.resource.custom().is_none() => Value::Object(serde_json::Map::new()),
+            object => object,
+        },
         "application/yaml" => yaml(&call.body)?,
         _ => {
             return Err(ApiError::new(
@@ -73,37 +77,45 @@ pub(super) fn yaml(bytes: &[u8]) -> Result<Value, ApiError> {
 /// Checks that an object is of the kind that its path is about, and sets what it leaves out.
 pub(super) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError> {
     let resource = &call.resource;
-    let Some(members) = object.as_object_mut() else {
+    if !object.is_object() {
         return Err(ApiError::bad_request("the body of the request is no object"));
-    };
-    let text = |key: &str| members.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let other_version = !api_version.is_empty() && api_version != resource.api_version;
-    let other_kind = !kind.is_empty() && kind != resource.kind;
-    if other_version || other_kind {
+    }
+    if let Some((api_version, kind)) = other_type(resource, object) {
         return Err(wrong_type(resource, &api_version, &kind));
     }
-    members.insert("apiVersion".to_owned(), resource.api_version.clone().into());
-    members.insert("kind".to_owned(), resource.kind.clone().into());
+    set_type(call, object);
     Ok(())
 }
 
-fn wrong_type(resource: &Resource, api_version: &str, kind: &str) -> ApiError {
-    let expected = &resource.kind;
-    let api_version = if api_version.is_empty() {
-        &resource.api_version
-    } else {
-        api_version
-    };
-    let kind = if kind.is_empty() { expected } else { kind };
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let other_version = ApiError::bad_request(format!(
-        "the API version in the data ({api_version}) does not match the expected API version ({})",
-        resource.api_version
-    ));
-    if resource.custom().is_some() && api_version != resource.api_version {
-        return other_version;
+/// Makes an object one of the kind that its path is about.
+pub(super) fn set_type(call: &Call, object: &mut Value) {
+    if let Some(members) = object.as_object_mut() {
+        members.insert("apiVersion".to_owned(), call.resource.api_version.clone().into());
+        members.insert("kind".to_owned(), call.resource.kind.clone().into());
     }
+}
+
+/// Why the result of a patch is not of the kind of the object that was patched, in the words of the decoder.
+pub(super) fn cause_of_other_type(call: &Call, object: &Value) -> Option<String> {
+    let (api_version, kind) = other_type(&call.resource, object)?;
+    cause_of(&call.resource, &api_version, &kind)
+}
+
+/// `apiVersion` and `kind` of an object, what is left out filled in, if they are not those of the resource.
+fn other_type(resource: &Resource, object: &Value) -> Option<(String, String)> {
+    let text = |key: &str, expected: &str| {
+        let given = object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        given.unwrap_or(expected).to_owned()
+    };
+    let (api_version, kind) = (text("apiVersion", &resource.api_version), text("kind", &resource.kind));
+    let differs = api_version != resource.api_version || kind != resource.kind;
+    differs.then_some((api_version, kind))
+}
+
+/// Why no object of the resource can be made of one of another type; `None` if only the version is another one.
+fn cause_of(resource: &Resource, api_version: &str, kind: &str) -> Option<String> {
+    let expected = &resource.kind;
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let single = kind.strip_suffix("List").unwrap_or(kind);
     let known = catalogue::by_kind(group, version, single).is_some();
     // Versions that the reference still decodes although it no longer serves them.
@@ -112,21 +124,38 @@ fn wrong_type(resource: &Resource, api_version: &str, kind: &str) -> ApiError {
         "extensions/v1beta1" | "apps/v1beta1" | "apps/v1beta2" | "batch/v1beta1"
     );
     if kind == expected && (known || retired) {
-        return other_version;
+        return None;
     }
     let package = match resource.group.split('.').next() {
         Some("") | None => "core",
         Some(package) => package,
     };
-    let cause = if known {
+    Some(if known {
         format!("converting ({version}.{kind}) to ({package}.{expected}): unknown conversion")
     } else {
         format!(
             "no kind {kind:?} is registered for version {api_version:?} in scheme \
              \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\""
         )
+    })
+}
+
+fn wrong_type(resource: &Resource, api_version: &str, kind: &str) -> ApiError {
+    let other_version = || {
+        ApiError::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({})",
+            resource.api_version
+        ))
     };
+    if resource.custom().is_some() && api_version != resource.api_version {
+        return other_version();
+    }
+    let Some(cause) = cause_of(resource, api_version, kind) else {
+        return other_version();
+    };
+    let (_, version) = api_version.split_once('/').unwrap_or(("", api_version));
     ApiError::bad_request(format!(
-        "{kind} in version {version:?} cannot be handled as a {expected}: {cause}"
+        "{kind} in version {version:?} cannot be handled as a {}: {cause}",
+        resource.kind
     ))
 }

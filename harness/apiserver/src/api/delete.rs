@@ -55,6 +55,7 @@ pub(crate) struct Deletion<'a> {
 
 impl Core {
     pub(super) fn delete(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
+        super::manage::check_deletion(call)?;
         let options = with_defaults(call, options(call)?, warnings);
         let stored = self.find(call)?;
         let name = call.name.as_deref().unwrap_or_default();

@@ -94,9 +94,11 @@ pub(super) fn check_options(call: &Call, kind: &str) -> Result<(), ApiError> {
             &detail,
         ));
     }
-    if let Some(control) = manager.find(char::is_control) {
-        let detail =
-            format!("should only contain printable characters (found unprintable character at position {control})");
+    if let Some((position, control)) = manager.char_indices().find(|(_, character)| character.is_control()) {
+        let detail = format!(
+            "invalid character U+{:04X} (at position {position})",
+            u32::from(control)
+        );
         errors.push(FieldError::with_value(
             FieldErrorType::Invalid,
             "fieldManager",
@@ -115,6 +117,27 @@ pub(super) fn check_options(call: &Call, kind: &str) -> Result<(), ApiError> {
             detail,
         ));
     }
+    errors.extend(check_dry_run(&call.query.all("dryRun")));
+    verdict(kind, &errors)
+}
+
+/// What is wrong with the values of `dryRun`.
+fn check_dry_run(values: &[&str]) -> Option<FieldError> {
+    let fits = values.iter().all(|value| *value == "All");
+    let error = || {
+        let detail = "supported values: \"All\"";
+        FieldError::with_value(FieldErrorType::NotSupported, "dryRun", &values.into(), detail)
+    };
+    (!fits).then(error)
+}
+
+/// Checks the options of a deletion in the query.
+pub(super) fn check_deletion(call: &Call) -> Result<(), ApiError> {
+    let errors = Vec::from_iter(check_dry_run(&call.query.all("dryRun")));
+    verdict("DeleteOptions", &errors)
+}
+
+fn verdict(kind: &str, errors: &[FieldError]) -> Result<(), ApiError> {
     if errors.is_empty() {
         return Ok(());
     }
@@ -123,7 +146,7 @@ pub(super) fn check_options(call: &Call, kind: &str) -> Result<(), ApiError> {
         kind,
         name: "",
     };
-    Err(ApiError::invalid(about, &errors))
+    Err(ApiError::invalid(about, errors))
 }
 
 /// Duplicate and, for built-in kinds, unknown fields of the object in the body of a create or update.

@@ -119,9 +119,9 @@ impl Verb {
     fn of(method: &Method, target: &ResourceRoute, query: &Query) -> Option<Self> {
         let named = target.name.is_some();
         match *method {
-            Method::GET | Method::HEAD if target.watch || (query.is_set("watch") && !named) => Some(Self::Watch),
-            Method::GET | Method::HEAD if named => Some(Self::Get),
-            Method::GET | Method::HEAD => Some(Self::List),
+            Method::GET if target.watch || (query.is_set("watch") && !named) => Some(Self::Watch),
+            Method::GET if named => Some(Self::Get),
+            Method::GET => Some(Self::List),
             Method::POST => Some(Self::Create),
             Method::PUT if named => Some(Self::Update),
             Method::PATCH if named => Some(Self::Patch),

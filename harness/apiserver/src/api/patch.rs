@@ -62,7 +62,9 @@ impl Core {
         let patch = decode::json(&call.body)?;
         let duplicates = strict::duplicate_keys(&call.body);
         self.change_by(call, warnings, |old| {
-            let new = strategic::merge(call.resource.model(), old, &patch).map_err(merge_error)?;
+            let mut new = strategic::merge(call.resource.model(), old, &patch).map_err(merge_error)?;
+            // The patch is one of fields of a known type.
+            decode::set_type(call, &mut new);
             patched(call, new, duplicates.clone(), || crate::merge::go_value(&patch))
         })
     }
@@ -150,8 +152,14 @@ fn unsupported(call: &Call) -> ApiError {
 
 /// Reads and checks what is applied.
 fn applied(call: &Call) -> Result<Value, ApiError> {
-    let applied =
-        yaml::read(&call.body).map_err(|error| ApiError::bad_request(format!("error decoding YAML: yaml: {error}")))?;
+    let not_yaml = |error| {
+        let message = format!("error decoding YAML: error converting YAML to JSON: yaml: {error}");
+        ApiError::bad_request(message)
+    };
+    let mut applied = yaml::read(&call.body).map_err(not_yaml)?;
+    if applied.is_null() {
+        applied = json!({});
+    }
     if !applied.is_object() {
         let kind = crate::merge::go_type(&applied);
         let message = format!(
@@ -177,6 +185,11 @@ fn patched(
     mut findings: Vec<String>,
     quoted: impl FnOnce() -> String,
 ) -> Result<(Value, Vec<String>), ApiError> {
+    if call.resource.custom().is_none()
+        && let Some(cause) = decode::cause_of_other_type(call, &new)
+    {
+        return Err(invalid_patch(quoted(), &cause));
+    }
     decode::check_type(call, &mut new)?;
     if call.resource.custom().is_none() && call.validation() != Validation::Ignore {
         findings.extend(strict::unknown_fields(call.resource.model(), &new));

@@ -40,6 +40,7 @@ impl Core {
 
     pub(super) fn list(&self, call: &Call) -> Result<Reply, ApiError> {
         options::check_list(call)?;
+        call.query.number("timeoutSeconds")?;
         let selectors = selectors(call)?;
         let page = Page::read(call)?;
         let (part, revision) = self.part(call, &page, page.limit.filter(|_| selectors.is_empty()))?;
@@ -116,12 +117,12 @@ impl Page {
             .and_then(|limit| usize::try_from(limit).ok())
             .filter(|limit| *limit > 0);
         if let Some(token) = call.query.get("continue") {
+            let (revision, after, left) =
+                read_token(token).map_err(|error| ApiError::bad_request(format!("invalid continue token: {error}")))?;
             if given.is_some_and(|given| given != "0") {
                 let message = "specifying resource version is not allowed when using continue";
                 return Err(ApiError::bad_request(message));
             }
-            let (revision, after, left) =
-                read_token(token).map_err(|error| ApiError::bad_request(format!("invalid continue token: {error}")))?;
             return Ok(Self {
                 limit,
                 revision: Some(revision),

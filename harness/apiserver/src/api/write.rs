@@ -27,8 +27,8 @@ impl Core {
         check_options(call, "UpdateOptions")?;
         let mut object = decode::checked(call, warnings)?;
         warnings.extend(metadata::drop_duplicate_owners(&mut object));
-        check_name(call, &object)?;
         check_namespace(call, &mut object)?;
+        check_name(call, &object)?;
         let name = call.name.as_deref().unwrap_or_default();
         let found = self.store.get(call.resource.bucket, &call.key()).is_some();
         if !found && call.subresource.is_none() && kinds::creates_on_update(&call.resource) {

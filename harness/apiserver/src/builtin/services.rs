@@ -236,6 +236,14 @@ pub(super) fn keep_allocated(members: &mut Map<String, Value>, before: &Map<Stri
             super::prepare::copy(new, old, key);
         }
     }
+    // The first of the addresses is the address, whichever of the two was written.
+    if had_ip
+        && new.get("clusterIP") != old.get("clusterIP")
+        && new.get("clusterIPs") == old.get("clusterIPs")
+        && let Some(address) = new.get("clusterIP").cloned()
+    {
+        new.insert("clusterIPs".to_owned(), Value::Array(vec![address]));
+    }
     if had_ip {
         for key in ["ipFamilies", "ipFamilyPolicy"] {
             if !new.contains_key(key) {

@@ -201,7 +201,8 @@ pub fn config_key(value: &str) -> Vec<String> {
             "[-._a-zA-Z0-9]+",
             &["key.name", "KEY_NAME", "key-name"],
         ));
-    } else if value == "." {
+    }
+    if value == "." {
         messages.push("must not be '.'".to_owned());
     } else if value == ".." {
         messages.push("must not be '..'".to_owned());

@@ -33,6 +33,7 @@ fn generation_of(resource: &Resource) -> Generation {
             Generation::Of(&["spec"])
         }
         ("admissionregistration.k8s.io", _) => Generation::Of(&["webhooks"]),
+        ("", "PodTemplate") => Generation::Of(&["template"]),
         ("discovery.k8s.io", _) => Generation::Of(&["addressType", "endpoints", "ports"]),
         ("scheduling.k8s.io", _) => Generation::Of(&[]),
         _ => Generation::None,

@@ -125,11 +125,11 @@ pub(super) fn change(resource: &Resource, new: &Value, old: &Value, found: &mut 
         }
         ("storage.k8s.io", "StorageClass") => {
             for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
-                if new.get(field) != old.get(field) {
-                    found.forbidden(&ROOT.child(field), "updates to this field are forbidden.");
-                }
+                immutable(field, new, old, &ROOT, found);
             }
         }
+        ("node.k8s.io", "RuntimeClass") => immutable("handler", new, old, &ROOT, found),
+        ("apps", "ControllerRevision") => immutable("data", new, old, &ROOT, found),
         ("discovery.k8s.io", "EndpointSlice") => immutable("addressType", new, old, &ROOT, found),
         _ => {}
     }
