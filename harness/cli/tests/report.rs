@@ -10,15 +10,24 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::{Arc, Mutex},
 };
 
+use async_trait::async_trait;
 use baton::{
     load::{Roots, Suite},
     report::{Format, Reports, Wanted, page},
     run::{self, Settings},
+    target::Reference,
+};
+use baton_cluster::{
+    fleet::{Fleet, Pace, embedded::InProcess},
+    runner::{Running, Target, TargetError},
 };
 use baton_core::{
+    case::model::ControllerSetup,
     event::Event,
+    names::Feature,
     report::{
         ConformanceReport,
         picture::{Picture, What},
@@ -35,7 +44,7 @@ fn roots() -> Roots {
 }
 
 /// Runs cases and writes all reports into a folder; timelines too.
-fn run_into(folder: &Path, suite: &Suite) -> Vec<PathBuf> {
+fn run_into(folder: &Path, suite: &Suite, settings: Settings) -> Vec<PathBuf> {
     let wanted = [
         (Format::Yaml, "report.yaml"),
         (Format::Junit, "report.xml"),
@@ -49,7 +58,7 @@ fn run_into(folder: &Path, suite: &Suite) -> Vec<PathBuf> {
     let mut reports = Reports::open(&wanted, &suite.catalogue).unwrap();
     let settings = Settings {
         timelines: Some(folder.join("timelines")),
-        ..Settings::new(roots())
+        ..settings
     };
     let summary = run::run(&suite.cases, &settings, |event: &Event| reports.tell(event));
     assert_eq!(summary.broken, 0, "{summary:?}");
@@ -208,7 +217,7 @@ fn secrets_reach_no_report_and_no_timeline() {
     .unwrap();
     let suite = Suite::load_files(&roots(), std::slice::from_ref(&file)).unwrap();
     fs::remove_file(&file).unwrap();
-    let written = run_into(folder.path(), &suite);
+    let written = run_into(folder.path(), &suite, Settings::new(roots()));
     assert_eq!(written.len(), 4);
     let mut redacted = 0;
     for path in files(folder.path()) {
@@ -220,6 +229,60 @@ fn secrets_reach_no_report_and_no_timeline() {
         redacted += text.matches("<redacted>").count();
     }
     assert!(redacted > 0, "nothing was there to be taken out");
+}
+
+/// The reference controller, which notes what one needs to get into the clusters that it is started on.
+#[derive(Debug, Default)]
+struct Curious(Mutex<Vec<String>>);
+
+#[async_trait]
+impl Target for Curious {
+    fn name(&self) -> &'static str {
+        "a curious controller"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        Reference.features()
+    }
+
+    async fn start(&self, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError> {
+        for cluster in std::iter::once(fleet.control()).chain(fleet.members()) {
+            let kubeconfig = fs::read_to_string(cluster.kubeconfig().unwrap()).unwrap();
+            let secrets = kubeconfig.lines().filter_map(|line| {
+                let (name, value) = line.trim().trim_start_matches("- ").split_once(": ")?;
+                let secret = ["token", "password", "client-key-data"].contains(&name.trim_matches('"'));
+                secret.then(|| value.trim_matches(['"', ',']).to_owned())
+            });
+            self.0.lock().unwrap().extend(secrets);
+        }
+        Reference.start(fleet, setup).await
+    }
+}
+
+#[test]
+fn what_opens_the_clusters_reaches_no_report_and_no_timeline() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = Arc::new(Curious::default());
+    let settings = Settings {
+        target: Arc::clone(&target) as Arc<dyn Target>,
+        backend: Arc::new(InProcess {
+            pace: Pace::Real,
+            doors: true,
+        }),
+        ..Settings::new(roots())
+    };
+    let suite = Suite::select(&roots(), &["flink-jobid-directly".to_owned()]).unwrap();
+    run_into(folder.path(), &suite, settings);
+    let secrets = target.0.lock().unwrap().clone();
+    assert!(secrets.len() >= 3, "{} secrets in three kubeconfigs", secrets.len());
+    for path in files(folder.path()) {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(
+            !secrets.iter().any(|secret| text.contains(secret.as_str())),
+            "{}",
+            path.display()
+        );
+    }
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
