@@ -148,3 +148,25 @@ async fn what_the_server_tells_about_itself_can_only_be_read() {
         }
     }
 }
+
+#[tokio::test]
+async fn pods_get_their_tolerations_back_and_reviews_their_type() {
+    let mut client = client().await;
+    let pod = "/api/v1/namespaces/default/pods/p?fieldManager=m";
+    let mut object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    assert_eq!(client.send("PATCH", pod, APPLY, &object).await.0, 201);
+    object["spec"]["tolerations"] = json!([{"key": "z", "operator": "Exists"}]);
+    let (status, answer) = client.send("PATCH", pod, APPLY, &object).await;
+    assert_eq!(
+        (status, answer["spec"]["tolerations"].as_array().map(Vec::len)),
+        (200, Some(3)),
+        "{answer}"
+    );
+    let reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let review = json!({"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}});
+    let (_, answer) = client.send("POST", reviews, JSON, &review).await;
+    assert_eq!(
+        (&answer["kind"], &answer["status"]["allowed"]),
+        (&json!("SelfSubjectAccessReview"), &json!(true))
+    );
+}

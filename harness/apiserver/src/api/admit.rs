@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Call, Core};
-use crate::builtin::prepare::{PriorityClass, admit};
+use crate::builtin::prepare::{PriorityClass, admit, readmit};
 use crate::builtin::services::Allocations;
 use crate::error::FieldError;
 use crate::meta;
@@ -80,8 +80,12 @@ impl Core {
     pub(super) fn mutate(&self, request: &AdmissionRequest<'_>, object: &mut Value) -> Result<(), ApiError> {
         if request.operation == Operation::Create {
             self.check_namespace_is_there(request)?;
-            if request.resource.is("", "pods") && request.subresource.is_none() {
-                self.admit_pod(request, object)?;
+        }
+        if request.resource.is("", "pods") && request.subresource.is_none() {
+            match request.operation {
+                Operation::Create => self.admit_pod(request, object)?,
+                Operation::Update => readmit(object),
+                Operation::Delete => {}
             }
         }
         self.call_mutating(request, object)

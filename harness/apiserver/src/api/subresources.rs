@@ -14,7 +14,10 @@ use crate::store::{Expect, Write, key};
 impl Core {
     /// Creates something that is only answered.
     pub(super) fn create_unstored(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
-        let body = decode::object(call)?;
+        let mut body = decode::object(call)?;
+        if call.subresource.is_none() {
+            decode::set_type(call, &mut body);
+        }
         match (call.resource.plural.as_str(), call.subresource.as_deref()) {
             ("pods", Some("binding")) => {
                 let name = call.name.clone().unwrap_or_default();

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::catalogue::Resource;
 use super::shape;
 
-pub use pods::{PriorityClass, PriorityRefused, admit};
+pub use pods::{PriorityClass, PriorityRefused, admit, readmit};
 
 /// What makes a generation grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -155,6 +155,14 @@ pub fn admit(
     Ok(())
 }
 
+/// What admission does to a pod that is written again.
+pub fn readmit(pod: &mut Value) {
+    let members = pod.as_object_mut();
+    if let Some(spec) = members.and_then(|members| object_in(members, "spec")) {
+        tolerate_failing_nodes(spec);
+    }
+}
+
 /// Unless it says something else, a pod stays five minutes on a node that is not ready or unreachable.
 fn tolerate_failing_nodes(spec: &mut Map<String, Value>) {
     let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
