@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Collects the programs of a control plane for `baton run --backend envtest`, with a Go toolchain and nothing else:
-# kube-apiserver, kube-controller-manager and kube-scheduler are built from Kubernetes' own Go modules; etcd and kubectl
-# are taken from PATH (distributions have packages of both).
+# kube-apiserver, kube-controller-manager, kube-scheduler and kubectl are built from Kubernetes' own Go modules, and
+# etcd in the version that they name.
 #
 #     harness/assets.sh [DIR]            # default: target/assets
 #     KUBERNETES=v1.36.2 harness/assets.sh
@@ -11,12 +11,12 @@ set -euo pipefail
 
 version=${KUBERNETES:-v1.36.2}
 folder=${1:-$(dirname "$0")/../target/assets}
-programs=(kube-apiserver kube-controller-manager kube-scheduler)
+programs=(kube-apiserver kube-controller-manager kube-scheduler kubectl)
+etcd=go.etcd.io/etcd/server/v3
 
 fail() { echo "error: $1" >&2; echo "help: $2" >&2; exit 2; }
 case $version in v1.*.*) ;; *) fail "KUBERNETES=$version is no release of Kubernetes" "write it like v1.36.2" ;; esac
 command -v go >/dev/null || fail "there is no Go toolchain in PATH" "install the package \`golang\`, or use setup-envtest on a machine that has it"
-command -v etcd >/dev/null || fail "there is no etcd in PATH" "install your distribution's package, often called \`etcd-server\` or \`etcd\`"
 
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
@@ -36,6 +36,7 @@ done
 {
     printf '//go:build tools\n\npackage tools\n\nimport (\n'
     printf '\t_ "k8s.io/kubernetes/cmd/%s"\n' "${programs[@]}"
+    printf '\t_ "%s"\n' "$etcd"
     printf ')\n'
 } >tools.go
 go mod tidy 2>&1 | tail -n 5 >&2
@@ -48,8 +49,8 @@ for program in "${programs[@]}"; do
     echo "building $program $version"
     CGO_ENABLED=0 go build -trimpath -ldflags "$flags" -o "$folder/$program" "k8s.io/kubernetes/cmd/$program"
 done
-cp "$(command -v etcd)" "$folder/etcd"
-if command -v kubectl >/dev/null; then cp "$(command -v kubectl)" "$folder/kubectl"; fi
+echo "building etcd $(go list -m -f '{{.Version}}' "$etcd")"
+CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$folder/etcd" "$etcd"
 
 echo "the assets are in $folder:"
 echo "    KUBEBUILDER_ASSETS=$folder cargo run -p baton -- run --backend envtest"

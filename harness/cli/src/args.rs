@@ -15,7 +15,8 @@ use crate::{backend::Choice, report::Wanted};
     version,
     max_term_width = 100,
     after_help = "\
-Exit codes: 0 everything conforms, 1 something does not, 2 what was given is wrong, 3 the environment is broken.
+Exit codes: 0 everything conforms, 1 something does not, 2 what was given is wrong, 3 the environment is broken,
+130 interrupted.
 
 Begin with `baton run`. Write a case of your own into cases/ and look at it with `baton plan`."
 )]
@@ -232,4 +233,16 @@ pub struct Up {
     /// Run the reference controller too
     #[arg(long)]
     pub controller: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
 }

@@ -13,6 +13,12 @@ use baton_cluster::{
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 
+use crate::{
+    interrupt::Interrupt,
+    load::Roots,
+    made::{self, BootError, NewClusters},
+};
+
 /// How long a case may let time pass where it passes as it does outside, if nobody says: a suite takes minutes then.
 const MAX_CASE_TIME: Duration = Duration::from_secs(120);
 
@@ -22,6 +28,9 @@ pub struct Choice {
     /// What cases run on
     #[arg(long, value_enum, default_value_t = Make::Embedded)]
     pub backend: Make,
+    /// Clusters that are made for the run
+    #[command(flatten)]
+    pub new: NewClusters,
     /// Let time pass as it does outside, instead of skipping it while nothing happens; other backends always do
     #[arg(long)]
     pub real_time: bool,
@@ -72,6 +81,10 @@ pub enum Make {
     Embedded,
     /// Clusters that are there already
     Kubeconfig,
+    /// kind clusters, made for the run
+    Kind,
+    /// k3s in containers, made for the run
+    K3s,
 }
 
 /// What the workload simulator does.
@@ -83,6 +96,17 @@ pub enum Simulate {
     Custom,
     /// Nothing
     None,
+}
+
+/// What a run wants of its clusters, whatever they are.
+#[derive(Debug)]
+pub struct Wishes<'a> {
+    /// How many members its cases need.
+    pub members: usize,
+    /// Whether people are to look at them.
+    pub open: bool,
+    /// Whether somebody wants an end before they are there.
+    pub interrupt: &'a Interrupt,
 }
 
 /// Why there is no backend.
@@ -97,6 +121,9 @@ pub enum BackendError {
     /// Something else is wrong with the clusters.
     #[error(transparent)]
     Fleet(#[from] FleetError),
+    /// New clusters cannot be had.
+    #[error(transparent)]
+    Boot(#[from] BootError),
     /// The system does not let the harness work.
     #[error("no asynchronous runtime can be had")]
     Runtime(#[from] std::io::Error),
@@ -108,7 +135,8 @@ impl BackendError {
         match self {
             Self::Access(AccessError::Kubeconfig { .. }) => "write one with the tool that made the clusters".to_owned(),
             Self::Check(error) => error.help(),
-            Self::Access(_) | Self::Fleet(_) | Self::Runtime(_) => String::new(),
+            Self::Boot(BootError::Made(error)) => error.help(),
+            Self::Boot(BootError::Interrupted) | Self::Access(_) | Self::Fleet(_) | Self::Runtime(_) => String::new(),
         }
     }
 
@@ -117,6 +145,8 @@ impl BackendError {
         match self {
             Self::Access(_) => true,
             Self::Check(error) => error.is_input(),
+            Self::Boot(BootError::Made(error)) => error.is_input(),
+            Self::Boot(BootError::Interrupted) => false,
             Self::Fleet(_) | Self::Runtime(_) => false,
         }
     }
@@ -132,20 +162,32 @@ impl From<ConnectError> for BackendError {
 }
 
 impl Choice {
-    /// The backend that is asked for; `open` if people are to look at its clusters. Clusters that are there already
-    /// are looked at, and nothing is changed on them.
+    /// The backend that is asked for. Clusters that are there already are looked at, and nothing is changed on them;
+    /// new ones are made.
     ///
     /// # Errors
     /// If they cannot be used.
-    pub fn backend(&self, open: bool) -> Result<Arc<dyn Backend>, BackendError> {
-        match self.backend {
+    pub fn backend(&self, roots: &Roots, wishes: &Wishes<'_>) -> Result<Arc<dyn Backend>, BackendError> {
+        let maker = match self.backend {
             Make::Embedded => {
-                let real = self.real_time || open;
-                let pace = if real { Pace::Real } else { Pace::Virtual };
-                Ok(Arc::new(InProcess { pace, doors: open }))
+                let doors = wishes.open;
+                let pace = if self.real_time || doors {
+                    Pace::Real
+                } else {
+                    Pace::Virtual
+                };
+                return Ok(Arc::new(InProcess { pace, doors }));
             }
-            Make::Kubeconfig => Ok(Arc::new(runtime()?.block_on(self.existing())?)),
-        }
+            Make::Kubeconfig => return Ok(Arc::new(runtime()?.block_on(self.existing())?)),
+            Make::Kind => self.new.kind(roots, wishes.members).map_err(BootError::from)?,
+            Make::K3s => self.new.k3s(wishes.members),
+        };
+        Ok(Arc::new(runtime()?.block_on(made::boot(maker, wishes.interrupt))?))
+    }
+
+    /// Whether there may be something to clean up after an interrupt: embedded clusters alone go by themselves.
+    pub fn leaves_traces(&self) -> bool {
+        self.backend != Make::Embedded || self.real_time
     }
 
     async fn existing(&self) -> Result<External, BackendError> {
@@ -168,7 +210,7 @@ impl Choice {
     pub fn max_case_time(&self) -> Option<Duration> {
         match self.backend {
             Make::Embedded => self.max_case_time,
-            Make::Kubeconfig => Some(self.max_case_time.unwrap_or(MAX_CASE_TIME)),
+            Make::Kubeconfig | Make::Kind | Make::K3s => Some(self.max_case_time.unwrap_or(MAX_CASE_TIME)),
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct Roots {
     pub fixtures: PathBuf,
     /// The files that snapshots are compared with.
     pub snapshots: PathBuf,
+    /// How kind clusters are configured.
+    pub kind_config: PathBuf,
 }
 
 impl Roots {
@@ -32,6 +34,7 @@ impl Roots {
             cases: root.join("cases"),
             fixtures: root.join("fixtures"),
             snapshots: root.join("snapshots"),
+            kind_config: root.join("kind-config"),
         }
     }
 }

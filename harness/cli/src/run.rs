@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{load::Roots, pause, snapshots, target::Reference, up};
+use crate::{interrupt::Interrupt, load::Roots, pause, snapshots, target::Reference};
 use baton_cluster::{
     actions::BATON,
     fleet::{Backend, Fleet, Pace, Request, embedded::InProcess},
@@ -51,6 +51,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// The longest time that a case may only wait for where waiting takes time; longer ones are unsupported.
     pub max_case_time: Option<Duration>,
+    /// Whether somebody wants an end: what runs is broken off then, and nothing else begins.
+    pub interrupt: Interrupt,
     /// Where the timelines of all cases are written; those that fail are written anyway.
     pub timelines: Option<PathBuf>,
     /// How often each case is run, with one seed after the other.
@@ -82,6 +84,7 @@ impl Settings {
             seed: 0,
             timeouts: Timeouts::default(),
             max_case_time: None,
+            interrupt: Interrupt::default(),
             timelines: None,
             repeat: 1,
             retries: 0,
@@ -121,7 +124,7 @@ pub fn run(cases: &[Case], settings: &Settings, mut tell: impl FnMut(&Event)) ->
         for _ in 0..workers {
             let (sender, queue) = (sender.clone(), &queue);
             scope.spawn(move || {
-                while !settings.stop.load(Ordering::SeqCst) {
+                while !settings.stop.load(Ordering::SeqCst) && !settings.interrupt.is_asked() {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                     let Some((case, seed)) = next else { break };
                     let settings = Settings {
@@ -304,9 +307,9 @@ pub fn timeline_of(
         let timeline = tokio::select! {
             biased;
             timeline = run => timeline.map_err(|error| chain(&error)),
-            () = interrupted(settings) => Err("interrupted".to_owned()),
+            () = settings.interrupt.asked() => Err("interrupted".to_owned()),
         };
-        let stopped = settings.stop.load(Ordering::SeqCst);
+        let stopped = settings.stop.load(Ordering::SeqCst) || settings.interrupt.is_asked();
         if settings.pause_on_failure && !stopped && has_failed(case, settings, timeline.as_ref().ok()) {
             pause::pause(case, &*fleet, settings, tell).await;
         }
@@ -334,19 +337,6 @@ fn has_failed(case: &Case, settings: &Settings, timeline: Option<&Timeline>) -> 
         let differences = snapshots::differences(&settings.roots.snapshots, case, &verdict.snapshots);
         !verdict.conforms() || !differences.is_empty()
     })
-}
-
-/// Returns when somebody wants an end of a run that leaves something to clean up; what is embedded goes by itself.
-async fn interrupted(settings: &Settings) {
-    let wanted = match settings.backend.pace() {
-        Pace::Virtual => std::future::pending().await,
-        Pace::Real => up::interrupted().await,
-    };
-    match wanted {
-        Ok(()) => settings.stop.store(true, Ordering::SeqCst),
-        // Without signals nobody can want an end.
-        Err(_) => std::future::pending().await,
-    }
 }
 
 async fn versions(fleet: &dyn Fleet) -> BTreeMap<ClusterName, String> {

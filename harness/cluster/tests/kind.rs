@@ -11,8 +11,8 @@ use std::{
 };
 
 use baton_cluster::fleet::{
-    Reach,
     kind::{KindClusters, KindError, KindOptions, Programs},
+    made::Reach,
 };
 use tempfile::TempDir;
 
@@ -29,7 +29,8 @@ version*) echo "kind v0.33.0" ;;
 "get clusters") cat "$here/clusters" 2>/dev/null || echo "No kind clusters found." >&2 ;;
 "get kubeconfig")
     [ -f "$here/$name.unusable" ] && { cat "$here/$name.unusable" >&2; exit 1; }
-    case "$*" in *--internal*) echo "internal: $name" ;; *) echo "external: $name" ;; esac ;;
+    case "$*" in *--internal*) server=https://$name-control-plane:6443 ;; *) server=https://127.0.0.1:1234 ;; esac
+    echo "{clusters: [{name: kind-$name, cluster: {server: '$server'}}]}" ;;
 "create cluster")
     [ -f "$here/$name.fails" ] && { cat "$here/$name.fails" >&2; exit 1; }
     [ -p "$here/$name.hangs" ] && { echo "begun" >"$here/$name.hangs"; exec sleep 600; }
@@ -133,8 +134,12 @@ async fn makes_all_clusters_and_removes_them() {
     let booted = clusters.boot().await.unwrap();
     let names: Vec<&str> = booted.iter().map(|cluster| cluster.name.as_str()).collect();
     assert_eq!(names, ["control", "member1", "member2"]);
-    assert_eq!(booted[1].kubeconfig, "external: baton-member1\n");
-    assert_eq!(booted[1].internal_kubeconfig, "internal: baton-member1\n");
+    assert!(
+        booted[1].kubeconfig.contains("kind-baton-member1"),
+        "{}",
+        booted[1].kubeconfig
+    );
+    assert_eq!(booted[1].reached_at, None);
     clusters.remove().await.unwrap();
     assert_eq!(host.deleted(), ALL);
     // Nothing is removed twice.
@@ -169,6 +174,19 @@ async fn tells_kind_which_image_and_configuration_and_leaves_the_users_kubeconfi
     for call in calls.iter().chain(&host.calls("kind delete")) {
         assert!(argument(call, "--kubeconfig").starts_with('/'), "{call}");
     }
+}
+
+#[tokio::test]
+async fn a_controller_in_the_control_planes_cluster_gets_addresses_on_kinds_network() {
+    let host = Host::new();
+    let options = KindOptions {
+        reach: Reach::Clusters,
+        ..host.options()
+    };
+    let booted = KindClusters::new(options).unwrap().boot().await.unwrap();
+    let address = booted[1].reached_at.as_deref();
+    assert_eq!(address, Some("https://baton-member1-control-plane:6443"));
+    assert!(booted[1].kubeconfig.contains("https://127.0.0.1:1234"));
 }
 
 #[tokio::test]

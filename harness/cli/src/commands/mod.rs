@@ -36,6 +36,8 @@ pub enum Exit {
     BadInput,
     /// The environment is broken.
     Broken,
+    /// Somebody wanted an end.
+    Interrupted,
 }
 
 impl From<Exit> for ExitCode {
@@ -45,6 +47,7 @@ impl From<Exit> for ExitCode {
             Exit::Deviates => Self::from(1),
             Exit::BadInput => Self::from(2),
             Exit::Broken => Self::from(3),
+            Exit::Interrupted => Self::from(130),
         }
     }
 }

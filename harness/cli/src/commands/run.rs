@@ -11,10 +11,12 @@ use baton_core::event::{Event, Summary};
 use super::{Exit, bad_input};
 use crate::{
     args,
-    backend::{self, BackendError},
+    backend::{self, BackendError, Wishes},
     choose::{self, Chosen},
+    interrupt::Interrupt,
     last_run::LastRun,
     load::{Roots, Suite},
+    made::BootError,
     output::Output,
     report::Reports,
     run::{self, Settings},
@@ -50,11 +52,7 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
     let last_run = before.unwrap_or_else(|_| LastRun::none(&roots.cases));
     let settings = match settings(roots, arguments, &chosen) {
         Ok(settings) => settings,
-        Err(error) if error.is_input() => return bad_input(&error, &error.help()),
-        Err(error) => {
-            bad_input(&error, &error.help());
-            return Exit::Broken;
-        }
+        Err(error) => return refused(&error),
     };
     carry_out(&chosen, &settings, reports, last_run, &folder)
 }
@@ -89,6 +87,9 @@ fn carry_out(chosen: &Chosen, settings: &Settings, mut reports: Reports, mut las
     if ended.is_err() {
         return Exit::Broken;
     }
+    if settings.interrupt.is_asked() {
+        return Exit::Interrupted;
+    }
     exit(&summary)
 }
 
@@ -107,15 +108,35 @@ fn exit(summary: &Summary) -> Exit {
     }
 }
 
+fn refused(error: &BackendError) -> Exit {
+    let told = bad_input(error, &error.help());
+    match error {
+        BackendError::Boot(BootError::Interrupted) => Exit::Interrupted,
+        error if error.is_input() => told,
+        _ => Exit::Broken,
+    }
+}
+
 fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<Settings, BackendError> {
     let default = Settings::new(roots.clone());
+    let interrupt = if arguments.on.leaves_traces() {
+        Interrupt::listen()?
+    } else {
+        Interrupt::default()
+    };
+    let wishes = Wishes {
+        members: chosen.cases.iter().map(|case| case.members).max().unwrap_or(1),
+        open: arguments.pause_on_failure,
+        interrupt: &interrupt,
+    };
     let jobs = if arguments.pause_on_failure {
         Some(1)
     } else {
         arguments.jobs
     };
     Ok(Settings {
-        backend: arguments.on.backend(arguments.pause_on_failure)?,
+        backend: arguments.on.backend(roots, &wishes)?,
+        interrupt,
         max_case_time: arguments.on.max_case_time(),
         jobs: jobs.unwrap_or(default.jobs),
         seed: arguments.seed,

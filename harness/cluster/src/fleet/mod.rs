@@ -2,14 +2,14 @@
 //!
 //! - [`Backend`]: where fleets come from; [`Fleet`]: what it gives; [`Cluster`]: one of its clusters;
 //! - [`embedded`]: API servers in this process; [`external`]: clusters that somebody else has started;
-//! - [`kind`], [`k3s`]: clusters in containers of this machine;
+//! - [`made`]: clusters that are made for a run; [`kind`] and [`k3s`] make them;
 //! - `register`: how members are made known to the control plane.
 
-mod booted;
 pub mod embedded;
 pub mod external;
 pub mod k3s;
 pub mod kind;
+pub mod made;
 mod register;
 
 use std::{collections::BTreeMap, fmt, io, path::PathBuf, sync::Arc, time::Duration};
@@ -30,7 +30,6 @@ use crate::{
 };
 
 pub use baton_apiserver::{Asking, Failure, Gatekeeper, Matching};
-pub use booted::{Booted, Reach};
 
 /// Why a fleet cannot be had, or cannot do what is asked. The environment is broken then, not the target.
 #[derive(Debug, Error)]
@@ -98,6 +97,12 @@ pub enum FleetError {
     /// What a case has made could not be removed.
     #[error("the clusters are not as they were; left behind: {}", .0.join(", "))]
     LeftBehind(Vec<String>),
+    /// Kind clusters cannot be made or removed.
+    #[error(transparent)]
+    Kind(#[from] kind::KindError),
+    /// k3s clusters cannot be made or removed.
+    #[error(transparent)]
+    K3s(#[from] k3s::K3sError),
     /// The simulator's rules are wrong.
     #[error("the simulator's rules are wrong: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Rules(Arc<Vec<crate::simulator::RulesError>>),

@@ -6,8 +6,9 @@ use std::{
     time::Duration,
 };
 
+use async_trait::async_trait;
 use baton_core::names::ClusterName;
-use futures::{StreamExt as _, future::join_all};
+use futures::{StreamExt as _, TryStreamExt as _, future::join_all};
 use serde_json::Value;
 use testcontainers::{
     ContainerAsync, ContainerRequest, GenericImage, ImageExt as _,
@@ -15,7 +16,10 @@ use testcontainers::{
         Docker,
         container::LogOutput,
         errors::Error as EngineError,
-        query_parameters::{InspectContainerOptions, LogsOptionsBuilder, RemoveContainerOptionsBuilder},
+        query_parameters::{
+            DownloadFromContainerOptionsBuilder, InspectContainerOptions, LogsOptionsBuilder,
+            RemoveContainerOptionsBuilder,
+        },
     },
     core::{
         ContainerPort, Mount, WaitFor,
@@ -25,7 +29,10 @@ use testcontainers::{
 };
 
 use super::{K3sOptions, error::K3sError};
-use crate::fleet::booted::Booted;
+use crate::fleet::{
+    FleetError,
+    made::{Booted, Maker, Reach},
+};
 
 /// Where k3s serves its API inside the container.
 const API: ContainerPort = ContainerPort::Tcp(6443);
@@ -121,7 +128,7 @@ impl K3sClusters {
                 return Err(K3sError::of_start(name, image, within, last_words, error));
             }
         };
-        let booted = booted(engine, name, &container).await;
+        let booted = booted(engine, name, &container, self.options.reach).await;
         self.lock().insert(container_name, Some(container));
         booted
     }
@@ -143,6 +150,25 @@ impl K3sClusters {
             .with_mount(Mount::tmpfs_mount("/var/run"))
             .with_label("dev.baton.run", &self.run)
             .with_startup_timeout(self.options.ready_within)
+    }
+}
+
+#[async_trait]
+impl Maker for K3sClusters {
+    fn name(&self) -> &'static str {
+        "k3s"
+    }
+
+    fn stay(&self) -> bool {
+        false
+    }
+
+    async fn boot(&self) -> Result<Vec<Booted>, FleetError> {
+        Ok(self.boot().await?)
+    }
+
+    async fn remove(&self) -> Result<(), FleetError> {
+        Ok(self.remove().await?)
     }
 }
 
@@ -197,29 +223,35 @@ async fn booted(
     engine: &Docker,
     name: &ClusterName,
     container: &ContainerAsync<GenericImage>,
+    reach: Reach,
 ) -> Result<Booted, K3sError> {
     let failed = |source| K3sError::Kubeconfig {
         cluster: name.clone(),
         source: Some(Box::new(source)),
     };
-    let text = container.copy_file_from(KUBECONFIG, Vec::new()).await.map_err(failed)?;
     let host = container.get_host().await.map_err(failed)?;
     let port = container.get_host_port_ipv4(API).await.map_err(failed)?;
     let senseless = || K3sError::Kubeconfig {
         cluster: name.clone(),
         source: None,
     };
-    let inside = address(engine, container.id()).await.ok_or_else(senseless)?;
+    let text = file(engine, container.id(), KUBECONFIG).await.ok_or_else(senseless)?;
+    let reached_at = match reach {
+        Reach::Host => None,
+        Reach::Clusters => {
+            let inside = address(engine, container.id()).await.ok_or_else(senseless)?;
+            Some(format!("https://{inside}:6443"))
+        }
+    };
     // k3s speaks of `localhost`, which may be an IPv6 address, on which the engine need not listen.
     let host = match host.to_string() {
         local if local == "localhost" => "127.0.0.1".to_owned(),
         other => other,
     };
-    let pointed_at = |server: String| pointed_at(&text, &server).ok_or_else(senseless);
     Ok(Booted {
         name: name.clone(),
-        kubeconfig: pointed_at(format!("https://{host}:{port}"))?,
-        internal_kubeconfig: pointed_at(format!("https://{inside}:6443"))?,
+        kubeconfig: pointed_at(&text, format!("https://{host}:{port}")).ok_or_else(senseless)?,
+        reached_at,
     })
 }
 
@@ -234,10 +266,33 @@ async fn address(engine: &Docker, id: &str) -> Option<String> {
     addresses.into_iter().find(|address| !address.is_empty())
 }
 
+/// What is in a file of a container.
+async fn file(engine: &Docker, id: &str, path: &str) -> Option<Vec<u8>> {
+    let options = DownloadFromContainerOptionsBuilder::new().path(path).build();
+    let chunks: Result<Vec<_>, EngineError> = engine.download_from_container(id, Some(options)).try_collect().await;
+    first_file(&chunks.ok()?.concat())
+}
+
+/// The first ordinary file of a tar archive: the engine gives every file as one.
+fn first_file(archive: &[u8]) -> Option<Vec<u8>> {
+    const BLOCK: usize = 512;
+    const ORDINARY: [u8; 2] = [b'0', 0];
+    let mut rest = archive;
+    loop {
+        let (header, content) = rest.split_at_checked(BLOCK)?;
+        let digits = std::str::from_utf8(header.get(124..135)?).ok()?;
+        let size = usize::from_str_radix(digits.trim_matches(['\0', ' ']), 8).ok()?;
+        if ORDINARY.contains(header.get(156)?) {
+            return content.get(..size).map(<[u8]>::to_vec);
+        }
+        rest = content.get(size.next_multiple_of(BLOCK)..)?;
+    }
+}
+
 /// A kubeconfig with the address of its first cluster replaced.
-fn pointed_at(kubeconfig: &[u8], server: &str) -> Option<String> {
+fn pointed_at(kubeconfig: &[u8], server: String) -> Option<String> {
     let mut config: Value = serde_yaml::from_slice(kubeconfig).ok()?;
-    *config.pointer_mut("/clusters/0/cluster/server")? = Value::String(server.to_owned());
+    *config.pointer_mut("/clusters/0/cluster/server")? = Value::String(server);
     serde_yaml::to_string(&config).ok()
 }
 

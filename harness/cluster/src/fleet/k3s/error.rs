@@ -90,6 +90,11 @@ fn at(host: Option<&str>) -> String {
 }
 
 impl K3sError {
+    /// Whether it is what was given that is wrong, and not the machine.
+    pub fn is_input(&self) -> bool {
+        matches!(self, Self::ImageName { .. })
+    }
+
     /// What whoever reads the error can do about it.
     pub fn help(&self) -> String {
         match self {

@@ -7,15 +7,20 @@ use std::{
     time::Duration,
 };
 
+use async_trait::async_trait;
 use baton_core::names::ClusterName;
 use futures::future::join_all;
+use serde_json::Value;
 
 use super::{
     KindOptions,
     error::{KindError, MEMORY_PER_CLUSTER, diagnose, gist},
     programs::Call,
 };
-use crate::fleet::booted::Booted;
+use crate::fleet::{
+    FleetError,
+    made::{Booted, Maker, Reach},
+};
 
 /// How long a cluster may take to be removed.
 const REMOVED_WITHIN: Duration = Duration::from_secs(120);
@@ -171,10 +176,25 @@ impl KindClusters {
     }
 
     async fn booted(&self, name: &ClusterName) -> Result<Booted, KindError> {
+        let kubeconfig = self.kubeconfig(name, &[]).await?;
+        let reached_at = match self.options.reach {
+            Reach::Host => None,
+            Reach::Clusters => Some(self.internal_address(name).await?),
+        };
         Ok(Booted {
             name: name.clone(),
-            kubeconfig: self.kubeconfig(name, &[]).await?,
-            internal_kubeconfig: self.kubeconfig(name, &["--internal"]).await?,
+            kubeconfig,
+            reached_at,
+        })
+    }
+
+    async fn internal_address(&self, name: &ClusterName) -> Result<String, KindError> {
+        let text = self.kubeconfig(name, &["--internal"]).await?;
+        let config: Value = serde_yaml::from_str(&text).unwrap_or_default();
+        let address = config.pointer("/clusters/0/cluster/server").and_then(Value::as_str);
+        address.map(str::to_owned).ok_or_else(|| KindError::NotUsable {
+            cluster: self.kind_name(name),
+            said: "its kubeconfig names no server".to_owned(),
         })
     }
 
@@ -201,6 +221,25 @@ impl KindClusters {
             .with("--kubeconfig", kubeconfig.to_string_lossy());
         let answer = self.options.programs.run(&call, REMOVED_WITHIN).await?;
         answer.succeeded(&call).map(drop)
+    }
+}
+
+#[async_trait]
+impl Maker for KindClusters {
+    fn name(&self) -> &'static str {
+        "kind"
+    }
+
+    fn stay(&self) -> bool {
+        self.options.reuse
+    }
+
+    async fn boot(&self) -> Result<Vec<Booted>, FleetError> {
+        Ok(self.boot().await?)
+    }
+
+    async fn remove(&self) -> Result<(), FleetError> {
+        Ok(self.remove().await?)
     }
 }
 

@@ -140,6 +140,14 @@ impl fmt::Display for Mebibytes {
 }
 
 impl KindError {
+    /// Whether it is what was given that is wrong, and not the machine.
+    pub fn is_input(&self) -> bool {
+        matches!(
+            self,
+            Self::Prefix { .. } | Self::Configuration { .. } | Self::Exists { .. }
+        )
+    }
+
     /// What whoever reads the error can do about it.
     pub fn help(&self) -> String {
         match self {

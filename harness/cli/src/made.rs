@@ -1,0 +1,104 @@
+//! Clusters that are made for a run: from arguments to what makes them, and to a backend of them.
+
+use std::{sync::Arc, time::Duration};
+
+use baton_cluster::{
+    fleet::{
+        FleetError,
+        k3s::{DEFAULT_IMAGE, K3sClusters, K3sOptions},
+        kind::{KindClusters, KindOptions, Programs},
+        made::{Made, MadeError, Maker, Reach},
+    },
+    runner::chain,
+};
+use clap::Args;
+
+use crate::{interrupt::Interrupt, load::Roots};
+
+/// Options that say which clusters are made.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "New clusters")]
+pub struct NewClusters {
+    /// The image of kind's nodes, or of k3s: the version of Kubernetes
+    #[arg(long)]
+    pub image: Option<String>,
+    /// How many members are made [default: as many as the cases need]
+    #[arg(long = "members", value_name = "N")]
+    pub member_count: Option<usize>,
+    /// What the names of kind clusters begin with
+    #[arg(long, value_name = "PREFIX", default_value = "baton")]
+    pub name_prefix: String,
+    /// Use kind clusters of these names that are there, and leave all of them there for the next run
+    #[arg(long)]
+    pub reuse: bool,
+    /// Let the target reach members by the containers' network: it runs in the control plane's cluster
+    #[arg(long)]
+    pub internal: bool,
+    /// How many seconds a cluster may take to boot
+    #[arg(long, value_name = "SECS", default_value_t = 600)]
+    pub boot_timeout: u64,
+}
+
+/// Why there are no new clusters.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// They cannot be had.
+    #[error(transparent)]
+    Made(#[from] MadeError),
+    /// Somebody did not want to wait for them.
+    #[error("interrupted while clusters booted")]
+    Interrupted,
+}
+
+impl NewClusters {
+    fn reach(&self) -> Reach {
+        if self.internal { Reach::Clusters } else { Reach::Host }
+    }
+
+    /// What makes kind clusters, for cases that need this many members.
+    ///
+    /// # Errors
+    /// If the names are none.
+    pub fn kind(&self, roots: &Roots, needed: usize) -> Result<Arc<dyn Maker>, MadeError> {
+        let clusters = KindClusters::new(KindOptions {
+            members: self.member_count.unwrap_or(needed),
+            image: self.image.clone(),
+            prefix: self.name_prefix.clone(),
+            configurations: roots.kind_config.clone(),
+            reuse: self.reuse,
+            reach: self.reach(),
+            ready_within: Duration::from_secs(self.boot_timeout),
+            programs: Programs::of_environment(),
+        });
+        Ok(Arc::new(clusters.map_err(FleetError::from)?))
+    }
+
+    /// What makes k3s clusters, for cases that need this many members.
+    pub fn k3s(&self, needed: usize) -> Arc<dyn Maker> {
+        let options = K3sOptions {
+            members: self.member_count.unwrap_or(needed),
+            image: self.image.clone().unwrap_or_else(|| DEFAULT_IMAGE.to_owned()),
+            reach: self.reach(),
+            ready_within: Duration::from_secs(self.boot_timeout),
+        };
+        // A process makes one fleet.
+        Arc::new(K3sClusters::new(options, std::process::id().to_string()))
+    }
+}
+
+/// Makes clusters. What has begun when somebody interrupts is removed.
+///
+/// # Errors
+/// If they cannot be had.
+pub async fn boot(maker: Arc<dyn Maker>, interrupt: &Interrupt) -> Result<Made, BootError> {
+    eprintln!("booting {} clusters", maker.name());
+    tokio::select! {
+        made = Made::boot(Arc::clone(&maker)) => Ok(made?),
+        () = interrupt.asked() => {
+            if let Err(left) = maker.remove().await {
+                eprintln!("error: {}", chain(&left));
+            }
+            Err(BootError::Interrupted)
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Clusters that are made for a run and removed after it, whatever makes them.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use baton_core::{case::model::Case, names::ClusterName};
+
+use super::{
+    Backend, Fleet, FleetError, Pace, Request,
+    external::{Access, AccessError, Clusters, ConnectError, External, Options, Workloads},
+};
+
+/// A cluster that has been made and serves its API.
+#[derive(Debug, Clone)]
+pub struct Booted {
+    /// Its name in the fleet.
+    pub name: ClusterName,
+    /// Its kubeconfig as this machine reaches it.
+    pub kubeconfig: String,
+    /// The address under which the controller under test reaches it, if that is another one.
+    pub reached_at: Option<String>,
+}
+
+/// From where a member's API is reached by the controller under test: which address stands in its `Cluster`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// From this machine: a port on loopback.
+    #[default]
+    Host,
+    /// From the containers of the other clusters: a controller that runs in the control plane's cluster.
+    Clusters,
+}
+
+/// What makes clusters.
+#[async_trait]
+pub trait Maker: fmt::Debug + Send + Sync {
+    /// What its clusters are: `kind`, …
+    fn name(&self) -> &'static str;
+
+    /// Whether the clusters are there for the next run too.
+    fn stay(&self) -> bool;
+
+    /// Makes the clusters, the control plane first. Whoever does not wait for the end must [remove](Self::remove) what
+    /// has begun.
+    ///
+    /// # Errors
+    /// If they cannot be had. Nothing of them is left then.
+    async fn boot(&self) -> Result<Vec<Booted>, FleetError>;
+
+    /// Removes what has been made and is not meant to stay.
+    ///
+    /// # Errors
+    /// If something is left, with its names.
+    async fn remove(&self) -> Result<(), FleetError>;
+}
+
+/// Why clusters that were made cannot serve as a backend.
+#[derive(Debug, thiserror::Error)]
+pub enum MadeError {
+    /// They could not be made.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    /// What made them does not say how they are reached.
+    #[error("the new clusters cannot be reached")]
+    Access(#[from] AccessError),
+    /// They are there, but cannot be used.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+impl MadeError {
+    /// Whether it is what was given that is wrong, and not the machine.
+    pub fn is_input(&self) -> bool {
+        match self {
+            Self::Fleet(FleetError::Kind(error)) => error.is_input(),
+            Self::Fleet(FleetError::K3s(error)) => error.is_input(),
+            Self::Fleet(_) | Self::Access(_) | Self::Connect(_) => false,
+        }
+    }
+
+    /// What whoever reads the error can do about it; empty if there is nothing to say.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Fleet(FleetError::Kind(error)) => error.help(),
+            Self::Fleet(FleetError::K3s(error)) => error.help(),
+            Self::Connect(ConnectError::Check(error)) => error.help(),
+            Self::Fleet(_) | Self::Access(_) | Self::Connect(ConnectError::Fleet(_)) => String::new(),
+        }
+    }
+}
+
+/// Clusters that were made for a run, as a backend: lent to one case after the other, and removed in the end.
+#[derive(Debug)]
+pub struct Made {
+    maker: Arc<dyn Maker>,
+    clusters: External,
+}
+
+impl Made {
+    /// Makes clusters. Whoever does not wait for the end must tell the maker to remove what has begun.
+    ///
+    /// # Errors
+    /// If they cannot be had. Nothing of them is left then.
+    pub async fn boot(maker: Arc<dyn Maker>) -> Result<Self, MadeError> {
+        let booted = maker.boot().await?;
+        match connect(maker.name(), booted).await {
+            Ok(clusters) => Ok(Self { maker, clusters }),
+            Err(error) => {
+                // Why they cannot be used says more than that they cannot be removed either.
+                if let Err(left) = maker.remove().await {
+                    tracing::warn!("{left}");
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// New clusters have kubelets and controllers, but no operators; and nobody else uses them.
+async fn connect(name: &'static str, booted: Vec<Booted>) -> Result<External, MadeError> {
+    let mut accesses = Vec::new();
+    for cluster in booted {
+        let access = Access::by_text(cluster.name, &cluster.kubeconfig).await?;
+        accesses.push(match cluster.reached_at {
+            Some(url) => access.reached_at(url),
+            None => access,
+        });
+    }
+    let mut accesses = accesses.into_iter();
+    let control = accesses.next().ok_or(AccessError::NoMembers)?;
+    let clusters = Clusters::new(control, accesses.collect())?;
+    let options = Options {
+        workloads: Workloads::CustomSimulated,
+        keep: false,
+        vouched_for: true,
+    };
+    Ok(External::connect(name, clusters, options).await?)
+}
+
+#[async_trait]
+impl Backend for Made {
+    fn name(&self) -> &'static str {
+        self.maker.name()
+    }
+
+    fn pace(&self) -> Pace {
+        self.clusters.pace()
+    }
+
+    fn at_once(&self) -> Option<usize> {
+        self.clusters.at_once()
+    }
+
+    fn cannot_carry(&self, case: &Case) -> Option<String> {
+        self.clusters.cannot_carry(case)
+    }
+
+    async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {
+        self.clusters.fleet(request).await
+    }
+
+    async fn shut_down(&self) -> Result<(), FleetError> {
+        // Clusters that stay must be as they were; for those that go it is enough that they go.
+        let cleaned = if self.maker.stay() {
+            self.clusters.shut_down().await
+        } else {
+            Ok(())
+        };
+        self.maker.remove().await?;
+        cleaned
+    }
+}
