@@ -19,7 +19,7 @@ use kube::Client;
 pub const USER_AGENT: &str = "baton-controller";
 
 /// The features that the reference controller has.
-const FEATURES: [&str; 12] = [
+const FEATURES: [&str; 13] = [
     "Propagation",
     "ClusterPropagation",
     "StatePreservation",
@@ -29,6 +29,7 @@ const FEATURES: [&str; 12] = [
     "PurgeNever",
     "ApplicationFailover",
     "NoExecuteEviction",
+    "PreferNoExecute",
     "FailoverGate",
     "StatefulInjectionGate",
     "FlinkRecovery",
