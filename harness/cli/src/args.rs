@@ -36,7 +36,7 @@ pub enum Command {
     ///
     /// Every case gets a fleet of its own: a control plane and members, in this process, with time that passes
     /// only when nothing else happens.
-    Run(Run),
+    Run(Box<Run>),
     /// List the cases, or the requirements and what proves them
     List(List),
     /// Print what a case does, step by step, without doing it
