@@ -146,8 +146,7 @@ impl BackendError {
             Self::Access(_) => true,
             Self::Check(error) => error.is_input(),
             Self::Boot(BootError::Made(error)) => error.is_input(),
-            Self::Boot(BootError::Interrupted) => false,
-            Self::Fleet(_) | Self::Runtime(_) => false,
+            Self::Boot(BootError::Interrupted) | Self::Fleet(_) | Self::Runtime(_) => false,
         }
     }
 }
