@@ -1,0 +1,58 @@
+//! What `fixtures/deploy` and the workflows tell machines to call must be there.
+
+use std::{fs, path::PathBuf};
+
+use baton::args::Cli;
+use clap::Parser as _;
+use rstest::rstest;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The command lines of `baton` in a file: what follows `before` up to the end of the line or of the folded block.
+fn command_lines(text: &str, before: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (start, _) in text.match_indices(before) {
+        let rest = &text[start + before.len()..];
+        let mut lines = rest.lines();
+        let mut command = lines.next().unwrap_or_default().to_owned();
+        // A folded block goes on with options.
+        command.extend(lines.take_while(|line| line.trim_start().starts_with("--")));
+        let command = command.replace("$((JOB_COMPLETION_INDEX + 1))/$SHARDS", "1/4");
+        let (own, _) = command.split_once(';').unwrap_or((&command, ""));
+        found.push(own.to_owned());
+    }
+    found
+}
+
+#[rstest]
+#[case("fixtures/deploy/jobs.yaml", "baton report merge", 1)]
+#[case("fixtures/deploy/jobs.yaml", "exec baton run", 1)]
+#[case(".github/workflows/suite.yaml", "-p baton -- run", 1)]
+#[case(".github/workflows/kind.yaml", "-p baton -- run", 1)]
+fn commands_are_understood(#[case] file: &str, #[case] before: &str, #[case] times: usize) {
+    let text = fs::read_to_string(root().join(file)).unwrap();
+    let lines = command_lines(&text, before);
+    assert_eq!(lines.len(), times, "{file}");
+    for line in lines {
+        let words = before.split(' ').skip_while(|word| !matches!(*word, "run" | "report"));
+        let all = std::iter::once("baton").chain(words).chain(line.split_whitespace());
+        if let Err(error) = Cli::try_parse_from(all) {
+            panic!("{file}: {line}: {error}");
+        }
+    }
+}
+
+#[test]
+fn manifests_are_kubernetes_objects() {
+    let text = fs::read_to_string(root().join("fixtures/deploy/jobs.yaml")).unwrap();
+    let kinds = serde_yaml::Deserializer::from_str(&text).map(|document| {
+        let object: serde_json::Value = serde::Deserialize::deserialize(document).unwrap();
+        object["kind"].as_str().unwrap().to_owned()
+    });
+    assert_eq!(
+        kinds.collect::<Vec<_>>(),
+        ["Namespace", "PersistentVolumeClaim", "Job", "Job"]
+    );
+}
