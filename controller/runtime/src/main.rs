@@ -139,8 +139,18 @@ async fn run(arguments: &Run, options: Options) -> anyhow::Result<()> {
     let members = PushMembers::new(client.clone());
     let controller = Controller::start(client, members, Arc::new(jiff::Timestamp::now), options);
     tracing::info!("the controller runs; interrupt it to stop");
-    tokio::signal::ctrl_c().await?;
+    interrupted().await?;
     controller.stop().await;
     tracing::info!("the controller has stopped");
     Ok(())
+}
+
+/// Returns when somebody wants an end: Ctrl-C, or the signal that service managers and Kubernetes send.
+async fn interrupted() -> std::io::Result<()> {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        biased;
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminate.recv() => Ok(()),
+    }
 }

@@ -176,13 +176,20 @@ impl World {
                 self.by_name.keys().cloned().map(Key::Cluster).collect()
             }
             Source::Templates(gvk) => {
-                let gone = self.templates.entry(gvk.clone()).or_default().complete();
+                let table = self.templates.entry(gvk.clone()).or_default();
+                let gone = table.complete();
+                // Those that are here may have been looked at while the listing went on, and put off until now.
+                let here = table.iter().map(|(key, _)| TemplateKey {
+                    gvk: gvk.clone(),
+                    key: key.clone(),
+                });
+                let here: Vec<_> = here.collect();
                 let gone = gone.into_iter().map(|(key, _)| TemplateKey { gvk: gvk.clone(), key });
                 let bound = self
                     .bindings()
                     .map(|(_, binding)| TemplateKey::of(&binding.spec.resource));
                 let bound = bound.filter(|template| template.gvk == *gvk);
-                gone.chain(bound).flat_map(concerned_by_template).collect()
+                gone.chain(here).chain(bound).flat_map(concerned_by_template).collect()
             }
             Source::Objects { cluster, gvk } => {
                 let gone = self.member_table(cluster, gvk).complete();
@@ -462,4 +469,30 @@ pub fn with_kind<S: serde::Serialize, T: serde::Serialize>(
         fields.insert("kind".to_owned(), Value::String(kind.kind.clone()));
     }
     Ok(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_seen_while_a_listing_went_on_is_looked_at_when_it_is_complete() {
+        let mut world = World::default();
+        let gvk = Gvk::new("apps/v1", "Deployment");
+        let source = Source::Templates(gvk.clone());
+        world.begin(&source);
+        let seen = world.see(
+            &source,
+            json!({"apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "deploy", "namespace": "default", "resourceVersion": "7"}}),
+        );
+        assert!(world.templates(&gvk).is_none(), "nobody knows yet what there is");
+        let complete = world.complete(&source);
+        assert!(
+            !seen.is_empty() && seen.iter().all(|key| complete.contains(key)),
+            "{seen:?} {complete:?}"
+        );
+    }
 }

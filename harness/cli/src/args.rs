@@ -108,6 +108,10 @@ pub struct Run {
     /// Write a report: yaml (ConformanceReport), junit, jsonl (events as they happen) or html; can be repeated
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<Wanted>,
+    /// The implementation under test: a target file, such as fixtures/targets/reference.yaml [default: the reference
+    /// controller, built in]
+    #[arg(long, value_name = "FILE")]
+    pub target: Option<PathBuf>,
     /// What decides where chance is allowed; the same seed gives the same run
     #[arg(long, default_value_t = 0)]
     pub seed: u64,

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How long a case may let time pass where it passes as it does outside, if nobody says: a suite takes minutes then.
-const MAX_CASE_TIME: Duration = Duration::from_secs(120);
+pub const MAX_CASE_TIME: Duration = Duration::from_secs(120);
 
 /// Options that say which clusters cases run on.
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ pub struct Choice {
     #[arg(long)]
     pub real_time: bool,
     /// Do not run cases that only wait for longer than this where time passes as it does outside, such as 10m; they
-    /// are unsupported then [default: 2m on clusters that are not embedded]
+    /// are unsupported then [default: 2m on clusters that are not embedded, and against programs]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub max_case_time: Option<Duration>,
     /// The kubeconfig with the contexts of the clusters; its current context does not matter

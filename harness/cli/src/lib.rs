@@ -5,7 +5,7 @@
 //! - [`choose`]: which of them are run; [`last_run`]: what the run before came to;
 //! - [`backend`]: which clusters; [`made`]: those that are made for a run; [`interrupt`]: Ctrl-C;
 //! - [`run`]: cases on fleets; [`pause`]: looks at the clusters of a case that failed;
-//! - [`target`]: the reference controller as the implementation under test;
+//! - [`target`]: the implementation under test; [`outdated`]: entries of its baseline that no longer fail;
 //! - [`snapshots`]: what a run shows against the files under `snapshots/`;
 //! - [`output`], [`show`]: what people see; [`report`]: what is left in files;
 //! - [`up`]: clusters to look at.
@@ -18,6 +18,7 @@ pub mod interrupt;
 pub mod last_run;
 pub mod load;
 pub mod made;
+pub mod outdated;
 pub mod output;
 pub mod pause;
 pub mod report;

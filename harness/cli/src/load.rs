@@ -10,6 +10,7 @@ use baton_cluster::{admission::AdmissionRules, runner::chain, simulator::RulesEr
 use baton_core::{
     case::{diagnostic::Diagnostic, model::Case, read, refs::Surroundings},
     catalogue::Catalogue,
+    target::{self, TargetSpec},
 };
 use baton_jsonpath::Template;
 use thiserror::Error;
@@ -65,6 +66,9 @@ pub enum LoadError {
     /// Cases are wrong: everything that is, in all files.
     #[error("{} in the cases", count(.0.len()))]
     Cases(Vec<Diagnostic>),
+    /// A target file is wrong: everything that is.
+    #[error("{} in the target", count(.0.len()))]
+    Target(Vec<Diagnostic>),
     /// No case has this name, and no file is there under it.
     #[error("there is no case `{name}` and no such file")]
     NoSuchCase {
@@ -151,6 +155,19 @@ impl Suite {
         }
         Ok(all)
     }
+}
+
+/// Reads a target file; the suite is all that there is.
+///
+/// # Errors
+/// If it cannot be read, and all that is wrong with it.
+pub fn target(file: &Path, suite: &Suite) -> Result<TargetSpec, LoadError> {
+    let cases = suite.cases.iter().map(|case| case.id.clone()).collect();
+    let around = target::read::Surroundings {
+        catalogue: &suite.catalogue,
+        cases: &cases,
+    };
+    target::read::read(file, &read_file(file)?, &around).map_err(LoadError::Target)
 }
 
 fn is_case(path: &Path) -> bool {

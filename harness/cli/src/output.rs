@@ -47,7 +47,7 @@ impl Output {
                     Some(progress) => progress.inc(1),
                     None => println!(
                         "{:<14}{}{} ({})",
-                        word(&result.outcome),
+                        word(result),
                         named(result),
                         on_try(result),
                         seconds(result.wall)
@@ -98,9 +98,10 @@ impl Default for Output {
     }
 }
 
-fn word(outcome: &CaseOutcome) -> &'static str {
-    match outcome {
+fn word(result: &CaseResult) -> &'static str {
+    match &result.outcome {
         CaseOutcome::Conforms(_) => "conforms",
+        CaseOutcome::Deviates { .. } if !result.known.is_empty() => "deviates",
         CaseOutcome::Deviates { .. } => "DEVIATES",
         CaseOutcome::Inconclusive { .. } => "inconclusive",
         CaseOutcome::Unsupported { .. } => "unsupported",
@@ -108,9 +109,10 @@ fn word(outcome: &CaseOutcome) -> &'static str {
     }
 }
 
-fn colour(outcome: &CaseOutcome) -> Color {
-    match outcome {
+fn colour(result: &CaseResult) -> Color {
+    match &result.outcome {
         CaseOutcome::Conforms(_) => Color::Green,
+        CaseOutcome::Deviates { .. } if !result.known.is_empty() => Color::Yellow,
         CaseOutcome::Deviates { .. } => Color::Red,
         CaseOutcome::Inconclusive { .. } | CaseOutcome::Unsupported { .. } => Color::Yellow,
         CaseOutcome::Broken { .. } => Color::Magenta,
@@ -153,6 +155,9 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
     for result in results {
         let requirements = match &result.outcome {
             CaseOutcome::Conforms(verdict) => show::ids(verdict.shown.iter()),
+            CaseOutcome::Deviates { .. } if !result.known.is_empty() => {
+                format!("known: {}", show::ids(result.known.iter()))
+            }
             CaseOutcome::Deviates { verdict, .. } if !verdict.broken().is_empty() => {
                 format!("broken: {}", show::ids(verdict.broken().iter()))
             }
@@ -169,7 +174,7 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
             .map(|it| it.writes.len().to_string());
         table.add_row([
             Cell::new(named(result)),
-            Cell::new(format!("{}{}", word(&result.outcome), on_try(result))).fg(colour(&result.outcome)),
+            Cell::new(format!("{}{}", word(result), on_try(result))).fg(colour(result)),
             Cell::new(requirements),
             Cell::new(seconds(result.wall)),
             Cell::new(writes.unwrap_or_default()),
@@ -180,7 +185,7 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
 
 /// Why a case did not conform, for somebody who has never seen it.
 pub fn explanation(result: &CaseResult) -> Option<String> {
-    let head = format!("--- {} {}: {}", named(result), word(&result.outcome), result.title);
+    let head = format!("--- {} {}: {}", named(result), word(result), result.title);
     let mut lines = vec![head];
     for (number, failed) in (1..).zip(&result.failed_tries) {
         lines.push(format!("try {number} failed: {failed}"));
@@ -189,6 +194,8 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
         CaseOutcome::Conforms(_) if result.failed_tries.is_empty() => return None,
         CaseOutcome::Conforms(_) => {}
         CaseOutcome::Unsupported { .. } => return None,
+        // The target file tells why.
+        CaseOutcome::Deviates { .. } if !result.known.is_empty() => return None,
         CaseOutcome::Broken { reason } => lines.push(reason.clone()),
         CaseOutcome::Inconclusive { verdict, around } => {
             lines.push("nothing is wrong, but what came first cannot be told here:".to_owned());
@@ -227,6 +234,9 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
         lines.push(format!("the whole timeline: {file}"));
         lines.push(format!("judge it again:     baton judge {file}\n"));
     }
+    if let Some(file) = &result.log {
+        lines.push(format!("what the target wrote: {}\n", file.display()));
+    }
     Some(lines.join("\n"))
 }
 
@@ -235,6 +245,7 @@ fn sum(summary: &Summary) -> String {
     for (number, words) in [
         (summary.deviating, "deviate"),
         (summary.inconclusive, "inconclusive"),
+        (summary.known, "deviate as the baseline says"),
         (summary.unsupported, "unsupported"),
         (summary.broken, "could not be run"),
         (summary.not_begun, "not begun"),

@@ -1,7 +1,7 @@
 //! Runs cases, each on a fleet of its own, several at once.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fs, io,
     path::{Path, PathBuf},
     sync::{
@@ -12,10 +12,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{interrupt::Interrupt, load::Roots, pause, snapshots, target::Reference};
+use crate::{
+    backend,
+    interrupt::Interrupt,
+    load::Roots,
+    pause, snapshots,
+    target::{Described, Reference, TargetFileError},
+};
 use baton_cluster::{
     actions::BATON,
-    fleet::{Backend, Fleet, Pace, Request, embedded::InProcess},
+    fleet::{
+        Backend, Fleet, Pace, Request,
+        embedded::{EMBEDDED, InProcess},
+    },
     runner::{self, Target, Timeouts, chain},
 };
 use baton_core::{
@@ -27,9 +36,11 @@ use baton_core::{
     measure,
     names::{ClusterName, Feature},
     plan::Plan,
+    target::Launch,
     timeline::{DEFAULT_NAMESPACE, Timeline},
 };
 use jiff::Timestamp;
+use tempfile::TempDir;
 
 /// User agents of the harness and of the clusters' own parts; what others write is the target's.
 const OWN: [&str; 5] = [BATON, "baton-simulator", "baton-fleet", "generic-garbage-collector", ""];
@@ -65,6 +76,8 @@ pub struct Settings {
     pub pause_on_failure: bool,
     /// Once true, no other case is begun.
     pub stop: Arc<AtomicBool>,
+    /// Features that the target declares and the control plane has no kinds or fields for, each with the reason.
+    pub absent: BTreeMap<Feature, String>,
     /// The suite that the cases are a part of; none if they are all of it.
     pub part_of: Option<Suite>,
 }
@@ -91,8 +104,31 @@ impl Settings {
             fail_fast: false,
             pause_on_failure: false,
             stop: Arc::new(AtomicBool::new(false)),
+            absent: BTreeMap::new(),
             part_of: None,
         }
+    }
+
+    /// With a target that a file describes. Embedded clusters get doors and real time if it is a program.
+    ///
+    /// # Errors
+    /// If it cannot be on these clusters.
+    pub fn with_target(mut self, target: Described) -> Result<Self, TargetFileError> {
+        let embedded = self.backend.name() == EMBEDDED;
+        match &target.spec().run {
+            Launch::Installed if embedded => return Err(TargetFileError::NothingInstalled),
+            Launch::Exec(_) if embedded => {
+                self.backend = Arc::new(InProcess {
+                    pace: Pace::Real,
+                    doors: true,
+                });
+                self.max_case_time = self.max_case_time.or(Some(backend::MAX_CASE_TIME));
+            }
+            Launch::Reference | Launch::Installed | Launch::Exec(_) => {}
+        }
+        self.timeouts = self.timeouts.of_target(&target.spec().timeouts);
+        self.target = Arc::new(target);
+        Ok(self)
     }
 
     fn jobs(&self, cases: usize) -> usize {
@@ -144,7 +180,7 @@ pub fn run(cases: &[Case], settings: &Settings, mut tell: impl FnMut(&Event)) ->
         drop(sender);
         for event in events {
             if let Event::CaseEnded(result) = &event {
-                summary.count(&result.outcome);
+                summary.count(result);
             }
             tell(&event);
         }
@@ -213,10 +249,13 @@ fn try_case(case: &Case, settings: &Settings, attempt: u32, tell: &(dyn Fn(Event
         kubernetes: BTreeMap::new(),
         timeline: None,
         evidence: None,
+        log: None,
+        known: BTreeSet::new(),
         failed_tries: Vec::new(),
     };
     if reasons.is_empty() {
-        match timeline_of(case, &plan, settings, tell) {
+        let log = Log::new(case);
+        match timeline_of(case, &plan, settings, &log.file, tell) {
             Ok(ran) => {
                 result.kubernetes = ran.kubernetes;
                 weigh(case, settings, attempt, &ran.timeline, &mut result);
@@ -224,6 +263,7 @@ fn try_case(case: &Case, settings: &Settings, attempt: u32, tell: &(dyn Fn(Event
             }
             Err(reason) => result.outcome = CaseOutcome::Broken { reason },
         }
+        log.keep(settings, &mut result);
     }
     result.wall = began.elapsed();
     result
@@ -234,6 +274,10 @@ fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
     let declared = settings.target.features();
     let missing: Vec<&str> = case.features.difference(&declared).map(Feature::as_str).collect();
     let features = (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")));
+    let absent = case
+        .features
+        .iter()
+        .filter_map(|feature| settings.absent.get(feature).cloned());
     let target = settings.target.cannot_take(case);
     let backend = settings.backend.cannot_carry(case);
     let no_admission = case.has_admission() && !settings.backend.has_admission();
@@ -249,6 +293,7 @@ fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
     [features, target, backend, admission, gate, too_long(case, settings)]
         .into_iter()
         .flatten()
+        .chain(absent)
         .collect()
 }
 
@@ -271,11 +316,52 @@ pub struct Ran {
     pub kubernetes: BTreeMap<ClusterName, String>,
 }
 
+/// What a target that is a program writes while a case runs.
+struct Log {
+    file: PathBuf,
+    name: String,
+    /// Gone with the folder if it need not be kept.
+    _folder: Option<TempDir>,
+}
+
+impl Log {
+    fn new(case: &Case) -> Self {
+        let name = format!("{}.target.log", case.id);
+        let folder = tempfile::Builder::new().prefix("baton-log-").tempdir().ok();
+        // Without a folder the target will say that it cannot write.
+        let file = folder
+            .as_ref()
+            .map_or_else(std::env::temp_dir, |it| it.path().to_owned())
+            .join(&name);
+        Self {
+            file,
+            name,
+            _folder: folder,
+        }
+    }
+
+    /// Keeps it beside the timeline, or, if there is none because the run broke, where that would have been.
+    fn keep(self, settings: &Settings, result: &mut CaseResult) {
+        let broken = matches!(result.outcome, CaseOutcome::Broken { .. });
+        let written = fs::metadata(&self.file).is_ok_and(|it| it.len() > 0);
+        let beside = result.evidence.as_ref().and_then(|evidence| evidence.file.parent());
+        let folder = match beside {
+            Some(folder) => folder.to_owned(),
+            None if broken => settings.timelines.clone().unwrap_or_else(timelines_by_default),
+            None => return,
+        };
+        if written && fs::create_dir_all(&folder).is_ok() && fs::copy(&self.file, folder.join(&self.name)).is_ok() {
+            result.log = Some(folder.join(&self.name));
+        }
+    }
+}
+
 /// Runs the plan on a fleet of its own and gives what came of it, or says what is broken.
 pub fn timeline_of(
     case: &Case,
     plan: &Plan,
     settings: &Settings,
+    log: &Path,
     tell: &(dyn Fn(Event) + Sync),
 ) -> Result<Ran, String> {
     let backend = &settings.backend;
@@ -303,7 +389,8 @@ pub fn timeline_of(
         let moved = (fleet.namespace() != DEFAULT_NAMESPACE).then(|| Plan::of(&case.in_namespace(fleet.namespace())));
         let plan = moved.as_ref().unwrap_or(plan);
         let target = &*settings.target;
-        let run = runner::run(plan, &case.controller, &*fleet, target, settings.timeouts, &tell_step);
+        let timeouts = settings.timeouts;
+        let run = runner::run(plan, &case.controller, &*fleet, target, timeouts, log, &tell_step);
         let timeline = tokio::select! {
             biased;
             timeline = run => timeline.map_err(|error| chain(&error)),
@@ -368,6 +455,9 @@ fn weigh(case: &Case, settings: &Settings, attempt: u32, timeline: &Timeline, re
     } else if verdict.findings.is_empty() && differences.is_empty() {
         CaseOutcome::Inconclusive { verdict, around }
     } else {
+        let baseline = settings.target.baseline();
+        let known = baseline.covers(&case.id, &verdict, !differences.is_empty());
+        result.known = known.unwrap_or_default();
         CaseOutcome::Deviates {
             verdict,
             snapshots: differences,

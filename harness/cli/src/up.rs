@@ -9,6 +9,7 @@ use baton_cluster::{
 };
 use baton_core::case::model::ControllerSetup;
 use jiff::Timestamp;
+use std::path::Path;
 
 use crate::{args, commands::Exit, target::Reference};
 
@@ -70,7 +71,10 @@ async fn start_controller(fleet: &Embedded) -> Result<Box<dyn Running>, String> 
         .into(),
         ..ControllerSetup::default()
     };
-    Reference.start(fleet, &setup).await.map_err(|error| chain(&error))
+    Reference
+        .start(fleet, &setup, Path::new(""))
+        .await
+        .map_err(|error| chain(&error))
 }
 
 fn announce(fleet: &Embedded, arguments: &args::Up) -> Result<(), String> {

@@ -170,6 +170,10 @@ pub struct CaseResult {
     pub timeline: Option<Arc<Timeline>>,
     /// Where its timeline was written, if it was.
     pub evidence: Option<Evidence>,
+    /// Where what the target wrote was put, if it is a program and its timeline was written.
+    pub log: Option<PathBuf>,
+    /// The entries of the target's baseline that its deviation is put down to, all of it; empty if it is not known.
+    pub known: BTreeSet<RequirementId>,
     /// Why earlier tries failed, in a line each; empty unless it was tried again. The result is that of the last try.
     pub failed_tries: Vec<String>,
 }
@@ -240,10 +244,12 @@ pub struct SnapshotDifference {
 pub struct Summary {
     /// Cases that conform.
     pub conforming: usize,
-    /// Cases that do not.
+    /// Cases that do not, though the target's baseline does not say so.
     pub deviating: usize,
     /// Cases of which something cannot be told.
     pub inconclusive: usize,
+    /// Cases that do not, as the target's baseline says.
+    pub known: usize,
     /// Cases that need what the target or the clusters do not have.
     pub unsupported: usize,
     /// Cases that could not be run.
@@ -296,9 +302,10 @@ impl CaseOutcome {
 
 impl Summary {
     /// Counts a result.
-    pub fn count(&mut self, outcome: &CaseOutcome) {
-        match outcome {
+    pub fn count(&mut self, result: &CaseResult) {
+        match &result.outcome {
             CaseOutcome::Conforms(_) => self.conforming += 1,
+            CaseOutcome::Deviates { .. } if !result.known.is_empty() => self.known += 1,
             CaseOutcome::Deviates { .. } => self.deviating += 1,
             CaseOutcome::Inconclusive { .. } => self.inconclusive += 1,
             CaseOutcome::Unsupported { .. } => self.unsupported += 1,

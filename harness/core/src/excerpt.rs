@@ -59,6 +59,7 @@ fn words(mark: &Mark) -> String {
             StepEnd::TimedOut { phase, waited_secs } => {
                 format!("-- step {} timed out after {waited_secs} s (phase {phase})", step + 1)
             }
+            StepEnd::TargetEnded => format!("-- step {} not ended: the target was gone", step + 1),
             StepEnd::Refused { message } => format!("-- step {} refused: {message}", step + 1),
         },
         Mark::RoleBound { role, cluster } => format!("-- {cluster} is the {role}"),
@@ -66,6 +67,7 @@ fn words(mark: &Mark) -> String {
         Mark::Started { runs: true, .. } => "-- the controller starts with another set-up".to_owned(),
         Mark::Started { runs: false, .. } => "-- the controller refuses another set-up".to_owned(),
         Mark::Fence { cluster, revision, .. } => format!("-- {cluster} is at revision {revision}"),
+        Mark::TargetEnded { status, .. } => format!("-- the target ended by itself: {status}"),
         Mark::CleanUp => "-- clean-up".to_owned(),
         Mark::Closed { .. } => "-- end".to_owned(),
         Mark::Note { about, .. } => format!("-- {about}"),

@@ -95,15 +95,19 @@ pub fn execute(cli: &Cli) -> Exit {
 }
 
 fn with_suite(suite: Result<Suite, LoadError>, then: impl FnOnce(Suite) -> Exit) -> Exit {
-    let error = match suite {
-        Ok(suite) => return then(suite),
-        Err(error) => error,
-    };
-    match &error {
-        LoadError::Cases(found) => eprint!("{}", show::diagnostics(found)),
-        LoadError::NoSuchCase { help, .. } => return bad_input(&error, help),
-        LoadError::Io { .. } => return bad_input(&error, "run this in the repository, or say where it is with --root"),
-        LoadError::Catalogue(_) => return bad_input(&error, ""),
+    match suite {
+        Ok(suite) => then(suite),
+        Err(error) => not_loaded(&error),
+    }
+}
+
+/// Says what is wrong with files.
+fn not_loaded(error: &LoadError) -> Exit {
+    match error {
+        LoadError::Cases(found) | LoadError::Target(found) => eprint!("{}", show::diagnostics(found)),
+        LoadError::NoSuchCase { help, .. } => return bad_input(error, help),
+        LoadError::Io { .. } => return bad_input(error, "run this in the repository, or say where it is with --root"),
+        LoadError::Catalogue(_) => return bad_input(error, ""),
     }
     eprintln!("error: {error}");
     Exit::BadInput

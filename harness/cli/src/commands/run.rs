@@ -8,18 +8,20 @@ use std::{
 use baton_cluster::runner::chain;
 use baton_core::event::{Event, Summary};
 
-use super::{Exit, bad_input};
+use super::{Exit, bad_input, not_loaded};
 use crate::{
     args,
     backend::{self, BackendError, Wishes},
     choose::{self, Chosen},
     interrupt::Interrupt,
     last_run::LastRun,
-    load::{Roots, Suite},
+    load::{self, Roots, Suite},
     made::BootError,
+    outdated::Outdated,
     output::Output,
     report::Reports,
     run::{self, Settings},
+    target::Described,
 };
 
 /// Runs the cases of a suite as the arguments say. Whatever is wrong with them is told before anything boots.
@@ -52,18 +54,22 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
     let last_run = before.unwrap_or_else(|_| LastRun::none(&roots.cases));
     let settings = match settings(roots, arguments, &chosen) {
         Ok(settings) => settings,
-        Err(error) => return refused(&error),
+        Err(exit) => return exit,
     };
     carry_out(&chosen, &settings, reports, last_run, &folder)
 }
 
 fn carry_out(chosen: &Chosen, settings: &Settings, mut reports: Reports, mut last_run: LastRun, folder: &Path) -> Exit {
     let mut output = Output::new();
+    // What the baseline says is held against all cases, not only against those that are run.
+    let all = Suite::load(&settings.roots);
+    let mut outdated = Outdated::new(all.as_ref().map_or(&chosen.cases, |all| &all.cases));
     let summary = run::run(&chosen.cases, settings, |event| {
         reports.tell(event);
         if let Event::CaseEnded(result) = event {
             last_run.tell(result);
         }
+        outdated.tell(event);
         output.tell(event);
     });
     if let Err(error) = last_run.write(folder) {
@@ -90,7 +96,12 @@ fn carry_out(chosen: &Chosen, settings: &Settings, mut reports: Reports, mut las
     if settings.interrupt.is_asked() {
         return Exit::Interrupted;
     }
-    exit(&summary)
+    let outdated = outdated.of(&settings.target.baseline());
+    outdated.iter().for_each(|line| eprintln!("error: {line}"));
+    match exit(&summary) {
+        Exit::Conforms if !outdated.is_empty() => Exit::Deviates,
+        exit => exit,
+    }
 }
 
 fn tell_written(written: &[PathBuf]) {
@@ -117,10 +128,10 @@ fn refused(error: &BackendError) -> Exit {
     }
 }
 
-fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<Settings, BackendError> {
+fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<Settings, Exit> {
     let default = Settings::new(roots.clone());
     let interrupt = if arguments.on.leaves_traces() {
-        Interrupt::listen()?
+        Interrupt::listen().map_err(|error| refused(&error.into()))?
     } else {
         Interrupt::default()
     };
@@ -134,8 +145,8 @@ fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<Set
     } else {
         arguments.jobs
     };
-    Ok(Settings {
-        backend: arguments.on.backend(roots, &wishes)?,
+    let chosen = Settings {
+        backend: arguments.on.backend(roots, &wishes).map_err(|error| refused(&error))?,
         interrupt,
         max_case_time: arguments.on.max_case_time(),
         jobs: jobs.unwrap_or(default.jobs),
@@ -148,5 +159,19 @@ fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<Set
         pause_on_failure: arguments.pause_on_failure,
         part_of: Some(chosen.suite.clone()),
         ..default
-    })
+    };
+    match &arguments.target {
+        None => Ok(chosen),
+        Some(file) => described(roots, file, chosen),
+    }
+}
+
+/// With the target that a file describes.
+fn described(roots: &Roots, file: &Path, settings: Settings) -> Result<Settings, Exit> {
+    let spec = Suite::load(roots).and_then(|suite| load::target(file, &suite));
+    let spec = spec.map_err(|error| not_loaded(&error))?;
+    let target = Described::new(spec).map_err(|error| bad_input(&error, error.help()))?;
+    settings
+        .with_target(target)
+        .map_err(|error| bad_input(&error, error.help()))
 }

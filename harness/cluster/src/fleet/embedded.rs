@@ -41,6 +41,9 @@ pub(super) const SIMULATOR: &str = "baton-simulator";
 /// The user agent of what prepares a fleet.
 pub(super) const FLEET: &str = "baton-fleet";
 
+/// The name of the backend.
+pub const EMBEDDED: &str = "embedded";
+
 /// How time goes by on a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Time {
@@ -87,14 +90,14 @@ impl Options {
 pub struct InProcess {
     /// How time goes by on them.
     pub pace: Pace,
-    /// Whether other programs are to reach them.
+    /// Whether other programs are to reach the clusters, for targets that are such.
     pub doors: bool,
 }
 
 #[async_trait]
 impl Backend for InProcess {
     fn name(&self) -> &'static str {
-        "embedded"
+        EMBEDDED
     }
 
     fn pace(&self) -> Pace {
@@ -328,7 +331,7 @@ fn endpoint(name: &ClusterName, kubeconfig: &str) -> Result<Endpoint, FleetError
 #[async_trait]
 impl Fleet for Embedded {
     fn backend(&self) -> &'static str {
-        "embedded"
+        EMBEDDED
     }
 
     fn control(&self) -> &Cluster {

@@ -128,20 +128,22 @@ impl Run<'_> {
     /// Starts the target with another set-up, and notes what comes of it.
     pub(super) async fn start_with(&mut self, start: &Start) -> StepEnd {
         self.stop_target().await;
-        let (runs, said) = match self.target.start(self.fleet, &start.setup).await {
+        let (runs, said) = match self.target.start(self.fleet, &start.setup, self.log).await {
             Ok(mut running) => {
                 let said = running.warnings().await;
                 self.running = Some(running);
                 (true, said)
             }
-            Err(error @ (TargetError::Setup(_) | TargetError::Start(_))) => (false, vec![chain(&error)]),
+            Err(error @ (TargetError::Setup(_) | TargetError::Start(_) | TargetError::Ended(_))) => {
+                (false, vec![chain(&error)])
+            }
         };
         self.recorder.mark(Mark::Started { runs, said });
         StepEnd::Done
     }
 
     pub(super) async fn start_target(&mut self) -> Result<(), TargetError> {
-        self.running = Some(self.target.start(self.fleet, self.setup).await?);
+        self.running = Some(self.target.start(self.fleet, self.setup, self.log).await?);
         Ok(())
     }
 

@@ -10,11 +10,12 @@ mod levers;
 mod target;
 mod wait;
 
-use std::time::Duration;
+use std::{fmt, path::Path, time::Duration};
 
 use baton_core::{
     case::model::{Action, ControllerSetup, Phase},
     plan::Plan,
+    target::Patience,
     timeline::{Begin, Entry, Mark, StepEnd, Timeline},
 };
 use thiserror::Error;
@@ -25,7 +26,7 @@ use crate::{
 };
 
 pub use act::chain;
-pub use target::{Running, Target, TargetError};
+pub use target::{Ended, Running, Target, TargetError};
 
 /// How long each phase of a migration may take.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,6 +78,27 @@ impl Timeouts {
         }
     }
 
+    /// With what a target needs.
+    #[must_use]
+    pub fn of_target(mut self, patience: &Patience) -> Self {
+        for (phase, time) in &patience.phases {
+            *self.of_mut(*phase) = *time;
+        }
+        self.ready = patience.ready.unwrap_or(self.ready);
+        self.scaled(patience.factor.unwrap_or(1.0))
+    }
+
+    fn of_mut(&mut self, phase: Phase) -> &mut Duration {
+        match phase {
+            Phase::Schedule => &mut self.schedule,
+            Phase::Collect => &mut self.collect,
+            Phase::Evict => &mut self.evict,
+            Phase::Purge => &mut self.purge,
+            Phase::Create => &mut self.create,
+            Phase::Clear => &mut self.clear,
+        }
+    }
+
     fn of(&self, phase: Phase) -> Duration {
         match phase {
             Phase::Schedule => self.schedule,
@@ -99,11 +121,27 @@ pub enum RunError {
     #[error("the fleet cannot be observed")]
     Fleet(#[from] FleetError),
     /// The target does not say that the members are ready.
-    #[error("the controller under test has not reported all members Ready within {waited:?}")]
+    #[error(
+        "the controller under test has not reported all members Ready within {waited:?}{}",
+        LastWords(last_lines)
+    )]
     NotReady {
         /// How long was waited.
         waited: Duration,
+        /// The last lines that it wrote, if it is a program.
+        last_lines: Vec<String>,
     },
+}
+
+/// Of what a program wrote, this many lines are told.
+const LAST_LINES: usize = 12;
+
+struct LastWords<'a>(&'a [String]);
+
+impl fmt::Display for LastWords<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        target::last_words(self.0, f)
+    }
 }
 
 /// A run in progress.
@@ -112,6 +150,8 @@ struct Run<'a> {
     target: &'a dyn Target,
     setup: &'a ControllerSetup,
     timeouts: Timeouts,
+    /// The file that a target which is a program writes to.
+    log: &'a Path,
     recorder: Recorder,
     follower: Follower,
     /// What was read of the timeline so far.
@@ -119,9 +159,15 @@ struct Run<'a> {
     running: Option<Box<dyn Running>>,
     /// That the target is to stop at some moment.
     stopping: Option<levers::Stopping>,
+    /// Whether the target has ended by itself; then nothing more can be asked of it.
+    ended: bool,
 }
 
-/// Carries out a plan; `tell` is called when a step begins, with its number and text.
+/// Carries out a plan; `tell` is called when a step begins, with its number and text. A target that is a program adds
+/// what it writes to the file `log`.
+///
+/// A target that ends by itself before the first step could not be started; one that ends later is noted on the
+/// timeline, the run ends there, and the case deviates: a crash is the target's own doing.
 ///
 /// # Errors
 /// [`RunError`] if the run could not begin. Once it has, whatever happens is on the timeline.
@@ -131,6 +177,7 @@ pub async fn run(
     fleet: &dyn Fleet,
     target: &dyn Target,
     timeouts: Timeouts,
+    log: &Path,
     tell: &(dyn Fn(usize, &str) + Sync),
 ) -> Result<Timeline, RunError> {
     let recorder = fleet.observe(Begin {
@@ -148,11 +195,13 @@ pub async fn run(
         target,
         setup,
         timeouts,
+        log,
         recorder,
         follower,
         seen: Vec::new(),
         running: None,
         stopping: None,
+        ended: false,
     };
     run.start_target().await?;
     run.wait_until_ready().await?;
@@ -161,7 +210,9 @@ pub async fn run(
         tell(number, &text);
         run.recorder.mark(Mark::StepStarted { step: number, text });
         let end = run.step(&step.action).await;
-        let go_on = end == StepEnd::Done || matches!(step.action, Action::Assert(_));
+        run.look_after_target().await;
+        let end = if run.ended { StepEnd::TargetEnded } else { end };
+        let go_on = end == StepEnd::Done || (matches!(step.action, Action::Assert(_)) && !run.ended);
         run.recorder.mark(Mark::StepEnded { step: number, end });
         if !go_on {
             break;
@@ -202,5 +253,26 @@ impl Run<'_> {
                 },
             },
         }
+    }
+
+    /// Whether the target has ended by itself by now.
+    async fn look_after_target(&mut self) {
+        let Some(running) = &mut self.running else { return };
+        let now = std::future::ready(());
+        tokio::select! {
+            biased;
+            ended = running.ended() => self.note_end(&ended),
+            () = now => {}
+        }
+    }
+
+    /// Notes that the target has ended by itself.
+    fn note_end(&mut self, ended: &Ended) {
+        self.running = None;
+        self.ended = true;
+        self.recorder.mark(Mark::TargetEnded {
+            status: ended.status.clone(),
+            last_lines: ended.last_lines.clone(),
+        });
     }
 }

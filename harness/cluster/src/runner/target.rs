@@ -1,12 +1,13 @@
 //! The implementation under test.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, path::Path};
 
 use async_trait::async_trait;
 use baton_core::{
     case::model::{Case, ControllerSetup},
     event::Implementation,
     names::Feature,
+    target::baseline::Baseline,
 };
 use thiserror::Error;
 
@@ -21,6 +22,9 @@ pub enum TargetError {
     /// It could not be started, or reached.
     #[error("{0}")]
     Start(String),
+    /// It ended by itself before it was asked anything.
+    #[error("the target ended by itself: {0}")]
+    Ended(Ended),
 }
 
 /// The implementation under test.
@@ -37,18 +41,58 @@ pub trait Target: fmt::Debug + Send + Sync {
     /// The features that it declares. A case that needs another one is unsupported.
     fn features(&self) -> BTreeSet<Feature>;
 
+    /// The deviations of it that are known.
+    fn baseline(&self) -> Baseline {
+        Baseline::default()
+    }
+
     /// Why it cannot be set up as a case needs it, though it declares the features; none if it can.
     fn cannot_take(&self, _case: &Case) -> Option<String> {
         None
     }
 
-    /// Starts it on the control plane of a fleet.
-    async fn start(&self, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError>;
+    /// Starts it on the control plane of a fleet. If it is a program, what it writes is added to the file `log`.
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError>;
+}
+
+/// How a target ended that nobody had told to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit status, in words.
+    pub status: String,
+    /// The last lines that it wrote.
+    pub last_lines: Vec<String>,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.status)?;
+        last_words(&self.last_lines, f)
+    }
+}
+
+/// The last lines that a target wrote, below what there is to say of it.
+pub(super) fn last_words(lines: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    write!(f, "\nits last lines:")?;
+    lines.iter().try_for_each(|line| write!(f, "\n  {line}"))
 }
 
 /// A target that runs.
 #[async_trait]
 pub trait Running: Send {
+    /// Completes when it has ended by itself, and says how; never for one that cannot. May be dropped while it waits.
+    async fn ended(&mut self) -> Ended {
+        std::future::pending().await
+    }
+
     /// What it has warned of since it was started, a message each. Waits until it is up.
     async fn warnings(&mut self) -> Vec<String> {
         Vec::new()

@@ -14,7 +14,8 @@ use baton_core::{
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Run, RunError};
+use super::{Ended, LAST_LINES, Run, RunError, TargetError};
+use crate::program::last_lines;
 
 impl Run<'_> {
     /// Waits until a condition holds.
@@ -47,7 +48,7 @@ impl Run<'_> {
         self.read_on();
         let mut watch = Watch::begin(mode, condition, &self.seen);
         while watch.outcome().is_none() {
-            let news = timeout_at(deadline, self.follower.next()).await.ok().flatten()?;
+            let news = self.news(deadline).await?;
             for entry in &news {
                 watch.feed(entry);
             }
@@ -72,10 +73,28 @@ impl Run<'_> {
             if let Some(found) = look(&world, &known) {
                 return Some(found);
             }
-            let news = timeout_at(deadline, self.follower.next()).await.ok().flatten()?;
+            let news = self.news(deadline).await?;
             take(&news, &mut world, &mut known);
             self.seen.extend(news);
         }
+    }
+
+    /// Waits for entries of the timeline; nothing if the time is up before, or if nothing more can come because the
+    /// target has ended by itself.
+    async fn news(&mut self, deadline: Instant) -> Option<Vec<Entry>> {
+        if self.ended {
+            return None;
+        }
+        let Some(running) = &mut self.running else {
+            return timeout_at(deadline, self.follower.next()).await.ok().flatten();
+        };
+        let ended = tokio::select! {
+            biased;
+            news = timeout_at(deadline, self.follower.next()) => return news.ok().flatten(),
+            ended = running.ended() => ended,
+        };
+        self.note_end(&ended);
+        None
     }
 
     /// Takes in what has come without waiting.
@@ -148,7 +167,7 @@ impl Run<'_> {
     /// Lets time pass; what happens meanwhile is on the timeline.
     pub(super) async fn let_pass(&mut self, time: Duration) {
         let deadline = Instant::now() + time;
-        while let Ok(Some(more)) = timeout_at(deadline, self.follower.next()).await {
+        while let Some(more) = self.news(deadline).await {
             self.seen.extend(more);
         }
     }
@@ -175,10 +194,22 @@ impl Run<'_> {
             };
             match self.watch(Mode::Eventually, &until, waited).await {
                 Some(Outcome::Held(_)) => {}
-                Some(Outcome::Failed(_)) | None => return Err(RunError::NotReady { waited }),
+                Some(Outcome::Failed(_)) | None => return Err(self.not_ready(waited)),
             }
         }
         Ok(())
+    }
+
+    fn not_ready(&self, waited: Duration) -> RunError {
+        let last_lines = last_lines(self.log, LAST_LINES);
+        let status = self.recorder.timeline().marks().find_map(|(_, mark)| match mark {
+            Mark::TargetEnded { status, .. } => Some(status.clone()),
+            _ => None,
+        });
+        match status {
+            Some(status) => RunError::Target(TargetError::Ended(Ended { status, last_lines })),
+            None => RunError::NotReady { waited, last_lines },
+        }
     }
 }
 

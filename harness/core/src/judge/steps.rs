@@ -33,6 +33,7 @@ struct Ran<'a> {
 pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
     let ran = ran(timeline);
     let mut judged = Judged::default();
+    judged.findings.extend(target_ended(timeline));
     for (number, step) in plan.steps.iter().enumerate() {
         let Some(run) = ran.get(&number) else {
             judged.findings.extend(not_reached(plan, number, timeline));
@@ -100,6 +101,10 @@ fn judge_assertion(number: usize, assertion: &Assertion, run: &Ran<'_>, timeline
             break;
         }
         watch.feed(entry);
+    }
+    // What was still open when the target ended is neither shown nor refuted: that it ended is the finding.
+    if watch.outcome().is_none() && matches!(run.end, Some((StepEnd::TargetEnded, _))) {
+        return;
     }
     match watch.finish() {
         Outcome::Held(_) => judged.proved.extend(assertion.proves.iter().cloned()),
@@ -171,7 +176,8 @@ fn failed(number: usize, assertion: &Assertion, evidence: Evidence, run: &Ran<'_
 fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timeline: &Timeline) -> Option<Finding> {
     let entries = timeline.entries();
     let (seen, entry) = match run.end {
-        Some((StepEnd::Done, _)) => return None,
+        // That the target ended is told once, and not again for the step.
+        Some((StepEnd::Done | StepEnd::TargetEnded, _)) => return None,
         Some((StepEnd::TimedOut { phase, waited_secs }, entry)) => (
             format!("nothing of the kind for {waited_secs} s (phase {phase})"),
             entry,
@@ -203,6 +209,31 @@ fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timeline: &Timelin
     Some(finding)
 }
 
+/// A target that ended by itself, though nobody had told it to.
+fn target_ended(timeline: &Timeline) -> Option<Finding> {
+    timeline.marks().find_map(|(entry, mark)| {
+        let Mark::TargetEnded { status, last_lines } = mark else {
+            return None;
+        };
+        let mut seen = format!("it ended by itself: {status}");
+        for line in last_lines {
+            seen.push_str("\n            ");
+            seen.push_str(line);
+        }
+        Some(Finding {
+            requirements: BTreeSet::new(),
+            title: "the implementation under test did not go on running".to_owned(),
+            step: None,
+            expected: "that it runs until the case stops it".to_owned(),
+            seen,
+            object: None,
+            seq: entry.seq,
+            at: entry.at,
+            mismatches: Vec::new(),
+        })
+    })
+}
+
 /// Requirements whose steps were never reached are not shown; that needs a finding only if no earlier step has one.
 fn not_reached(plan: &Plan, number: usize, timeline: &Timeline) -> Option<Finding> {
     let entries = timeline.entries();
@@ -211,7 +242,7 @@ fn not_reached(plan: &Plan, number: usize, timeline: &Timeline) -> Option<Findin
         matches!(
             &entry.event,
             Event::Mark(Mark::StepEnded {
-                end: StepEnd::TimedOut { .. } | StepEnd::Refused { .. },
+                end: StepEnd::TimedOut { .. } | StepEnd::Refused { .. } | StepEnd::TargetEnded,
                 ..
             })
         )

@@ -1,6 +1,9 @@
 //! Deviations that are known: what a run may find without anybody being surprised, and what it must still find.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use crate::{
     judge::Verdict,
@@ -10,6 +13,8 @@ use crate::{
 /// All known deviations of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Baseline {
+    /// The target file that it stands in.
+    pub file: PathBuf,
     /// The entries, in the order of the file.
     pub entries: Vec<KnownDeviation>,
 }
@@ -110,6 +115,7 @@ mod tests {
             line: 1,
         };
         Baseline {
+            file: PathBuf::new(),
             entries: entries.iter().map(entry).collect(),
         }
     }

@@ -368,7 +368,10 @@ impl Reader<'_> {
             }
             entries.push(entry);
         }
-        Baseline { entries }
+        Baseline {
+            file: self.notes.file().to_owned(),
+            entries,
+        }
     }
 
     fn known_deviation(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<KnownDeviation> {

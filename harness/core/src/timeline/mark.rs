@@ -80,6 +80,8 @@ pub enum StepEnd {
         /// How long was waited, in seconds.
         waited_secs: f64,
     },
+    /// The target ended by itself meanwhile; a [`Mark::TargetEnded`] says how.
+    TargetEnded,
     /// A cluster refused it.
     Refused {
         /// What the cluster answered.
@@ -137,6 +139,14 @@ pub enum Mark {
         revision: u64,
         /// When it was asked, in seconds since the timeline began.
         asked_secs: f64,
+    },
+    /// The target ended by itself, though nobody had told it to; nothing more was asked of it.
+    TargetEnded {
+        /// Its exit status, in words.
+        status: String,
+        /// The last lines that it wrote.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        last_lines: Vec<String>,
     },
     /// The case is over and its objects are being removed: what follows is no failover.
     CleanUp,

@@ -243,7 +243,7 @@ impl Walk<'_> {
         let said = match mark {
             Mark::StepStarted { step, text } => Some((What::Step, format!("{}. {text}", step + 1))),
             Mark::StepEnded { step, end } => match end {
-                StepEnd::Done => None,
+                StepEnd::Done | StepEnd::TargetEnded => None,
                 StepEnd::TimedOut { phase, waited_secs } => Some((
                     What::Failed,
                     format!("step {} timed out after {waited_secs} s (phase {phase})", step + 1),
@@ -256,6 +256,7 @@ impl Walk<'_> {
                 let outcome = if *runs { "started" } else { "refused to start" };
                 Some((What::Step, format!("the controller {outcome}: {}", said.join("; "))))
             }
+            Mark::TargetEnded { status, .. } => Some((What::Failed, format!("the target ended by itself: {status}"))),
             Mark::Note { about, .. } => Some((What::Step, about.clone())),
             Mark::Begin(_) | Mark::Fence { .. } | Mark::CleanUp | Mark::Closed { .. } => None,
         };

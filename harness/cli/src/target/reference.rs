@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::Path,
     sync::Arc,
 };
 
@@ -57,7 +58,12 @@ impl Target for Reference {
         FEATURES.into_iter().map(Feature::new).collect()
     }
 
-    async fn start(&self, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError> {
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        _log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
         let options = options(setup)?;
         let warnings = options.warnings.clone();
         let clients = fleet

@@ -1,0 +1,10 @@
+//! The implementation under test.
+//!
+//! - [`reference`]: the reference controller, built in;
+//! - [`described`]: whatever a target file describes: a command, something installed, or the built-in one.
+
+pub mod described;
+pub mod reference;
+
+pub use described::{Described, TargetFileError};
+pub use reference::Reference;

@@ -1,0 +1,213 @@
+//! Targets that are programs of their own, on embedded clusters with doors, in real time.
+
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+
+use baton::{
+    load::{self, Roots, Suite},
+    run::{self, Settings},
+    target::{Described, Reference, TargetFileError},
+};
+use baton_cluster::{
+    fleet::Fleet,
+    runner::{Ended, Running, Target, TargetError},
+};
+use baton_core::{
+    case::model::ControllerSetup,
+    event::{CaseOutcome, CaseResult},
+    names::Feature,
+    target::{Exec, Launch, TargetSpec, baseline::KnownDeviation},
+};
+use tokio::time::Instant;
+
+fn roots() -> Roots {
+    Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+}
+
+/// The target of `fixtures/targets/reference.yaml`, with a shell script in the place of its command.
+fn script(folder: &Path, text: &str) -> TargetSpec {
+    let suite = Suite::load(&roots()).unwrap();
+    let spec = load::target(&roots().fixtures.join("targets/reference.yaml"), &suite).unwrap();
+    let file = folder.join("target.sh");
+    fs::write(&file, text).unwrap();
+    let Launch::Exec(exec) = spec.run else {
+        panic!("the reference target is a command")
+    };
+    let args = [file.display().to_string(), "{{control_kubeconfig}}".to_owned()];
+    let args = args.map(|arg| baton_core::target::template::Template::parse(&arg).unwrap());
+    TargetSpec {
+        run: Launch::Exec(Exec {
+            command: "sh".to_owned(),
+            args: args.into(),
+            ..exec
+        }),
+        ..spec
+    }
+}
+
+fn run(spec: TargetSpec, timelines: &Path) -> CaseResult {
+    let suite = Suite::select(&roots(), &["deployment-directly".to_owned()]).unwrap();
+    let settings = Settings {
+        timelines: Some(timelines.to_owned()),
+        ..Settings::new(roots())
+    };
+    let settings = settings.with_target(Described::new(spec).unwrap()).unwrap();
+    run::run_case(&suite.cases[0], &settings, &|_| {})
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn a_target_that_ends_at_once_is_told_with_its_last_lines() {
+    let folder = folder();
+    let spec = script(folder.path(), "echo \"no such gate: Failovr\" >&2\nexit 3\n");
+    let result = run(spec, folder.path());
+    let CaseOutcome::Broken { reason } = &result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    assert!(reason.contains("ended by itself: exit status: 3"), "{reason}");
+    assert!(reason.contains("no such gate: Failovr"), "{reason}");
+    let log = fs::read_to_string(result.log.unwrap()).unwrap();
+    assert_eq!(log, "no such gate: Failovr\n");
+}
+
+#[test]
+fn a_target_that_never_becomes_ready_is_told_with_its_last_lines() {
+    let folder = folder();
+    let mut spec = script(folder.path(), "echo waiting for a lease\nexec sleep 600\n");
+    spec.timeouts.ready = Some(Duration::from_millis(300));
+    let result = run(spec, folder.path());
+    let CaseOutcome::Broken { reason } = &result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    assert!(
+        reason.contains("has not reported all members Ready within 300ms"),
+        "{reason}"
+    );
+    assert!(reason.contains("waiting for a lease"), "{reason}");
+}
+
+#[test]
+fn a_command_that_is_not_there_is_found_before_anything_runs() {
+    let suite = Suite::load(&roots()).unwrap();
+    let mut spec = load::target(&roots().fixtures.join("targets/reference.yaml"), &suite).unwrap();
+    if let Launch::Exec(exec) = &mut spec.run {
+        exec.command = "no-such-controller".to_owned();
+    }
+    let error = Described::new(spec).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the target's command no-such-controller is not there"
+    );
+    let help = "looked beside baton and on PATH; `cargo build -p baton-controller` puts it beside baton";
+    assert_eq!(error.help(), help);
+}
+
+#[test]
+fn nothing_is_installed_on_clusters_that_begin_empty() {
+    let suite = Suite::load(&roots()).unwrap();
+    let spec = load::target(&roots().fixtures.join("targets/karmada.yaml"), &suite).unwrap();
+    let error = Settings::new(roots())
+        .with_target(Described::new(spec).unwrap())
+        .unwrap_err();
+    assert!(matches!(error, TargetFileError::NothingInstalled));
+}
+
+/// The built-in controller, with gaps in the baseline that it does not have.
+#[test]
+fn an_entry_of_the_baseline_that_no_longer_fails_is_told() {
+    use baton::outdated::Outdated;
+    use baton_core::event::Event;
+
+    let all = Suite::load(&roots()).unwrap().cases;
+    let suite = Suite::select(
+        &roots(),
+        &["longest-label-value".to_owned(), "deployment-directly".to_owned()],
+    )
+    .unwrap();
+    let entry = |requirement: &str, case: &str| KnownDeviation {
+        requirement: requirement.into(),
+        reason: "it was so once".to_owned(),
+        link: None,
+        cases: [case.into()].into(),
+        line: 12,
+    };
+    let baseline = baton_core::target::baseline::Baseline {
+        file: "target.yaml".into(),
+        entries: vec![
+            entry("REC-01", "deployment-directly"),
+            entry("REC-01", "statefulset-directly"),
+        ],
+    };
+    let mut outdated = Outdated::new(&all);
+    run::run(&suite.cases, &Settings::new(roots()), |event: &Event| {
+        outdated.tell(event)
+    });
+    let told = outdated.of(&baseline);
+    let expected = "target.yaml:12: REC-01 is in the baseline, and no case breaks it any more; remove the entry";
+    assert_eq!(told, [expected], "the other entry is about a case that was not run");
+}
+
+/// The reference controller, but gone after 100 seconds.
+#[derive(Debug)]
+struct Mortal;
+
+struct Dying(Box<dyn Running>, Instant);
+
+#[async_trait]
+impl Target for Mortal {
+    fn name(&self) -> &'static str {
+        "a controller that crashes"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        Reference.features()
+    }
+
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        let running = Reference.start(fleet, setup, log).await?;
+        Ok(Box::new(Dying(running, Instant::now() + Duration::from_secs(100))))
+    }
+}
+
+#[async_trait]
+impl Running for Dying {
+    async fn ended(&mut self) -> Ended {
+        tokio::time::sleep_until(self.1).await;
+        Ended {
+            status: "signal: 11 (SIGSEGV)".to_owned(),
+            last_lines: Vec::new(),
+        }
+    }
+
+    async fn stop(self: Box<Self>) {
+        self.0.stop().await;
+    }
+}
+
+#[test]
+fn a_target_that_crashes_while_a_case_runs_is_noticed_at_once_and_deviates() {
+    let folder = folder();
+    let suite = Suite::select(&roots(), &["tolerated-for-ever-exists".to_owned()]).unwrap();
+    let settings = Settings {
+        target: Arc::new(Mortal),
+        timelines: Some(folder.path().to_owned()),
+        ..Settings::new(roots())
+    };
+    let result = run::run_case(&suite.cases[0], &settings, &|_| {});
+    let CaseOutcome::Deviates { verdict, .. } = &result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    let seen: Vec<_> = verdict.findings.iter().map(|finding| finding.seen.as_str()).collect();
+    assert_eq!(seen, ["it ended by itself: signal: 11 (SIGSEGV)"]);
+    assert_eq!(verdict.findings[0].at, Duration::from_secs(100));
+    assert!(verdict.shown.is_empty(), "{:?}", verdict.shown);
+}

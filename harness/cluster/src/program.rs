@@ -1,0 +1,128 @@
+//! Programs that the harness starts and that do not outlive it, however it ends.
+//!
+//! Beside each program runs a watchdog, a shell that reads a pipe. Its other end is held by the harness alone: when the
+//! harness is gone, even by `kill -9`, the watchdog reads the end of the pipe and kills the program with all that it
+//! started. It also passes on signals, which Rust cannot send without unsafe code.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::{self, PipeWriter, Read as _, Seek as _, SeekFrom, Write as _},
+    path::Path,
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use tokio::process::{Child, Command};
+
+/// Tells the watchdog the program's process group, then becomes the program.
+const LAUNCH: &str = r#"echo $$ >&0; exec "$@" </dev/null"#;
+
+/// Reads the process group, then signals to pass on; at the end of the pipe whatever is left is killed.
+const WATCH: &str = r#"
+read -r group || exit 0
+while read -r signal; do kill -s "$signal" -- "-$group"; done
+kill -s KILL -- "-$group"
+"#;
+
+/// A program that runs.
+#[derive(Debug)]
+pub struct Program {
+    child: Child,
+    watchdog: Child,
+    lifeline: PipeWriter,
+}
+
+impl Program {
+    /// Starts a program. What it writes is added to the file `output`.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or no process can be had. That there is no such program shows in its exit
+    /// status, 127 or 126, as in a shell.
+    pub fn start<'a>(
+        program: &Path,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        env: impl IntoIterator<Item = (&'a str, &'a str)>,
+        output: &Path,
+    ) -> io::Result<Self> {
+        let output = File::options().create(true).append(true).open(output)?;
+        let (reader, lifeline) = io::pipe()?;
+        // First the watchdog: there is no moment in which the program runs without it.
+        let watchdog = Command::new("sh")
+            .args(["-c", WATCH, "baton-watchdog"])
+            .stdin(Stdio::from(reader))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let child = Command::new("sh")
+            .args(["-c", LAUNCH, "baton-launch"])
+            .arg(program)
+            .args(args)
+            .envs(env)
+            .stdin(Stdio::from(lifeline.try_clone()?))
+            .stdout(Stdio::from(output.try_clone()?))
+            .stderr(Stdio::from(output))
+            .process_group(0)
+            .spawn()?;
+        Ok(Self {
+            child,
+            watchdog,
+            lifeline,
+        })
+    }
+
+    /// Completes when it has ended, by itself or not. May be dropped while it waits.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    pub async fn ended(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// Asks it to end (SIGTERM), gives it some time for that, and kills what is left of it then, with all that it
+    /// started.
+    ///
+    /// # Errors
+    /// If the system does not say that it has ended.
+    pub async fn stop(mut self, grace: Duration) -> io::Result<()> {
+        // If the watchdog is gone, so is the program.
+        let _ = self.lifeline.write_all(b"TERM\n");
+        let _ = tokio::time::timeout(grace, self.child.wait()).await;
+        self.kill().await
+    }
+
+    /// Kills it at once, with all that it started.
+    ///
+    /// # Errors
+    /// If the system does not say that it has ended.
+    pub async fn kill(self) -> io::Result<()> {
+        let Self {
+            mut child,
+            mut watchdog,
+            lifeline,
+        } = self;
+        drop(lifeline);
+        watchdog.wait().await?;
+        child.wait().await?;
+        Ok(())
+    }
+}
+
+/// The last lines of a file that a program writes; fewer if it has not so many, or very long ones.
+pub fn last_lines(file: &Path, lines: usize) -> Vec<String> {
+    /// As much as is read, from the end.
+    const ENOUGH: u64 = 16 * 1024;
+    let read = || -> io::Result<String> {
+        let mut file = File::open(file)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(ENOUGH)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    // Whoever asks has worse to tell than that there is no such file.
+    let text = read().unwrap_or_default();
+    let all: Vec<_> = text.lines().map(ToOwned::to_owned).collect();
+    all[all.len().saturating_sub(lines)..].to_vec()
+}
