@@ -49,6 +49,10 @@ pub enum Command {
         /// The files; without any, all below cases/
         files: Vec<PathBuf>,
     },
+    /// Write down what happens on clusters while somebody else drives, until it is interrupted
+    ///
+    /// Only reads. Secrets and tokens are left out. `baton judge --recording` judges what was written.
+    Record(Record),
     /// Judge a timeline that was written earlier
     Judge(Judge),
     /// Make a page of a report or a recording; verify, compare and merge reports
@@ -211,6 +215,23 @@ pub struct List {
     /// List the requirements instead, each with the cases that prove it
     #[arg(long)]
     pub requirements: bool,
+}
+
+/// Options of `record`.
+#[derive(Debug, Args)]
+pub struct Record {
+    /// The kubeconfig with the contexts of the clusters; its current context does not matter
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: PathBuf,
+    /// The context of the control plane
+    #[arg(long, value_name = "CONTEXT")]
+    pub control: String,
+    /// The context of a member; once for each
+    #[arg(long = "member", value_name = "CONTEXT", required = true)]
+    pub members: Vec<String>,
+    /// The file that is written
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
 }
 
 /// Options of `judge`.

@@ -6,6 +6,7 @@ use baton_cluster::{
     fleet::{
         Backend, FleetError, Pace,
         embedded::InProcess,
+        envtest::{Assets, Envtest, EnvtestError},
         external::{AccessError, CheckError, Clusters, ConnectError, External, Options, Workloads},
     },
     runner::chain,
@@ -62,6 +63,9 @@ pub struct Choice {
         help_heading = "Existing clusters"
     )]
     pub members: Vec<String>,
+    /// The folder with etcd, kube-apiserver and kube-controller-manager [default: that of `KUBEBUILDER_ASSETS`]
+    #[arg(long, value_name = "DIR", help_heading = "API servers of this machine")]
+    pub assets: Option<PathBuf>,
     /// Vouch that nothing on these clusters matters. Otherwise each must be marked: the annotation
     /// baton.dev/test-cluster=true on its namespace kube-system
     #[arg(long, help_heading = "Existing clusters")]
@@ -81,6 +85,8 @@ pub enum Make {
     Embedded,
     /// Clusters that are there already
     Kubeconfig,
+    /// Real API servers on this machine, each with an etcd: the programs that setup-envtest fetches
+    Envtest,
     /// kind clusters, made for the run
     Kind,
     /// k3s in containers, made for the run
@@ -121,6 +127,9 @@ pub enum BackendError {
     /// Something else is wrong with the clusters.
     #[error(transparent)]
     Fleet(#[from] FleetError),
+    /// The API servers of this machine do not come to serve.
+    #[error(transparent)]
+    Envtest(#[from] EnvtestError),
     /// New clusters cannot be had.
     #[error(transparent)]
     Boot(#[from] BootError),
@@ -135,6 +144,7 @@ impl BackendError {
         match self {
             Self::Access(AccessError::Kubeconfig { .. }) => "write one with the tool that made the clusters".to_owned(),
             Self::Check(error) => error.help(),
+            Self::Envtest(error) => error.help(),
             Self::Boot(BootError::Made(error)) => error.help(),
             Self::Boot(BootError::Interrupted) | Self::Access(_) | Self::Fleet(_) | Self::Runtime(_) => String::new(),
         }
@@ -145,6 +155,7 @@ impl BackendError {
         match self {
             Self::Access(_) => true,
             Self::Check(error) => error.is_input(),
+            Self::Envtest(error) => matches!(error, EnvtestError::NoAssets | EnvtestError::NoProgram { .. }),
             Self::Boot(BootError::Made(error)) => error.is_input(),
             Self::Boot(BootError::Interrupted) | Self::Fleet(_) | Self::Runtime(_) => false,
         }
@@ -178,6 +189,11 @@ impl Choice {
                 return Ok(Arc::new(InProcess { pace, doors }));
             }
             Make::Kubeconfig => return Ok(Arc::new(runtime()?.block_on(self.existing())?)),
+            Make::Envtest => {
+                let assets = Assets::find(self.assets.as_deref())?;
+                let envtest = Envtest::boot(&assets, wishes.members, self.keep);
+                return Ok(Arc::new(runtime()?.block_on(envtest)?));
+            }
             Make::Kind => self.new.kind(roots, wishes.members).map_err(BootError::from)?,
             Make::K3s => self.new.k3s(wishes.members),
         };
@@ -209,7 +225,9 @@ impl Choice {
     pub fn max_case_time(&self) -> Option<Duration> {
         match self.backend {
             Make::Embedded => self.max_case_time,
-            Make::Kubeconfig | Make::Kind | Make::K3s => Some(self.max_case_time.unwrap_or(MAX_CASE_TIME)),
+            Make::Kubeconfig | Make::Envtest | Make::Kind | Make::K3s => {
+                Some(self.max_case_time.unwrap_or(MAX_CASE_TIME))
+            }
         }
     }
 }

@@ -53,7 +53,7 @@ async fn boot_and_wait(arguments: &args::Up) -> Result<(), String> {
 }
 
 /// Returns when somebody wants an end: Ctrl-C, or the signal that service managers send.
-async fn interrupted() -> std::io::Result<()> {
+pub(crate) async fn interrupted() -> std::io::Result<()> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
         biased;

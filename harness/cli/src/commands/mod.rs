@@ -1,9 +1,10 @@
 //! What each command does, and the exit code it ends with.
 //!
 //! - [`execute`]: chooses; short commands are here;
-//! - `run`: from arguments to settings; `judge`: timelines and recordings; `report`: what is made of reports.
+//! - `run`: from arguments to settings; `record`: recordings; `judge`: timelines and them; `report`: what is made of reports.
 
 mod judge;
+mod record;
 mod report;
 mod run;
 
@@ -83,6 +84,7 @@ pub fn execute(cli: &Cli) -> Exit {
                 Exit::Conforms
             })
         }
+        Command::Record(arguments) => record::run(arguments),
         Command::Judge(arguments) => judge::judge(&roots, arguments),
         Command::Report(arguments) => report::report(&roots, arguments),
         Command::Up(arguments) => up::up(arguments),

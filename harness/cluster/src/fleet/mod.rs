@@ -3,9 +3,11 @@
 //! - [`Backend`]: where fleets come from; [`Fleet`]: what it gives; [`Cluster`]: one of its clusters;
 //! - [`embedded`]: API servers in this process; [`external`]: clusters that somebody else has started;
 //! - [`made`]: clusters that are made for a run; [`kind`] and [`k3s`] make them;
+//! - [`envtest`]: real API servers on this machine;
 //! - `register`: how members are made known to the control plane.
 
 pub mod embedded;
+pub mod envtest;
 pub mod external;
 pub mod k3s;
 pub mod kind;

@@ -34,7 +34,7 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Source, fences, kinds, recorder::Seen, scrub, what_is_there};
+use super::{Recorder, Source, fences, kinds, recorder::Seen, scrub, what_is_there};
 use crate::clock::Clock;
 
 pub use fences::FencePost;
@@ -176,6 +176,17 @@ impl Watching {
             started?;
         }
         Ok(Self { news, stop })
+    }
+
+    /// Makes a recording of it that begins with what is there now.
+    pub(crate) fn record(self, clock: Clock) -> Recorder {
+        let started = clock();
+        let source = Box::new(self.begin(started));
+        let begin = Mark::Note {
+            about: "recording".to_owned(),
+            details: Value::Null,
+        };
+        Recorder::start(clock, started, begin, source)
     }
 
     /// Makes a source of it that begins with what is there now.

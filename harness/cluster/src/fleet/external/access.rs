@@ -157,6 +157,17 @@ impl Access {
         Client::try_from(config)
     }
 
+    /// Whether it says that it is ready.
+    pub(in crate::fleet) async fn is_ready(&self) -> bool {
+        let Ok(client) = self.client("baton-fleet") else {
+            return false;
+        };
+        let Ok(request) = http::Request::get("/readyz").body(Vec::new()) else {
+            return false;
+        };
+        client.request_text(request).await.is_ok()
+    }
+
     /// The certificates by which its server is trusted (PEM); none if those of the system are meant.
     pub(super) fn ca(&self) -> Vec<u8> {
         let roots = self.config.root_cert.iter().flatten();

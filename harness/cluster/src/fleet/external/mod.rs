@@ -4,6 +4,7 @@
 //!
 //! - [`access`]: how they are reached; `check`: whether they may be used and can be;
 //! - [`External`]: the backend; `lent`: what a case gets of it, with a namespace of its own;
+//! - [`record`](fn@record): writes down what happens on clusters while somebody else drives;
 //! - `clean`: removes all that came of a case, and proves it.
 //!
 //! A target finds its members as on any other control plane: a `Cluster` and a `Secret` each, `member1`, `member2`, …
@@ -13,6 +14,7 @@ pub mod access;
 mod check;
 mod clean;
 mod lent;
+mod record;
 
 use std::{
     collections::BTreeSet,
@@ -31,6 +33,7 @@ use serde_json::Value;
 
 pub use access::{Access, AccessError, Clusters};
 pub use check::{CheckError, TEST_CLUSTER};
+pub use record::{RecordError, record};
 
 use super::{
     Backend, Fleet, FleetError, Pace, Request,

@@ -1,0 +1,57 @@
+//! `baton record`.
+
+use std::{fs::File, io::BufWriter};
+
+use baton_cluster::{
+    fleet::external::{AccessError, Clusters, RecordError, record},
+    runner::chain,
+};
+
+use super::{Exit, bad_input};
+use crate::{args, up};
+
+/// Writes down what happens on clusters until it is interrupted.
+pub(super) fn run(arguments: &args::Record) -> Exit {
+    let file = match File::create(&arguments.output) {
+        Ok(file) => file,
+        Err(error) => {
+            return bad_input(&error, &format!("{} cannot be written", arguments.output.display()));
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: no asynchronous runtime can be had: {error}");
+            return Exit::Broken;
+        }
+    };
+    match runtime.block_on(written(arguments, file)) {
+        Ok(Ok(lines)) => {
+            println!("{lines} lines in {}", arguments.output.display());
+            println!("judge them: baton judge --recording {}", arguments.output.display());
+            Exit::Conforms
+        }
+        Ok(Err(error)) => {
+            let help = match &error {
+                RecordError::Check(error) => error.help(),
+                RecordError::Fleet(_) | RecordError::Watch(_) | RecordError::Write(_) => String::new(),
+            };
+            bad_input(&error, &help);
+            Exit::Broken
+        }
+        Err(error) => bad_input(&error, ""),
+    }
+}
+
+async fn written(arguments: &args::Record, file: File) -> Result<Result<usize, RecordError>, AccessError> {
+    let clusters = Clusters::of_contexts(&arguments.kubeconfig, &arguments.control, &arguments.members).await?;
+    let interrupted = async {
+        // Whoever cannot be interrupted records until it is killed; every line is written at once.
+        if let Err(error) = up::interrupted().await {
+            eprintln!("warning: interrupts cannot be received: {}", chain(&error));
+            std::future::pending::<()>().await;
+        }
+    };
+    println!("recording; Ctrl-C ends it");
+    Ok(record(&clusters, BufWriter::new(file), interrupted).await)
+}
