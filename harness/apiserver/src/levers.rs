@@ -106,6 +106,7 @@ struct Rules {
     failures: Vec<(Failure, u64)>,
     gate: Option<Gate>,
     counts: BTreeMap<Counted, u64>,
+    idle: BTreeMap<(String, String), u64>,
 }
 
 struct Inner {
@@ -230,9 +231,22 @@ impl Levers {
         self.rules().counts.clone()
     }
 
+    /// How many writes have been accepted and changed nothing, by user agent and kind.
+    pub fn idle_writes(&self) -> BTreeMap<(String, String), u64> {
+        self.rules().idle.clone()
+    }
+
     /// Begins to count from nothing.
     pub fn reset_counts(&self) {
-        self.rules().counts.clear();
+        let mut rules = self.rules();
+        rules.counts.clear();
+        rules.idle.clear();
+    }
+
+    /// A write was accepted and changed nothing.
+    pub(crate) fn note_idle(&self, client: &str, kind: &str) {
+        let key = (client.to_owned(), kind.to_owned());
+        *self.rules().idle.entry(key).or_default() += 1;
     }
 
     /// How often connections have been broken off so far.

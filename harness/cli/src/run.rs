@@ -37,13 +37,10 @@ use baton_core::{
     names::{ClusterName, Feature},
     plan::Plan,
     target::Launch,
-    timeline::{DEFAULT_NAMESPACE, Timeline},
+    timeline::{DEFAULT_NAMESPACE, HARNESS, Timeline},
 };
 use jiff::Timestamp;
 use tempfile::TempDir;
-
-/// User agents of the harness and of the clusters' own parts; what others write is the target's.
-const OWN: [&str; 5] = [BATON, "baton-simulator", "baton-fleet", "generic-garbage-collector", ""];
 
 /// How cases are run.
 #[derive(Debug, Clone)]
@@ -441,7 +438,7 @@ async fn versions(fleet: &dyn Fleet) -> BTreeMap<ClusterName, String> {
 fn weigh(case: &Case, settings: &Settings, attempt: u32, timeline: &Timeline, result: &mut CaseResult) {
     let verdict = judge::judge(case, timeline);
     let differences = snapshots::differences(&settings.roots.snapshots, case, &verdict.snapshots);
-    result.migration = measure::first_migration(timeline, &OWN);
+    result.migration = measure::first_migration(timeline, &HARNESS);
     result.virtual_time = timeline.entries().last().map(|entry| entry.at).unwrap_or_default();
     let conforms = verdict.conforms() && differences.is_empty();
     let folder = match (&settings.timelines, conforms) {

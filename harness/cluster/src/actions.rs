@@ -2,7 +2,10 @@
 //!
 //! All of them write as `baton`, and hold on conflicts only as long as somebody else keeps writing the same object.
 
-use baton_core::case::model::{ObjectRef, Taint};
+use baton_core::{
+    case::model::{ObjectRef, Taint},
+    timeline::HANDS,
+};
 use k8s_openapi::{
     api::core::v1::Namespace, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
@@ -16,7 +19,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 /// The field manager, and the user agent, of the harness's own hands.
-pub const BATON: &str = "baton";
+pub const BATON: &str = HANDS;
 
 /// The finalizer by which a case holds objects.
 pub const HOLD: &str = "baton.dev/hold";

@@ -29,6 +29,7 @@ use serde_json::{Value, json};
 fn closed() -> Mark {
     Mark::Closed {
         writes: std::collections::BTreeMap::new(),
+        idle: std::collections::BTreeMap::new(),
     }
 }
 

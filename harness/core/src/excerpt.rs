@@ -69,6 +69,11 @@ fn words(mark: &Mark) -> String {
         Mark::Fence { cluster, revision, .. } => format!("-- {cluster} is at revision {revision}"),
         Mark::TargetEnded { status, .. } => format!("-- the target ended by itself: {status}"),
         Mark::CleanUp => "-- clean-up".to_owned(),
+        Mark::CleanedUp { .. } => "-- cleaned up".to_owned(),
+        Mark::Writers(agents) => {
+            let agents: Vec<&str> = agents.iter().map(String::as_str).collect();
+            format!("-- the target writes as {}", agents.join(", "))
+        }
         Mark::Closed { .. } => "-- end".to_owned(),
         Mark::Note { about, .. } => format!("-- {about}"),
     }

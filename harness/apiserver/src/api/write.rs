@@ -107,6 +107,7 @@ impl Core {
         let resource = &call.resource;
         let released = is_released(resource, &new);
         if !released && !old.had_unknown_fields && same(&new, &show(resource, old).value()) {
+            self.levers.note_idle(&call.caller.user_agent, &resource.kind);
             return Ok(show(resource, old));
         }
         if call.query.dry_run() {

@@ -8,6 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use baton_cluster::{
+    clock::Clock,
     fleet::Fleet,
     runner::{Running, Target, TargetError},
 };
@@ -58,23 +59,40 @@ impl Target for Reference {
         FEATURES.into_iter().map(Feature::new).collect()
     }
 
+    fn writers(&self) -> Option<BTreeSet<String>> {
+        Some(BTreeSet::from([USER_AGENT.to_owned()]))
+    }
+
     async fn start(
         &self,
         fleet: &dyn Fleet,
         setup: &ControllerSetup,
         _log: &Path,
     ) -> Result<Box<dyn Running>, TargetError> {
-        let options = options(setup)?;
-        let warnings = options.warnings.clone();
         let clients = fleet
             .members()
             .iter()
             .map(|member| (member.name().to_string(), member.client(USER_AGENT)));
-        let members = Arc::new(InProcess(clients.collect()));
-        let control = fleet.control().client(USER_AGENT);
-        let running = Controller::start(control, members, fleet.clock(), options);
-        Ok(Box::new(Started { running, warnings }))
+        start(
+            fleet.control().client(USER_AGENT),
+            clients.collect(),
+            fleet.clock(),
+            setup,
+        )
     }
+}
+
+/// Starts the reference controller on these clients: of the control plane, and of the members by name.
+pub fn start(
+    control: Client,
+    members: BTreeMap<String, Client>,
+    clock: Clock,
+    setup: &ControllerSetup,
+) -> Result<Box<dyn Running>, TargetError> {
+    let options = options(setup)?;
+    let warnings = options.warnings.clone();
+    let running = Controller::start(control, Arc::new(InProcess(members)), clock, options);
+    Ok(Box::new(Started { running, warnings }))
 }
 
 /// Members of a fleet in this process, by name: an address would lead nowhere.

@@ -391,6 +391,14 @@ impl Fleet for Embedded {
         writes
     }
 
+    fn idle_writes(&self) -> BTreeMap<String, BTreeMap<String, u64>> {
+        let mut idle: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+        for ((client, kind), count) in self.servers.values().flat_map(|server| server.levers().idle_writes()) {
+            *idle.entry(client).or_default().entry(kind).or_default() += count;
+        }
+        idle
+    }
+
     fn simulator_failures(&self) -> Vec<String> {
         let of_simulators = self.simulators.iter().flat_map(Simulator::failures);
         of_simulators.chain(self.admission.failures()).collect()

@@ -292,6 +292,11 @@ pub trait Fleet: Send + Sync {
     /// API writes so far on all clusters by user agent, where the backend counts them.
     fn writes(&self) -> BTreeMap<String, u64>;
 
+    /// Writes that were accepted and changed nothing, by user agent and kind, where the backend counts them.
+    fn idle_writes(&self) -> BTreeMap<String, BTreeMap<String, u64>> {
+        BTreeMap::new()
+    }
+
     /// What went wrong with the simulator's rules, in words; the environment is broken if there is anything.
     fn simulator_failures(&self) -> Vec<String>;
 

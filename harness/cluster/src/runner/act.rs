@@ -113,7 +113,7 @@ impl Run<'_> {
     }
 
     /// The harness's own hands reach a member also while it is cut off from the target.
-    fn client(&self, cluster: &ClusterName) -> Result<kube::Client, FleetError> {
+    pub(super) fn client(&self, cluster: &ClusterName) -> Result<kube::Client, FleetError> {
         Ok(fleet::cluster(self.fleet, cluster)?.inside(BATON))
     }
 
@@ -156,7 +156,7 @@ pub(super) fn clusters(place: &Place, known: &Known) -> Vec<ClusterName> {
 }
 
 /// Puts what references stand for into all texts of a value.
-fn with_references(value: &Value, bindings: &Bindings) -> Value {
+pub(super) fn with_references(value: &Value, bindings: &Bindings) -> Value {
     match value {
         Value::String(text) => Value::String(resolve(text, bindings)),
         Value::Array(items) => items.iter().map(|item| with_references(item, bindings)).collect(),

@@ -2,10 +2,12 @@
 //!
 //! - [`run`]: the steps in order, each between two marks;
 //! - `act`: steps that do something to objects; `levers`: to connections and to the target;
+//! - `clean_up`: what is removed at the end, so that what is left shows;
 //! - `wait`: steps that wait, always on the growing timeline and never by looking again and again;
 //! - [`Target`]: the implementation under test.
 
 mod act;
+mod clean_up;
 mod levers;
 mod target;
 mod wait;
@@ -189,6 +191,9 @@ pub async fn run(
         namespace: fleet.namespace().to_owned(),
         order: fleet.order(),
     })?;
+    if let Some(writers) = target.writers() {
+        recorder.mark(Mark::Writers(writers));
+    }
     let follower = recorder.follow();
     let mut run = Run {
         fleet,
@@ -219,8 +224,12 @@ pub async fn run(
         }
     }
     run.recorder.mark(Mark::CleanUp);
+    // What clean-up costs is not what the case has cost.
+    let (writes, idle) = (fleet.writes(), fleet.idle_writes());
+    let end = run.clean_up(plan).await;
+    run.recorder.mark(Mark::CleanedUp { end });
     run.stop_target().await;
-    Ok(run.recorder.close(Mark::Closed { writes: fleet.writes() }))
+    Ok(run.recorder.close(Mark::Closed { writes, idle }))
 }
 
 impl Run<'_> {

@@ -46,6 +46,11 @@ pub trait Target: fmt::Debug + Send + Sync {
         Baseline::default()
     }
 
+    /// The user agents under which it writes, if it says so: nobody else is to write its objects then.
+    fn writers(&self) -> Option<BTreeSet<String>> {
+        None
+    }
+
     /// Why it cannot be set up as a case needs it, though it declares the features; none if it can.
     fn cannot_take(&self, _case: &Case) -> Option<String> {
         None

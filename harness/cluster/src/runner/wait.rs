@@ -98,7 +98,7 @@ impl Run<'_> {
     }
 
     /// Takes in what has come without waiting.
-    fn read_on(&mut self) {
+    pub(super) fn read_on(&mut self) {
         let more = self.follower.available();
         self.seen.extend(more);
     }
@@ -213,7 +213,7 @@ impl Run<'_> {
     }
 }
 
-fn timed_out(phase: Phase, time: Duration) -> StepEnd {
+pub(super) fn timed_out(phase: Phase, time: Duration) -> StepEnd {
     StepEnd::TimedOut {
         phase: phase.name().to_owned(),
         waited_secs: time.as_secs_f64(),

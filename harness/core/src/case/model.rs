@@ -418,7 +418,7 @@ pub enum SnapshotPart {
 pub enum Invariant {
     /// Under Directly an object is created on the next cluster only when it is absent from the one it left.
     OriginGoneBeforeDestinationCreated,
-    /// Under Directly no two members hold the workload at the same moment.
+    /// Under Directly no two members hold the workload, or pods of it, at the same moment.
     AtMostOneLiveCopy,
     /// No template ever carries an injected label that its owner did not give it.
     NoLabelOnTemplate,
@@ -430,11 +430,21 @@ pub enum Invariant {
     PreservedStateNeverChanges,
     /// No cluster is at once in the scheduling result and in a Directly task.
     ResultAndTaskDisjoint,
+    /// What a task has preserved fits into labels.
+    PreservedStateFitsLabels,
+    /// An eviction that comes late was visibly held up.
+    LateEvictionIsExplained,
+    /// After clean-up nothing of what the target made is left.
+    NothingLeftAfterCleanUp,
+    /// Nobody but the target, and the steps of the case, writes bindings.
+    OnlyTheTargetWritesBindings,
+    /// The target makes no write that changes nothing.
+    NoWriteChangesNothing,
 }
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 12] = [
         Self::OriginGoneBeforeDestinationCreated,
         Self::AtMostOneLiveCopy,
         Self::NoLabelOnTemplate,
@@ -442,6 +452,11 @@ impl Invariant {
         Self::TaskNamesPredecessors,
         Self::PreservedStateNeverChanges,
         Self::ResultAndTaskDisjoint,
+        Self::PreservedStateFitsLabels,
+        Self::LateEvictionIsExplained,
+        Self::NothingLeftAfterCleanUp,
+        Self::OnlyTheTargetWritesBindings,
+        Self::NoWriteChangesNothing,
     ];
 
     /// Its name in cases.
@@ -454,6 +469,11 @@ impl Invariant {
             Self::TaskNamesPredecessors => "taskNamesPredecessors",
             Self::PreservedStateNeverChanges => "preservedStateNeverChanges",
             Self::ResultAndTaskDisjoint => "resultAndTaskDisjoint",
+            Self::PreservedStateFitsLabels => "preservedStateFitsLabels",
+            Self::LateEvictionIsExplained => "lateEvictionIsExplained",
+            Self::NothingLeftAfterCleanUp => "nothingLeftAfterCleanUp",
+            Self::OnlyTheTargetWritesBindings => "onlyTheTargetWritesBindings",
+            Self::NoWriteChangesNothing => "noWriteChangesNothing",
         }
     }
 
@@ -467,6 +487,11 @@ impl Invariant {
             Self::TaskNamesPredecessors => &["REC-03", "REC-04"],
             Self::PreservedStateNeverChanges => &["STP-11"],
             Self::ResultAndTaskDisjoint => &["PRG-11"],
+            Self::PreservedStateFitsLabels => &["STP-12"],
+            Self::LateEvictionIsExplained => &["STP-06"],
+            Self::NothingLeftAfterCleanUp => &["POL-08"],
+            // They make the other findings trustworthy; the catalogue has no requirement for them.
+            Self::OnlyTheTargetWritesBindings | Self::NoWriteChangesNothing => &[],
         };
         ids.iter().map(|id| RequirementId::new(*id)).collect()
     }

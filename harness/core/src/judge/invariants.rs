@@ -1,6 +1,16 @@
 //! What must be true of every run, whatever its steps say.
 //!
+//! - here: what is true of every failover; `pods`: the same at the level of pods;
+//! - `blocked`: what must be true of an eviction that cannot go ahead;
+//! - `writers`: who writes what, and what is left at the end.
+//!
 //! Each invariant is a function of the `History` that says how often it had something to judge and what it found.
+
+mod blocked;
+mod pods;
+mod writers;
+
+pub use writers::left_over;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,6 +53,11 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>) -> Judged {
             Invariant::TaskNamesPredecessors => task_names_predecessors(&history),
             Invariant::PreservedStateNeverChanges => state_never_changes(&history),
             Invariant::ResultAndTaskDisjoint => result_and_task_disjoint(&history),
+            Invariant::PreservedStateFitsLabels => blocked::state_fits_labels(&history),
+            Invariant::LateEvictionIsExplained => blocked::late_eviction_explained(&history),
+            Invariant::NothingLeftAfterCleanUp => writers::nothing_left(timeline),
+            Invariant::OnlyTheTargetWritesBindings => writers::only_the_target(timeline),
+            Invariant::NoWriteChangesNothing => writers::no_idle_write(timeline),
         };
         all.judged.insert(invariant, found.judged);
         all.findings.extend(found.findings);
@@ -53,6 +68,8 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>) -> Judged {
 
 /// A timeline, sorted for the questions that invariants ask.
 struct History<'a> {
+    /// What was recorded before clean-up.
+    entries: &'a [Entry],
     tasks: Vec<Task>,
     /// Revisions of every workload that a task moves, on all clusters, in order.
     copies: BTreeMap<ObjectRef, Vec<(&'a Entry, &'a Revision)>>,
@@ -93,6 +110,7 @@ impl<'a> History<'a> {
             }
         }
         Self {
+            entries,
             tasks,
             copies,
             bindings,
@@ -262,6 +280,7 @@ fn at_most_one_copy(history: &History<'_>) -> Found {
                 .inconclusive
                 .extend(unclear.map(|gone| of(too_close(gone, (entry, revision)))));
         }
+        found.findings.extend(pods::overlap(history, task));
     }
     found
 }

@@ -1,6 +1,6 @@
 //! What the runner notes on the timeline.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -150,11 +150,21 @@ pub enum Mark {
     },
     /// The case is over and its objects are being removed: what follows is no failover.
     CleanUp,
+    /// What was to be removed has been removed, or the time for it was up.
+    CleanedUp {
+        /// How it ended.
+        end: StepEnd,
+    },
+    /// The target writes under these user agents and no others.
+    Writers(BTreeSet<String>),
     /// Nothing follows; observers have delivered all that had happened.
     Closed {
         /// API writes by user agent during the run, where the clusters count them.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         writes: BTreeMap<String, u64>,
+        /// Of these, the ones that were accepted and changed nothing; by user agent, then by kind.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        idle: BTreeMap<String, BTreeMap<String, u64>>,
     },
     /// Something else worth keeping, for people; never judged.
     Note {

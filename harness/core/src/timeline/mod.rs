@@ -21,6 +21,18 @@ pub use mark::{Begin, DEFAULT_NAMESPACE, Mark, Order, StepEnd};
 pub use wire::TimelineError;
 pub use world::{ObjectId, World};
 
+/// The user agents of the harness itself, and of the clusters' own parts: what others write is the target's.
+pub const HARNESS: [&str; 5] = [
+    "baton",
+    "baton-simulator",
+    "baton-fleet",
+    "generic-garbage-collector",
+    "",
+];
+
+/// The user agent of the harness's hands: what the steps of a case do.
+pub const HANDS: &str = HARNESS[0];
+
 /// What a revision says of its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]

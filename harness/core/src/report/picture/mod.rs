@@ -258,7 +258,12 @@ impl Walk<'_> {
             }
             Mark::TargetEnded { status, .. } => Some((What::Failed, format!("the target ended by itself: {status}"))),
             Mark::Note { about, .. } => Some((What::Step, about.clone())),
-            Mark::Begin(_) | Mark::Fence { .. } | Mark::CleanUp | Mark::Closed { .. } => None,
+            Mark::Begin(_)
+            | Mark::Writers(_)
+            | Mark::Fence { .. }
+            | Mark::CleanUp
+            | Mark::CleanedUp { .. }
+            | Mark::Closed { .. } => None,
         };
         let Some((what, text)) = said else { return };
         self.drawn.push(Drawn {

@@ -1,0 +1,100 @@
+//! The end of a run: everything that the case brought is removed, and the target is to remove what it made of it.
+
+use baton_core::{
+    case::model::{Action, Lever, ObjectRef, Phase, Place},
+    judge::invariants::left_over,
+    names::ClusterName,
+    plan::Plan,
+    timeline::StepEnd,
+    watch::Known,
+};
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Run, act, wait::timed_out};
+use crate::{actions, fleet};
+
+/// Kinds that others may still need: they go with the fleet.
+const KEPT: [&str; 4] = ["CustomResourceDefinition", "Namespace", "Cluster", "Node"];
+
+impl Run<'_> {
+    /// Undoes what the case did to clusters, deletes what it applied to the control plane, policies first, and waits
+    /// until nothing of what the target made is left. How that ended is on the timeline, for the judge.
+    pub(super) async fn clean_up(&mut self, plan: &Plan) -> StepEnd {
+        let known = self.known();
+        match self.undo(plan, &known).await {
+            Ok(()) => self.until_nothing_is_left().await,
+            Err(message) => StepEnd::Refused { message },
+        }
+    }
+
+    async fn undo(&mut self, plan: &Plan, known: &Known) -> Result<(), String> {
+        if self.running.is_none() {
+            self.start_target().await.map_err(|error| act::chain(&error))?;
+        }
+        for step in &plan.steps {
+            match &step.action {
+                Action::Lever(Lever::CutOff(role)) => {
+                    for member in act::clusters(&Place::Role(role.clone()), known) {
+                        let healed = self.fleet.pull(&member, fleet::Lever::Heal).await;
+                        healed.map_err(|error| act::chain(&error))?;
+                    }
+                }
+                // What was held may be gone, or never have been there.
+                hold @ Action::Hold { on, of } => {
+                    let release = Action::Release {
+                        on: on.clone(),
+                        of: of.clone(),
+                    };
+                    if let Err(error) = self.act(&release).await {
+                        tracing::debug!(error = act::chain(&error), "{hold} is not undone");
+                    }
+                }
+                _ => {}
+            }
+        }
+        let control = self
+            .client(&ClusterName::control())
+            .map_err(|error| act::chain(&error))?;
+        for object in applied(plan, known) {
+            let deleted = actions::delete(&control, &object).await;
+            deleted.map_err(|error| act::chain(&error))?;
+        }
+        Ok(())
+    }
+
+    async fn until_nothing_is_left(&mut self) -> StepEnd {
+        let time = self.timeouts.clear;
+        let deadline = Instant::now() + time;
+        self.read_on();
+        while !left_over(&self.seen).is_empty() {
+            match timeout_at(deadline, self.follower.next()).await {
+                Ok(Some(news)) => self.seen.extend(news),
+                Ok(None) | Err(_) => return timed_out(Phase::Clear, time),
+            }
+        }
+        StepEnd::Done
+    }
+}
+
+/// What the case applied to the control plane and is the case's own, policies first.
+fn applied(plan: &Plan, known: &Known) -> Vec<ObjectRef> {
+    let objects = plan.steps.iter().flat_map(|step| match &step.action {
+        Action::Apply { on, objects, .. } if on.contains(&Place::Control) => objects.as_slice(),
+        _ => &[],
+    });
+    let named = objects.filter_map(|object| named(&act::with_references(object, &known.bindings)));
+    let mut objects: Vec<ObjectRef> = named.filter(|object| !KEPT.contains(&object.kind.as_str())).collect();
+    objects.sort_by_key(|object| !object.kind.ends_with("PropagationPolicy"));
+    objects
+}
+
+fn named(object: &Value) -> Option<ObjectRef> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    Some(ObjectRef {
+        api_version: text("/apiVersion")?,
+        kind: text("/kind")?,
+        namespace: text("/metadata/namespace"),
+        name: text("/metadata/name")?,
+    })
+}

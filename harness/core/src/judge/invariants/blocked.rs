@@ -1,0 +1,218 @@
+//! An eviction that cannot go ahead as it should: it waits, and says so.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde_json::Value;
+
+use super::{Found, History, finding};
+use crate::{
+    case::model::Invariant,
+    judge::failovers::{Moment, Task},
+    timeline::{Change, Entry, Event, ObjectId, Revision},
+};
+
+/// How long an eviction may take without a word.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest label value.
+const LONGEST: usize = 63;
+
+/// STP-12: what cannot be a label value is never in a task; it would be lost, or keep the new copy from being created.
+pub(super) fn state_fits_labels(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    for task in history.tasks.iter().filter(|task| !task.state.is_empty()) {
+        found.judged += 1;
+        let misfit = task.state.iter().find(|(_, value)| !is_label_value(value));
+        let entry = history
+            .binding_of(task)
+            .iter()
+            .find(|(entry, _)| entry.seq == task.written.seq);
+        if let (Some((key, value)), Some((entry, _))) = (misfit, entry) {
+            found.findings.push(finding(
+                Invariant::PreservedStateFitsLabels,
+                entry,
+                Some(task.binding.clone()),
+                format!("values of labels in preservedLabelState of the task from {}", task.from),
+                format!("{key}={value:?}"),
+            ));
+        }
+    }
+    found
+}
+
+fn is_label_value(text: &str) -> bool {
+    let ends = |char: Option<char>| char.is_none_or(|char| char.is_ascii_alphanumeric());
+    let inside = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
+    text.len() <= LONGEST && text.chars().all(inside) && ends(text.chars().next()) && ends(text.chars().next_back())
+}
+
+/// STP-06: an eviction by taint that came much later than it was due shows what held it up while it did: in a condition
+/// of the binding, or in an event about binding or workload.
+pub(super) fn late_eviction_explained(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    for task in &history.tasks {
+        let Some((entry, revision)) = history
+            .binding_of(task)
+            .iter()
+            .find(|(entry, _)| entry.seq == task.written.seq)
+        else {
+            continue;
+        };
+        let Some(due) = due(history, task, revision) else {
+            continue;
+        };
+        found.judged += 1;
+        let waited = task.written.at.saturating_sub(due.at);
+        if waited > PATIENCE && !is_explained(history, task, due) {
+            found.findings.push(finding(
+                Invariant::LateEvictionIsExplained,
+                entry,
+                Some(task.binding.clone()),
+                format!(
+                    "a condition or an event that says what held up the eviction from {} since {:.3} s",
+                    task.from,
+                    due.at.as_secs_f64()
+                ),
+                format!("nothing for {:.0} s, then the task", waited.as_secs_f64()),
+            ));
+        }
+    }
+    found
+}
+
+/// When the taints of the cluster left the workload no time any more; nothing if no taint asks for this eviction.
+fn due(history: &History<'_>, task: &Task, binding: &Revision) -> Option<Moment> {
+    let placement = binding.object.pointer("/spec/placement");
+    let tolerations = placement
+        .and_then(|placement| placement.get("clusterTolerations"))
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let taints = taints_at(history, task);
+    let first = taints
+        .iter()
+        .filter_map(|(taint, since)| Some((*since, since.at + tolerated(taint, tolerations)?)))
+        .min_by_key(|(_, at)| *at)?;
+    let (since, at) = first;
+    // A placement that changed meanwhile may have had other tolerations.
+    let settled = history.binding_of(task).iter().rev();
+    let settled = settled
+        .skip_while(|(entry, _)| entry.seq > task.written.seq)
+        .take_while(|(_, revision)| revision.object.pointer("/spec/placement") == placement)
+        .last()?;
+    Some(Moment {
+        seq: since.seq.max(settled.0.seq),
+        at: at.max(settled.0.at),
+    })
+}
+
+/// The `NoExecute` taints of the cluster when the task was written, each with the moment since when it was there.
+fn taints_at(history: &History<'_>, task: &Task) -> BTreeMap<Taint, Moment> {
+    let mut there: BTreeMap<Taint, Moment> = BTreeMap::new();
+    for entry in history.entries.iter().take_while(|entry| entry.seq < task.written.seq) {
+        let Event::Revision(revision) = &entry.event else {
+            continue;
+        };
+        if revision.kind != "Cluster" || ObjectId::of(revision).name != task.from.as_str() {
+            continue;
+        }
+        let taints = revision.object.pointer("/spec/taints").and_then(Value::as_array);
+        let now: Vec<Taint> = taints.into_iter().flatten().filter_map(Taint::no_execute).collect();
+        there.retain(|taint, _| now.contains(taint));
+        for taint in now {
+            there.entry(taint).or_insert_with(|| entry.into());
+        }
+    }
+    there
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Taint {
+    key: String,
+    value: String,
+}
+
+impl Taint {
+    fn no_execute(taint: &Value) -> Option<Self> {
+        let text = |member| taint.get(member).and_then(Value::as_str).unwrap_or_default();
+        (text("effect") == "NoExecute").then(|| Self {
+            key: text("key").to_owned(),
+            value: text("value").to_owned(),
+        })
+    }
+}
+
+/// How long a taint is tolerated; nothing if for ever.
+fn tolerated(taint: &Taint, tolerations: &[Value]) -> Option<Duration> {
+    let text = |toleration: &Value, member: &str| {
+        let value = toleration.get(member).and_then(Value::as_str);
+        value.unwrap_or_default().to_owned()
+    };
+    let matches = |toleration: &&Value| {
+        let (key, effect) = (text(toleration, "key"), text(toleration, "effect"));
+        let exists = text(toleration, "operator") == "Exists";
+        (effect.is_empty() || effect == "NoExecute")
+            && (key == taint.key || (key.is_empty() && exists))
+            && (exists || text(toleration, "value") == taint.value)
+    };
+    let matching: Vec<&Value> = tolerations.iter().filter(matches).collect();
+    if matching.is_empty() {
+        return Some(Duration::ZERO);
+    }
+    let seconds = matching
+        .into_iter()
+        .filter_map(|toleration| toleration.get("tolerationSeconds").and_then(Value::as_i64));
+    seconds
+        .min()
+        .map(|seconds| Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
+}
+
+/// Whether something was to be seen between the moment when the eviction was due and the task.
+fn is_explained(history: &History<'_>, task: &Task, due: Moment) -> bool {
+    let before = |entry: &Entry| entry.at < due.at && entry.seq < task.written.seq;
+    let known = history
+        .binding_of(task)
+        .iter()
+        .take_while(|(entry, _)| before(entry))
+        .last();
+    let known = known.and_then(|(_, revision)| conditions(revision));
+    let meanwhile = history
+        .entries
+        .iter()
+        .skip_while(|entry| before(entry))
+        .take_while(|entry| entry.seq < task.written.seq);
+    let mut revisions = meanwhile.filter_map(|entry| match &entry.event {
+        Event::Revision(revision) => Some(revision),
+        Event::Mark(_) => None,
+    });
+    revisions.any(|revision| {
+        let id = ObjectId::of(revision);
+        if id == task.binding {
+            return revision.change != Change::Deleted && conditions(revision) != known;
+        }
+        revision.kind == "Event" && is_about(revision, task)
+    })
+}
+
+/// What a binding's conditions say, without the times.
+fn conditions(binding: &Revision) -> Option<Vec<[&str; 4]>> {
+    let conditions = binding.object.pointer("/status/conditions")?.as_array()?;
+    let part = |condition, member| -> &str {
+        let condition: &Value = condition;
+        condition.get(member).and_then(Value::as_str).unwrap_or_default()
+    };
+    let said = conditions
+        .iter()
+        .map(|condition| ["type", "status", "reason", "message"].map(|member| part(condition, member)));
+    Some(said.collect())
+}
+
+fn is_about(event: &Revision, task: &Task) -> bool {
+    let text = |member: &str| {
+        let value = event.object.pointer(&format!("/involvedObject/{member}"));
+        value.and_then(Value::as_str).unwrap_or_default()
+    };
+    let (kind, name) = (text("kind"), text("name"));
+    let of_binding = kind == task.binding.kind && name == task.binding.name;
+    of_binding || (kind == task.workload.kind && name == task.workload.name)
+}

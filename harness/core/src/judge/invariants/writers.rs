@@ -1,0 +1,206 @@
+//! Who writes what, and what is left when everything has been removed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use serde_json::Value;
+
+use super::{Finding, Found, finding};
+use crate::{
+    case::model::Invariant,
+    select::BINDING_KINDS,
+    timeline::{Change, Entry, Event, HANDS, HARNESS, Mark, ObjectId, Revision, StepEnd, Timeline, World},
+};
+
+/// POL-08: when policies and workloads have been deleted, no binding, no Work and no copy is left on any cluster.
+pub(super) fn nothing_left(timeline: &Timeline) -> Found {
+    let mut found = Found::default();
+    let ended = timeline.marks().find_map(|(entry, mark)| match mark {
+        Mark::CleanedUp { end } => Some((entry, end)),
+        _ => None,
+    });
+    let Some((entry, end)) = ended else {
+        return found;
+    };
+    found.judged = 1;
+    let waited = match end {
+        StepEnd::Done => String::new(),
+        StepEnd::TimedOut { waited_secs, .. } => format!(", after {waited_secs} s"),
+        StepEnd::Refused { message } => format!("; clean-up was refused: {message}"),
+    };
+    let until = timeline.entries().partition_point(|it| it.seq <= entry.seq);
+    for id in left_over(&timeline.entries()[..until]) {
+        let seen = format!("still there{waited}");
+        found.findings.push(finding(
+            Invariant::NothingLeftAfterCleanUp,
+            entry,
+            Some(id),
+            "nothing of it once policies and workloads are deleted".to_owned(),
+            seen,
+        ));
+    }
+    found
+}
+
+/// What a target has made and is still there: bindings, Works, and copies of workloads that there was a binding of.
+pub fn left_over(entries: &[Entry]) -> Vec<ObjectId> {
+    let (bound, made) = (bound(entries), made(entries));
+    let is_left = |id: &&ObjectId| {
+        let ours = if id.cluster.is_control() {
+            BINDING_KINDS.contains(&id.kind.as_str()) || id.kind == "Work"
+        } else {
+            bound.contains(&(id.kind.clone(), id.namespace.clone(), id.name.clone()))
+        };
+        ours && made.contains(*id)
+    };
+    let world = World::after(entries);
+    world.objects().map(|(id, _)| id).filter(is_left).cloned().collect()
+}
+
+type Resource = (String, String, String);
+
+/// The workloads that there ever was a binding of: kind, namespace, name.
+fn bound(entries: &[Entry]) -> BTreeSet<Resource> {
+    let bindings = entries.iter().filter_map(|entry| match &entry.event {
+        Event::Revision(revision) if BINDING_KINDS.contains(&revision.kind.as_str()) => Some(revision),
+        Event::Revision(_) | Event::Mark(_) => None,
+    });
+    let text = |binding: &Revision, member: &str| {
+        let value = binding.object.pointer(&format!("/spec/resource/{member}"));
+        value.and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    bindings
+        .map(|binding| (text(binding, "kind"), text(binding, "namespace"), text(binding, "name")))
+        .collect()
+}
+
+/// Objects that nobody of the harness created.
+fn made(entries: &[Entry]) -> BTreeSet<ObjectId> {
+    let mut made = BTreeSet::new();
+    for entry in entries {
+        if let Event::Revision(revision) = &entry.event
+            && revision.change == Change::Added
+            && !is_harness(revision)
+        {
+            made.insert(ObjectId::of(revision));
+        }
+    }
+    made
+}
+
+fn is_harness(revision: &Revision) -> bool {
+    revision.by.as_deref().is_some_and(|by| HARNESS.contains(&by))
+}
+
+/// Bindings are the target's: nobody else creates or changes one but the steps of the case.
+pub(super) fn only_the_target(timeline: &Timeline) -> Found {
+    let mut found = Found::default();
+    let writers = timeline.marks().find_map(|(_, mark)| match mark {
+        Mark::Writers(writers) => Some(writers),
+        _ => None,
+    });
+    let mut in_step = false;
+    for entry in timeline.entries() {
+        let revision = match &entry.event {
+            Event::Mark(Mark::StepStarted { .. }) => {
+                in_step = true;
+                continue;
+            }
+            Event::Mark(Mark::StepEnded { .. }) => {
+                in_step = false;
+                continue;
+            }
+            Event::Mark(_) => continue,
+            Event::Revision(revision) => revision,
+        };
+        let written = matches!(revision.change, Change::Added | Change::Modified);
+        let (true, true, Some(by)) = (
+            written,
+            BINDING_KINDS.contains(&revision.kind.as_str()),
+            revision.by.as_deref(),
+        ) else {
+            continue;
+        };
+        found.judged += 1;
+        let may = match writers {
+            Some(writers) => writers.contains(by),
+            None => !HARNESS.contains(&by),
+        };
+        if !(may || in_step && by == HANDS) {
+            found.findings.push(finding(
+                Invariant::OnlyTheTargetWritesBindings,
+                entry,
+                Some(ObjectId::of(revision)),
+                "a write of the target, or of a step of the case".to_owned(),
+                format!("a write of {by:?}"),
+            ));
+        }
+    }
+    found
+}
+
+/// A write that changes nothing is a sign of a loop that never comes to rest.
+pub(super) fn no_idle_write(timeline: &Timeline) -> Found {
+    let mut found = Found::default();
+    let mut last: BTreeMap<ObjectId, Arc<Value>> = BTreeMap::new();
+    for (entry, revision) in timeline.revisions() {
+        let id = ObjectId::of(revision);
+        let before = match revision.change {
+            Change::Deleted => last.remove(&id),
+            Change::List | Change::Added | Change::Modified => last.insert(id.clone(), Arc::clone(&revision.object)),
+        };
+        if revision.change != Change::Modified || is_harness(revision) {
+            continue;
+        }
+        found.judged += 1;
+        if before.is_some_and(|before| is_same(&before, &revision.object)) {
+            found.findings.push(finding(
+                Invariant::NoWriteChangesNothing,
+                entry,
+                Some(id),
+                "a revision that differs from the one before it".to_owned(),
+                "the same object but for its resourceVersion".to_owned(),
+            ));
+        }
+    }
+    found.findings.extend(unanswered_by_a_revision(timeline));
+    found
+}
+
+/// Whether two objects are the same but for what changes with every write.
+fn is_same(one: &Value, other: &Value) -> bool {
+    let bare = |object: &Value| {
+        let mut object = object.clone();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("resourceVersion");
+            metadata.remove("managedFields");
+        }
+        object
+    };
+    bare(one) == bare(other)
+}
+
+/// Writes that led to no revision, where the clusters count them.
+fn unanswered_by_a_revision(timeline: &Timeline) -> Vec<Finding> {
+    let closed = timeline.marks().find_map(|(entry, mark)| match mark {
+        Mark::Closed { idle, .. } => Some((entry, idle)),
+        _ => None,
+    });
+    let Some((entry, idle)) = closed else {
+        return Vec::new();
+    };
+    let of_target = idle.iter().filter(|(by, _)| !HARNESS.contains(&by.as_str()));
+    let told = of_target.map(|(by, kinds)| {
+        let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} of {kind}")).collect();
+        finding(
+            Invariant::NoWriteChangesNothing,
+            entry,
+            None,
+            "no write that leads to no new revision".to_owned(),
+            format!("writes of {by}: {}", kinds.join(", ")),
+        )
+    });
+    told.collect()
+}
