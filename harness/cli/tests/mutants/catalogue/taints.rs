@@ -1,0 +1,214 @@
+//! Taints, tolerations, and where the workload goes.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::{
+    fault::{Fault, Of},
+    mutant::Mutant,
+    pieces::{Memory, list, remove, text, uid},
+};
+
+pub fn mutants() -> Vec<Mutant> {
+    let mut mutants = effects();
+    mutants.extend(times());
+    mutants.extend(tolerations_misread());
+    mutants
+}
+
+fn effects() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "taint-evicts-nothing",
+            breaks: "TNT-01",
+            defect: "a NoExecute taint moves nothing",
+            fault: |_| effect_read_as("NoExecute", "NoSchedule"),
+        },
+        Mutant {
+            name: "scheduled-onto-a-tainted-cluster",
+            breaks: "TNT-01",
+            defect: "new workloads are put onto a cluster with a NoExecute taint",
+            fault: |_| scheduled_onto("NoExecute"),
+        },
+        Mutant {
+            name: "no-schedule-evicts",
+            breaks: "TNT-02",
+            defect: "a NoSchedule taint evicts what runs on the cluster",
+            fault: |_| effect_read_as("NoSchedule", "NoExecute"),
+        },
+        Mutant {
+            name: "no-schedule-ignored",
+            breaks: "TNT-02",
+            defect: "new workloads are put onto a cluster with a NoSchedule taint",
+            fault: |_| {
+                Fault::none().read(Of::Clusters, |cluster| {
+                    if let Some(taints) = cluster.pointer_mut("/spec/taints").and_then(Value::as_array_mut) {
+                        taints.retain(|taint| taint["effect"] != "NoSchedule");
+                    }
+                })
+            },
+        },
+    ]
+}
+
+fn times() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "toleration-seconds-ignored",
+            breaks: "TNT-03",
+            defect: "a toleration with seconds holds nothing back",
+            fault: |_| tolerations(|toleration| toleration["tolerationSeconds"] = json!(0)),
+        },
+        Mutant {
+            name: "toleration-never-ends",
+            breaks: "TNT-03",
+            defect: "a toleration with seconds tolerates for ever",
+            fault: |_| tolerations(|toleration| remove(toleration, "", "tolerationSeconds")),
+        },
+        Mutant {
+            name: "toleration-of-five-minutes",
+            breaks: "TNT-03",
+            defect: "a toleration without seconds is over after 300 seconds",
+            fault: |_| {
+                tolerations(|toleration| {
+                    if toleration.get("tolerationSeconds").is_none() {
+                        toleration["tolerationSeconds"] = json!(300);
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "longest-toleration-counts",
+            breaks: "TNT-04",
+            defect: "of several tolerations that match, the longest counts",
+            fault: |_| Fault::none().read(Of::Bindings, keep_longest),
+        },
+        Mutant {
+            name: "evicted-although-the-taint-went",
+            breaks: "TNT-05",
+            defect: "a taint that was removed in time evicts all the same",
+            fault: |_| {
+                let seen: Memory<BTreeMap<String, Value>> = Memory::new();
+                Fault::none().read(Of::Clusters, move |cluster| {
+                    let mut seen = seen.get();
+                    if list(cluster, "/spec/taints").next().is_some() {
+                        seen.insert(uid(cluster), cluster["spec"]["taints"].clone());
+                    } else if let Some(taints) = seen.get(&uid(cluster)) {
+                        cluster["spec"]["taints"] = taints.clone();
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "restart-resets-the-clock",
+            breaks: "TNT-07",
+            defect: "a restart of the controller begins the toleration anew",
+            fault: |clock| {
+                let clock = clock.clone();
+                let seen: Memory<BTreeMap<String, Value>> = Memory::new();
+                Fault::none().read(Of::Clusters, move |cluster| {
+                    let uid = uid(cluster);
+                    for taint in list(cluster, "/spec/taints") {
+                        let key = format!("{uid} {}", text(taint, "/key"));
+                        let now = || json!(clock().to_string());
+                        let first = seen.get().entry(key).or_insert_with(now).clone();
+                        taint["timeAdded"] = first;
+                    }
+                })
+            },
+        },
+    ]
+}
+
+fn tolerations_misread() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "equal-compares-keys",
+            breaks: "TNT-09",
+            defect: "operator Equal does not look at the value",
+            fault: |_| tolerations(|toleration| toleration["operator"] = json!("Exists")),
+        },
+        Mutant {
+            name: "effect-not-compared",
+            breaks: "TNT-09",
+            defect: "a toleration of another effect counts",
+            fault: |_| tolerations(|toleration| remove(toleration, "", "effect")),
+        },
+        Mutant {
+            name: "no-effect-means-none",
+            breaks: "TNT-09",
+            defect: "a toleration without effect tolerates no effect instead of every one",
+            fault: |_| unless_there("effect", "NoSchedule"),
+        },
+        Mutant {
+            name: "no-key-means-none",
+            breaks: "TNT-09",
+            defect: "a toleration without key tolerates no taint instead of every one",
+            fault: |_| unless_there("key", "none"),
+        },
+    ]
+}
+
+fn effect_read_as(effect: &'static str, other: &'static str) -> Fault {
+    Fault::none().read(Of::Clusters, move |cluster| {
+        for taint in list(cluster, "/spec/taints").filter(|taint| taint["effect"] == effect) {
+            taint["effect"] = json!(other);
+        }
+    })
+}
+
+/// The first scheduling result names a cluster with a taint of this effect.
+fn scheduled_onto(effect: &'static str) -> Fault {
+    let tainted: Memory<BTreeMap<String, bool>> = Memory::new();
+    let seen = tainted.clone();
+    let scheduled: Memory<bool> = Memory::new();
+    Fault::none()
+        .read(Of::Clusters, move |cluster| {
+            let is_tainted = list(cluster, "/spec/taints").any(|taint| taint["effect"] == effect);
+            seen.get()
+                .insert(text(cluster, "/metadata/name").to_owned(), is_tainted);
+        })
+        .written(Of::Bindings, move |body| {
+            let mut scheduled = scheduled.get();
+            let tainted = tainted.get();
+            let name = tainted.iter().find(|(_, tainted)| **tainted).map(|(name, _)| name);
+            for target in list(body, "/spec/clusters").filter(|_| !*scheduled) {
+                target["name"] = name.map_or_else(|| target["name"].clone(), |name| json!(name));
+            }
+            *scheduled |= list(body, "/spec/clusters").next().is_some();
+        })
+}
+
+fn tolerations(edit: fn(&mut Value)) -> Fault {
+    Fault::none().read(Of::Bindings, move |binding| {
+        list(binding, "/spec/placement/clusterTolerations").for_each(edit);
+    })
+}
+
+fn unless_there(member: &'static str, value: &'static str) -> Fault {
+    Fault::none().read(Of::Bindings, move |binding| {
+        for toleration in list(binding, "/spec/placement/clusterTolerations") {
+            if toleration.get(member).is_none() {
+                toleration[member] = json!(value);
+            }
+        }
+    })
+}
+
+fn keep_longest(binding: &mut Value) {
+    let seconds = |toleration: &Value| {
+        toleration
+            .get("tolerationSeconds")
+            .and_then(Value::as_i64)
+            .unwrap_or(i64::MAX)
+    };
+    let tolerations = binding
+        .pointer_mut("/spec/placement/clusterTolerations")
+        .and_then(Value::as_array_mut);
+    if let Some(tolerations) = tolerations
+        && let Some(longest) = tolerations.iter().map(seconds).max()
+    {
+        tolerations.retain(|toleration| seconds(toleration) == longest);
+    }
+}

@@ -1,0 +1,44 @@
+//! Who writes, and how often: what invariants see that no requirement speaks of.
+
+use serde_json::{Value, json};
+
+use crate::{
+    fault::{Doing, Fault, Of},
+    mutant::{ANOTHER, Mutant},
+    pieces::merge,
+    wire::{Call, Hands},
+};
+
+pub fn mutants() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "second-writer",
+            breaks: "onlyTheTargetWritesBindings",
+            defect: "somebody else writes bindings too",
+            fault: |_| {
+                Fault::none().after(Of::Bindings, |call, _, hands| {
+                    touch(call, ANOTHER, hands, &json!({"touched": "once"}))
+                })
+            },
+        },
+        Mutant {
+            name: "idle-writes",
+            breaks: "noWriteChangesNothing",
+            defect: "every write is made twice, and the second one changes nothing",
+            fault: |_| Fault::none().after(Of::Bindings, |call, _, hands| touch(call, "control", hands, &json!({}))),
+        },
+    ]
+}
+
+/// Merges annotations into a binding whose status was written.
+fn touch(call: &Call, hand: &str, hands: &Hands, annotations: &Value) -> Doing<()> {
+    let client = hands[hand].clone();
+    let path = call.at.path.trim_end_matches("/status").to_owned();
+    let merged = json!({"metadata": {"annotations": annotations}});
+    let is_status = call.is_write() && call.at.subresource == "status";
+    Box::pin(async move {
+        if is_status {
+            merge(&client, path, &merged).await;
+        }
+    })
+}

@@ -1,0 +1,255 @@
+//! Faults, put together from a few pieces: what the controller writes is changed, or what it reads; a request is
+//! answered without being carried out; something else is done besides.
+//!
+//! A fault is made anew whenever the controller starts, so that what it remembers is forgotten like the controller's
+//! own memory.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use baton_core::case::model::ControllerSetup;
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::wire::{Call, Hands};
+
+/// Which objects a piece of a fault is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// `ResourceBinding` and `ClusterResourceBinding`.
+    Bindings,
+    /// `Work`.
+    Works,
+    /// `Cluster`.
+    Clusters,
+    /// `PropagationPolicy` and `ClusterPropagationPolicy`.
+    Policies,
+    /// `ClusterPropagationPolicy` alone.
+    ClusterPolicies,
+    /// Events on the control plane.
+    Events,
+    /// Copies of workloads on members.
+    Copies,
+}
+
+impl Of {
+    fn is(self, call: &Call) -> bool {
+        let plural = call.at.plural.as_str();
+        if call.is_to_member() {
+            let own = matches!(plural, "" | "namespaces" | "customresourcedefinitions" | "events");
+            return self == Self::Copies && !own && !call.at.path.starts_with("/readyz");
+        }
+        match self {
+            Self::Bindings => matches!(plural, "resourcebindings" | "clusterresourcebindings"),
+            Self::Works => plural == "works",
+            Self::Clusters => plural == "clusters",
+            Self::Policies => matches!(plural, "propagationpolicies" | "clusterpropagationpolicies"),
+            Self::ClusterPolicies => plural == "clusterpropagationpolicies",
+            Self::Events => plural == "events",
+            Self::Copies => false,
+        }
+    }
+}
+
+/// What becomes of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Carried {
+    /// It goes on, as it is by now.
+    On,
+    /// It is not carried out, and answered with this.
+    Instead(StatusCode, Value),
+}
+
+/// Whether the controller gets to see an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// As it is by now.
+    Shown,
+    /// It seems not to be there.
+    Hidden,
+}
+
+/// Something that takes time.
+pub type Doing<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+type OnWrite = Box<dyn Fn(&Call, &mut Value) + Send + Sync>;
+type OnRead = Box<dyn Fn(&Call, &mut Value) -> Sight + Send + Sync>;
+type Before = Box<dyn Fn(&Call, &Hands) -> Doing<Carried> + Send + Sync>;
+type After = Box<dyn Fn(&Call, &Value, &Hands) -> Doing<()> + Send + Sync>;
+type OnSetup = Box<dyn Fn(&mut ControllerSetup) + Send + Sync>;
+
+/// What is wrong with an implementation.
+#[derive(Default)]
+pub struct Fault {
+    written: Vec<(Of, OnWrite)>,
+    read: Vec<(Of, OnRead)>,
+    before: Vec<(Of, Before)>,
+    after: Vec<(Of, After)>,
+    setup: Vec<OnSetup>,
+    requests: AtomicU64,
+}
+
+impl Fault {
+    /// Nothing at all.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Changes what is written.
+    pub fn written(mut self, of: Of, edit: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
+        self.written.push((of, Box::new(move |_, body| edit(body))));
+        self
+    }
+
+    /// Changes what is written, looking at where it goes.
+    pub fn written_at(mut self, of: Of, edit: impl Fn(&Call, &mut Value) + Send + Sync + 'static) -> Self {
+        self.written.push((of, Box::new(edit)));
+        self
+    }
+
+    /// Changes every object that is read, also in answers to writes.
+    pub fn read(mut self, of: Of, edit: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
+        let edit = move |_: &Call, object: &mut Value| {
+            edit(object);
+            Sight::Shown
+        };
+        self.read.push((of, Box::new(edit)));
+        self
+    }
+
+    /// Hides objects that are there.
+    pub fn hidden(mut self, of: Of, hides: impl Fn(&Call, &Value) -> bool + Send + Sync + 'static) -> Self {
+        let look = move |call: &Call, object: &mut Value| {
+            if hides(call, object) {
+                Sight::Hidden
+            } else {
+                Sight::Shown
+            }
+        };
+        self.read.push((of, Box::new(look)));
+        self
+    }
+
+    /// Answers writes as if they had been carried out.
+    pub fn skipped(self, of: Of, skips: impl Fn(&Call) -> bool + Send + Sync + 'static) -> Self {
+        self.before(of, move |call, _| {
+            let instead = call.is_write() && skips(call);
+            let answer = answer_to(call);
+            Box::pin(async move {
+                if instead {
+                    Carried::Instead(StatusCode::OK, answer)
+                } else {
+                    Carried::On
+                }
+            })
+        })
+    }
+
+    /// Does something before a request goes on, or instead of it.
+    pub fn before(mut self, of: Of, act: impl Fn(&Call, &Hands) -> Doing<Carried> + Send + Sync + 'static) -> Self {
+        self.before.push((of, Box::new(act)));
+        self
+    }
+
+    /// Does something after a request has been carried out; it is told the answer.
+    pub fn after(mut self, of: Of, act: impl Fn(&Call, &Value, &Hands) -> Doing<()> + Send + Sync + 'static) -> Self {
+        self.after.push((of, Box::new(act)));
+        self
+    }
+
+    /// Starts the controller with other gates and options than it was told.
+    pub fn setup(mut self, edit: impl Fn(&mut ControllerSetup) + Send + Sync + 'static) -> Self {
+        self.setup.push(Box::new(edit));
+        self
+    }
+
+    /// What the controller is started with.
+    pub fn set_up(&self, setup: &ControllerSetup) -> ControllerSetup {
+        let mut setup = setup.clone();
+        for edit in &self.setup {
+            edit(&mut setup);
+        }
+        setup
+    }
+
+    /// Counts a request; says how many there have been.
+    pub fn count(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What becomes of a request, and what it carries from here on.
+    pub async fn meet(&self, call: &mut Call, hands: &Hands) -> Carried {
+        for (_, act) in self.before.iter().filter(|(of, _)| of.is(call)) {
+            let carried = act(call, hands).await;
+            if carried != Carried::On {
+                return carried;
+            }
+        }
+        if call.is_write() {
+            let mut body = call.body.take();
+            for (_, edit) in self.written.iter().filter(|(of, _)| of.is(call)) {
+                edit(call, &mut body);
+            }
+            call.body = body;
+        }
+        Carried::On
+    }
+
+    /// What is done once a request has been carried out.
+    pub async fn conclude(&self, call: &Call, answer: &Value, hands: &Hands) {
+        for (_, act) in self.after.iter().filter(|(of, _)| of.is(call)) {
+            act(call, answer, hands).await;
+        }
+    }
+
+    /// What the controller sees of an object.
+    fn look(&self, call: &Call, object: &mut Value) -> Sight {
+        for (_, edit) in self.read.iter().filter(|(of, _)| of.is(call)) {
+            if edit(call, object) == Sight::Hidden {
+                return Sight::Hidden;
+            }
+        }
+        Sight::Shown
+    }
+
+    /// What the controller sees of an answer: an object, or a list of them.
+    pub fn answer(&self, call: &Call, answer: &mut Value) -> Sight {
+        if let Some(items) = answer.get_mut("items").and_then(Value::as_array_mut) {
+            items.retain_mut(|item| self.look(call, item) == Sight::Shown);
+            return Sight::Shown;
+        }
+        if answer.pointer("/metadata/uid").is_none() {
+            return Sight::Shown;
+        }
+        let sight = self.look(call, answer);
+        // What a write answers shows an object; that it is hidden is for the next look.
+        if call.is_write() { Sight::Shown } else { sight }
+    }
+
+    /// What the controller sees of a line of a watch.
+    pub fn event(&self, call: &Call, line: &[u8]) -> Bytes {
+        let Ok(mut event) = serde_json::from_slice::<Value>(line) else {
+            return Bytes::copy_from_slice(line);
+        };
+        let real = event["object"].pointer("/metadata/uid").is_some();
+        if real && self.look(call, &mut event["object"]) == Sight::Hidden {
+            event["type"] = json!("DELETED");
+        }
+        // A value that was read as JSON can be written as JSON.
+        let mut text = serde_json::to_vec(&event).unwrap_or_default();
+        text.push(b'\n');
+        text.into()
+    }
+}
+
+/// What a server would say to a write that it has carried out.
+fn answer_to(call: &Call) -> Value {
+    if call.method == Method::DELETE {
+        return json!({"apiVersion": "v1", "kind": "Status", "status": "Success"});
+    }
+    call.body.clone()
+}

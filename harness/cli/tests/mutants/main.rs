@@ -1,0 +1,79 @@
+//! The suite finds every defect that is known of such systems: each mutant of the reference controller is killed by a
+//! case, at the requirement that it breaks.
+//!
+//! - `fault`: what can be done to the controller's requests and to what it reads; `wire`: where that is done;
+//! - `mutant`: the controller with a fault, as a target; `pieces`: what faults are made of;
+//! - `catalogue`: the mutants, by area;
+//! - `verdict`: which case kills a mutant.
+//!
+//! This is a program of its own, so that every `cargo test` shows who was killed by what. Arguments without a dash are
+//! parts of names, to try some mutants alone.
+
+#![expect(clippy::print_stdout, reason = "a test's output is for whoever runs it")]
+
+mod catalogue;
+mod fault;
+mod mutant;
+mod pieces;
+mod verdict;
+mod wire;
+
+use std::{path::Path, process::ExitCode};
+
+use baton::{
+    load::{LoadError, Roots, Suite},
+    show,
+};
+use baton_cluster::runner::chain;
+
+use crate::verdict::{Death, Trial};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "--list") {
+        return ExitCode::SUCCESS;
+    }
+    let names: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|part| name.contains(part.as_str()));
+
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let suite = match Suite::load(&Roots::of(&root)) {
+        Ok(suite) => suite,
+        Err(LoadError::Cases(found)) => {
+            println!("{}", show::diagnostics(&found));
+            return ExitCode::FAILURE;
+        }
+        Err(error) => {
+            println!("{}", chain(&error));
+            return ExitCode::FAILURE;
+        }
+    };
+    let trial = Trial::new(suite, Roots::of(&root));
+    let mutants: Vec<_> = catalogue::all()
+        .into_iter()
+        .filter(|mutant| wanted(mutant.name))
+        .collect();
+
+    let deaths = verdict::each(&mutants, |mutant| {
+        let death = trial.try_out(mutant);
+        println!("{}", verdict::line(mutant, &death));
+        death
+    });
+    let survivors = deaths
+        .iter()
+        .filter(|death| matches!(death, Death::Survives { .. }))
+        .count();
+    println!("\n{} mutants, {survivors} survive", mutants.len());
+
+    let unharmed = if wanted("none") { trial.unharmed() } else { Vec::new() };
+    for failure in &unharmed {
+        println!("without a fault: {failure}");
+    }
+    if survivors + unharmed.len() > 0 {
+        return ExitCode::FAILURE;
+    }
+    if names.is_empty() {
+        verdict::compare_table(&mutants, &deaths);
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,83 @@
+//! A mutant: the reference controller with a fault in its way, as a target.
+
+use std::{collections::BTreeSet, fmt, sync::Arc};
+
+use async_trait::async_trait;
+use baton::target::{self, Reference, USER_AGENT};
+use baton_cluster::{
+    clock::Clock,
+    fleet::{Cluster, Fleet},
+    runner::{Running, Target, TargetError},
+};
+use baton_core::{case::model::ControllerSetup, names::Feature};
+
+use crate::{
+    fault::Fault,
+    wire::{self, Hands},
+};
+
+/// The name of a hand that writes to the control plane as somebody else.
+pub const ANOTHER: &str = "somebody else";
+
+/// A deliberately broken implementation.
+#[derive(Clone, Copy)]
+pub struct Mutant {
+    /// Its name.
+    pub name: &'static str,
+    /// The requirement that it breaks, or the invariant, if no requirement speaks of it.
+    pub breaks: &'static str,
+    /// What is wrong with it, as its users would say.
+    pub defect: &'static str,
+    /// The fault; made anew for each life of the controller, on the clock of its fleet.
+    pub fault: fn(&Clock) -> Fault,
+}
+
+impl Mutant {
+    /// The reference controller behind the same wires, without a fault.
+    pub const NONE: Self = Self {
+        name: "none",
+        breaks: "",
+        defect: "",
+        fault: |_| Fault::none(),
+    };
+}
+
+impl fmt::Debug for Mutant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+#[async_trait]
+impl Target for Mutant {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        Reference.features()
+    }
+
+    fn writers(&self) -> Option<BTreeSet<String>> {
+        Some(BTreeSet::from([USER_AGENT.to_owned()]))
+    }
+
+    async fn start(&self, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError> {
+        let clock = fleet.clock();
+        let fault = Arc::new((self.fault)(&clock));
+        let clusters = || std::iter::once(fleet.control()).chain(fleet.members());
+        let hand = |cluster: &Cluster| (cluster.name().to_string(), cluster.client(USER_AGENT));
+        let another = (ANOTHER.to_owned(), fleet.control().client("somebody-else"));
+        let hands: Hands = Arc::new(clusters().map(hand).chain([another]).collect());
+        let wired = |cluster: &Cluster| wire::client(cluster.name().as_str(), &hands, &fault);
+        let members = fleet.members().iter();
+        target::start(
+            wired(fleet.control()),
+            members
+                .map(|member| (member.name().to_string(), wired(member)))
+                .collect(),
+            clock,
+            &fault.set_up(setup),
+        )
+    }
+}

@@ -1,0 +1,235 @@
+//! What faults are made of: places in objects, and things to remember.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use baton_jsonpath::Template;
+use http::Request;
+use kube::Client;
+use serde_json::{Map, Value};
+
+use crate::{
+    fault::{Carried, Doing, Fault, Of},
+    wire::{Call, Hands},
+};
+
+/// Something that a fault remembers as long as the controller runs.
+#[derive(Debug)]
+pub struct Memory<T>(Arc<Mutex<T>>);
+
+impl<T> Clone for Memory<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Default> Memory<T> {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<T> Memory<T> {
+    /// What is remembered.
+    pub fn get(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The items of a list in an object; none if there is no such list.
+pub fn list<'a>(object: &'a mut Value, pointer: &str) -> impl Iterator<Item = &'a mut Value> {
+    object
+        .pointer_mut(pointer)
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+}
+
+/// A text in an object; empty if there is none.
+pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The members of a map in an object, if there is one.
+pub fn map<'a>(object: &'a mut Value, pointer: &str) -> Option<&'a mut Map<String, Value>> {
+    object.pointer_mut(pointer).and_then(Value::as_object_mut)
+}
+
+/// Takes a member out of a map in an object.
+pub fn remove(object: &mut Value, pointer: &str, member: &str) {
+    if let Some(map) = map(object, pointer) {
+        map.remove(member);
+    }
+}
+
+/// The eviction tasks of a binding, or of a patch of one.
+pub fn tasks(binding: &mut Value) -> impl Iterator<Item = &mut Value> {
+    list(binding, "/spec/gracefulEvictionTasks")
+}
+
+/// The purge mode of a task.
+pub fn is_directly(task: &Value) -> bool {
+    matches!(text(task, "/purgeMode"), "Directly" | "Immediately")
+}
+
+/// The preservation rules of a binding.
+pub fn rules(binding: &mut Value) -> Option<&mut Vec<Value>> {
+    let rules = binding.pointer_mut("/spec/failover/cluster/statePreservation/rules");
+    rules.and_then(Value::as_array_mut)
+}
+
+/// Changes what a binding says that each cluster has reported.
+pub fn statuses(binding: &mut Value, mut edit: impl FnMut(&mut Value)) {
+    for item in list(binding, "/status/aggregatedStatus") {
+        if let Some(status) = item.get_mut("status").filter(|status| !status.is_null()) {
+            edit(status);
+        }
+    }
+}
+
+/// Changes every text below a value.
+pub fn texts(value: &mut Value, edit: &impl Fn(&mut String)) {
+    match value {
+        Value::String(text) => edit(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| texts(item, edit)),
+        Value::Object(map) => map.values_mut().for_each(|item| texts(item, edit)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// What a rule makes of the status that a binding shows; nothing if it misses everywhere.
+pub fn evaluate(binding: &Value, path: &str) -> Option<String> {
+    let template = Template::parse(path).ok()?;
+    let statuses = binding.pointer("/status/aggregatedStatus").and_then(Value::as_array);
+    statuses
+        .into_iter()
+        .flatten()
+        .filter_map(|item| item.get("status").filter(|status| !status.is_null()))
+        .find_map(|status| template.evaluate(status).ok())
+}
+
+/// The last eviction task that was written, and whether it is pending.
+#[derive(Debug, Clone, Default)]
+pub struct LastTask {
+    /// The task; null if there was none.
+    pub task: Value,
+    /// The state of the first one.
+    pub first: Map<String, Value>,
+    /// Whether it is still there.
+    pub pending: bool,
+}
+
+impl LastTask {
+    /// Its preserved state.
+    pub fn state(&self) -> Map<String, Value> {
+        let state = self.task.get("preservedLabelState").and_then(Value::as_object);
+        state.cloned().unwrap_or_default()
+    }
+
+    /// The cluster that it leaves.
+    pub fn from(&self) -> &str {
+        text(&self.task, "/fromCluster")
+    }
+
+    /// How many clusters ran the workload.
+    pub fn before(&self) -> usize {
+        let before = self.task.get("clustersBeforeFailover").and_then(Value::as_array);
+        before.map_or(0, Vec::len)
+    }
+}
+
+/// A fault that changes the labels of copies as they are applied on members, knowing the last task.
+pub fn labelled(edit: impl Fn(&Call, &LastTask, &mut Map<String, Value>) + Send + Sync + 'static) -> Fault {
+    let last: Memory<LastTask> = Memory::new();
+    let learning = last.clone();
+    let learn = move |body: &mut Value| {
+        if body.pointer("/spec/gracefulEvictionTasks").is_none() {
+            return;
+        }
+        let task = tasks(body).last().cloned();
+        let mut last = learning.get();
+        last.pending = task.is_some();
+        if let Some(task) = task {
+            last.task = task;
+            if last.first.is_empty() {
+                last.first = last.state();
+            }
+        }
+    };
+    Fault::none()
+        .written(Of::Bindings, learn)
+        .written_at(Of::Copies, move |call, body| {
+            let last = last.get().clone();
+            if let Some(labels) = map(body, "/metadata/labels") {
+                edit(call, &last, labels);
+            }
+        })
+}
+
+/// Merges into an object, by its path.
+pub async fn merge(client: &Client, path: String, fields: &Value) {
+    let request = Request::patch(path)
+        .header(http::header::CONTENT_TYPE, "application/merge-patch+json")
+        .body(fields.to_string().into_bytes());
+    // What a fault does besides may fail, as with any implementation that is broken.
+    if let Ok(request) = request {
+        let _ = client.request::<Value>(request).await;
+    }
+}
+
+/// Deletes an object, by its path.
+pub async fn delete(client: &Client, path: String) {
+    if let Ok(request) = Request::delete(path).body(Vec::new()) {
+        let _ = client.request::<Value>(request).await;
+    }
+}
+
+/// Does something later, in the clusters' time.
+pub fn later(after: Duration, act: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(async move {
+        tokio::time::sleep(after).await;
+        act.await;
+    });
+}
+
+/// Whether a member answers.
+pub fn answers(call: &Call, hands: &Hands) -> Doing<bool> {
+    let client = hands[&call.cluster].clone();
+    Box::pin(async move {
+        let asked = tokio::time::timeout(Duration::from_secs(5), client.apiserver_version());
+        matches!(asked.await, Ok(Ok(_)))
+    })
+}
+
+/// Nothing is done before a request goes on.
+pub fn on() -> Doing<Carried> {
+    Box::pin(std::future::ready(Carried::On))
+}
+
+/// The path of the template that a binding is about, as far as its kind has a regular plural.
+pub fn template_path(binding: &Value) -> String {
+    let resource = |member: &str| text(binding, &format!("/spec/resource/{member}")).to_owned();
+    let plural = format!("{}s", resource("kind").to_lowercase());
+    let (namespace, name) = (resource("namespace"), resource("name"));
+    format!(
+        "/apis/{}/namespaces/{namespace}/{plural}/{name}",
+        resource("apiVersion")
+    )
+}
+
+/// Uids of objects, for example of those that a fault only says it has deleted.
+pub type Uids = Memory<BTreeSet<String>>;
+
+/// The uid of an object.
+pub fn uid(object: &Value) -> String {
+    text(object, "/metadata/uid").to_owned()
+}
+
+/// The uid that a deletion is about.
+pub fn deleted_uid(call: &Call) -> String {
+    text(&call.body, "/preconditions/uid").to_owned()
+}

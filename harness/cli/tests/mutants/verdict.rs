@@ -1,0 +1,181 @@
+//! Which case kills a mutant, and at which requirement.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use baton::{
+    load::{Roots, Suite},
+    run::{self, Settings},
+    show,
+};
+use baton_core::{
+    case::model::{Case, Invariant},
+    judge,
+    plan::Plan,
+};
+
+use crate::mutant::Mutant;
+
+/// What became of a mutant.
+#[derive(Debug, Clone)]
+pub enum Death {
+    /// This case found it, at the requirement that it breaks.
+    Killed { case: String },
+    /// No case found it there.
+    Survives {
+        /// The cases that were tried, and what they said.
+        tried: Vec<String>,
+    },
+}
+
+/// The suite, and how it is run.
+pub struct Trial {
+    suite: Suite,
+    settings: Settings,
+}
+
+impl Trial {
+    /// A trial with all cases.
+    pub fn new(suite: Suite, roots: Roots) -> Self {
+        let settings = Settings::new(roots);
+        Self { suite, settings }
+    }
+
+    /// The cases that are about a requirement and that the controller can be asked; those with the fewest
+    /// requirements first, because they are the ones that were written for it.
+    fn cases(&self, requirement: &str) -> Vec<&Case> {
+        let features = self.settings.target.features();
+        // Invariants are judged in every case: any will do.
+        let everywhere = Invariant::ALL.iter().any(|invariant| invariant.name() == requirement);
+        let about = |case: &&Case| {
+            let is_about = everywhere || case.requirements.iter().any(|id| id.as_str() == requirement);
+            is_about && case.features.is_subset(&features)
+        };
+        let mut cases: Vec<&Case> = self.suite.cases.iter().filter(about).collect();
+        cases.sort_by_key(|case| (case.requirements.len(), case.id.clone()));
+        cases
+    }
+
+    /// Runs the cases about what a mutant breaks, until one kills it.
+    pub fn try_out(&self, mutant: &Mutant) -> Death {
+        let mut tried = Vec::new();
+        for case in self.cases(mutant.breaks) {
+            match self.broken(mutant, case) {
+                Ok(found) if found.iter().any(|id| id == mutant.breaks) => {
+                    return Death::Killed {
+                        case: case.id.to_string(),
+                    };
+                }
+                Ok(found) => tried.push(format!("{}: {found:?}", case.id)),
+                Err(failure) => tried.push(format!("{}: {failure}", case.id)),
+            }
+        }
+        Death::Survives { tried }
+    }
+
+    /// Runs every case against the controller behind the same wires without a fault: it must conform.
+    pub fn unharmed(&self) -> Vec<String> {
+        let features = self.settings.target.features();
+        let cases: Vec<&Case> = self
+            .suite
+            .cases
+            .iter()
+            .filter(|case| case.features.is_subset(&features))
+            .collect();
+        let found = each(&cases, |case| match self.findings(&Mutant::NONE, case) {
+            Ok(findings) if findings.is_empty() => None,
+            Ok(findings) => Some(format!("{}: {}", case.id, findings.join("\n"))),
+            Err(failure) => Some(format!("{}: {failure}", case.id)),
+        });
+        found.into_iter().flatten().collect()
+    }
+
+    fn verdict(&self, mutant: &Mutant, case: &Case) -> Result<judge::Verdict, String> {
+        let settings = Settings {
+            target: std::sync::Arc::new(*mutant),
+            ..self.settings.clone()
+        };
+        let timeline = run::timeline_of(case, &Plan::of(case), &settings, &|_| {})?;
+        Ok(judge::judge(case, &timeline))
+    }
+
+    fn broken(&self, mutant: &Mutant, case: &Case) -> Result<BTreeSet<String>, String> {
+        let verdict = self.verdict(mutant, case)?;
+        let mut broken: BTreeSet<String> = verdict.broken().iter().map(ToString::to_string).collect();
+        let of_invariants = verdict
+            .findings
+            .iter()
+            .filter_map(|it| it.title.strip_prefix("invariant "));
+        broken.extend(of_invariants.map(str::to_owned));
+        if broken.is_empty() && !verdict.conforms() {
+            broken.extend(
+                verdict
+                    .findings
+                    .iter()
+                    .map(|finding| format!("{} ({})", finding.title, finding.expected)),
+            );
+        }
+        Ok(broken)
+    }
+
+    fn findings(&self, mutant: &Mutant, case: &Case) -> Result<Vec<String>, String> {
+        let verdict = self.verdict(mutant, case)?;
+        Ok(verdict.findings.iter().map(ToString::to_string).collect())
+    }
+}
+
+/// Does something with each of many, on all processors; the answers are in the order of the questions.
+pub fn each<T: Sync, U: Send>(items: &[T], act: impl Fn(&T) -> U + Sync) -> Vec<U> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let done: Mutex<VecDeque<(usize, U)>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { break };
+                    let answer = act(item);
+                    done.lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push_back((index, answer));
+                }
+            });
+        }
+    });
+    let mut done: Vec<_> = done.into_inner().unwrap_or_else(PoisonError::into_inner).into();
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, answer)| answer).collect()
+}
+
+/// What became of a mutant, for people.
+pub fn line(mutant: &Mutant, death: &Death) -> String {
+    match death {
+        Death::Killed { case } => format!("mutant {} ... killed at {} by {case}", mutant.name, mutant.breaks),
+        Death::Survives { tried } => format!(
+            "mutant {} ... SURVIVES; {} is not found broken:\n  {}\n  tried\n    {}",
+            mutant.name,
+            mutant.breaks,
+            mutant.defect,
+            tried.join("\n    ")
+        ),
+    }
+}
+
+/// Compares the table of all mutants with the one in the repository.
+pub fn compare_table(mutants: &[Mutant], deaths: &[Death]) {
+    let mut table = show::table(&["MUTANT", "BREAKS", "KILLED BY"]);
+    for (mutant, death) in mutants.iter().zip(deaths) {
+        if let Death::Killed { case } = death {
+            table.add_row([mutant.name, mutant.breaks, case]);
+        }
+    }
+    insta::with_settings!({snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true}, {
+        insta::assert_snapshot!("mutants", table.trim_fmt());
+    });
+}
