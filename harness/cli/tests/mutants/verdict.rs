@@ -100,8 +100,8 @@ impl Trial {
             target: std::sync::Arc::new(*mutant),
             ..self.settings.clone()
         };
-        let timeline = run::timeline_of(case, &Plan::of(case), &settings, &|_| {})?;
-        Ok(judge::judge(case, &timeline))
+        let ran = run::timeline_of(case, &Plan::of(case), &settings, &|_| {})?;
+        Ok(judge::judge(case, &ran.timeline))
     }
 
     fn broken(&self, mutant: &Mutant, case: &Case) -> Result<BTreeSet<String>, String> {

@@ -1,5 +1,6 @@
 //! The mutants, by area.
 
+mod flink;
 mod gates;
 mod policy;
 mod preservation;
@@ -19,6 +20,7 @@ pub fn all() -> Vec<Mutant> {
         purge::mutants(),
         taints::mutants(),
         gates::mutants(),
+        flink::mutants(),
         writers::mutants(),
     ];
     areas.into_iter().flatten().collect()

@@ -197,7 +197,7 @@ fn injecting(wrongly: fn(&Call, &LastTask) -> bool) -> Fault {
 }
 
 /// The first application on a cluster comes without labels, and does not look like what was wanted; the next one mends it.
-fn labels_added_later() -> Fault {
+pub fn labels_added_later() -> Fault {
     let began: Memory<Vec<String>> = Memory::new();
     let first = began.clone();
     let fault = labelled(move |call, last, labels| {
