@@ -1,0 +1,116 @@
+//! The same seed gives the same timeline, byte for byte; another seed gives the same verdict.
+//!
+//! `BATON_SEEDS` says how many seeds besides 0 are tried with every case; one is if it says nothing.
+
+#![expect(
+    clippy::panic,
+    reason = "what is committed can be read and run, or the test has failed"
+)]
+
+use std::{
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Instant,
+};
+
+use baton::{
+    load::{Roots, Suite},
+    output,
+    run::{self, Settings},
+};
+use baton_core::{case::model::Case, event::CaseOutcome, plan::Plan};
+use rstest::rstest;
+
+fn roots() -> Roots {
+    Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+}
+
+fn suite() -> Suite {
+    Suite::load(&roots()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn with_seed(seed: u64) -> Settings {
+    Settings {
+        seed,
+        ..Settings::new(roots())
+    }
+}
+
+/// A run's timeline as it is written to a file.
+fn timeline(case: &Case, seed: u64) -> String {
+    let ran = run::timeline_of(case, &Plan::of(case), &with_seed(seed), &|_| {});
+    let ran = ran.unwrap_or_else(|reason| panic!("{}: {reason}", case.id));
+    let mut text = Vec::new();
+    ran.timeline.write(&mut text).unwrap_or_else(|error| panic!("{error}"));
+    String::from_utf8(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A plain failover, one that is blocked and cut off, one with a restart, two in a row, one with an operator.
+#[rstest]
+fn the_same_seed_gives_the_same_timeline(
+    #[values(
+        "deployment-directly",
+        "cut-off",
+        "restart-keeps-the-clock",
+        "consecutive",
+        "two-fail-at-once",
+        "flink-jobid-directly"
+    )]
+    id: &str,
+    #[values(0, 7)] seed: u64,
+) {
+    let suite = suite();
+    let case = suite.cases.iter().find(|case| case.id.as_str() == id);
+    let case = case.unwrap_or_else(|| panic!("there is no case {id}"));
+    let (one, other) = (timeline(case, seed), timeline(case, seed));
+    for (number, (line, again)) in one.lines().zip(other.lines()).enumerate() {
+        assert_eq!(line, again, "line {} of {id} with seed {seed}", number + 1);
+    }
+    assert_eq!(one.len(), other.len());
+}
+
+#[test]
+fn another_seed_gives_other_names() {
+    let suite = suite();
+    let case = suite
+        .cases
+        .iter()
+        .find(|case| case.id.as_str() == "deployment-directly");
+    let case = case.unwrap_or_else(|| panic!("there is no such case"));
+    assert_ne!(timeline(case, 0), timeline(case, 1));
+}
+
+#[test]
+fn every_case_conforms_with_every_seed() {
+    let seeds: u64 = std::env::var("BATON_SEEDS").map_or(1, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("BATON_SEEDS is {text:?}; a number is expected"))
+    });
+    let suite = suite();
+    let began = Instant::now();
+    let runs = AtomicUsize::new(0);
+    // Seed 0 is what every other test runs with.
+    for seed in 1..=seeds {
+        let settings = with_seed(seed);
+        run::run(&suite.cases, &settings, |event| {
+            let baton_core::event::Event::CaseEnded(result) = event else {
+                return;
+            };
+            runs.fetch_add(1, Ordering::Relaxed);
+            let conforms = matches!(
+                result.outcome,
+                CaseOutcome::Conforms(_) | CaseOutcome::Unsupported { .. }
+            );
+            assert!(
+                conforms,
+                "seed {seed}: {}",
+                output::explanation(result).unwrap_or_else(|| format!("{:?}", result.outcome))
+            );
+        });
+    }
+    println!(
+        "{} runs with {seeds} seeds in {:.0?}",
+        runs.into_inner(),
+        began.elapsed()
+    );
+}
