@@ -1,7 +1,7 @@
 //! Which case kills a mutant, and at which requirement.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -37,18 +37,27 @@ pub enum Death {
 pub struct Trial {
     suite: Suite,
     settings: Settings,
+    /// By mutant, the case that has killed it before: it is tried first, so that a new case changes nothing here.
+    known: BTreeMap<String, String>,
 }
 
 impl Trial {
     /// A trial with all cases.
     pub fn new(suite: Suite, roots: Roots) -> Self {
         let settings = Settings::new(roots);
-        Self { suite, settings }
+        let table = include_str!("../snapshots/mutants.snap");
+        let row = |line: &str| match *line.split_whitespace().collect::<Vec<_>>() {
+            [mutant, _, case] => Some((mutant.to_owned(), case.to_owned())),
+            _ => None,
+        };
+        let known = table.lines().filter_map(row).collect();
+        Self { suite, settings, known }
     }
 
-    /// The cases that are about a requirement and that the controller can be asked; those with the fewest
-    /// requirements first, because they are the ones that were written for it.
-    fn cases(&self, requirement: &str) -> Vec<&Case> {
+    /// The cases that are about what a mutant breaks and that the controller can be asked: the one that has killed it
+    /// before, then those with the fewest requirements, because they are the ones that were written for it.
+    fn cases(&self, mutant: &Mutant) -> Vec<&Case> {
+        let requirement = mutant.breaks;
         let features = self.settings.target.features();
         // Invariants are judged in every case: any will do.
         let everywhere = Invariant::ALL.iter().any(|invariant| invariant.name() == requirement);
@@ -57,14 +66,16 @@ impl Trial {
             is_about && case.features.is_subset(&features)
         };
         let mut cases: Vec<&Case> = self.suite.cases.iter().filter(about).collect();
-        cases.sort_by_key(|case| (case.requirements.len(), case.id.clone()));
+        let known = self.known.get(mutant.name);
+        let is_known = |case: &Case| known.is_some_and(|known| known == case.id.as_str());
+        cases.sort_by_key(|case| (!is_known(case), case.requirements.len(), case.id.clone()));
         cases
     }
 
     /// Runs the cases about what a mutant breaks, until one kills it.
     pub fn try_out(&self, mutant: &Mutant) -> Death {
         let mut tried = Vec::new();
-        for case in self.cases(mutant.breaks) {
+        for case in self.cases(mutant) {
             match self.broken(mutant, case) {
                 Ok(found) if found.iter().any(|id| id == mutant.breaks) => {
                     return Death::Killed {

@@ -1,5 +1,7 @@
 //! The end of a run: everything that the case brought is removed, and the target is to remove what it made of it.
 
+use std::time::Duration;
+
 use baton_core::{
     case::model::{Action, Lever, ObjectRef, Phase, Place},
     judge::invariants::left_over,
@@ -29,16 +31,20 @@ impl Run<'_> {
     }
 
     async fn undo(&mut self, plan: &Plan, known: &Known) -> Result<(), String> {
+        // One that was to stop at some moment may hang there.
+        if self.stopping.is_some() {
+            self.stop_target().await;
+        }
         if self.running.is_none() {
             self.start_target().await.map_err(|error| act::chain(&error))?;
         }
         for step in &plan.steps {
             match &step.action {
                 Action::Lever(Lever::CutOff(role)) => {
-                    for member in act::clusters(&Place::Role(role.clone()), known) {
-                        let healed = self.fleet.pull(&member, fleet::Lever::Heal).await;
-                        healed.map_err(|error| act::chain(&error))?;
-                    }
+                    self.pull_on(&Place::Role(role.clone()), fleet::Lever::Heal).await?;
+                }
+                Action::Lever(Lever::Delay(place, _)) => {
+                    self.pull_on(place, fleet::Lever::Delay(Duration::ZERO)).await?;
                 }
                 // What was held may be gone, or never have been there.
                 hold @ Action::Hold { on, of } => {

@@ -57,7 +57,7 @@ impl Run<'_> {
         }
     }
 
-    async fn pull_on(&mut self, place: &Place, lever: fleet::Lever) -> Result<(), String> {
+    pub(super) async fn pull_on(&mut self, place: &Place, lever: fleet::Lever) -> Result<(), String> {
         let known = self.known();
         for cluster in clusters(place, &known) {
             self.fleet

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::{Method, StatusCode};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
@@ -24,6 +25,7 @@ pub fn mutants() -> Vec<Mutant> {
     mutants.extend(unreachable());
     mutants.extend(gracefully());
     mutants.extend(recorded());
+    mutants.extend(tasks_over_time());
     mutants
 }
 
@@ -59,6 +61,18 @@ fn directly() -> Vec<Mutant> {
                 Fault::none().written(Of::Copies, |body| {
                     if body.get("preconditions").is_some() {
                         body["propagationPolicy"] = json!("Orphan");
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "result-keeps-the-origin",
+            breaks: "PRG-11",
+            defect: "the task is written while the scheduling result still names the cluster that it empties",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |body| {
+                    if tasks(body).any(|task| is_directly(task)) {
+                        remove(body, "/spec", "clusters");
                     }
                 })
             },
@@ -198,6 +212,45 @@ fn recorded() -> Vec<Mutant> {
                 })
             },
         },
+    ]
+}
+
+fn tasks_over_time() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "task-written-twice",
+            breaks: "PRG-10",
+            defect: "repeated taints lead to several tasks for one cluster",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |body| {
+                    if let Some(tasks) = body
+                        .pointer_mut("/spec/gracefulEvictionTasks")
+                        .and_then(Value::as_array_mut)
+                        && let Some(last) = tasks.last().cloned()
+                    {
+                        tasks.push(last);
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "task-never-cleared",
+            breaks: "GRE-01",
+            defect: "the task stays when the new copy is healthy",
+            fault: |_| {
+                Fault::none().skipped(Of::Bindings, |call| {
+                    call.body
+                        .pointer("/spec/gracefulEvictionTasks")
+                        .is_some_and(Value::is_null)
+                })
+            },
+        },
+        Mutant {
+            name: "task-lost-in-a-restart",
+            breaks: "GRE-06",
+            defect: "a controller that starts anew knows nothing of the tasks that are pending",
+            fault: |clock| task_lost_in_a_restart(clock()),
+        },
         Mutant {
             name: "task-lost-to-another-writer",
             breaks: "GRE-07",
@@ -218,6 +271,21 @@ fn recorded() -> Vec<Mutant> {
 
 fn in_tasks(edit: fn(&mut Value)) -> Fault {
     Fault::none().written(Of::Bindings, move |body| tasks(body).for_each(edit))
+}
+
+/// Tasks from before the controller's start are not seen.
+fn task_lost_in_a_restart(started: Timestamp) -> Fault {
+    Fault::none().read(Of::Bindings, move |binding| {
+        if let Some(tasks) = binding
+            .pointer_mut("/spec/gracefulEvictionTasks")
+            .and_then(Value::as_array_mut)
+        {
+            tasks.retain(|task| {
+                let written = text(task, "/creationTimestamp").parse::<Timestamp>();
+                written.is_ok_and(|written| written >= started)
+            });
+        }
+    })
 }
 
 /// A deletion is answered at once and carried out half a minute later.

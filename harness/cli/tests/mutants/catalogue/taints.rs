@@ -1,19 +1,23 @@
 //! Taints, tolerations, and where the workload goes.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Value, json};
 
 use crate::{
-    fault::{Fault, Of},
+    fault::{Carried, Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, list, remove, text, uid},
+    pieces::{Memory, Uids, list, map, on, remove, tasks, text, uid},
 };
+
+/// How long a turn in the queue takes at a rate of 0.01.
+const TURN: Duration = Duration::from_secs(100);
 
 pub fn mutants() -> Vec<Mutant> {
     let mut mutants = effects();
     mutants.extend(times());
     mutants.extend(tolerations_misread());
+    mutants.extend(budget_and_place());
     mutants
 }
 
@@ -147,6 +151,42 @@ fn tolerations_misread() -> Vec<Mutant> {
             defect: "a toleration without key tolerates no taint instead of every one",
             fault: |_| unless_there("key", "none"),
         },
+        Mutant {
+            name: "toleration-added",
+            breaks: "TNT-06",
+            defect: "a toleration of five minutes is added to every policy",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |body| {
+                    if let Some(placement) = map(body, "/spec/placement") {
+                        let own = json!({"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300});
+                        placement.insert("clusterTolerations".to_owned(), json!([own]));
+                    }
+                })
+            },
+        },
+    ]
+}
+
+fn budget_and_place() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "tolerating-uses-up-the-rate",
+            breaks: "TNT-08",
+            defect: "workloads that tolerate for ever take turns in the queue and use up the eviction rate",
+            fault: |_| tolerating_uses_up_the_rate(),
+        },
+        Mutant {
+            name: "destination-anywhere",
+            breaks: "TNT-10",
+            defect: "a workload that fails over may go to a cluster that its policy does not name",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |body| {
+                    for target in list(body, "/spec/clusters").filter(|target| target["name"] == "member2") {
+                        target["name"] = json!("member3");
+                    }
+                })
+            },
+        },
     ]
 }
 
@@ -211,4 +251,28 @@ fn keep_longest(binding: &mut Value) {
     {
         tolerations.retain(|toleration| seconds(toleration) == longest);
     }
+}
+
+/// Every binding that tolerates for ever delays the next eviction by as much as an eviction would.
+fn tolerating_uses_up_the_rate() -> Fault {
+    let tolerating: Uids = Uids::new();
+    let counted = tolerating.clone();
+    Fault::none()
+        .read(Of::Bindings, move |binding| {
+            let for_ever = |toleration: &mut Value| toleration.get("tolerationSeconds").is_none();
+            if list(binding, "/spec/placement/clusterTolerations").any(for_ever) {
+                tolerating.get().insert(uid(binding));
+            }
+        })
+        .before(Of::Bindings, move |call, _| {
+            let evicts = tasks(&mut call.body.clone()).next().is_some();
+            if !evicts {
+                return on();
+            }
+            let wait = TURN * u32::try_from(counted.get().len()).unwrap_or(u32::MAX);
+            Box::pin(async move {
+                tokio::time::sleep(wait).await;
+                Carried::On
+            })
+        })
 }
