@@ -1,9 +1,9 @@
 //! A mutant: the reference controller with a fault in its way, as a target.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, path::Path, sync::Arc};
 
 use async_trait::async_trait;
-use baton::target::{self, Reference, USER_AGENT};
+use baton::target::reference::{self, Reference, USER_AGENT};
 use baton_cluster::{
     clock::Clock,
     fleet::{Cluster, Fleet},
@@ -62,7 +62,12 @@ impl Target for Mutant {
         Some(BTreeSet::from([USER_AGENT.to_owned()]))
     }
 
-    async fn start(&self, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError> {
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        _log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
         let clock = fleet.clock();
         let fault = Arc::new((self.fault)(&clock));
         let clusters = || std::iter::once(fleet.control()).chain(fleet.members());
@@ -71,7 +76,7 @@ impl Target for Mutant {
         let hands: Hands = Arc::new(clusters().map(hand).chain([another]).collect());
         let wired = |cluster: &Cluster| wire::client(cluster.name().as_str(), &hands, &fault);
         let members = fleet.members().iter();
-        target::start(
+        reference::start(
             wired(fleet.control()),
             members
                 .map(|member| (member.name().to_string(), wired(member)))

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    path::Path,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -111,7 +112,7 @@ impl Trial {
             target: std::sync::Arc::new(*mutant),
             ..self.settings.clone()
         };
-        let ran = run::timeline_of(case, &Plan::of(case), &settings, &|_| {})?;
+        let ran = run::timeline_of(case, &Plan::of(case), &settings, Path::new(""), &|_| {})?;
         Ok(judge::judge(case, &ran.timeline))
     }
 
