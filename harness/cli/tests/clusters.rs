@@ -1,5 +1,7 @@
 //! Cases on clusters that somebody else has started: API servers behind HTTPS stand for them, and time is real.
 
+#![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
+
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use baton::{

@@ -213,14 +213,19 @@ impl Target for Unwilling {
         Reference.features()
     }
 
-    async fn start(&self, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError> {
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
         let unwilling = self
             .0
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         if unwilling.is_ok() {
             return Err(TargetError::Start("not now".to_owned()));
         }
-        Reference.start(fleet, setup).await
+        Reference.start(fleet, setup, log).await
     }
 }
 

@@ -245,7 +245,12 @@ impl Target for Curious {
         Reference.features()
     }
 
-    async fn start(&self, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError> {
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
         for cluster in std::iter::once(fleet.control()).chain(fleet.members()) {
             let kubeconfig = fs::read_to_string(cluster.kubeconfig().unwrap()).unwrap();
             let secrets = kubeconfig.lines().filter_map(|line| {
@@ -255,7 +260,7 @@ impl Target for Curious {
             });
             self.0.lock().unwrap().extend(secrets);
         }
-        Reference.start(fleet, setup).await
+        Reference.start(fleet, setup, log).await
     }
 }
 

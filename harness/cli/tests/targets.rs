@@ -1,9 +1,10 @@
 //! Targets that are programs of their own, on embedded clusters with doors, in real time.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what fails here fails a test")]
+
 use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-
 use baton::{
     load::{self, Roots, Suite},
     run::{self, Settings},
@@ -144,7 +145,7 @@ fn an_entry_of_the_baseline_that_no_longer_fails_is_told() {
     };
     let mut outdated = Outdated::new(&all);
     run::run(&suite.cases, &Settings::new(roots()), |event: &Event| {
-        outdated.tell(event)
+        outdated.tell(event);
     });
     let told = outdated.of(&baseline);
     let expected = "target.yaml:12: REC-01 is in the baseline, and no case breaks it any more; remove the entry";

@@ -1,5 +1,7 @@
 //! Programs that the harness starts do not outlive it.
 
+#![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
+
 use std::{
     fs,
     io::{BufRead as _, BufReader},

@@ -1,5 +1,7 @@
 //! The bundled rules on embedded members: workloads go the way that they go on a real cluster.
 
+#![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
+
 mod common;
 
 use baton_cluster::{

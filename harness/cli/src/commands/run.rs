@@ -97,7 +97,9 @@ fn carry_out(chosen: &Chosen, settings: &Settings, mut reports: Reports, mut las
         return Exit::Interrupted;
     }
     let outdated = outdated.of(&settings.target.baseline());
-    outdated.iter().for_each(|line| eprintln!("error: {line}"));
+    for line in &outdated {
+        eprintln!("error: {line}");
+    }
     match exit(&summary) {
         Exit::Conforms if !outdated.is_empty() => Exit::Deviates,
         exit => exit,

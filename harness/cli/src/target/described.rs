@@ -162,9 +162,8 @@ impl Target for Described {
         let mut reasons = self.setup(&case.controller).err().unwrap_or_default();
         let any = |wanted: fn(&Action) -> bool| case.steps.iter().any(|step| wanted(&step.action));
         let stops = |action: &Action| {
-            let lever = match action {
-                Action::Lever(lever) => lever,
-                _ => return false,
+            let Action::Lever(lever) = action else {
+                return false;
             };
             matches!(
                 lever,
