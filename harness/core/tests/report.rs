@@ -79,6 +79,8 @@ fn result(name: &str, timeline: &str) -> CaseResult {
             file: PathBuf::from(format!("timelines/{name}.jsonl")),
             digest: Digest::of_bytes(&text),
         }),
+        log: None,
+        known: BTreeSet::new(),
         failed_tries: Vec::new(),
     }
 }
@@ -118,7 +120,7 @@ fn events(results: Vec<CaseResult>, shard: Option<Shard>) -> Vec<Event> {
     };
     let mut events = vec![Event::RunStarted(Box::new(start))];
     for result in results {
-        summary.count(&result.outcome);
+        summary.count(&result);
         events.push(Event::CaseEnded(Box::new(result)));
     }
     events.push(Event::RunEnded(summary));
