@@ -73,8 +73,6 @@ pub struct Settings {
     pub pause_on_failure: bool,
     /// Once true, no other case is begun.
     pub stop: Arc<AtomicBool>,
-    /// Features that the target declares and the control plane has no kinds or fields for, each with the reason.
-    pub absent: BTreeMap<Feature, String>,
     /// The suite that the cases are a part of; none if they are all of it.
     pub part_of: Option<Suite>,
 }
@@ -101,7 +99,6 @@ impl Settings {
             fail_fast: false,
             pause_on_failure: false,
             stop: Arc::new(AtomicBool::new(false)),
-            absent: BTreeMap::new(),
             part_of: None,
         }
     }
@@ -271,10 +268,6 @@ fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
     let declared = settings.target.features();
     let missing: Vec<&str> = case.features.difference(&declared).map(Feature::as_str).collect();
     let features = (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")));
-    let absent = case
-        .features
-        .iter()
-        .filter_map(|feature| settings.absent.get(feature).cloned());
     let target = settings.target.cannot_take(case);
     let backend = settings.backend.cannot_carry(case);
     let no_admission = case.has_admission() && !settings.backend.has_admission();
@@ -290,7 +283,6 @@ fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
     [features, target, backend, admission, gate, too_long(case, settings)]
         .into_iter()
         .flatten()
-        .chain(absent)
         .collect()
 }
 

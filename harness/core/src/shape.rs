@@ -79,6 +79,4 @@ pub enum Holds {
     Named(&'static Holds),
     /// A map with these fields.
     Map(&'static Shape),
-    /// Any one of these.
-    Either(&'static [Holds]),
 }

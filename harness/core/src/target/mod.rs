@@ -3,11 +3,9 @@
 //! - [`TargetSpec`]: a file such as those below `fixtures/targets/`; [`read`](mod@read): reads one;
 //! - [`template`]: arguments of a command with places to fill in;
 //! - [`setup`]: what a case asks of a target, and whether the target can be had that way;
-//! - [`dialect`]: which kinds and fields a feature needs of a control plane;
 //! - [`baseline`]: the deviations that are known.
 
 pub mod baseline;
-pub mod dialect;
 pub mod read;
 pub mod setup;
 mod shapes;
@@ -25,7 +23,7 @@ use crate::{
     names::Feature,
 };
 
-use self::{baseline::Baseline, dialect::Dialect, setup::Settable, template::Template};
+use self::{baseline::Baseline, setup::Settable, template::Template};
 
 /// A target, checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,8 +36,6 @@ pub struct TargetSpec {
     pub implementation: Implementation,
     /// `spec.features`: what it declares. A case that needs another one is unsupported.
     pub features: BTreeSet<Feature>,
-    /// `spec.dialect`: the kinds and fields that its control plane serves.
-    pub dialect: Dialect,
     /// `spec.controller`: the gates and options that it runs with where a case does not ask for others.
     pub controller: ControllerSetup,
     /// `spec.settable`: the gates and options that it can be started with anew for a case.

@@ -1,15 +1,10 @@
 //! From the text of a target file to a checked target.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-    time::Duration,
-};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use super::{
     Exec, Launch, Patience, TargetSpec,
     baseline::{Baseline, KnownDeviation},
-    dialect::{self, Dialect},
     setup::Settable,
     shapes,
     template::Template,
@@ -75,9 +70,6 @@ impl Reader<'_> {
         let implementation = spec.get("implementation").and_then(|node| self.implementation(node));
         let features = spec.get("features");
         let features_of = features.map(|node| refs::features(self.around.catalogue, node, &mut self.notes));
-        let dialect = spec
-            .get("dialect")
-            .map_or(Some(Dialect::Discovered), |node| self.dialect(node));
         let controller = spec
             .get("controller")
             .map(|node| controller_setup(node, &mut self.notes));
@@ -94,7 +86,6 @@ impl Reader<'_> {
             file: self.notes.file().to_owned(),
             implementation: implementation?,
             features,
-            dialect: dialect?,
             controller: controller.unwrap_or_default(),
             settable,
             timeouts,
@@ -125,37 +116,6 @@ impl Reader<'_> {
             url,
             contact: contact.unwrap_or_default().into_iter().map(|(_, text)| text).collect(),
         })
-    }
-
-    fn dialect(&mut self, node: &Node) -> Option<Dialect> {
-        if matches!(node.data, Data::Scalar { .. }) {
-            return self
-                .notes
-                .one_of(node, "dialect", &[("discovered", ())])
-                .map(|()| Dialect::Discovered);
-        }
-        let kinds = dialect::KINDS.map(|kind| (kind.name, kind.name));
-        let mut serves = BTreeMap::new();
-        for item in self.notes.list(node, "dialect") {
-            let Some(fields) = self.notes.shape(item, &shapes::SERVED) else {
-                continue;
-            };
-            let kind = fields
-                .get("kind")
-                .and_then(|node| self.notes.one_of(node, "kind of the failover API", &kinds));
-            let Some(kind) = kind else { continue };
-            let possible: Vec<_> = dialect::fields(kind).into_iter().map(|field| (field, field)).collect();
-            let of_kind = fields.get("fields").map(|node| {
-                let items = self.notes.list(node, "fields");
-                let known = items.iter().filter_map(|item| {
-                    let what = format!("field of {kind} that a feature needs");
-                    self.notes.one_of(item, &what, &possible)
-                });
-                known.map(ToOwned::to_owned).collect()
-            });
-            serves.insert(kind.to_owned(), of_kind);
-        }
-        Some(Dialect::Serves(serves))
     }
 
     fn settable(&mut self, node: &Node) -> Settable {

@@ -43,11 +43,6 @@ pub const SPEC: Shape = Shape {
             "The features that it declares. A case that needs another one is unsupported.",
         ),
         Field::optional(
-            "dialect",
-            Holds::Either(&[Holds::Constant("discovered"), Holds::List(&Holds::Map(&SERVED))]),
-            "The kinds and fields that its control plane serves; `discovered`, if left out, looks at its definitions.",
-        ),
-        Field::optional(
             "controller",
             Holds::Map(&CONTROLLER),
             "The feature gates and options that it runs with where a case does not ask for others.",
@@ -79,19 +74,6 @@ pub const IMPLEMENTATION: Shape = Shape {
             "contact",
             NAMES,
             "Who answers questions about it: addresses, or handles.",
-        ),
-    ],
-};
-
-/// An entry of `spec.dialect`.
-pub const SERVED: Shape = Shape {
-    name: "a served kind",
-    fields: &[
-        Field::needed("kind", Holds::Text, "A kind of the failover API."),
-        Field::optional(
-            "fields",
-            Holds::List(&Holds::Text),
-            "The fields of it that are served; all, if left out.",
         ),
     ],
 };
