@@ -60,6 +60,7 @@ fn words(mark: &Mark) -> String {
                 format!("-- step {} timed out after {waited_secs} s (phase {phase})", step + 1)
             }
             StepEnd::TargetEnded => format!("-- step {} not ended: the target was gone", step + 1),
+            StepEnd::HotLoop(hot) => format!("-- step {} not ended: {hot}", step + 1),
             StepEnd::Refused { message } => format!("-- step {} refused: {message}", step + 1),
         },
         Mark::RoleBound { role, cluster } => format!("-- {cluster} is the {role}"),

@@ -13,7 +13,7 @@ use std::{collections::BTreeSet, fs::File, io::BufReader, path::Path};
 
 use baton_core::{
     judge::{self, Verdict},
-    timeline::{Entry, Event, Mark, StepEnd, Timeline},
+    timeline::{Event, HotLoop, Mark, StepEnd, Timeline},
 };
 use rstest::rstest;
 
@@ -65,42 +65,58 @@ fn a_bad_timeline_fails_for_the_right_reason(
     });
 }
 
-/// A target that ends in the middle of a step breaks no requirement and shows none that was still open.
-#[test]
-fn a_target_that_ends_by_itself_is_a_finding() {
+/// A good timeline of `deployment-directly`, cut in the middle of the step that taints; the step ends as told.
+fn cut_at_the_taint(marks: Vec<Mark>, end: StepEnd) -> Timeline {
     let path = common::root().join("fixtures/timelines/deployment-directly/good.jsonl");
     let good = Timeline::read(BufReader::new(File::open(&path).unwrap())).unwrap();
-    let case = common::case("proposal/deployment-directly.yaml");
-    let tainted = |entry: &Entry| matches!(&entry.event, Event::Mark(Mark::StepStarted { text, .. }) if text.starts_with("taint"));
-    let until = good.entries().iter().position(tainted).unwrap();
+    let mut entries = good.entries().iter().enumerate();
+    let tainted = entries.find_map(|(index, entry)| match &entry.event {
+        Event::Mark(Mark::StepStarted { step, text }) if text.starts_with("taint") => Some((index, *step)),
+        Event::Mark(_) | Event::Revision(_) => None,
+    });
+    let (until, step) = tainted.unwrap();
     let mut cut = Timeline::default();
     let mut last = good.entries()[until].clone();
     for entry in &good.entries()[..=until] {
         cut.push(entry.clone()).unwrap();
     }
-    let Event::Mark(Mark::StepStarted { step, .. }) = last.event else {
-        panic!("the taint is a step")
-    };
-    let ended = Mark::TargetEnded {
-        status: "exit status: 101".to_owned(),
-        last_lines: vec!["thread 'main' panicked".to_owned()],
-    };
-    let end = StepEnd::TargetEnded;
-    for mark in [ended, Mark::StepEnded { step, end }, Mark::CleanUp] {
+    for mark in marks.into_iter().chain([Mark::StepEnded { step, end }, Mark::CleanUp]) {
         last.seq += 1;
         last.event = Event::Mark(mark);
         cut.push(last.clone()).unwrap();
     }
+    cut
+}
+
+/// A step in the middle of which nothing could go on breaks no requirement and shows none that was still open.
+#[rstest]
+#[case::target_ended(
+    vec![Mark::TargetEnded {
+        status: "exit status: 101".to_owned(),
+        last_lines: vec!["thread 'main' panicked".to_owned()],
+    }],
+    StepEnd::TargetEnded,
+    "it ended by itself: exit status: 101\n"
+)]
+#[case::hot_loop(
+    Vec::new(),
+    StepEnd::HotLoop(HotLoop {
+        object: "ResourceBinding default/x on control".to_owned(),
+        by: Some("manager/v1".to_owned()),
+        times: 4990,
+        revisions: 5000,
+    }),
+    "ResourceBinding default/x on control was written 4990 times by manager/v1 without time passing (5000 revisions"
+)]
+fn a_run_that_cannot_go_on_is_a_finding(#[case] marks: Vec<Mark>, #[case] end: StepEnd, #[case] seen: &str) {
+    let case = common::case("proposal/deployment-directly.yaml");
+    let cut = cut_at_the_taint(marks, end);
     let verdict = judge::judge(&case, &cut);
     let [finding] = verdict.findings.as_slice() else {
         panic!("{:#?}", verdict.findings)
     };
     assert!(finding.requirements.is_empty());
-    assert!(
-        finding.seen.starts_with("it ended by itself: exit status: 101\n"),
-        "{}",
-        finding.seen
-    );
+    assert!(finding.seen.starts_with(seen), "{}", finding.seen);
     assert!(!verdict.shown.contains(&"REC-01".into()) && !verdict.shown.contains(&"PRG-03".into()));
     // It is told after it was written and read again.
     let mut text = Vec::new();

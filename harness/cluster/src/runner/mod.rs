@@ -4,10 +4,12 @@
 //! - `act`: steps that do something to objects; `levers`: to connections and to the target;
 //! - `clean_up`: what is removed at the end, so that what is left shows;
 //! - `wait`: steps that wait, always on the growing timeline and never by looking again and again;
+//! - `hot_loop`: ends steps in which time cannot pass;
 //! - [`Target`]: the implementation under test.
 
 mod act;
 mod clean_up;
+mod hot_loop;
 mod levers;
 mod target;
 mod wait;
@@ -18,7 +20,7 @@ use baton_core::{
     case::model::{Action, ControllerSetup, Phase},
     plan::Plan,
     target::Patience,
-    timeline::{Begin, Entry, Mark, StepEnd, Timeline},
+    timeline::{Begin, Entry, HotLoop, Mark, StepEnd, Timeline},
 };
 use thiserror::Error;
 
@@ -26,6 +28,8 @@ use crate::{
     fleet::{Cluster, Fleet, FleetError},
     observer::{Follower, Recorder},
 };
+
+use hot_loop::Stillness;
 
 pub use act::chain;
 pub use target::{Ended, Running, Target, TargetError};
@@ -133,6 +137,9 @@ pub enum RunError {
         /// The last lines that it wrote, if it is a program.
         last_lines: Vec<String>,
     },
+    /// Somebody writes without ever waiting, so that no time passes and the members would never be ready.
+    #[error("the fleet does not come to rest before the first step: {0}")]
+    HotLoop(HotLoop),
 }
 
 /// Of what a program wrote, this many lines are told.
@@ -171,6 +178,9 @@ struct Run<'a> {
 /// A target that ends by itself before the first step could not be started; one that ends later is noted on the
 /// timeline, the run ends there, and the case deviates: a crash is the target's own doing.
 ///
+/// The same holds where somebody writes without ever waiting, so that virtual time cannot pass. What is not noticed is
+/// a target that keeps the thread to itself, and one that never waits but changes nothing that is recorded.
+///
 /// # Errors
 /// [`RunError`] if the run could not begin. Once it has, whatever happens is on the timeline.
 pub async fn run(
@@ -208,31 +218,76 @@ pub async fn run(
         stopping: None,
         ended: false,
     };
-    run.start_target().await?;
-    run.wait_until_ready().await?;
-    for (number, step) in plan.steps.iter().enumerate() {
-        let text = step.action.to_string();
-        tell(number, &text);
-        run.recorder.mark(Mark::StepStarted { step: number, text });
-        let end = run.step(&step.action).await;
-        run.look_after_target().await;
-        let end = if run.ended { StepEnd::TargetEnded } else { end };
-        let go_on = end == StepEnd::Done || (matches!(step.action, Action::Assert(_)) && !run.ended);
-        run.recorder.mark(Mark::StepEnded { step: number, end });
-        if !go_on {
-            break;
-        }
+    let mut stillness = Stillness::of(&run.recorder);
+    let begun = tokio::select! {
+        biased;
+        begun = run.begin() => begun,
+        hot = stillness.hot() => Err(RunError::HotLoop(hot)),
+    };
+    if let Err(error) = begun {
+        run.stop_or_leave_target(&mut stillness).await;
+        return Err(error);
     }
+    let comes_to_rest = run.carry_out(plan, &mut stillness, tell).await;
     run.recorder.mark(Mark::CleanUp);
     // What clean-up costs is not what the case has cost.
     let (writes, idle) = (fleet.writes(), fleet.idle_writes());
-    let end = run.clean_up(plan).await;
-    run.recorder.mark(Mark::CleanedUp { end });
-    run.stop_target().await;
+    if comes_to_rest {
+        let end = tokio::select! {
+            biased;
+            end = run.clean_up(plan) => end,
+            hot = stillness.hot() => StepEnd::HotLoop(hot),
+        };
+        run.recorder.mark(Mark::CleanedUp { end });
+    }
+    run.stop_or_leave_target(&mut stillness).await;
     Ok(run.recorder.close(Mark::Closed { writes, idle }))
 }
 
 impl Run<'_> {
+    async fn begin(&mut self) -> Result<(), RunError> {
+        self.start_target().await?;
+        self.wait_until_ready().await
+    }
+
+    /// The steps in order, until one ends so that no other can follow. Says whether time can pass: if not, nothing more
+    /// can be waited for.
+    async fn carry_out(&mut self, plan: &Plan, stillness: &mut Stillness, tell: &(dyn Fn(usize, &str) + Sync)) -> bool {
+        for (number, step) in plan.steps.iter().enumerate() {
+            let text = step.action.to_string();
+            tell(number, &text);
+            self.recorder.mark(Mark::StepStarted { step: number, text });
+            let end = tokio::select! {
+                biased;
+                end = self.step(&step.action) => end,
+                hot = stillness.hot() => StepEnd::HotLoop(hot),
+            };
+            self.look_after_target().await;
+            let end = if self.ended { StepEnd::TargetEnded } else { end };
+            let is_assertion = matches!(step.action, Action::Assert(_));
+            let (go_on, comes_to_rest) = match &end {
+                StepEnd::Done => (true, true),
+                StepEnd::TimedOut { .. } | StepEnd::Refused { .. } => (is_assertion, true),
+                StepEnd::TargetEnded => (false, true),
+                StepEnd::HotLoop(_) => (false, false),
+            };
+            self.recorder.mark(Mark::StepEnded { step: number, end });
+            if !go_on {
+                return comes_to_rest;
+            }
+        }
+        true
+    }
+
+    /// Stops the target; one that goes on writing without ever waiting while it is to stop is not waited for.
+    async fn stop_or_leave_target(&mut self, stillness: &mut Stillness) {
+        tokio::select! {
+            biased;
+            () = self.stop_target() => {}
+            _ = stillness.hot() => {}
+        }
+    }
+
     async fn step(&mut self, action: &Action) -> StepEnd {
         match action {
             Action::Wait { until, phase } => self.wait_for(until, *phase).await,

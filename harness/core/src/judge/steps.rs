@@ -34,6 +34,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
     let ran = ran(timeline);
     let mut judged = Judged::default();
     judged.findings.extend(target_ended(timeline));
+    judged.findings.extend(hot_loop(timeline));
     for (number, step) in plan.steps.iter().enumerate() {
         let Some(run) = ran.get(&number) else {
             judged.findings.extend(not_reached(plan, number, timeline));
@@ -102,8 +103,8 @@ fn judge_assertion(number: usize, assertion: &Assertion, run: &Ran<'_>, timeline
         }
         watch.feed(entry);
     }
-    // What was still open when the target ended is neither shown nor refuted: that it ended is the finding.
-    if watch.outcome().is_none() && matches!(run.end, Some((StepEnd::TargetEnded, _))) {
+    // What was still open when the target ended, or time did, is neither shown nor refuted: that is the finding.
+    if watch.outcome().is_none() && matches!(run.end, Some((StepEnd::TargetEnded | StepEnd::HotLoop(_), _))) {
         return;
     }
     match watch.finish() {
@@ -176,8 +177,8 @@ fn failed(number: usize, assertion: &Assertion, evidence: Evidence, run: &Ran<'_
 fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timeline: &Timeline) -> Option<Finding> {
     let entries = timeline.entries();
     let (seen, entry) = match run.end {
-        // That the target ended is told once, and not again for the step.
-        Some((StepEnd::Done | StepEnd::TargetEnded, _)) => return None,
+        // That the target ended, or time did, is told once, and not again for the step.
+        Some((StepEnd::Done | StepEnd::TargetEnded | StepEnd::HotLoop(_), _)) => return None,
         Some((StepEnd::TimedOut { phase, waited_secs }, entry)) => (
             format!("nothing of the kind for {waited_secs} s (phase {phase})"),
             entry,
@@ -234,6 +235,33 @@ fn target_ended(timeline: &Timeline) -> Option<Finding> {
     })
 }
 
+/// Somebody who wrote without ever waiting, so that no time passed.
+fn hot_loop(timeline: &Timeline) -> Option<Finding> {
+    timeline.marks().find_map(|(entry, mark)| {
+        let (step, hot) = match mark {
+            Mark::StepEnded {
+                step,
+                end: StepEnd::HotLoop(hot),
+            } => (Some(*step), hot),
+            Mark::CleanedUp {
+                end: StepEnd::HotLoop(hot),
+            } => (None, hot),
+            _ => return None,
+        };
+        Some(Finding {
+            requirements: BTreeSet::new(),
+            title: "an object is written in a hot loop".to_owned(),
+            step,
+            expected: "that whoever writes waits for something before writing again".to_owned(),
+            seen: hot.to_string(),
+            object: None,
+            seq: entry.seq,
+            at: entry.at,
+            mismatches: Vec::new(),
+        })
+    })
+}
+
 /// Requirements whose steps were never reached are not shown; that needs a finding only if no earlier step has one.
 fn not_reached(plan: &Plan, number: usize, timeline: &Timeline) -> Option<Finding> {
     let entries = timeline.entries();
@@ -242,7 +270,7 @@ fn not_reached(plan: &Plan, number: usize, timeline: &Timeline) -> Option<Findin
         matches!(
             &entry.event,
             Event::Mark(Mark::StepEnded {
-                end: StepEnd::TimedOut { .. } | StepEnd::Refused { .. } | StepEnd::TargetEnded,
+                end: StepEnd::TimedOut { .. } | StepEnd::Refused { .. } | StepEnd::TargetEnded | StepEnd::HotLoop(_),
                 ..
             })
         )

@@ -1,6 +1,9 @@
 //! What the runner notes on the timeline.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -82,11 +85,44 @@ pub enum StepEnd {
     },
     /// The target ended by itself meanwhile; a [`Mark::TargetEnded`] says how.
     TargetEnded,
+    /// Somebody wrote again and again without ever waiting, so that time did not pass and nothing would have ended it.
+    HotLoop(HotLoop),
     /// A cluster refused it.
     Refused {
         /// What the cluster answered.
         message: String,
     },
+}
+
+/// What was written again and again while the clock stood still.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HotLoop {
+    /// The object that was written most often, in words.
+    pub object: String,
+    /// Who wrote it, where the cluster tells (the user agent of the requests).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// How often.
+    pub times: usize,
+    /// How many revisions of all objects there were at that moment.
+    pub revisions: usize,
+}
+
+impl fmt::Display for HotLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            object,
+            by,
+            times,
+            revisions,
+        } = self;
+        write!(f, "{object} was written {times} times")?;
+        if let Some(by) = by {
+            write!(f, " by {by}")?;
+        }
+        write!(f, " without time passing ({revisions} revisions at one moment)")
+    }
 }
 
 /// One note of the runner.

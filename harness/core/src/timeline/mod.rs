@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::names::{ClusterName, RoleName};
 
-pub use mark::{Begin, DEFAULT_NAMESPACE, Mark, Order, StepEnd};
+pub use mark::{Begin, DEFAULT_NAMESPACE, HotLoop, Mark, Order, StepEnd};
 pub use wire::TimelineError;
 pub use world::{ObjectId, World};
 

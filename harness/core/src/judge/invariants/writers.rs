@@ -29,6 +29,7 @@ pub(super) fn nothing_left(timeline: &Timeline) -> Found {
         StepEnd::Done => String::new(),
         StepEnd::TimedOut { waited_secs, .. } => format!(", after {waited_secs} s"),
         StepEnd::TargetEnded => "; the target had ended".to_owned(),
+        StepEnd::HotLoop(hot) => format!("; {hot}"),
         StepEnd::Refused { message } => format!("; clean-up was refused: {message}"),
     };
     let until = timeline.entries().partition_point(|it| it.seq <= entry.seq);

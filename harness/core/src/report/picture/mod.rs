@@ -248,6 +248,7 @@ impl Walk<'_> {
                     What::Failed,
                     format!("step {} timed out after {waited_secs} s (phase {phase})", step + 1),
                 )),
+                StepEnd::HotLoop(hot) => Some((What::Failed, format!("step {} not ended: {hot}", step + 1))),
                 StepEnd::Refused { message } => Some((What::Failed, format!("step {} refused: {message}", step + 1))),
             },
             Mark::RoleBound { role, cluster } => Some((What::Step, format!("{cluster} is the {role}"))),
