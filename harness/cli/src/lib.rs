@@ -1,7 +1,7 @@
 //! The `baton` command, as a library for its binary and its tests.
 //!
 //! - [`args`]: the command line; [`commands`]: what each command does;
-//! - [`load`]: from files to checked cases;
+//! - [`load`]: from files to checked cases; [`lint`]: what is suspicious about them;
 //! - [`choose`]: which of them are run; [`last_run`]: what the run before came to;
 //! - [`backend`]: which clusters; [`made`]: those that are made for a run; [`interrupt`]: Ctrl-C;
 //! - [`run`]: cases on fleets; [`pause`]: looks at the clusters of a case that failed;
@@ -16,6 +16,7 @@ pub mod choose;
 pub mod commands;
 pub mod interrupt;
 pub mod last_run;
+pub mod lint;
 pub mod load;
 pub mod made;
 pub mod outdated;

@@ -8,7 +8,7 @@ use baton_core::{
     names::RequirementId,
 };
 use comfy_table::{Cell, ContentArrangement, Table, presets};
-use miette::{GraphicalReportHandler, LabeledSpan, MietteDiagnostic, NamedSource, Report};
+use miette::{GraphicalReportHandler, LabeledSpan, MietteDiagnostic, NamedSource, Report, Severity};
 
 /// A table in the house's form: no lines but under the head.
 pub fn table(head: &[&str]) -> Table {
@@ -69,10 +69,19 @@ pub fn ids<'a>(ids: impl Iterator<Item = &'a RequirementId>) -> String {
 
 /// What is wrong with files, each with the part of the file that is meant.
 pub fn diagnostics(found: &[Diagnostic]) -> String {
+    rendered(found, Severity::Error)
+}
+
+/// What is suspicious about files, in the same form.
+pub fn warnings(found: &[Diagnostic]) -> String {
+    rendered(found, Severity::Warning)
+}
+
+fn rendered(found: &[Diagnostic], severity: Severity) -> String {
     let handler = GraphicalReportHandler::new();
     let mut text = String::new();
     for diagnostic in found {
-        let mut report = MietteDiagnostic::new(diagnostic.message.clone());
+        let mut report = MietteDiagnostic::new(diagnostic.message.clone()).with_severity(severity);
         report.help.clone_from(&diagnostic.help);
         let source = fs::read_to_string(&diagnostic.file).unwrap_or_default();
         let fits = !diagnostic.span.is_empty() && source.is_char_boundary(diagnostic.span.end);

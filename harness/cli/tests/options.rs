@@ -292,3 +292,59 @@ fn a_case_is_repeated_with_other_seeds() {
     assert_eq!(seeds, [7, 8].into());
     assert!(folder.path().join("flink-jobid-directly.seed-8.jsonl").is_file());
 }
+
+/// A path that can match nothing is told by `lint`, with the place; the case is fine all the same.
+#[test]
+fn lint_warns_of_paths_that_no_status_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let changed = |file: &str, changes: &[(&str, &str)]| {
+        let mut text = fs::read_to_string(root().join("cases").join(file)).unwrap();
+        for (from, to) in changes {
+            assert!(text.contains(from), "{from}");
+            text = text.replace(from, to);
+        }
+        let path = folder.path().join(Path::new(file).file_name().unwrap());
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let lint = |file: &str| {
+        let output = baton(&["lint", file], "");
+        assert!(output.status.success(), "{}", told(&output));
+        told(&output)
+    };
+    // Of a kind that the case defines, in the step and in a scenario; of a built-in kind.
+    let flink = changed(
+        "preservation/second-failover.yaml",
+        &[("{ .jobStatus.jobID }", "{ .jobStatus.jobIdd }")],
+    );
+    let text = lint(&flink);
+    let message = "the path `{ .jobStatus.jobIdd }` matches nothing: the status of a FlinkDeployment has no";
+    assert!(text.contains(message) && text.contains("jobStatus.jobIdd"), "{text}");
+    assert!(text.contains("did you mean `jobId`?"), "{text}");
+    assert!(text.contains("second-failover.yaml:29:68"), "{text}");
+    assert!(text.contains("1 cases are fine"), "{text}");
+    let scenario = changed("preservation/any-kind.yaml", &[("{ .succeeded }", "{ .suceeded }")]);
+    let text = lint(&scenario);
+    assert_eq!(
+        text.matches("the status of a Job has no `suceeded`").count(),
+        1,
+        "{text}"
+    );
+    assert!(text.contains("did you mean `succeeded`?"), "{text}");
+    assert!(text.contains("any-kind.yaml:20:"), "{text}");
+    // One that misses on purpose, and all that there are.
+    assert_eq!(
+        lint(&changed("preservation/path-misses.yaml", &[])),
+        "3 cases are fine\n"
+    );
+    let output = baton(&["lint"], "");
+    assert!(output.status.success());
+    assert_eq!(output.stderr, b"", "{}", told(&output));
+    // Only `lint` tells it.
+    let plan = baton(&["plan", &flink], "");
+    assert!(
+        plan.status.success() && !told(&plan).contains("matches nothing"),
+        "{}",
+        told(&plan)
+    );
+}

@@ -22,6 +22,7 @@ use clap::CommandFactory as _;
 
 use crate::{
     args::{Cli, Command},
+    lint,
     load::{LoadError, Roots, Suite},
     show, up,
 };
@@ -80,6 +81,7 @@ pub fn execute(cli: &Cli) -> Exit {
                 Suite::load_files(&roots, files)
             };
             with_suite(suite, |suite| {
+                eprint!("{}", show::warnings(&lint::warnings(&suite.cases)));
                 println!("{} cases are fine", suite.cases.len());
                 Exit::Conforms
             })

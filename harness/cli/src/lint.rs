@@ -1,0 +1,315 @@
+//! What is suspicious about cases though it is not wrong: only `baton lint` tells it.
+//!
+//! So far that is one thing: the path of a state preservation rule that names a field which the status of the workload
+//! cannot have. The schema of a status is known of kinds that the case defines itself, as long as it is closed, and of
+//! some built-in kinds. Of a path only the plain keys that it begins with are looked at; what comes after a wildcard, an
+//! index, a filter or a descent may be anything. A case that is about STP-06 misses on purpose and is not looked at.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
+
+use baton_core::case::{
+    diagnostic::{Diagnostic, suggestion},
+    model::{Action, Case, Step, Subject},
+};
+use baton_jsonpath::Template;
+use serde_json::{Map, Value, json};
+
+/// The requirement that a path which matches nothing is an error: its cases miss on purpose.
+const MISSES: &str = "STP-06";
+
+/// The fields that the status of a built-in kind can have.
+const BUILT_IN: [(&str, &str, &[&str]); 3] = [
+    (
+        "apps/v1",
+        "Deployment",
+        &[
+            "availableReplicas",
+            "collisionCount",
+            "conditions",
+            "observedGeneration",
+            "readyReplicas",
+            "replicas",
+            "terminatingReplicas",
+            "unavailableReplicas",
+            "updatedReplicas",
+        ],
+    ),
+    (
+        "apps/v1",
+        "StatefulSet",
+        &[
+            "availableReplicas",
+            "collisionCount",
+            "conditions",
+            "currentReplicas",
+            "currentRevision",
+            "observedGeneration",
+            "readyReplicas",
+            "replicas",
+            "updateRevision",
+            "updatedReplicas",
+        ],
+    ),
+    (
+        "batch/v1",
+        "Job",
+        &[
+            "active",
+            "completedIndexes",
+            "completionTime",
+            "conditions",
+            "failed",
+            "failedIndexes",
+            "ready",
+            "startTime",
+            "succeeded",
+            "terminating",
+            "uncountedTerminatedPods",
+        ],
+    ),
+];
+
+/// Warnings about cases, in their order; scenarios of one file that have the same are told once.
+pub fn warnings(cases: &[Case]) -> Vec<Diagnostic> {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for warning in cases.iter().flat_map(of_case) {
+        if !found.contains(&warning) {
+            found.push(warning);
+        }
+    }
+    found
+}
+
+fn of_case(case: &Case) -> Vec<Diagnostic> {
+    if case.requirements.contains(&MISSES.into()) {
+        return Vec::new();
+    }
+    let schemas = schemas(case);
+    let source = fs::read_to_string(&case.file).unwrap_or_default();
+    let mut selected: BTreeMap<(String, String), BTreeSet<Kind>> = BTreeMap::new();
+    let mut found = Vec::new();
+    for step in &case.steps {
+        for (kinds, policy) in policies(step, &mut selected) {
+            for path in paths(policy) {
+                let miss = kinds
+                    .iter()
+                    .find_map(|kind| Some((kind, miss(path, schemas.get(kind)?)?)));
+                found.extend(miss.map(|((_, kind), miss)| miss.told(case, step, &source, path, kind)));
+            }
+        }
+    }
+    found
+}
+
+/// The `apiVersion` and the kind of a workload.
+type Kind = (String, String);
+
+/// The schemas of the statuses that are known in a case.
+fn schemas(case: &Case) -> BTreeMap<Kind, Value> {
+    let built_in = BUILT_IN.iter().map(|(api_version, kind, fields)| {
+        let fields: Map<_, _> = fields.iter().map(|field| ((*field).to_owned(), json!({}))).collect();
+        let kind = ((*api_version).to_owned(), (*kind).to_owned());
+        (kind, json!({"type": "object", "properties": fields}))
+    });
+    let mut schemas: BTreeMap<Kind, Value> = built_in.collect();
+    let applied = case.steps.iter().flat_map(|step| match &step.action {
+        Action::Apply { objects, .. } => objects.as_slice(),
+        _ => &[],
+    });
+    for definition in applied.filter(|object| object["kind"] == "CustomResourceDefinition") {
+        let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+        for version in versions.into_iter().flatten() {
+            let api_version = format!("{}/{}", text(definition, "/spec/group"), text(version, "/name"));
+            let root = version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null);
+            let status = root.pointer("/properties/status").filter(|_| !is_open(root));
+            let kind = (api_version, text(definition, "/spec/names/kind"));
+            schemas.extend(status.map(|status| (kind, status.clone())));
+        }
+    }
+    schemas
+}
+
+fn text(value: &Value, pointer: &str) -> String {
+    let text = value.pointer(pointer).and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
+}
+
+/// The policies that a step writes, whole or in part, with the kinds that they select.
+fn policies<'s>(
+    step: &'s Step,
+    selected: &mut BTreeMap<(String, String), BTreeSet<Kind>>,
+) -> Vec<(BTreeSet<Kind>, &'s Value)> {
+    let objects: Vec<(String, String, &Value)> = match &step.action {
+        Action::Apply { objects, .. } => {
+            let named = objects
+                .iter()
+                .map(|it| (text(it, "/kind"), text(it, "/metadata/name"), it));
+            named.collect()
+        }
+        Action::Patch {
+            of: Subject::Object(of),
+            merge,
+            ..
+        } => vec![(of.kind.clone(), of.name.clone(), merge)],
+        _ => Vec::new(),
+    };
+    let mut found = Vec::new();
+    for (kind, name, object) in objects {
+        if !matches!(kind.as_str(), "PropagationPolicy" | "ClusterPropagationPolicy") {
+            continue;
+        }
+        let kinds = selected.entry((kind, name)).or_default();
+        if let Some(selectors) = object.pointer("/spec/resourceSelectors").and_then(Value::as_array) {
+            let kind = |selector: &Value| (text(selector, "/apiVersion"), text(selector, "/kind"));
+            *kinds = selectors.iter().map(kind).collect();
+        }
+        found.push((kinds.clone(), object));
+    }
+    found
+}
+
+/// The paths of a policy's state preservation rules.
+fn paths(policy: &Value) -> impl Iterator<Item = &str> {
+    let rules = ["cluster", "application"].map(|behavior| {
+        let rules = policy.pointer(&format!("/spec/failover/{behavior}/statePreservation/rules"));
+        rules.and_then(Value::as_array)
+    });
+    let rules = rules.into_iter().flatten().flatten();
+    rules.filter_map(|rule| rule.get("jsonPath")?.as_str())
+}
+
+/// A key that a schema does not have.
+#[derive(Debug, PartialEq, Eq)]
+struct Miss {
+    /// The key, with those before it.
+    keys: String,
+    /// What to write instead.
+    help: String,
+}
+
+fn miss(path: &str, status: &Value) -> Option<Miss> {
+    let template = Template::parse(path).ok()?;
+    template.leading_keys().iter().find_map(|keys| first_miss(keys, status))
+}
+
+fn first_miss(keys: &[&str], status: &Value) -> Option<Miss> {
+    let mut schema = status;
+    for (number, key) in keys.iter().enumerate() {
+        if is_open(schema) {
+            return None;
+        }
+        let properties = schema.get("properties").and_then(Value::as_object);
+        if let Some(next) = properties.and_then(|it| it.get(*key)) {
+            schema = next;
+            continue;
+        }
+        match (schema.get("additionalProperties"), properties, schema["type"].as_str()) {
+            (Some(Value::Bool(false)) | None, Some(properties), _) => {
+                return Some(Miss {
+                    keys: keys[..=number].join("."),
+                    help: suggestion(key, properties.keys().map(String::as_str)),
+                });
+            }
+            (None, None, Some(scalar @ ("string" | "integer" | "number" | "boolean"))) => {
+                return Some(Miss {
+                    keys: keys[..=number].join("."),
+                    help: format!("`{}` is of type {scalar} and has no fields", keys[..number].join(".")),
+                });
+            }
+            (Some(next), _, _) => schema = next,
+            (None, None, _) => return None,
+        }
+    }
+    None
+}
+
+/// Whether there may be fields that a schema does not name.
+fn is_open(schema: &Value) -> bool {
+    ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"]
+        .iter()
+        .any(|extension| schema.get(*extension) == Some(&Value::Bool(true)))
+}
+
+impl Miss {
+    fn told(self, case: &Case, step: &Step, source: &str, path: &str, kind: &str) -> Diagnostic {
+        let Self { keys, help } = self;
+        let mut diagnostic = Diagnostic {
+            file: case.file.clone(),
+            line: step.line,
+            column: 1,
+            span: 0..0,
+            message: format!("the path `{path}` matches nothing: the status of a {kind} has no `{keys}`"),
+            help: Some(help),
+        };
+        // A path that a scenario gives stands before the steps.
+        let of_step: usize = source
+            .split_inclusive('\n')
+            .take(step.line.saturating_sub(1))
+            .map(str::len)
+            .sum();
+        let after = source[of_step..].find(path).map(|at| of_step + at);
+        if let Some(at) = after.or_else(|| source.find(path)) {
+            let before = &source[..at];
+            diagnostic.line = before.matches('\n').count() + 1;
+            diagnostic.column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            diagnostic.span = at..at + path.len();
+        }
+        diagnostic
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(path: &str, status: &Value) -> Option<String> {
+        miss(path, status).map(|miss| format!("{}: {}", miss.keys, miss.help))
+    }
+
+    #[test]
+    fn only_what_cannot_be_there_is_missed() {
+        let status = json!({"type": "object", "properties": {
+            "job": {"type": "object", "properties": {"jobId": {"type": "string"}}},
+            "list": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
+            "info": {"type": "object", "additionalProperties": {"type": "string"}},
+            "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"a": {}}},
+        }});
+        for path in [
+            "text",
+            "{.job.jobId}",
+            "{.list[0].nothing}",
+            "{.list[*].nothing}",
+            "{..nothing}",
+            "{.*.nothing}",
+            "{.info.nothing}",
+            "{.any.nothing.at.all}",
+            "{range .list[*]}{.nothing}{end}",
+        ] {
+            assert_eq!(told(path, &status), None, "{path}");
+        }
+        let near = told("x-{ .job.jobID }", &status);
+        assert_eq!(near.as_deref(), Some("job.jobID: did you mean `jobId`?"));
+        let none = told("{.job.jobId}{.zzz.y}", &status);
+        assert_eq!(none.as_deref(), Some("zzz: possible are any, info, job, list"));
+        let deep = told("{.job.jobId.x}", &status);
+        assert_eq!(
+            deep.as_deref(),
+            Some("job.jobId.x: `job.jobId` is of type string and has no fields")
+        );
+        let of_map = told("{.info.a.b}", &status);
+        assert_eq!(
+            of_map.as_deref(),
+            Some("info.a.b: `info.a` is of type string and has no fields")
+        );
+        assert_eq!(
+            told(
+                "{.nothing}",
+                &json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+            ),
+            None
+        );
+    }
+}
