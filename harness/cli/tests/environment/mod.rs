@@ -1,0 +1,158 @@
+//! What the environment says of the clusters and the target that `cargo test` runs cases on.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "what fails here fails a test")]
+
+use std::{
+    io::Write as _,
+    path::Path,
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+};
+
+use baton::{
+    args::{Cli, Command, Run},
+    backend::{Choice, Make, Wishes},
+    interrupt::Interrupt,
+    load::{self, LoadError, Roots, Suite},
+    outdated::Outdated,
+    output,
+    run::Settings,
+    show,
+    target::Described,
+};
+use baton_cluster::runner::chain;
+use baton_core::{
+    case::model::Case,
+    event::{CaseOutcome, CaseResult, Event},
+    judge::Verdict,
+};
+use clap::Parser as _;
+
+/// The variable with what stands behind `--backend` on the command line, options of that backend included.
+pub const BACKEND: &str = "BATON_BACKEND";
+
+/// The variable with a target file.
+pub const TARGET: &str = "BATON_TARGET";
+
+pub fn roots() -> Roots {
+    Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+}
+
+pub fn told(error: LoadError) -> String {
+    match error {
+        LoadError::Cases(found) | LoadError::Target(found) => show::diagnostics(&found),
+        other => chain(&other),
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The backend that a text asks for, in the words of the command line.
+fn choice(text: &str) -> Result<Choice, String> {
+    let words = ["baton", "run", "--backend"].into_iter().chain(text.split_whitespace());
+    let cli = Cli::try_parse_from(words).map_err(|error| format!("{BACKEND}={text}: {error}"))?;
+    let Command::Run(run) = cli.command else {
+        return Err(format!("{BACKEND}={text} is no backend"));
+    };
+    let Run { on, .. } = *run;
+    match on.backend {
+        Make::Embedded | Make::Kubeconfig => Ok(on),
+        // Nobody would remove them: a test binary is not told when its last test has ended.
+        Make::Envtest | Make::Kind | Make::K3s => Err(format!(
+            "{BACKEND}={text}: tests run on embedded clusters and on those that are there already (possible are \
+             embedded, kubeconfig); `baton run --backend {text}` makes others and removes them"
+        )),
+    }
+}
+
+/// What cases run with, and the turn of the one that it is given to.
+pub struct Ready {
+    pub settings: Settings,
+    /// Clusters that are there already carry one case at a time.
+    _turn: Option<MutexGuard<'static, ()>>,
+}
+
+/// What cases with so many members at most run with. Panics with what is wrong with the environment.
+pub fn ready(members: usize) -> Ready {
+    static TURN: Mutex<()> = Mutex::new(());
+    static LISTENING: OnceLock<Interrupt> = OnceLock::new();
+    let roots = roots();
+    let mut settings = Settings::new(roots.clone());
+    let mut turn = None;
+    if let Some(text) = variable(BACKEND) {
+        let choice = choice(&text).unwrap_or_else(|wrong| panic!("{wrong}"));
+        if choice.leaves_traces() {
+            settings.interrupt = LISTENING.get_or_init(|| Interrupt::listen().unwrap()).clone();
+        }
+        if choice.backend != Make::Embedded {
+            turn = Some(TURN.lock().unwrap_or_else(PoisonError::into_inner));
+            assert!(!settings.interrupt.is_asked(), "interrupted");
+        }
+        let wishes = Wishes {
+            members,
+            open: false,
+            interrupt: &settings.interrupt,
+        };
+        let backend = choice.backend(&roots, &wishes);
+        settings.backend = backend.unwrap_or_else(|error| panic!("{BACKEND}: {}; {}", chain(&error), error.help()));
+        settings.max_case_time = choice.max_case_time();
+    }
+    if let Some(file) = variable(TARGET) {
+        let target = target(Path::new(&file));
+        let with_target = settings.with_target(target);
+        settings = with_target.unwrap_or_else(|error| panic!("{TARGET}={file}: {error}; {}", error.help()));
+    }
+    Ready { settings, _turn: turn }
+}
+
+/// Reads a target file. A relative path begins in the repository: tests run in the folder of their crate.
+pub fn target(file: &Path) -> Described {
+    let suite = Suite::load(&roots()).unwrap_or_else(|error| panic!("{}", told(error)));
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+    let spec = load::target(&file, &suite).unwrap_or_else(|error| panic!("{TARGET}: {}", told(error)));
+    Described::new(spec).unwrap_or_else(|error| panic!("{TARGET}: {error}; {}", error.help()))
+}
+
+/// What a case came to, if that is no failure: its verdict, or a line that says why there is none to look at.
+pub fn passed(result: &CaseResult) -> Result<&Verdict, String> {
+    match &result.outcome {
+        CaseOutcome::Unsupported { reasons } => Err(format!("unsupported: {}", reasons.join("; "))),
+        CaseOutcome::Deviates { .. } if !result.known.is_empty() => Err(format!(
+            "deviates as the baseline says: {}",
+            show::ids(result.known.iter())
+        )),
+        CaseOutcome::Conforms(verdict) | CaseOutcome::Deviates { verdict, .. } if verdict.conforms() => Ok(verdict),
+        _ => panic!(
+            "\n{}",
+            output::explanation(result).unwrap_or_else(|| format!("{:?}", result.outcome))
+        ),
+    }
+}
+
+/// Says a line to whoever runs the tests, past libtest, which shows nothing of a test that passes.
+pub fn say(case: &Case, line: &str) {
+    // Nobody to hear it is no failure.
+    let _ = writeln!(std::io::stderr(), "{}: {line}", case.id);
+}
+
+/// Fails if a case is the last one that an entry of the baseline waited for, and none of them broke it.
+pub fn check_baseline(result: CaseResult, settings: &Settings) {
+    static SO_FAR: OnceLock<Mutex<Outdated>> = OnceLock::new();
+    let baseline = settings.target.baseline();
+    if baseline.entries.is_empty() {
+        return;
+    }
+    let so_far = SO_FAR.get_or_init(|| {
+        let all = Suite::load(&settings.roots).unwrap_or_else(|error| panic!("{}", told(error)));
+        Mutex::new(Outdated::new(&all.cases))
+    });
+    let new: Vec<String> = {
+        let mut so_far = so_far.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = so_far.of(&baseline);
+        so_far.tell(&Event::CaseEnded(Box::new(result)));
+        let now = so_far.of(&baseline);
+        now.into_iter().filter(|line| !before.contains(line)).collect()
+    };
+    assert!(new.is_empty(), "{}", new.join("\n"));
+}
