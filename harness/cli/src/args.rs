@@ -18,7 +18,7 @@ use crate::{backend::Choice, report::Wanted};
 Exit codes: 0 everything conforms, 1 something does not, 2 what was given is wrong, 3 the environment is broken,
 130 interrupted.
 
-Begin with `baton run`. Write a case of your own into cases/ and look at it with `baton plan`."
+Begin with `baton run`. Write a case of your own with `baton case new` and look at it with `baton plan`."
 )]
 pub struct Cli {
     /// The repository: where cases/, fixtures/ and snapshots/ are
@@ -39,6 +39,14 @@ pub enum Command {
     Run(Box<Run>),
     /// List the cases, or the requirements and what proves them
     List(List),
+    /// Explain a requirement: what it says, where it comes from, and which cases prove it
+    Explain {
+        /// Its id, such as REC-01
+        requirement: String,
+    },
+    /// Write a new case
+    #[command(subcommand)]
+    Case(Case),
     /// Print what a case does, step by step, without doing it
     Plan {
         /// The case's name or file
@@ -206,6 +214,17 @@ pub enum Report {
         /// The merged report
         #[arg(short, long, value_name = "PATH")]
         output: PathBuf,
+    },
+}
+
+/// What `case` does.
+#[derive(Debug, Subcommand)]
+pub enum Case {
+    /// Write a case that conforms, with comments, to begin with
+    New {
+        /// The folder below cases/ and the case's name, such as recovery/my-case
+        #[arg(value_name = "AREA/NAME")]
+        name: String,
     },
 }
 

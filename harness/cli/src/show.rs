@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _, fs};
 
 use baton_core::{
     case::{diagnostic::Diagnostic, model::Case},
-    catalogue::{Catalogue, Level},
+    catalogue::{Catalogue, Level, Requirement},
     names::RequirementId,
 };
 use comfy_table::{Cell, ContentArrangement, Table, presets};
@@ -47,19 +47,52 @@ pub fn requirements(catalogue: &Catalogue, cases: &[Case]) -> String {
     }
     let mut table = table(&["REQUIREMENT", "LEVEL", "FEATURE", "CASES"]);
     for requirement in catalogue.iter() {
-        let level = match requirement.level {
-            Level::Must => "MUST",
-            Level::Should => "SHOULD",
-            Level::May => "MAY",
-        };
         let cases = by_requirement
             .get(&requirement.id)
             .map_or_else(|| "-".to_owned(), |cases| cases.join(", "));
-        table.add_row([requirement.id.as_str(), level, requirement.feature.as_str(), &cases]);
+        table.add_row([
+            requirement.id.as_str(),
+            level(requirement),
+            requirement.feature.as_str(),
+            &cases,
+        ]);
     }
     let shown = by_requirement.len();
     let all = catalogue.iter().count();
     format!("{}\n\n{shown} of {all} requirements have a case", table.trim_fmt())
+}
+
+/// One requirement: all that the catalogue says of it, and the cases that prove it.
+pub fn requirement(requirement: &Requirement, all: &[Case]) -> String {
+    let Requirement {
+        id,
+        feature,
+        source,
+        text,
+        ..
+    } = requirement;
+    let proving = all.iter().filter(|case| case.requirements.contains(id));
+    let mut table = table(&["CASE", "SHOWS"]);
+    for case in proving {
+        table.add_row([format!("{}/{}", case.area, case.id), case.title.clone()]);
+    }
+    let proved = match table.row_count() {
+        0 => "no case proves it yet".to_owned(),
+        count => format!(
+            "{}\n\nproved by {count}; run them with `baton run --requirement {id}`",
+            table.trim_fmt()
+        ),
+    };
+    let level = level(requirement);
+    format!("{id}\n\nlevel    {level}\nfeature  {feature}\nsource   {source}\n\n{text}\n\n{proved}")
+}
+
+fn level(requirement: &Requirement) -> &'static str {
+    match requirement.level {
+        Level::Must => "MUST",
+        Level::Should => "SHOULD",
+        Level::May => "MAY",
+    }
 }
 
 /// Requirement ids in a row.

@@ -1,8 +1,9 @@
 //! What each command does, and the exit code it ends with.
 //!
 //! - [`execute`]: chooses; short commands are here;
-//! - `run`: from arguments to settings; `record`: recordings; `judge`: timelines and them; `report`: what is made of reports.
+//! - `run`: from arguments to settings; `case`: new case files; `record`: recordings; `judge`: timelines and them; `report`: what is made of reports.
 
+mod case;
 mod judge;
 mod record;
 mod report;
@@ -16,7 +17,7 @@ use std::{
 };
 
 use baton_cluster::runner::chain;
-use baton_core::plan::Plan;
+use baton_core::{case::diagnostic::suggestion, names::RequirementId, plan::Plan};
 use baton_jsonpath::Template;
 use clap::CommandFactory as _;
 
@@ -70,6 +71,8 @@ pub fn execute(cli: &Cli) -> Exit {
             println!("{text}");
             Exit::Conforms
         }),
+        Command::Explain { requirement } => with_suite(Suite::load(&roots), |suite| explain(&suite, requirement)),
+        Command::Case(asked) => case::case(&roots, asked),
         Command::Plan { case } => with_suite(Suite::select(&roots, std::slice::from_ref(case)), |suite| {
             suite.cases.iter().for_each(|case| print!("{}", Plan::of(case)));
             Exit::Conforms
@@ -103,6 +106,20 @@ fn with_suite(suite: Result<Suite, LoadError>, then: impl FnOnce(Suite) -> Exit)
         Ok(suite) => then(suite),
         Err(error) => not_loaded(&error),
     }
+}
+
+fn explain(suite: &Suite, id: &str) -> Exit {
+    if let Some(requirement) = suite.catalogue.get(&RequirementId::new(id)) {
+        println!("{}", show::requirement(requirement, &suite.cases));
+        return Exit::Conforms;
+    }
+    let known: Vec<_> = suite.catalogue.iter().map(|it| it.id.as_str()).collect();
+    eprintln!("error: there is no requirement `{id}`");
+    eprintln!(
+        "help: {} (`baton list --requirements` lists all)",
+        suggestion(id, known)
+    );
+    Exit::BadInput
 }
 
 /// Says what is wrong with files.

@@ -1,0 +1,97 @@
+//! `baton case`: new case files.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use thiserror::Error;
+
+use super::{Exit, bad_input, with_suite};
+use crate::{
+    args,
+    load::{Roots, Suite},
+};
+
+/// What a new case file holds: a case that conforms, with comments.
+const SKELETON: &str = include_str!("case.yaml");
+
+/// Where the case's name belongs in it.
+const NAME: &str = "NAME";
+
+#[derive(Debug, Error)]
+enum NewCaseError {
+    #[error("`{0}` is no AREA/NAME")]
+    Name(String),
+    #[error("there is a case `{name}` already")]
+    Taken { name: String },
+    #[error("{} is there already", .0.display())]
+    Exists(PathBuf),
+    #[error("{} cannot be written", file.display())]
+    Io { file: PathBuf, source: io::Error },
+}
+
+impl NewCaseError {
+    fn help(&self) -> &'static str {
+        match self {
+            Self::Name(_) => {
+                "write a folder below cases/ and a name, such as recovery/my-case: small letters, digits, dashes"
+            }
+            Self::Taken { .. } => "choose another name: reports and snapshots go by it; `baton list` names all cases",
+            Self::Exists(_) => "choose another name; nothing is overwritten",
+            Self::Io { .. } => "run this in the repository, or say where it is with --root",
+        }
+    }
+}
+
+/// Does what is asked of case files.
+pub(super) fn case(roots: &Roots, asked: &args::Case) -> Exit {
+    let args::Case::New { name } = asked;
+    with_suite(Suite::load(roots), |suite| match new(roots, &suite, name) {
+        Ok(file) => {
+            let case = file.file_stem().unwrap_or_default().display();
+            println!("{}", file.display());
+            println!(
+                "check it with `baton lint {}`, run it with `baton run {case}`",
+                file.display()
+            );
+            Exit::Conforms
+        }
+        Err(error) => bad_input(&error, error.help()),
+    })
+}
+
+fn new(roots: &Roots, suite: &Suite, wanted: &str) -> Result<PathBuf, NewCaseError> {
+    let (area, name) = wanted
+        .split_once('/')
+        .filter(|(area, name)| is_name(area) && is_name(name))
+        .ok_or_else(|| NewCaseError::Name(wanted.to_owned()))?;
+    let folder = roots.cases.join(area);
+    let file = folder.join(format!("{name}.yaml"));
+    if file.exists() {
+        return Err(NewCaseError::Exists(file));
+    }
+    if suite.cases.iter().any(|case| case.id.as_str() == name) {
+        return Err(NewCaseError::Taken { name: name.to_owned() });
+    }
+    write(&folder, &file, &SKELETON.replacen(NAME, name, 1)).map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => NewCaseError::Exists(file.clone()),
+        _ => NewCaseError::Io {
+            file: file.clone(),
+            source,
+        },
+    })?;
+    Ok(file)
+}
+
+/// Small letters, digits and dashes: it names files.
+fn is_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !text.is_empty() && text.chars().all(fits)
+}
+
+fn write(folder: &Path, file: &Path, text: &str) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    fs::File::create_new(file)?.write_all(text.as_bytes())
+}
