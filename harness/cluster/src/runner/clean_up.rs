@@ -62,7 +62,7 @@ impl Run<'_> {
         let control = self
             .client(&ClusterName::control())
             .map_err(|error| act::chain(&error))?;
-        for object in applied(plan, known) {
+        for object in applied(plan, known, self.fleet.namespace()) {
             let deleted = actions::delete(&control, &object).await;
             deleted.map_err(|error| act::chain(&error))?;
         }
@@ -83,24 +83,25 @@ impl Run<'_> {
     }
 }
 
-/// What the case applied to the control plane and is the case's own, policies first.
-fn applied(plan: &Plan, known: &Known) -> Vec<ObjectRef> {
+/// What the case applied to the control plane and is the case's own, policies first. What names no namespace itself is
+/// in that of the fleet, if it is in one.
+fn applied(plan: &Plan, known: &Known, namespace: &str) -> Vec<ObjectRef> {
     let objects = plan.steps.iter().flat_map(|step| match &step.action {
         Action::Apply { on, objects, .. } if on.contains(&Place::Control) => objects.as_slice(),
         _ => &[],
     });
-    let named = objects.filter_map(|object| named(&act::with_references(object, &known.bindings)));
+    let named = objects.filter_map(|object| named(&act::with_references(object, &known.bindings), namespace));
     let mut objects: Vec<ObjectRef> = named.filter(|object| !KEPT.contains(&object.kind.as_str())).collect();
     objects.sort_by_key(|object| !object.kind.ends_with("PropagationPolicy"));
     objects
 }
 
-fn named(object: &Value) -> Option<ObjectRef> {
+fn named(object: &Value, namespace: &str) -> Option<ObjectRef> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     Some(ObjectRef {
         api_version: text("/apiVersion")?,
         kind: text("/kind")?,
-        namespace: text("/metadata/namespace"),
+        namespace: text("/metadata/namespace").or_else(|| Some(namespace.to_owned())),
         name: text("/metadata/name")?,
     })
 }
