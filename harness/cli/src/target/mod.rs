@@ -1,6 +1,6 @@
 //! The implementation under test.
 //!
-//! - [`reference`]: the reference controller, built in;
+//! - [`mod@reference`]: the reference controller, built in;
 //! - [`described`]: whatever a target file describes: a command, something installed, or the built-in one.
 
 pub mod described;
