@@ -17,6 +17,7 @@ pub mod watching;
 use std::{collections::BTreeMap, task::Context};
 
 use baton_core::{
+    names::ClusterName,
     redact::redact,
     timeline::{Change, Event, ObjectId, Revision},
 };
@@ -34,6 +35,11 @@ pub(crate) trait Source: Send {
 
     /// What has come but still waits for something before it; now that nothing more is waited for.
     fn rest(&mut self) -> Vec<Seen>;
+
+    /// Whether whatever happens to objects of a kind on a cluster is sure to be heard of from now on.
+    fn hears_of(&self, _cluster: &ClusterName, _kind: &str) -> bool {
+        true
+    }
 }
 
 /// A source that is over.

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use baton_core::timeline::{Entry, Event, Mark, Revision, Timeline};
+use baton_core::{
+    names::ClusterName,
+    timeline::{Entry, Event, Mark, Revision, Timeline},
+};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -132,6 +135,11 @@ impl Recorder {
         }
         self.catch_up(&mut state, None);
         self.append(&mut state, (self.0.clock)(), Event::Mark(mark));
+    }
+
+    /// Whether a kind on a cluster is observed by now. If not, a note on the timeline tells when it is.
+    pub(crate) fn hears_of(&self, cluster: &ClusterName, kind: &str) -> bool {
+        self.lock().source.hears_of(cluster, kind)
     }
 
     /// A copy of what there is now; all that has happened is on it.

@@ -29,7 +29,7 @@ use kube::{
         watcher::{self, watcher},
     },
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -95,11 +95,30 @@ pub(super) struct Reporter {
     news: mpsc::UnboundedSender<News>,
     /// Of every member with a fence.
     bells: Arc<BTreeMap<ClusterName, watch::Sender<u64>>>,
+    listed: Listed,
 }
+
+/// The kinds that have been listed once, by cluster: what happens to them from then on is heard of.
+type Listed = Arc<Mutex<BTreeSet<(ClusterName, String)>>>;
 
 impl Reporter {
     pub(super) fn now(&self) -> Timestamp {
         (self.clock)()
+    }
+
+    /// A kind has been listed. Whoever waits for one that a definition has brought is woken by the note.
+    fn has_listed(&self, cluster: &ClusterName, kind: &str) {
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.insert((cluster.clone(), kind.to_owned()));
+        drop(listed);
+        let note = Mark::Note {
+            about: "observed from now on".to_owned(),
+            details: json!({"cluster": cluster, "kind": kind}),
+        };
+        self.tell(News::Seen(Seen {
+            at: self.now(),
+            event: Event::Mark(note),
+        }));
     }
 
     pub(super) fn tell(&self, news: News) {
@@ -126,6 +145,7 @@ fn comes_or_goes(revision: &Revision) -> bool {
 /// All watches of a fleet. They end when this is dropped.
 pub struct Watching {
     news: mpsc::UnboundedReceiver<News>,
+    listed: Listed,
     stop: DropGuard,
 }
 
@@ -156,7 +176,9 @@ impl Watching {
             clock,
             news: sender,
             bells: Arc::new(bells),
+            listed: Listed::default(),
         };
+        let listed = Arc::clone(&reporter.listed);
         for (name, post, rung) in posts {
             let fences = fences::keep(name, post, rung, reporter.clone());
             tokio::spawn(token.clone().run_until_cancelled_owned(fences));
@@ -175,7 +197,7 @@ impl Watching {
         for started in join_all(started).await {
             started?;
         }
-        Ok(Self { news, stop })
+        Ok(Self { news, listed, stop })
     }
 
     /// Makes a recording of it that begins with what is there now.
@@ -201,6 +223,7 @@ impl Watching {
             list: what_is_there(seen, started),
             started,
             news: self.news,
+            listed: self.listed,
             _stop: self.stop,
         }
     }
@@ -211,6 +234,7 @@ pub(crate) struct Arrivals {
     list: Vec<Seen>,
     started: Timestamp,
     news: mpsc::UnboundedReceiver<News>,
+    listed: Listed,
     _stop: DropGuard,
 }
 
@@ -254,6 +278,11 @@ impl Source for Arrivals {
 
     fn rest(&mut self) -> Vec<Seen> {
         Vec::new()
+    }
+
+    fn hears_of(&self, cluster: &ClusterName, kind: &str) -> bool {
+        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.contains(&(cluster.clone(), kind.to_owned()))
     }
 }
 
@@ -314,7 +343,7 @@ impl Observer {
                 Ok(watcher::Event::Delete(_) | watcher::Event::Init | watcher::Event::InitDone) | Err(_) => continue,
             };
             let kind = definition.ok().as_ref().and_then(kinds::defined);
-            // What is there by now has been created since; whoever waits for the list does so on the timeline.
+            // What is there by now has been created since; whoever waits for the list asks the recorder.
             drop(kind.and_then(|kind| self.watch(kind, Change::Added)));
         }
     }
@@ -356,12 +385,16 @@ impl Kind {
                 }
                 Ok(watcher::Event::InitDone) => {
                     self.forget_all_but(&present);
-                    // Whoever started this may not wait for it.
-                    listed.take().map(|listed| listed.send(()));
+                    if let Some(listed) = listed.take() {
+                        self.reporter.has_listed(&self.cluster, &self.resource.kind);
+                        // Whoever started this may not wait for it.
+                        let _ = listed.send(());
+                    }
                 }
                 Ok(watcher::Event::Apply(object)) => self.apply(object, Change::Added),
                 Ok(watcher::Event::Delete(object)) => self.delete(&object),
-                Err(error) if listed.is_some() && never_listed(&error) => {
+                // A kind that a definition has just brought may not be served yet: it is tried again.
+                Err(error) if listed.is_some() && self.first == Change::List && never_listed(&error) => {
                     tracing::warn!(cluster = %self.cluster, kind = self.resource.kind, %error, "a kind is not observed");
                     return;
                 }

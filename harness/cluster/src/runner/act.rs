@@ -1,5 +1,7 @@
 //! Steps that do something to a cluster or to the target.
 
+use std::time::Duration;
+
 use baton_core::{
     case::model::{Action, ObjectRef, Place, Subject},
     names::ClusterName,
@@ -32,6 +34,12 @@ pub(super) enum ActError {
     Rules(Vec<RulesError>),
     #[error("{0} is not there")]
     NotThere(String),
+    #[error("{kind} on {cluster} is not observed, {waited:?} after its definition was applied")]
+    NotObserved {
+        kind: String,
+        cluster: ClusterName,
+        waited: Duration,
+    },
 }
 
 impl Run<'_> {
@@ -44,6 +52,7 @@ impl Run<'_> {
                     for object in objects {
                         let object = with_references(object, &known.bindings);
                         actions::apply(&self.client(&cluster)?, &object, self.fleet.namespace()).await?;
+                        self.until_heard_of(&cluster, &object).await?;
                     }
                 }
             }

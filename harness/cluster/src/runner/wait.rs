@@ -14,7 +14,7 @@ use baton_core::{
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Ended, LAST_LINES, Run, RunError, TargetError};
+use super::{Ended, LAST_LINES, Run, RunError, TargetError, act::ActError};
 use crate::program::last_lines;
 
 impl Run<'_> {
@@ -95,6 +95,29 @@ impl Run<'_> {
         };
         self.note_end(&ended);
         None
+    }
+
+    /// Waits until the kind that a definition brings is observed: what a case creates of it must be on the timeline.
+    pub(super) async fn until_heard_of(&mut self, cluster: &ClusterName, object: &Value) -> Result<(), ActError> {
+        let kind = object.pointer("/spec/names/kind").and_then(Value::as_str);
+        let (Some("CustomResourceDefinition"), Some(kind)) = (object["kind"].as_str(), kind) else {
+            return Ok(());
+        };
+        let waited = self.timeouts.ready;
+        let deadline = Instant::now() + waited;
+        while !self.recorder.hears_of(cluster, kind) {
+            match timeout_at(deadline, self.follower.next()).await {
+                Ok(Some(news)) => self.seen.extend(news),
+                Ok(None) | Err(_) => {
+                    return Err(ActError::NotObserved {
+                        kind: kind.to_owned(),
+                        cluster: cluster.clone(),
+                        waited,
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Takes in what has come without waiting.
