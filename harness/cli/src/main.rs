@@ -4,7 +4,12 @@ use std::process::ExitCode;
 
 use baton::{args::Cli, commands};
 use clap::Parser as _;
+use mimalloc::MiMalloc;
 use tracing_subscriber::EnvFilter;
+
+/// Clusters in memory are many small objects: a suite takes two thirds of the time that it takes with the system's.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

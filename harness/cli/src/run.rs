@@ -270,17 +270,7 @@ fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
     let features = (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")));
     let target = settings.target.cannot_take(case);
     let backend = settings.backend.cannot_carry(case);
-    let no_admission = case.has_admission() && !settings.backend.has_admission();
-    let admission = no_admission.then(|| {
-        let backend = settings.backend.name();
-        format!("{backend} clusters cannot reach a webhook of this process, which stands for a policy engine")
-    });
-    let no_gate = case.has_gate() && !settings.backend.has_gate();
-    let gate = no_gate.then(|| {
-        let backend = settings.backend.name();
-        format!("{backend} clusters cannot stop a controller between two writes")
-    });
-    [features, target, backend, admission, gate, too_long(case, settings)]
+    [features, target, backend, too_long(case, settings)]
         .into_iter()
         .flatten()
         .collect()

@@ -112,14 +112,6 @@ impl Backend for InProcess {
         None
     }
 
-    fn has_gate(&self) -> bool {
-        true
-    }
-
-    fn has_admission(&self) -> bool {
-        true
-    }
-
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {
         let time = match self.pace {
             Pace::Real => Time::Real(Timestamp::now()),

@@ -85,6 +85,9 @@ pub enum FleetError {
     /// A kubeconfig that the backend made is not as expected.
     #[error("the kubeconfig of {0} lacks an address or a token")]
     Kubeconfig(ClusterName),
+    /// A cluster gives no token to an account.
+    #[error("{0} gave no token for the target's account; put a token into the kubeconfig's user for it")]
+    NoToken(ClusterName),
     /// There are fewer members than are asked for.
     #[error("{wanted} members are asked for, and there are {there}")]
     TooFew {
@@ -217,17 +220,6 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// Why it cannot carry a case, in words; none if it can. Such a case is unsupported, not passed.
     fn cannot_carry(&self, case: &Case) -> Option<String>;
-
-    /// Whether its fleets have a gate, see [`Fleet::gate`]; without it, cases that stop the target at a chosen point are
-    /// unsupported.
-    fn has_gate(&self) -> bool {
-        false
-    }
-
-    /// Whether its fleets have an [`Admission`]; without it, cases with admission rules are unsupported.
-    fn has_admission(&self) -> bool {
-        false
-    }
 
     /// A fleet that is ready, for one case. [`Fleet::shut_down`] gives back what it is made of.
     ///

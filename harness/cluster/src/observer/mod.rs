@@ -2,14 +2,16 @@
 //!
 //! - [`recorder`]: the growing timeline, to which the runner adds its marks and which others follow;
 //! - `exact`: what embedded clusters commit, in exactly that order;
-//! - `watching`: what clusters tell those who list and watch, in the order in which they tell it; `kinds`: which kinds
-//!   that are; `fences`: what is done to tell the order of events on different clusters all the same.
+//! - `watching`: what clusters tell those who list and watch, in the order in which they tell it; `kind`: one kind of one
+//!   cluster; `kinds`: which kinds there are; `fences`: what is done to tell the order of events on different clusters all
+//!   the same.
 //!
 //! What never gets in: `managedFields`; Secrets and whatever else holds credentials, also inside other objects; kinds
 //! that say nothing of a failover and change all the time.
 
 pub(crate) mod exact;
 mod fences;
+mod kind;
 mod kinds;
 pub mod recorder;
 pub mod watching;

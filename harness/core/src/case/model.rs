@@ -48,20 +48,6 @@ pub struct Case {
     pub exempt: BTreeMap<Invariant, String>,
 }
 
-impl Case {
-    /// Whether it stops the target at a chosen point.
-    pub fn has_gate(&self) -> bool {
-        let is_gate = |step: &Step| matches!(step.action, Action::Lever(Lever::StopControllerAfter(_)));
-        self.steps.iter().any(is_gate)
-    }
-
-    /// Whether it puts admission rules in force.
-    pub fn has_admission(&self) -> bool {
-        let is_admission = |step: &Step| matches!(step.action, Action::Admission { .. });
-        self.steps.iter().any(is_admission)
-    }
-}
-
 /// How a target is set up for a case.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ControllerSetup {

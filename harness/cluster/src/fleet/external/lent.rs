@@ -280,7 +280,11 @@ async fn token(access: &Access, client: &Client, namespace: &str) -> Result<Stri
         .create_token_request(ACCOUNT, &PostParams::default(), &request)
         .await;
     let given = given.map_err(failed("asking for a token for the target"))?;
-    Ok(given.status.and_then(|status| status.token).unwrap_or_default())
+    given
+        .status
+        .and_then(|status| status.token)
+        .filter(|token| !token.is_empty())
+        .ok_or_else(|| FleetError::NoToken(access.name().clone()))
 }
 
 fn simulate(member: &Cluster, rules: &Arc<Rules>, lent: &Lent, request: &Request, storage: &Storage) -> Simulator {

@@ -174,9 +174,9 @@ impl Backend for External {
         if case.members > there {
             return Some(format!("needs {} members, and there are {there}", case.members));
         }
-        let breaks = case.steps.iter().find_map(|step| breaks_cluster(&step.action));
-        if let Some(what) = breaks {
-            return Some(format!("{what}, which cannot be done to {} clusters", self.name));
+        let beyond = case.steps.iter().find_map(|step| beyond_reach(&step.action));
+        if let Some(what) = beyond {
+            return Some(format!("{what}, which cannot be done with {} clusters", self.name));
         }
         let set = |step: &Action| is_set_by_simulator(step);
         let own = self.options.workloads != Workloads::Simulated;
@@ -224,14 +224,33 @@ impl Backend for External {
     }
 }
 
-/// What a step does to a cluster that nobody can do from outside.
-fn breaks_cluster(step: &Action) -> Option<&'static str> {
-    let Action::Lever(lever) = step else { return None };
+/// What a step does that needs a way into the clusters' API servers, or out of them into this process.
+fn beyond_reach(step: &Action) -> Option<&'static str> {
+    let lever = match step {
+        Action::Admission { .. } => return Some("lets a webhook of this process stand for a policy engine"),
+        Action::Lever(lever) => lever,
+        Action::Apply { .. }
+        | Action::Patch { .. }
+        | Action::SetStatus { .. }
+        | Action::Delete { .. }
+        | Action::BindRole { .. }
+        | Action::Capture { .. }
+        | Action::Taint { .. }
+        | Action::Untaint { .. }
+        | Action::Hold { .. }
+        | Action::Release { .. }
+        | Action::Start(_)
+        | Action::Elapse(_)
+        | Action::Wait { .. }
+        | Action::Assert(_)
+        | Action::Snapshot(_) => return None,
+    };
     match lever {
         Lever::CutOff(_) | Lever::Heal(_) => Some("cuts a member off"),
         Lever::Delay(..) => Some("delays answers"),
         Lever::Fail(..) => Some("lets requests fail"),
-        Lever::StopController | Lever::StopControllerAfter(_) | Lever::StartController => None,
+        Lever::StopControllerAfter(_) => Some("stops the controller between two writes"),
+        Lever::StopController | Lever::StartController => None,
     }
 }
 
