@@ -124,6 +124,11 @@ pub struct Run {
     /// controller, built in]
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
+    /// Run the cases though a failover does not work, or a feature of the target seems to be switched off
+    ///
+    /// Without it a target that is not built in has to let one workload fail over first.
+    #[arg(long)]
+    pub no_preflight: bool,
     /// What decides where chance is allowed; the same seed gives the same run
     #[arg(long, default_value_t = 0)]
     pub seed: u64,

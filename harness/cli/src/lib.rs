@@ -5,6 +5,7 @@
 //! - [`choose`]: which of them are run; [`last_run`]: what the run before came to;
 //! - [`backend`]: which clusters; [`made`]: those that are made for a run; [`interrupt`]: Ctrl-C;
 //! - [`run`]: cases on fleets; [`pause`]: looks at the clusters of a case that failed;
+//! - [`preflight`]: a failover before all others, so that nothing is run in vain;
 //! - [`target`]: the implementation under test; [`outdated`]: entries of its baseline that no longer fail;
 //! - [`snapshots`]: what a run shows against the files under `snapshots/`;
 //! - [`output`], [`show`]: what people see; [`report`]: what is left in files;
@@ -22,6 +23,7 @@ pub mod made;
 pub mod outdated;
 pub mod output;
 pub mod pause;
+pub mod preflight;
 pub mod report;
 pub mod run;
 pub mod show;

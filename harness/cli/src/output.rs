@@ -1,6 +1,6 @@
 //! What a run looks like: while it goes on, and at its end. Consumers of its events, and nothing else.
 
-use std::{collections::BTreeMap, io::IsTerminal as _, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, io::IsTerminal as _, path::PathBuf};
 
 use baton_core::{
     event::{CaseOutcome, CaseResult, Event, RunStart, Summary},
@@ -50,7 +50,7 @@ impl Output {
                         word(result),
                         named(result),
                         on_try(result),
-                        seconds(result.wall)
+                        show::seconds(result.wall)
                     ),
                 }
                 // What happened is long, and is told from files.
@@ -176,7 +176,7 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
             Cell::new(named(result)),
             Cell::new(format!("{}{}", word(result), on_try(result))).fg(colour(result)),
             Cell::new(requirements),
-            Cell::new(seconds(result.wall)),
+            Cell::new(show::seconds(result.wall)),
             Cell::new(writes.unwrap_or_default()),
         ]);
     }
@@ -254,9 +254,5 @@ fn sum(summary: &Summary) -> String {
             parts.push(format!("{number} {words}"));
         }
     }
-    format!("{} in {}", parts.join(", "), seconds(summary.wall))
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{:.2} s", time.as_secs_f64())
+    format!("{} in {}", parts.join(", "), show::seconds(summary.wall))
 }

@@ -264,7 +264,7 @@ fn try_case(case: &Case, settings: &Settings, attempt: u32, tell: &(dyn Fn(Event
 }
 
 /// Why a case cannot be asked of this target on these clusters; empty if it can.
-fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
+pub fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
     let declared = settings.target.features();
     let missing: Vec<&str> = case.features.difference(&declared).map(Feature::as_str).collect();
     let features = (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")));
@@ -478,7 +478,8 @@ fn evidence_name(case: &Case, settings: &Settings, attempt: u32) -> String {
     format!("{name}.jsonl")
 }
 
-fn keep(timeline: &Timeline, file: &Path) -> io::Result<Evidence> {
+/// Writes a timeline.
+pub(crate) fn keep(timeline: &Timeline, file: &Path) -> io::Result<Evidence> {
     fs::create_dir_all(file.parent().unwrap_or(file))?;
     let mut text = Vec::new();
     timeline.write(&mut text).map_err(io::Error::other)?;

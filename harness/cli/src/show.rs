@@ -1,6 +1,6 @@
 //! What people are shown of cases, requirements and errors.
 
-use std::{collections::BTreeMap, fmt::Write as _, fs};
+use std::{collections::BTreeMap, fmt::Write as _, fs, time::Duration};
 
 use baton_core::{
     case::{diagnostic::Diagnostic, model::Case},
@@ -140,4 +140,9 @@ fn rendered(found: &[Diagnostic], severity: Severity) -> String {
         let _ = writeln!(text, "  at {place}\n");
     }
     text
+}
+
+/// A time, for people.
+pub fn seconds(time: Duration) -> String {
+    format!("{:.2} s", time.as_secs_f64())
 }

@@ -19,6 +19,7 @@ use crate::{
     made::BootError,
     outdated::Outdated,
     output::Output,
+    preflight::{self, Preflight},
     report::Reports,
     run::{self, Settings},
     target::Described,
@@ -52,11 +53,40 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         Err(error) => return bad_input(&error, error.help()),
     };
     let last_run = before.unwrap_or_else(|_| LastRun::none(&roots.cases));
-    let settings = match settings(roots, arguments, &chosen) {
+    let (settings, preflight) = match settings(roots, arguments, &chosen) {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
+    if let Err(exit) = fly(preflight.as_ref(), &settings) {
+        return exit;
+    }
     carry_out(&chosen, &settings, reports, last_run, &folder)
+}
+
+/// Lets a workload fail over before all others; an exit code if the cases would be run in vain.
+fn fly(preflight: Option<&Preflight>, settings: &Settings) -> Result<(), Exit> {
+    let Some(preflight) = preflight else {
+        return Ok(());
+    };
+    let error = match preflight.fly(settings) {
+        Ok(flown) => {
+            println!("{}", preflight::told(&flown));
+            return Ok(());
+        }
+        Err(error) => error,
+    };
+    if let Err(reason) = backend::end(&*settings.backend) {
+        eprintln!("error: {reason}");
+    }
+    if settings.interrupt.is_asked() {
+        return Err(Exit::Interrupted);
+    }
+    eprintln!("error: preflight: {error}");
+    if !error.help().is_empty() {
+        eprintln!("help: {}", error.help());
+    }
+    eprintln!("help: no case was run; --no-preflight runs them all the same");
+    Err(Exit::Broken)
 }
 
 fn carry_out(chosen: &Chosen, settings: &Settings, mut reports: Reports, mut last_run: LastRun, folder: &Path) -> Exit {
@@ -130,7 +160,8 @@ fn refused(error: &BackendError) -> Exit {
     }
 }
 
-fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<Settings, Exit> {
+/// How cases are run, and what is tried before, if that is wanted.
+fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<(Settings, Option<Preflight>), Exit> {
     let default = Settings::new(roots.clone());
     let interrupt = if arguments.on.leaves_traces() {
         Interrupt::listen().map_err(|error| refused(&error.into()))?
@@ -163,17 +194,22 @@ fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<Set
         ..default
     };
     match &arguments.target {
-        None => Ok(chosen),
-        Some(file) => described(roots, file, chosen),
+        None => Ok((chosen, None)),
+        Some(file) => {
+            let (settings, preflight) = described(roots, file, chosen)?;
+            Ok((settings, preflight.filter(|_| !arguments.no_preflight)))
+        }
     }
 }
 
 /// With the target that a file describes.
-fn described(roots: &Roots, file: &Path, settings: Settings) -> Result<Settings, Exit> {
-    let spec = Suite::load(roots).and_then(|suite| load::target(file, &suite));
-    let spec = spec.map_err(|error| not_loaded(&error))?;
+fn described(roots: &Roots, file: &Path, settings: Settings) -> Result<(Settings, Option<Preflight>), Exit> {
+    let suite = Suite::load(roots).map_err(|error| not_loaded(&error))?;
+    let spec = load::target(file, &suite).map_err(|error| not_loaded(&error))?;
+    let preflight = Preflight::of(&spec, &suite.catalogue).map_err(|error| bad_input(&error, ""))?;
     let target = Described::new(spec).map_err(|error| bad_input(&error, error.help()))?;
-    settings
+    let settings = settings
         .with_target(target)
-        .map_err(|error| bad_input(&error, error.help()))
+        .map_err(|error| bad_input(&error, error.help()))?;
+    Ok((settings, preflight))
 }

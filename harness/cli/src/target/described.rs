@@ -158,6 +158,11 @@ impl Target for Described {
         self.spec.baseline.clone()
     }
 
+    fn setup_of(&self, case: &Case) -> ControllerSetup {
+        // What cannot be set up is unsupported, and never started.
+        self.setup(&case.controller).unwrap_or_default()
+    }
+
     fn cannot_take(&self, case: &Case) -> Option<String> {
         let mut reasons = self.setup(&case.controller).err().unwrap_or_default();
         let any = |wanted: fn(&Action) -> bool| case.steps.iter().any(|step| wanted(&step.action));

@@ -51,6 +51,11 @@ pub trait Target: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The gates and options that it is started with for a case, as far as the harness says so.
+    fn setup_of(&self, case: &Case) -> ControllerSetup {
+        case.controller.clone()
+    }
+
     /// Why it cannot be set up as a case needs it, though it declares the features; none if it can.
     fn cannot_take(&self, _case: &Case) -> Option<String> {
         None

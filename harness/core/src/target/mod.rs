@@ -3,12 +3,14 @@
 //! - [`TargetSpec`]: a file such as those below `fixtures/targets/`; [`read`](mod@read): reads one;
 //! - [`template`]: arguments of a command with places to fill in;
 //! - [`setup`]: what a case asks of a target, and whether the target can be had that way;
+//! - [`switch`]: what switches features on;
 //! - [`baseline`]: the deviations that are known.
 
 pub mod baseline;
 pub mod read;
 pub mod setup;
 mod shapes;
+pub mod switch;
 pub mod template;
 
 use std::{
@@ -23,7 +25,7 @@ use crate::{
     names::Feature,
 };
 
-use self::{baseline::Baseline, setup::Settable, template::Template};
+use self::{baseline::Baseline, setup::Settable, switch::Switch, template::Template};
 
 /// A target, checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +42,8 @@ pub struct TargetSpec {
     pub controller: ControllerSetup,
     /// `spec.settable`: the gates and options that it can be started with anew for a case.
     pub settable: Settable,
+    /// `spec.switches`: what switches its features on.
+    pub switches: Vec<Switch>,
     /// `spec.timeouts`: how much longer, or how long, its phases may take.
     pub timeouts: Patience,
     /// `spec.run`: how it comes to run.

@@ -7,6 +7,7 @@ use super::{
     baseline::{Baseline, KnownDeviation},
     setup::Settable,
     shapes,
+    switch::{Setting, Switch},
     template::Template,
 };
 use crate::{
@@ -80,6 +81,7 @@ impl Reader<'_> {
             self.check_settable(&spec, &settable, run);
         }
         let features = features_of?;
+        let switches = spec.get("switches").map(|node| self.switches(node, &features));
         let baseline = spec.get("baseline").map(|node| self.baseline(node, &features));
         Some(TargetSpec {
             name: name?,
@@ -88,6 +90,7 @@ impl Reader<'_> {
             features,
             controller: controller.unwrap_or_default(),
             settable,
+            switches: switches.unwrap_or_default(),
             timeouts,
             run: run?,
             baseline: baseline.unwrap_or_default(),
@@ -133,6 +136,60 @@ impl Reader<'_> {
             feature_gates: names("featureGates"),
             options: names("options"),
         }
+    }
+
+    fn switches(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Vec<Switch> {
+        let items = self.notes.list(node, "switches");
+        items.iter().filter_map(|item| self.switch(item, features)).collect()
+    }
+
+    fn switch(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<Switch> {
+        let fields = self.notes.shape(node, &shapes::SWITCH)?;
+        let feature = fields.get("feature").and_then(|node| self.declared(node, features));
+        let gate = self.text(&fields, "featureGate");
+        let option = self.text(&fields, "option");
+        let value = fields.get("value").map(|node| self.scalar(node, "value"));
+        let of = self.text(&fields, "of");
+        let setting = match (gate, option, value) {
+            (Some(gate), None, None) => Setting::Gate(gate),
+            (None, Some(name), None) => Setting::Option {
+                name,
+                value: "true".to_owned(),
+            },
+            (None, Some(name), Some(value)) => Setting::Option { name, value: value? },
+            (_, _, _) => {
+                let help = "one of `featureGate: Name`, or `option: name` with `value`";
+                self.notes.wrong(node, "a switch is a gate or an option", help);
+                return None;
+            }
+        };
+        Some(Switch {
+            feature: feature?,
+            setting,
+            of,
+        })
+    }
+
+    /// A feature that the target declares.
+    fn declared(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<Feature> {
+        let text = self.notes.text(node, "a feature")?;
+        let feature = Feature::new(&text);
+        if features.contains(&feature) {
+            return Some(feature);
+        }
+        let help = self.notes.suggestion(&text, features.iter().map(Feature::as_str));
+        self.notes
+            .wrong(node, format!("the target does not declare `{text}`"), help);
+        None
+    }
+
+    fn scalar(&mut self, node: &Node, what: &str) -> Option<String> {
+        if let Data::Scalar { text, .. } = &node.data {
+            return Some(text.clone());
+        }
+        self.notes
+            .wrong(node, format!("{what} must be one value, not {}", node.describe()), "");
+        None
     }
 
     fn timeouts(&mut self, node: &Node) -> Patience {

@@ -53,6 +53,11 @@ pub const SPEC: Shape = Shape {
             "The feature gates and options that it can be started with anew for a case. Cases that need others are \
              unsupported.",
         ),
+        Field::optional(
+            "switches",
+            Holds::List(&Holds::Map(&SWITCH)),
+            "What switches features on: told to whoever runs the suite where a feature is not there.",
+        ),
         Field::optional("timeouts", Holds::Map(&TIMEOUTS), "How long it may take."),
         Field::needed("run", Holds::Map(&RUN), "How it comes to run: one of the three."),
         Field::optional(
@@ -101,6 +106,22 @@ pub const SETTABLE: Shape = Shape {
     fields: &[
         Field::optional("featureGates", NAMES, "Feature gates, by name."),
         Field::optional("options", NAMES, "Options, by name without dashes."),
+    ],
+};
+
+/// An entry of `spec.switches`.
+pub const SWITCH: Shape = Shape {
+    name: "a switch",
+    fields: &[
+        Field::needed("feature", Holds::Feature, "The feature that is not there without it."),
+        Field::optional("featureGate", Holds::Text, "The feature gate that must be on for it."),
+        Field::optional(
+            "option",
+            Holds::Text,
+            "Or the option that must have a certain value, by name without dashes.",
+        ),
+        Field::optional("value", Holds::Scalar, "That value; true, if left out."),
+        Field::optional("of", Holds::Text, "The program that has the gate or option."),
     ],
 };
 

@@ -1,0 +1,257 @@
+//! The preflight: one failover, before a suite is run in vain against a target that was not set up for it.
+//!
+//! - [`Preflight`]: the canary case, and the run of it; [`signs`]: what its timeline shows;
+//! - [`PreflightError`]: that a feature is switched off, with the flag that switches it on, or that it is broken.
+
+pub mod signs;
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use baton_cluster::program::last_lines;
+use baton_core::{
+    case::{diagnostic::Diagnostic, model::Case, read, refs::Surroundings},
+    catalogue::Catalogue,
+    names::{Feature, RequirementId},
+    plan::Plan,
+    target::{Exec, Launch, TargetSpec, switch::Switch},
+    timeline::Timeline,
+};
+use thiserror::Error;
+
+use crate::{
+    run::{self, Settings},
+    show,
+};
+use signs::{Sign, Stage};
+
+const CANARY: &str = include_str!("canary.yaml");
+
+/// Of what a target wrote, this many lines are told.
+const LAST_LINES: usize = 12;
+
+/// Why a suite would be run in vain.
+#[derive(Debug, Error)]
+pub enum PreflightError {
+    /// A feature is declared, nothing of it happens, and something may not be switched on.
+    #[error("{} seems to be switched off in this installation: {seen}", features.join(" or "))]
+    Off {
+        /// The features that would have shown.
+        features: Vec<String>,
+        /// What was seen instead.
+        seen: String,
+        /// What must be set.
+        flags: String,
+    },
+    /// It does not work, and nothing is known that would have to be switched on.
+    #[error("a failover does not work: {seen}")]
+    Broken {
+        /// What was seen.
+        seen: String,
+        /// What the target was started with, if that has to do with it; empty otherwise.
+        set: String,
+    },
+    /// It could not be tried.
+    #[error("a failover cannot be tried: {0}")]
+    NotRun(String),
+    /// The canary is no case; that is Baton's own fault.
+    #[error("the canary is no case: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Canary(Vec<Diagnostic>),
+}
+
+impl PreflightError {
+    /// What to do about it; empty if nothing is known to help.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Off { flags, .. } => flags.clone(),
+            Self::Broken { set, .. } if !set.is_empty() => {
+                format!("it was started with {set}, so that it is not switched off")
+            }
+            Self::Broken { .. } => {
+                "if something must be switched on for it, name that under `switches` in the target file".to_owned()
+            }
+            Self::NotRun(_) | Self::Canary(_) => String::new(),
+        }
+    }
+}
+
+/// How a preflight went that found nothing wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Flown {
+    /// A workload moved as it should.
+    Fine {
+        /// How long that took, on the wall.
+        wall: Duration,
+    },
+    /// A failover is more than the target declares or the clusters can carry; the reasons.
+    Skipped(Vec<String>),
+}
+
+/// A canary failover for a target.
+#[derive(Debug)]
+pub struct Preflight {
+    case: Case,
+    features: Vec<Feature>,
+    switches: Vec<Switch>,
+    exec: Option<Exec>,
+    /// Requirements that are known not to be shown in any case.
+    known: Vec<RequirementId>,
+}
+
+impl Preflight {
+    /// The preflight of a target that runs outside of this process; the built-in one needs none.
+    ///
+    /// # Errors
+    /// [`PreflightError::Canary`], which a test rules out.
+    pub fn of(spec: &TargetSpec, catalogue: &Catalogue) -> Result<Option<Self>, PreflightError> {
+        let exec = match &spec.run {
+            Launch::Reference => return Ok(None),
+            Launch::Installed => None,
+            Launch::Exec(exec) => Some(exec.clone()),
+        };
+        let mut case = canary(catalogue)?;
+        // Whatever can be switched on for a case is.
+        for switch in spec.switches.iter().filter(|switch| can_be_set(spec, switch)) {
+            switch.turn_on(&mut case.controller);
+        }
+        let all_cases = spec.baseline.entries.iter().filter(|entry| entry.cases.is_empty());
+        Ok(Some(Self {
+            case,
+            features: spec.features.iter().cloned().collect(),
+            switches: spec.switches.clone(),
+            exec,
+            known: all_cases.map(|entry| entry.requirement.clone()).collect(),
+        }))
+    }
+
+    /// Lets a workload fail over on a fleet of these settings, and looks at what happens.
+    ///
+    /// # Errors
+    /// [`PreflightError`] if the suite would be run in vain.
+    pub fn fly(&self, settings: &Settings) -> Result<Flown, PreflightError> {
+        let began = Instant::now();
+        let reasons = run::unsupported(&self.case, settings);
+        if !reasons.is_empty() {
+            return Ok(Flown::Skipped(reasons));
+        }
+        let folder = tempfile::tempdir().map_err(|error| PreflightError::NotRun(error.to_string()))?;
+        let log = folder.path().join("preflight.target.log");
+        let plan = Plan::of(&self.case);
+        let ran = run::timeline_of(&self.case, &plan, settings, &log, &|_| {}).map_err(PreflightError::NotRun)?;
+        match self.look(settings, &ran.timeline) {
+            None => Ok(Flown::Fine { wall: began.elapsed() }),
+            Some(error) => Err(with_evidence(error, settings, &ran.timeline, &log)),
+        }
+    }
+
+    fn look(&self, settings: &Settings, timeline: &Timeline) -> Option<PreflightError> {
+        let sign = signs::look(&self.case, timeline, &|stage| self.expects(stage));
+        let (stage, seen) = match sign {
+            Sign::Fine => return None,
+            Sign::Wrong(seen) => {
+                let set = String::new();
+                return Some(PreflightError::Broken { seen, set });
+            }
+            Sign::Absent(stage, seen) => (stage, seen),
+        };
+        let setup = settings.target.setup_of(&self.case);
+        let about: Vec<_> = self
+            .switches
+            .iter()
+            .filter(|switch| stage.features().contains(&switch.feature.as_str()))
+            .collect();
+        // What a command is started with is set; what an installation is said to run with may not be.
+        let is_set = |switch: &&&Switch| self.exec.is_some() && switch.is_on(&setup) == Some(true);
+        let (set, open): (Vec<&Switch>, Vec<&Switch>) = about.into_iter().partition(|switch| is_set(&switch));
+        if open.is_empty() {
+            let set: Vec<_> = set.iter().map(|switch| switch.argument(self.exec.as_ref())).collect();
+            let set = set.join(" ");
+            return Some(PreflightError::Broken { seen, set });
+        }
+        Some(PreflightError::Off {
+            features: open.iter().map(|switch| switch.feature.to_string()).collect(),
+            seen,
+            flags: flags(&open, self.exec.as_ref()),
+        })
+    }
+
+    /// Whether something is to be seen of a stage: it is declared, and not known to be broken.
+    fn expects(&self, stage: Stage) -> bool {
+        let feature = stage.features().first().map(|name| Feature::new(*name));
+        feature.is_some_and(|it| self.features.contains(&it)) && !self.known.contains(&stage.requirement())
+    }
+}
+
+/// The canary as a case.
+fn canary(catalogue: &Catalogue) -> Result<Case, PreflightError> {
+    let around = Surroundings {
+        catalogue,
+        fixture: &|_| Err("the canary has no files".to_owned()),
+        fixtures: &[],
+        check_path: &|_| Ok(()),
+        check_admission: &|_, _| Ok(()),
+    };
+    let file = Path::new("the preflight's canary");
+    let cases = read::read(file, "preflight", CANARY.as_bytes(), &around).map_err(PreflightError::Canary)?;
+    cases
+        .into_iter()
+        .next()
+        .ok_or_else(|| PreflightError::Canary(Vec::new()))
+}
+
+fn can_be_set(spec: &TargetSpec, switch: &Switch) -> bool {
+    use baton_core::target::switch::Setting;
+    match &switch.setting {
+        Setting::Gate(gate) => spec.settable.feature_gates.contains(gate),
+        Setting::Option { name, .. } => spec.settable.options.contains(name),
+    }
+}
+
+/// What to set, and where.
+fn flags(switches: &[&Switch], exec: Option<&Exec>) -> String {
+    let told = switches.iter().map(|switch| {
+        let argument = switch.argument(exec);
+        match &switch.of {
+            Some(program) => format!("{program} {argument}"),
+            None => argument,
+        }
+    });
+    format!("is this set? {}", told.collect::<Vec<_>>().join(", "))
+}
+
+/// With what the target wrote, and with the place of the timeline.
+fn with_evidence(error: PreflightError, settings: &Settings, timeline: &Timeline, log: &Path) -> PreflightError {
+    let folder: PathBuf = settings.timelines.clone().unwrap_or_else(run::timelines_by_default);
+    let file = folder.join("preflight.jsonl");
+    let kept = run::keep(timeline, &file).is_ok();
+    let mut more = String::new();
+    let lines = last_lines(log, LAST_LINES);
+    if !lines.is_empty() {
+        more = format!("\nthe target's last lines:\n  {}", lines.join("\n  "));
+    }
+    if kept {
+        more = format!("{more}\nthe whole timeline: {}", file.display());
+    }
+    match error {
+        PreflightError::Off { features, seen, flags } => PreflightError::Off {
+            features,
+            seen: seen + &more,
+            flags,
+        },
+        PreflightError::Broken { seen, set } => PreflightError::Broken {
+            seen: seen + &more,
+            set,
+        },
+        other @ (PreflightError::NotRun(_) | PreflightError::Canary(_)) => other,
+    }
+}
+
+/// What there is to say of a preflight that found nothing wrong.
+pub fn told(flown: &Flown) -> String {
+    match flown {
+        Flown::Fine { wall } => format!("preflight: a workload failed over in {}", show::seconds(*wall)),
+        Flown::Skipped(reasons) => format!("preflight: left out: {}", reasons.join("; ")),
+    }
+}

@@ -1,0 +1,170 @@
+//! What the timeline of a canary failover shows: which of the target's features are there.
+
+use std::collections::BTreeMap;
+
+use baton_core::{
+    case::model::{Action, Case, Expect},
+    judge::failovers,
+    names::{ClusterName, RequirementId, RoleName},
+    plan::Plan,
+    timeline::{Change, Mark, StepEnd, Timeline},
+};
+
+/// The alias that the canary's policy gives to its state.
+pub const ALIAS: &str = "baton.dev/canary";
+
+/// The state of the canary: its number of replicas.
+const STATE: &str = "2";
+
+/// The canary's kind and name.
+const WORKLOAD: (&str, &str) = ("Deployment", "baton-canary");
+
+/// Something of a failover that is there or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// A policy brings a workload to a member.
+    Propagation,
+    /// A taint leads to an eviction task.
+    Eviction,
+    /// The task holds the workload's state.
+    Preservation,
+    /// The new copy is created with the state in its labels.
+    Injection,
+}
+
+impl Stage {
+    /// The features that it needs; it is the first that it shows.
+    pub fn features(self) -> &'static [&'static str] {
+        match self {
+            Self::Propagation => &["Propagation"],
+            Self::Eviction => &["NoExecuteEviction", "FailoverGate"],
+            Self::Preservation => &["StatePreservation", "StatefulInjectionGate"],
+            Self::Injection => &["LabelInjection", "StatefulInjectionGate"],
+        }
+    }
+
+    /// The requirement that it shows.
+    pub fn requirement(self) -> RequirementId {
+        RequirementId::new(match self {
+            Self::Propagation => "POL-02",
+            Self::Eviction => "TNT-01",
+            Self::Preservation => "STP-01",
+            Self::Injection => "REC-01",
+        })
+    }
+}
+
+/// What a timeline shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sign {
+    /// All that is expected.
+    Fine,
+    /// Nothing at all of a stage, after everything that comes before it; in words.
+    Absent(Stage, String),
+    /// Something else; in words.
+    Wrong(String),
+}
+
+/// Looks at the timeline of the canary; `expects` says which stages are to be seen.
+pub fn look(case: &Case, timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -> Sign {
+    match ended_badly(timeline) {
+        Some((step, end)) => stopped(case, timeline, step, end),
+        None => carried_along(timeline, expects),
+    }
+}
+
+fn ended_badly(timeline: &Timeline) -> Option<(usize, &StepEnd)> {
+    timeline.marks().find_map(|(_, mark)| match mark {
+        Mark::StepEnded { step, end } if *end != StepEnd::Done => Some((*step, end)),
+        _ => None,
+    })
+}
+
+/// What a step says that ended badly.
+fn stopped(case: &Case, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign {
+    let plan = Plan::of(case);
+    let Some(step) = plan.steps.get(step) else {
+        return Sign::Wrong("the run ended too early".to_owned());
+    };
+    let waited = match end {
+        StepEnd::Done => return Sign::Fine,
+        StepEnd::TimedOut { waited_secs, .. } => format!("within {waited_secs} s"),
+        StepEnd::Refused { message } => return Sign::Wrong(format!("{}: refused: {message}", step.action)),
+        StepEnd::TargetEnded => return Sign::Wrong(format!("the target ended by itself: {}", status(timeline))),
+        StepEnd::HotLoop(hot) => return Sign::Wrong(hot.to_string()),
+    };
+    let origin = RoleName::new("origin");
+    match &step.action {
+        Action::BindRole { role, .. } if *role == origin => Sign::Absent(
+            Stage::Propagation,
+            format!("a policy for a Deployment led to no scheduling result {waited}"),
+        ),
+        Action::BindRole { .. } => Sign::Wrong(format!(
+            "the workload was evicted, and no other member was chosen {waited}"
+        )),
+        Action::Wait { until, .. } => match &until.expect {
+            Expect::Absent if failovers::tasks(timeline.entries()).is_empty() => {
+                let origin = timeline.role(&origin).map_or("its cluster", ClusterName::as_str);
+                let seen = format!("a NoExecute taint on {origin} led to no eviction task {waited}");
+                Sign::Absent(Stage::Eviction, seen)
+            }
+            Expect::Absent => Sign::Wrong(format!(
+                "an eviction task was written, and the old copy was not removed {waited}"
+            )),
+            Expect::Present => Sign::Wrong(format!("the old copy was removed, and no new one was created {waited}")),
+            Expect::Match(_) | Expect::NoMatch(_) => Sign::Wrong(format!(
+                "the workload's status did not come from the member into its binding {waited}"
+            )),
+        },
+        other => Sign::Wrong(format!("{other}: not {waited}")),
+    }
+}
+
+fn status(timeline: &Timeline) -> &str {
+    let ended = timeline.marks().find_map(|(_, mark)| match mark {
+        Mark::TargetEnded { status, .. } => Some(status.as_str()),
+        _ => None,
+    });
+    ended.unwrap_or_default()
+}
+
+/// The workload has moved: what it took along.
+fn carried_along(timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -> Sign {
+    let tasks = failovers::tasks(timeline.entries());
+    let Some(task) = tasks.first() else {
+        return Sign::Wrong("the workload moved, and no eviction task was ever written".to_owned());
+    };
+    let injected = labels_of_new_copy(timeline);
+    let found = [
+        (Stage::Preservation, "the eviction task", "preserves", &task.state),
+        (Stage::Injection, "the new copy", "has the label", &injected),
+    ];
+    for (stage, what, does, state) in found.into_iter().filter(|(stage, ..)| expects(*stage)) {
+        match state.get(ALIAS).map(String::as_str) {
+            Some(STATE) => {}
+            Some(other) => {
+                let seen = format!("{what} {does} {ALIAS}={other}, and {STATE} was expected");
+                return Sign::Wrong(seen);
+            }
+            None => {
+                let seen = format!("the workload moved, and {what} has nothing of its state");
+                return Sign::Absent(stage, seen);
+            }
+        }
+    }
+    Sign::Fine
+}
+
+/// The labels that the new copy was created with.
+fn labels_of_new_copy(timeline: &Timeline) -> BTreeMap<String, String> {
+    let destination = timeline.role(&RoleName::new("destination"));
+    let first = timeline.revisions().find(|(_, revision)| {
+        Some(&revision.cluster) == destination
+            && revision.change != Change::Deleted
+            && revision.kind == WORKLOAD.0
+            && revision.object.pointer("/metadata/name").and_then(|it| it.as_str()) == Some(WORKLOAD.1)
+    });
+    let labels = first.and_then(|(_, revision)| revision.object.pointer("/metadata/labels")?.as_object());
+    let pair = |(key, value): (&String, &serde_json::Value)| Some((key.clone(), value.as_str()?.to_owned()));
+    labels.into_iter().flatten().filter_map(pair).collect()
+}

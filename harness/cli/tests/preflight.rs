@@ -1,0 +1,190 @@
+//! The preflight: what is switched off is told from what is broken, before a suite is run in vain.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "what a test has made is there, or the test has failed"
+)]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use baton::{
+    load::{self, Roots, Suite},
+    preflight::{Flown, Preflight, PreflightError},
+    run::Settings,
+    target::Reference,
+};
+use baton_cluster::{
+    fleet::Fleet,
+    runner::{Running, Target, TargetError},
+};
+use baton_core::{
+    case::model::ControllerSetup,
+    names::Feature,
+    target::{Launch, TargetSpec, baseline::KnownDeviation},
+};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The reference controller, with gates that nobody can change: as somebody has installed it.
+#[derive(Debug)]
+struct Installation(&'static [&'static str]);
+
+#[async_trait]
+impl Target for Installation {
+    fn name(&self) -> &'static str {
+        "an installation"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        Reference.features()
+    }
+
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        _setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        let setup = ControllerSetup {
+            feature_gates: self.0.iter().map(|gate| ((*gate).to_owned(), true)).collect(),
+            ..ControllerSetup::default()
+        };
+        Reference.start(fleet, &setup, log).await
+    }
+}
+
+fn spec(file: &str) -> TargetSpec {
+    let suite = Suite::load(&Roots::of(&root())).unwrap();
+    load::target(&root().join("fixtures/targets").join(file), &suite).unwrap()
+}
+
+/// Flies the preflight of a target file for an installation with these gates.
+fn fly(spec: &TargetSpec, gates: &'static [&'static str]) -> Result<Flown, PreflightError> {
+    let folder = tempfile::tempdir().unwrap();
+    let suite = Suite::load(&Roots::of(&root())).unwrap();
+    let preflight = Preflight::of(spec, &suite.catalogue).unwrap().unwrap();
+    let settings = Settings {
+        target: Arc::new(Installation(gates)),
+        timelines: Some(folder.path().to_owned()),
+        ..Settings::new(Roots::of(&root()))
+    };
+    let flown = preflight.fly(&settings);
+    assert_eq!(
+        folder.path().join("preflight.jsonl").is_file(),
+        flown.is_err(),
+        "what failed can be looked at"
+    );
+    flown
+}
+
+const ALL: &[&str] = &["Failover", "StatefulFailoverInjection"];
+
+#[test]
+fn an_installation_with_everything_switched_on_is_fine() {
+    let flown = fly(&spec("karmada.yaml"), ALL).unwrap();
+    assert!(matches!(flown, Flown::Fine { .. }), "{flown:?}");
+}
+
+#[test]
+fn what_is_switched_off_is_told_with_its_flag() {
+    let error = fly(&spec("karmada.yaml"), &[]).unwrap_err();
+    let told = error.to_string();
+    assert!(
+        told.starts_with("FailoverGate or NoExecuteEviction seems to be switched off in this installation"),
+        "{told}"
+    );
+    assert!(told.contains("led to no eviction task within"), "{told}");
+    let help = "is this set? karmada-controller-manager --feature-gates=Failover=true, \
+                karmada-controller-manager --enable-no-execute-taint-eviction=true";
+    assert_eq!(error.help(), help);
+    let error = fly(&spec("karmada.yaml"), &["Failover"]).unwrap_err();
+    let told = error.to_string();
+    assert!(told.contains("the eviction task has nothing of its state"), "{told}");
+    let help = "is this set? karmada-controller-manager --feature-gates=StatefulFailoverInjection=true";
+    assert_eq!(error.help(), help);
+}
+
+#[test]
+fn what_was_started_with_the_flag_is_broken() {
+    let error = fly(&spec("reference.yaml"), &["Failover"]).unwrap_err();
+    assert!(matches!(error, PreflightError::Broken { .. }), "{error}");
+    let help = "it was started with --feature-gates=StatefulFailoverInjection=true, so that it is not switched off";
+    assert_eq!(error.help(), help);
+    let unknown = TargetSpec {
+        switches: Vec::new(),
+        ..spec("karmada.yaml")
+    };
+    let error = fly(&unknown, &["Failover"]).unwrap_err();
+    assert!(error.help().contains("under `switches` in the target file"), "{error}");
+}
+
+#[test]
+fn what_is_not_declared_or_known_not_to_work_is_not_asked_for() {
+    let mut modest = spec("karmada.yaml");
+    modest.features.remove(&Feature::new("LabelInjection"));
+    modest.features.remove(&Feature::new("StatePreservation"));
+    fly(&modest, &["Failover"]).unwrap();
+    let mut known = spec("karmada.yaml");
+    for requirement in ["STP-01", "REC-01"] {
+        known.baseline.entries.push(KnownDeviation {
+            requirement: requirement.into(),
+            reason: "not yet".to_owned(),
+            link: None,
+            cases: BTreeSet::new(),
+            line: 1,
+        });
+    }
+    fly(&known, &["Failover"]).unwrap();
+    let built_in = TargetSpec {
+        run: Launch::Reference,
+        ..spec("reference.yaml")
+    };
+    let suite = Suite::load(&Roots::of(&root())).unwrap();
+    assert!(Preflight::of(&built_in, &suite.catalogue).unwrap().is_none());
+}
+
+#[test]
+fn without_a_failover_nothing_else_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(root().join("fixtures/targets/reference.yaml")).unwrap();
+    let text = text
+        .replace("command: baton-controller", "command: sh")
+        .replace("args: [--kubeconfig, ", "args: [-c, 'echo no lease; exec sleep 60', ")
+        .replace("  run:\n", "  timeouts: {ready: 300ms}\n  run:\n");
+    let file = folder.path().join("target.yaml");
+    fs::write(&file, text).unwrap();
+    let run = |more: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_baton"))
+            .args(["--root", root().to_str().unwrap(), "run", "deployment-directly"])
+            .args(["--timelines", folder.path().to_str().unwrap()])
+            .args(["--target", file.to_str().unwrap()])
+            .args(more)
+            .output()
+            .unwrap();
+        let told = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (told.concat(), output.status.code())
+    };
+    let (told, code) = run(&[]);
+    assert_eq!(code, Some(3), "{told}");
+    assert!(
+        told.contains("error: preflight: a failover cannot be tried:") && told.contains("  no lease"),
+        "{told}"
+    );
+    assert!(
+        told.contains("no case was run; --no-preflight runs them all the same"),
+        "{told}"
+    );
+    assert!(!told.contains("1 cases on"), "{told}");
+    let (told, code) = run(&["--no-preflight"]);
+    assert_eq!(code, Some(3), "{told}");
+    assert!(told.contains("1 cases on") && !told.contains("preflight"), "{told}");
+}

@@ -1,0 +1,116 @@
+//! What switches a feature on: for whoever finds that the feature is not there.
+
+use super::{Exec, template::Template};
+use crate::{case::model::ControllerSetup, names::Feature};
+
+/// A gate or an option without which a feature is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Switch {
+    /// The feature.
+    pub feature: Feature,
+    /// What must be set.
+    pub setting: Setting,
+    /// The program that it is set for, if there are several.
+    pub of: Option<String>,
+}
+
+/// What must be set for a feature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Setting {
+    /// This feature gate must be on.
+    Gate(String),
+    /// This option must have this value.
+    Option {
+        /// Its name, without dashes.
+        name: String,
+        /// The value.
+        value: String,
+    },
+}
+
+impl Switch {
+    /// Whether it is on in a set-up; nothing if that does not say.
+    pub fn is_on(&self, setup: &ControllerSetup) -> Option<bool> {
+        match &self.setting {
+            Setting::Gate(gate) => setup.feature_gates.get(gate).copied(),
+            Setting::Option { name, value } => setup.options.get(name).map(|now| now == value),
+        }
+    }
+
+    /// Switches it on in a set-up.
+    pub fn turn_on(&self, setup: &mut ControllerSetup) {
+        match &self.setting {
+            Setting::Gate(gate) => {
+                setup.feature_gates.insert(gate.clone(), true);
+            }
+            Setting::Option { name, value } => {
+                setup.options.insert(name.clone(), value.clone());
+            }
+        }
+    }
+
+    /// The argument that switches it on: as the command takes it, or else as programs of Kubernetes do.
+    pub fn argument(&self, exec: Option<&Exec>) -> String {
+        let fill = |template: Option<&Template>, places: &[(&str, &str)]| template.map(|it| it.fill(places));
+        match &self.setting {
+            Setting::Gate(gate) => {
+                let on = format!("{gate}=true");
+                let template = exec.and_then(|exec| exec.feature_gates.as_ref());
+                fill(template, &[("gates", &on)]).unwrap_or_else(|| format!("--feature-gates={on}"))
+            }
+            Setting::Option { name, value } => {
+                let template = exec.and_then(|exec| exec.option.as_ref());
+                let places = [("name", name.as_str()), ("value", value.as_str())];
+                fill(template, &places).unwrap_or_else(|| format!("--{name}={value}"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn switch(setting: Setting) -> Switch {
+        Switch {
+            feature: Feature::new("FailoverGate"),
+            setting,
+            of: None,
+        }
+    }
+
+    #[test]
+    fn the_argument_is_as_the_command_takes_it() {
+        let gate = switch(Setting::Gate("Failover".to_owned()));
+        assert_eq!(gate.argument(None), "--feature-gates=Failover=true");
+        let option = switch(Setting::Option {
+            name: "rate".to_owned(),
+            value: "2".to_owned(),
+        });
+        assert_eq!(option.argument(None), "--rate=2");
+        let exec = Exec {
+            command: "c".to_owned(),
+            args: Vec::new(),
+            env: std::collections::BTreeMap::new(),
+            feature_gates: Template::parse("-g {{gates}}").ok(),
+            option: Template::parse("-{{name}} {{value}}").ok(),
+            install: None,
+        };
+        assert_eq!(gate.argument(Some(&exec)), "-g Failover=true");
+        assert_eq!(option.argument(Some(&exec)), "-rate 2");
+    }
+
+    #[test]
+    fn what_is_turned_on_is_on() {
+        let option = switch(Setting::Option {
+            name: "mode".to_owned(),
+            value: "all".to_owned(),
+        });
+        for switch in [switch(Setting::Gate("G".to_owned())), option] {
+            let mut setup = ControllerSetup::default();
+            assert_eq!(switch.is_on(&setup), None);
+            switch.turn_on(&mut setup);
+            assert_eq!(switch.is_on(&setup), Some(true));
+        }
+    }
+}
