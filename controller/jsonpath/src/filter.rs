@@ -119,7 +119,7 @@ fn less(left: Item<'_>, right: Item<'_>) -> Result<bool, EvaluateErrorKind> {
 /// One side of a comparison.
 enum Operand<'a> {
     Bool(bool),
-    Int(i128),
+    Int(i64),
     Float(f64),
     Text(&'a str),
 }
@@ -128,13 +128,14 @@ impl<'a> Operand<'a> {
     fn of(item: Item<'a>) -> Result<Self, EvaluateErrorKind> {
         match item {
             Item::Bool(value) | Item::Json(&Value::Bool(value)) => Ok(Self::Bool(value)),
-            Item::Int(value) => Ok(Self::Int(value.into())),
+            Item::Int(value) => Ok(Self::Int(value)),
             Item::Byte(value) => Ok(Self::Int(value.into())),
             Item::Float(value) => Ok(Self::Float(value)),
             Item::Text(text) => Ok(Self::Text(text)),
             Item::Json(Value::String(text)) => Ok(Self::Text(text)),
+            // Beyond 64 bits with a sign Kubernetes has only floats, in values as in templates.
             Item::Json(Value::Number(number)) => number
-                .as_i128()
+                .as_i64()
                 .map(Self::Int)
                 .or_else(|| number.as_f64().map(Self::Float))
                 .ok_or(EvaluateErrorKind::InvalidTypeForComparison),

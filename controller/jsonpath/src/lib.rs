@@ -22,7 +22,7 @@
 //! Read in this order:
 //!
 //! - `node`: what a template is after parsing;
-//! - `parse`: text to nodes, with `quote` for quoted texts;
+//! - `parse`: text to nodes, with `characters` for what it tells apart and `quote` for quoted texts;
 //! - `lookup`: the steps that are queries of the crate `jsonpath-rust`, and why the others are not;
 //! - `evaluate`: nodes and a value to text, with `slice` and
 //!   `filter` for the bracketed steps and `descend` for `..`;
@@ -31,6 +31,7 @@
 //! - [`limits`]: what keeps a hostile path from running away;
 //! - [`exercise`]: the function that the fuzz target and the property tests run.
 
+mod characters;
 mod descend;
 mod error;
 mod evaluate;

@@ -5,6 +5,7 @@
 //! in a quoted key makes a union, and a key in brackets is read like a key after a dot (`['a b']` is not one key).
 //! So what stands in brackets is parsed as if it stood in braces by itself, as in the original.
 
+use crate::characters::{begins_word, code_point, ends_word, is_digit};
 use crate::error::{ParseError, ParseErrorKind, position};
 use crate::limits::{MAX_BRACKETS, MAX_TEMPLATE_BYTES};
 use crate::lookup::{exists, join_keys};
@@ -98,8 +99,8 @@ impl Scanner<'_> {
                     nodes.push(self.node(start, NodeKind::Text(text)));
                 }
                 Some('.') => nodes.push(self.field(start)),
-                Some(c) if matches!(c, '+' | '-') || c.is_ascii_digit() => nodes.push(self.number(start)?),
-                Some(c) if is_word(c) => nodes.push(self.word(start)),
+                Some(c) if matches!(c, '+' | '-') || is_digit(c) => nodes.push(self.number(start)?),
+                Some(c) if begins_word(c) => nodes.push(self.word(start)),
                 Some(c) => return self.wrong(start, ParseErrorKind::UnrecognizedCharacter(code_point(c))),
             }
         }
@@ -116,7 +117,7 @@ impl Scanner<'_> {
             return self.wrong(start, ParseErrorKind::MultipleRecursive);
         }
         nodes.push(self.node(start, NodeKind::Recursive));
-        if self.peek().is_some_and(is_word) {
+        if self.peek().is_some_and(begins_word) {
             let field = self.field(self.pos);
             nodes.push(field);
         }
@@ -158,7 +159,7 @@ impl Scanner<'_> {
     }
 
     fn number(&mut self, start: usize) -> Scanned<Node> {
-        while self.peek().is_some_and(|c| c == '.' || c.is_ascii_digit()) {
+        while self.peek().is_some_and(|c| c == '.' || is_digit(c)) {
             self.next();
         }
         let text = &self.input[start..self.pos];
@@ -370,22 +371,4 @@ fn quoted_key(text: &str) -> Option<&str> {
     text.strip_prefix('\'')?
         .strip_suffix('\'')
         .filter(|key| !key.contains('\''))
-}
-
-fn is_word(c: char) -> bool {
-    c == '_' || c.is_alphanumeric()
-}
-
-fn ends_word(c: char) -> bool {
-    matches!(
-        c,
-        ' ' | '\t' | '\r' | '\n' | '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}'
-    )
-}
-
-/// A character as Go names it: `U+007B '{'`.
-fn code_point(c: char) -> String {
-    let number = format!("U+{:04X}", u32::from(c));
-    let printable = !c.is_control() && (c == ' ' || !c.is_whitespace());
-    if printable { format!("{number} '{c}'") } else { number }
 }

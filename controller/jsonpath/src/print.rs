@@ -141,6 +141,8 @@ fn go_value(value: &Value, longest: usize, text: &mut String) {
 /// without a point, and what they write is read as a whole number.
 fn number_text(number: &Number) -> String {
     match number.as_f64() {
+        // Whole as well, and what is read of `-0`; the sign of nothing is no part of a number's digits.
+        Some(0.0) => "0".to_owned(),
         Some(float) if number.is_f64() && !(float.fract() == 0.0 && float.abs() < EXACT) => go_float(float),
         Some(_) | None => json_number(number),
     }
@@ -167,7 +169,10 @@ fn json_number(number: &Number) -> String {
     let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
         return number.to_string();
     };
-    if float == 0.0 || (1e-6..1e21).contains(&float.abs()) {
+    if float == 0.0 {
+        return "0".to_owned();
+    }
+    if (1e-6..1e21).contains(&float.abs()) {
         return format!("{float}");
     }
     let scientific = format!("{float:e}");
@@ -208,7 +213,10 @@ fn json_text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{go_float, json_text};
+    use serde_json::json;
+
+    use super::{Printer, go_float, json_text};
+    use crate::item::Item;
 
     #[test]
     fn floats_are_printed_as_go_prints_them() {
@@ -228,6 +236,19 @@ mod tests {
         for (float, text) in floats {
             assert_eq!(go_float(float), text);
         }
+    }
+
+    #[test]
+    fn whole_numbers_keep_their_digits() {
+        let value = json!([-0.0, 1e6, 1_734_462_491_693.0, u64::MAX]);
+        let mut printer = Printer::new();
+        let items: Vec<_> = value.as_array().into_iter().flatten().map(Item::Json).collect();
+        assert_eq!(printer.print(&items), Ok(()));
+        assert_eq!(printer.print(&[Item::Json(&value)]), Ok(()));
+        assert_eq!(
+            printer.into_text(),
+            "0 1000000 1734462491693 18446744073709551615[0,1000000,1734462491693,18446744073709551615]"
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Every answer of the original in `fixtures/jsonpath/`.
 //!
 //! `vectors.jsonl` was given; `measured.jsonl` holds what client-go v0.34.1 answered to 548 generated paths, those left
-//! out whose answer depends on the order of a Go map.
+//! out whose answer depends on the order of a Go map, and what v0.36.2, with maps in the order of their keys, answered to
+//! 181 more: the kinds of answers among 270,000.
 
 use baton_jsonpath::Template;
 use serde_json::Value;
@@ -23,7 +24,7 @@ fn all_measured_answers_agree() {
         .lines()
         .map(parsed)
         .partition(|line| line.get("data").is_some());
-    assert_eq!((values.len(), vectors.len()), (5, 548));
+    assert_eq!((values.len(), vectors.len()), (6, 729));
     let value = |on: &Value| {
         values
             .iter()

@@ -1,0 +1,70 @@
+//! The kinds of characters that the scanner tells apart, beyond ASCII by Unicode's categories as Go does.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Letters and decimal digits: `½` and `Ⅷ` are neither.
+static LETTER_OR_DIGIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{Nd}]$").ok());
+
+/// Decimal digits of any script.
+static DIGIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{Nd}$").ok());
+
+/// What has a shape of its own.
+static PRINTABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$").ok());
+
+fn is_one(category: Option<&Regex>, c: char) -> bool {
+    let mut bytes = [0; 4];
+    category.is_some_and(|category| category.is_match(c.encode_utf8(&mut bytes)))
+}
+
+/// Whether a bare word, or the key after `..`, may begin with the character.
+pub(crate) fn begins_word(c: char) -> bool {
+    if c.is_ascii() {
+        return c == '_' || c.is_ascii_alphanumeric();
+    }
+    is_one(LETTER_OR_DIGIT.as_ref(), c)
+}
+
+/// Whether the character begins or goes on with a number. One of another script than ASCII's makes no number that can
+/// be read, and is reported as such.
+pub(crate) fn is_digit(c: char) -> bool {
+    c.is_ascii_digit() || (!c.is_ascii() && is_one(DIGIT.as_ref(), c))
+}
+
+/// Whether a word or a key ends before the character.
+pub(crate) fn ends_word(c: char) -> bool {
+    matches!(
+        c,
+        ' ' | '\t' | '\r' | '\n' | '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}'
+    )
+}
+
+/// A character as Go names it: `U+007B '{'`.
+pub(crate) fn code_point(c: char) -> String {
+    let number = format!("U+{:04X}", u32::from(c));
+    if is_one(PRINTABLE.as_ref(), c) {
+        format!("{number} '{c}'")
+    } else {
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{begins_word, code_point, is_digit};
+
+    #[test]
+    fn categories_are_those_of_unicode() {
+        for c in ['a', 'Z', '_', '7', 'é', '日', 'ª', '٣'] {
+            assert!(begins_word(c), "{c}");
+        }
+        for c in ['-', '½', '²', 'Ⅷ', 'Ⓐ', '\u{301}', '☃', '\u{200b}'] {
+            assert!(!begins_word(c), "{c}");
+        }
+        assert!(is_digit('0') && is_digit('٣') && !is_digit('²') && !is_digit('a'));
+        assert_eq!(code_point('½'), "U+00BD '½'");
+        assert_eq!(code_point('\u{200b}'), "U+200B");
+        assert_eq!(code_point('\u{a0}'), "U+00A0");
+    }
+}
