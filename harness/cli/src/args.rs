@@ -75,6 +75,7 @@ pub enum Command {
     /// Prints the text that a failover would preserve. The file is JSON or YAML and holds what stands under `status`.
     Jsonpath {
         /// The path, such as '{ .jobStatus.jobID }'
+        #[arg(allow_hyphen_values = true)]
         path: String,
         /// The file with the status; `-` reads standard input
         file: PathBuf,

@@ -1,24 +1,19 @@
 //! What each command does, and the exit code it ends with.
 //!
 //! - [`execute`]: chooses; short commands are here;
-//! - `run`: from arguments to settings; `case`: new case files; `record`: recordings; `judge`: timelines and them; `report`: what is made of reports.
+//! - `run`: from arguments to settings; `case`: new case files; `record`: recordings; `judge`: timelines and them; `jsonpath`: paths; `report`: what is made of reports.
 
 mod case;
+mod jsonpath;
 mod judge;
 mod record;
 mod report;
 mod run;
 
-use std::{
-    fs,
-    io::{self, IsTerminal as _, Read as _},
-    path::Path,
-    process::ExitCode,
-};
+use std::{io, process::ExitCode};
 
 use baton_cluster::runner::chain;
 use baton_core::{case::diagnostic::suggestion, names::RequirementId, plan::Plan};
-use baton_jsonpath::Template;
 use clap::CommandFactory as _;
 
 use crate::{
@@ -93,7 +88,7 @@ pub fn execute(cli: &Cli) -> Exit {
         Command::Judge(arguments) => judge::judge(&roots, arguments),
         Command::Report(arguments) => report::report(&roots, arguments),
         Command::Up(arguments) => up::up(arguments),
-        Command::Jsonpath { path, file } => jsonpath(path, file),
+        Command::Jsonpath { path, file } => jsonpath::jsonpath(path, file),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Cli::command(), "baton", &mut io::stdout());
             Exit::Conforms
@@ -140,36 +135,4 @@ fn bad_input(error: &dyn std::error::Error, help: &str) -> Exit {
         eprintln!("help: {help}");
     }
     Exit::BadInput
-}
-
-fn jsonpath(path: &str, file: &Path) -> Exit {
-    let text = if file == Path::new("-") {
-        let mut text = String::new();
-        if io::stdin().is_terminal() {
-            eprintln!("reading the status from standard input; end it with Ctrl-D");
-        }
-        io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        fs::read_to_string(file)
-    };
-    let template = match Template::parse(path) {
-        Ok(template) => template,
-        Err(error) => return bad_input(&error, ""),
-    };
-    let text = match text {
-        Ok(text) => text,
-        Err(error) => return bad_input(&error, &format!("is {} the right file?", file.display())),
-    };
-    // YAML holds JSON too.
-    let status: serde_json::Value = match serde_yaml::from_str(&text) {
-        Ok(status) => status,
-        Err(error) => return bad_input(&error, "the file must hold JSON or YAML"),
-    };
-    match template.evaluate(&status) {
-        Ok(found) => {
-            println!("{found}");
-            Exit::Conforms
-        }
-        Err(error) => bad_input(&error, &error.help().unwrap_or_default()),
-    }
 }

@@ -1,0 +1,67 @@
+//! `baton jsonpath`: what a path makes of a status.
+
+use std::{
+    fs,
+    io::{self, IsTerminal as _, Write as _},
+    path::Path,
+};
+
+use baton_jsonpath::{EvaluateError, EvaluateErrorKind, Template};
+use serde_json::Value;
+
+use super::{Exit, bad_input};
+
+/// Prints the text on standard output, or the error on standard error.
+pub fn jsonpath(path: &str, file: &Path) -> Exit {
+    let text = read(file);
+    let template = match Template::parse(path) {
+        Ok(template) => template,
+        Err(error) => return bad_input(&error, ""),
+    };
+    let text = match text {
+        Ok(text) => text,
+        Err(error) => return bad_input(&error, &format!("is {} the right file?", file.display())),
+    };
+    // YAML holds most of JSON too, but not all its escapes and numbers.
+    let status: Value = match serde_json::from_str(&text).or_else(|_| serde_yaml::from_str(&text)) {
+        Ok(status) => status,
+        Err(error) => return bad_input(&error, "the file must hold JSON or YAML"),
+    };
+    match template.evaluate(&status) {
+        Ok(found) => print(&found),
+        Err(error) => bad_input(&error, &help(&error, &status)),
+    }
+}
+
+fn read(file: &Path) -> io::Result<String> {
+    if file != Path::new("-") {
+        return fs::read_to_string(file);
+    }
+    if io::stdin().is_terminal() {
+        eprintln!("reading the status from standard input; end it with Ctrl-D");
+    }
+    io::read_to_string(io::stdin())
+}
+
+/// Whoever reads may have read enough before the end.
+fn print(found: &str) -> Exit {
+    match writeln!(io::stdout().lock(), "{found}") {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("error: {error}");
+            Exit::Broken
+        }
+        Ok(()) | Err(_) => Exit::Conforms,
+    }
+}
+
+fn help(error: &EvaluateError, status: &Value) -> String {
+    let is_object = ["apiVersion", "kind", "status"]
+        .iter()
+        .all(|key| status.get(key).is_some());
+    match (&error.kind, error.help()) {
+        (EvaluateErrorKind::NotFound { .. }, None) if is_object => {
+            "a path begins at the status: the file must hold what stands under `status`".to_owned()
+        }
+        (_, help) => help.unwrap_or_default(),
+    }
+}
