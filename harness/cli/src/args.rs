@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use baton_core::event::Shard;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::{backend::Choice, report::Wanted};
@@ -52,6 +52,15 @@ pub enum Command {
         /// The case's name or file
         case: String,
     },
+    /// Print a JSON Schema for editors
+    ///
+    /// fixtures/schemas/ has them. A file is completed and checked while it is written if it begins with
+    /// `# yaml-language-server: $schema=` and the way to one of them.
+    Schema {
+        /// Of which files
+        #[arg(value_enum)]
+        of: Schema,
+    },
     /// Check case files without running them
     Lint {
         /// The files; without any, all below cases/
@@ -85,6 +94,15 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
+}
+
+/// What there are schemas of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Schema {
+    /// Case files
+    Case,
+    /// Target files
+    Target,
 }
 
 /// Options of `run`.
@@ -150,6 +168,9 @@ pub struct Choose {
     /// Only cases that need this feature, such as `LabelInjection`; can be repeated
     #[arg(long, value_name = "NAME")]
     pub feature: Vec<String>,
+    /// Only cases with this label, such as tier=smoke, or tier for any value; can be repeated
+    #[arg(long, value_name = "KEY[=VALUE]")]
+    pub label: Vec<String>,
     /// Only one of several parts of equal size, such as 2/4; `baton report merge` puts their reports together
     #[arg(long, value_name = "PART/OF")]
     pub shard: Option<Shard>,
@@ -266,9 +287,15 @@ pub struct Judge {
     /// A timeline that `baton run` wrote: judged by the case that it names
     #[arg(group = "what")]
     pub timeline: Option<PathBuf>,
-    /// A recording of some implementation: judged by the invariants alone
+    /// A recording of some implementation: judged by the invariants
     #[arg(long, value_name = "FILE", group = "what")]
     pub recording: Option<PathBuf>,
+    /// Judge the recording by this case too: its name or file
+    ///
+    /// Its steps are looked for in the recording: who drove did what the case does, in the same order, with workloads of
+    /// the same names. The namespace and the keys of taints may be others.
+    #[arg(long, requires = "recording")]
+    pub case: Option<String>,
 }
 
 /// Options of `up`.

@@ -31,6 +31,14 @@ pub enum ChooseError {
         /// What to write instead.
         help: String,
     },
+    /// No case has such a label.
+    #[error("no case has the label `{name}`")]
+    Label {
+        /// What was asked for.
+        name: String,
+        /// What to write instead.
+        help: String,
+    },
     /// Nothing fits.
     #[error("no case fits {asked}")]
     Nothing {
@@ -45,7 +53,10 @@ impl ChooseError {
     /// What to do about it.
     pub fn help(&self) -> &str {
         match self {
-            Self::Requirement { help, .. } | Self::Feature { help, .. } | Self::Nothing { help, .. } => help,
+            Self::Requirement { help, .. }
+            | Self::Feature { help, .. }
+            | Self::Label { help, .. }
+            | Self::Nothing { help, .. } => help,
         }
     }
 }
@@ -70,6 +81,7 @@ pub fn choose(
     failed: Option<&BTreeSet<CaseId>>,
 ) -> Result<Chosen, ChooseError> {
     known(wanted, catalogue)?;
+    labels_known(wanted, &cases)?;
     let help = what_there_is(&cases);
     let fits = |case: &Case| {
         let name = format!("{}/{}", case.area, case.id);
@@ -79,6 +91,7 @@ pub fn choose(
         any(&wanted.filter, named)
             && any(&wanted.requirement, about)
             && any(&wanted.feature, needs)
+            && any(&wanted.label, |label| has_label(case, label))
             && failed.is_none_or(|failed| failed.contains(&case.id))
     };
     let mut cases: Vec<Case> = cases.into_iter().filter(fits).collect();
@@ -107,15 +120,39 @@ fn any(wanted: &[String], fits: impl Fn(&String) -> bool) -> bool {
     wanted.is_empty() || wanted.iter().any(fits)
 }
 
+/// Whether a case has a label: `key=value`, or `key` with any value.
+fn has_label(case: &Case, label: &str) -> bool {
+    match label.split_once('=') {
+        Some((key, value)) => case.labels.get(key).is_some_and(|it| it == value),
+        None => case.labels.contains_key(label),
+    }
+}
+
+fn labels_known(wanted: &Choose, cases: &[Case]) -> Result<(), ChooseError> {
+    let unknown = |label: &&String| !cases.iter().any(|case| has_label(case, label));
+    let Some(name) = wanted.label.iter().find(unknown) else {
+        return Ok(());
+    };
+    let labels = cases.iter().flat_map(|case| &case.labels);
+    let labels: BTreeSet<String> = labels.map(|(key, value)| format!("{key}={value}")).collect();
+    Err(ChooseError::Label {
+        name: name.clone(),
+        help: suggestion(name, labels.iter().map(String::as_str)),
+    })
+}
+
 fn known(wanted: &Choose, catalogue: &Catalogue) -> Result<(), ChooseError> {
-    let requirements: Vec<&str> = catalogue.iter().map(|it| it.id.as_str()).collect();
     let features: Vec<&str> = catalogue.features().into_iter().map(Feature::as_str).collect();
     let unknown = |names: &[String], known: &[&str]| {
         let name = names.iter().find(|name| !known.contains(&name.as_str()))?;
         Some((name.clone(), suggestion(name, known.to_vec())))
     };
-    if let Some((name, help)) = unknown(&wanted.requirement, &requirements) {
-        return Err(ChooseError::Requirement { name, help });
+    let absent = |id: &&String| catalogue.get(&RequirementId::new(id.as_str())).is_none();
+    if let Some(name) = wanted.requirement.iter().find(absent) {
+        return Err(ChooseError::Requirement {
+            name: name.clone(),
+            help: catalogue.suggestion(name),
+        });
     }
     match unknown(&wanted.feature, &features) {
         Some((name, help)) => Err(ChooseError::Feature { name, help }),
@@ -128,6 +165,7 @@ fn asked(wanted: &Choose) -> String {
         ("--filter", &wanted.filter),
         ("--requirement", &wanted.requirement),
         ("--feature", &wanted.feature),
+        ("--label", &wanted.label),
     ];
     let mut words: Vec<String> = options
         .into_iter()

@@ -30,9 +30,15 @@ pub fn table(head: &[&str]) -> Table {
 
 /// The cases, a line each.
 pub fn cases(cases: &[Case]) -> String {
-    let mut table = table(&["CASE", "SHOWS", "REQUIREMENTS"]);
+    let mut table = table(&["CASE", "SHOWS", "REQUIREMENTS", "LABELS"]);
     for case in cases {
-        table.add_row([case.id.to_string(), case.title.clone(), ids(case.requirements.iter())]);
+        let labels = case.labels.iter().map(|(key, value)| format!("{key}={value}"));
+        table.add_row([
+            case.id.to_string(),
+            case.title.clone(),
+            ids(case.requirements.iter()),
+            labels.collect::<Vec<_>>().join(" "),
+        ]);
     }
     table.trim_fmt()
 }

@@ -28,11 +28,11 @@ fn a_requirement_is_explained_with_its_cases() {
 }
 
 #[test]
-fn an_unknown_requirement_is_refused_with_the_nearest() {
+fn an_unknown_requirement_is_refused_with_the_one_that_was_meant() {
     let (code, told, error) = baton(&root(), &["explain", "rec-1"]);
     assert_eq!((code, told.as_str()), (Some(2), ""));
     let expected = "error: there is no requirement `rec-1`\n\
-                    help: did you mean `REC-11`? (`baton list --requirements` lists all)\n";
+                    help: did you mean `REC-01`? (`baton list --requirements` lists all)\n";
     assert_eq!(error, expected);
 }
 

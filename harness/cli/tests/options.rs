@@ -91,7 +91,10 @@ fn what_is_wrong_is_told_before_anything_boots() {
         "no case fits --filter no-such-case",
     );
     assert_bad_input(&["run", "--filter", "no-such-case"], "there are ");
-    assert_bad_input(&["run", "--requirement", "REC-010"], "did you mean `REC-0");
+    assert_bad_input(&["run", "--requirement", "REC-010"], "did you mean `REC-10`");
+    assert_bad_input(&["run", "--requirement", "REC-1"], "did you mean `REC-01`");
+    assert_bad_input(&["run", "--label", "tier=smoek"], "did you mean `tier=smoke`?");
+    assert_bad_input(&["explain", "REC-1"], "did you mean `REC-01`?");
     assert_bad_input(
         &["run", "--feature", "LabelInjections"],
         "did you mean `LabelInjection`?",

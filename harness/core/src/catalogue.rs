@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::names::{Feature, RequirementId};
+use crate::{
+    case::diagnostic::suggestion,
+    names::{Feature, RequirementId},
+};
 
 /// How binding a requirement is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -80,6 +83,26 @@ impl Catalogue {
         self.requirements.values()
     }
 
+    /// What to write instead of an id that is not there: the one that was probably meant, or those of its kind.
+    pub fn suggestion(&self, id: &str) -> String {
+        let prefix: String = id.chars().take_while(char::is_ascii_alphabetic).collect();
+        let prefix = prefix.to_ascii_uppercase();
+        let behind = id.get(prefix.len()..).unwrap_or_default().trim_matches(['-', '_', ' ']);
+        // Numbers have two digits; people write as many as they like.
+        let meant = behind.parse::<u32>().ok().map(|number| format!("{prefix}-{number:02}"));
+        if let Some(meant) = meant.filter(|meant| self.get(&RequirementId::new(meant)).is_some()) {
+            return format!("did you mean `{meant}`?");
+        }
+        let ids: Vec<&str> = self.iter().map(|it| it.id.as_str()).collect();
+        let of_prefix = |id: &&&str| id.split('-').next() == Some(&prefix);
+        let alike: Vec<_> = ids.iter().filter(of_prefix).collect();
+        match alike.as_slice() {
+            [] => suggestion(id, ids),
+            [only] => format!("did you mean `{only}`?"),
+            [first, .., last] => format!("there are {first} to {last}"),
+        }
+    }
+
     /// All features that requirements belong to.
     pub fn features(&self) -> BTreeSet<&Feature> {
         self.requirements
@@ -98,6 +121,20 @@ mod tests {
         let catalogue = Catalogue::parse(include_str!("../../../cases/requirements.yaml")).unwrap();
         let rec_01 = catalogue.get(&"REC-01".into()).unwrap();
         assert_eq!((rec_01.level, rec_01.feature.as_str()), (Level::Must, "LabelInjection"));
+    }
+
+    #[test]
+    fn an_id_that_is_not_there_leads_to_the_one_that_was_meant() {
+        let catalogue = Catalogue::parse(include_str!("../../../cases/requirements.yaml")).unwrap();
+        for wrong in ["REC-1", "rec-01", "REC01", "rec_1", "REC-001", "REC 1"] {
+            assert_eq!(catalogue.suggestion(wrong), "did you mean `REC-01`?", "{wrong}");
+        }
+        assert_eq!(catalogue.suggestion("OBS"), "there are OBS-01 to OBS-02");
+        assert_eq!(catalogue.suggestion("OBS-77"), "there are OBS-01 to OBS-02");
+        assert_eq!(catalogue.suggestion("RCE-01"), "did you mean `REC-01`?");
+        for nonsense in ["", "é", "☃-1", "-", "99999999999999"] {
+            assert!(catalogue.suggestion(nonsense).starts_with("possible are"), "{nonsense}");
+        }
     }
 
     #[test]

@@ -1,4 +1,8 @@
 //! What a map in a file may hold, said once: readers go by these tables, and the schemas for editors are made of them.
+//!
+//! [`schema`] makes JSON Schemas of them.
+
+pub mod schema;
 
 /// A map with these fields and no others.
 #[derive(Debug)]
@@ -7,6 +11,67 @@ pub struct Shape {
     pub name: &'static str,
     /// Its fields, in the order in which people write them.
     pub fields: &'static [Field],
+    /// Whether some of them exclude each other.
+    pub choice: Choice,
+}
+
+/// Fields of a map that exclude each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// None do.
+    None,
+    /// Exactly one of these must be there.
+    OneOf(&'static [&'static str]),
+    /// Exactly one of all its fields must be there.
+    OneOfAll,
+}
+
+impl Shape {
+    /// A map with these fields and no others.
+    pub const fn closed(name: &'static str, fields: &'static [Field]) -> Self {
+        Self {
+            name,
+            fields,
+            choice: Choice::None,
+        }
+    }
+
+    /// A map with exactly one of these fields.
+    pub const fn one_of(name: &'static str, fields: &'static [Field]) -> Self {
+        Self {
+            name,
+            fields,
+            choice: Choice::OneOfAll,
+        }
+    }
+
+    /// The names of its fields.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.fields.iter().map(|field| field.name).collect()
+    }
+}
+
+/// A map whose other fields depend on what one of them says.
+#[derive(Debug)]
+pub struct Tagged {
+    /// What it is, with its article: `a wait`.
+    pub what: &'static str,
+    /// The field that says so.
+    pub key: &'static str,
+    /// What that field means.
+    pub about: &'static str,
+    /// What the field may say, each with the other fields.
+    pub shapes: &'static [(&'static str, &'static [Field])],
+}
+
+impl Tagged {
+    /// The other fields that go with what the key says.
+    pub fn fields(&self, tag: &str) -> Option<&'static [Field]> {
+        self.shapes
+            .iter()
+            .find(|(name, _)| *name == tag)
+            .map(|(_, fields)| *fields)
+    }
 }
 
 /// A field of a map.
@@ -54,7 +119,7 @@ pub enum Holds {
     /// A text that this regular expression describes.
     Like(&'static str),
     /// One of these texts.
-    OneOf(&'static [&'static str]),
+    OneOf(fn() -> Vec<&'static str>),
     /// `true` or `false`.
     Boolean,
     /// A whole number in a range, both ends included.
@@ -69,14 +134,22 @@ pub enum Holds {
     Requirement,
     /// A feature that requirements of the catalogue belong to.
     Feature,
-    /// Whatever an object of Kubernetes can hold.
+    /// An object of Kubernetes, with its apiVersion, kind and name.
+    Object,
+    /// What an object is matched with: lists say how.
+    Pattern,
+    /// Whatever YAML can hold.
     Anything,
     /// A list.
     List(&'static Holds),
     /// One of it, or a list.
     OneOrMore(&'static Holds),
+    /// One of these.
+    Either(fn() -> Vec<Holds>),
     /// A map with names that people make up.
     Named(&'static Holds),
     /// A map with these fields.
     Map(&'static Shape),
+    /// A map whose fields depend on one of them.
+    Tagged(&'static Tagged),
 }

@@ -13,53 +13,7 @@ static CATALOGUE: LazyLock<Catalogue> =
     LazyLock::new(|| Catalogue::parse(include_str!("../../../cases/requirements.yaml")).unwrap_or_default());
 
 /// A case in which everything is used that a case can hold.
-const GOOD: &str = r#"apiVersion: baton.dev/v1alpha1
-kind: Case
-metadata: {name: good}
-spec:
-  title: Everything is right here
-  requirements: [STP-01, REC-01, PRG-03]
-  features: [StatePreservation, LabelInjection, PurgeDirectly]
-  members: 3
-  controller: {featureGates: {Failover: true}, options: {resource-eviction-rate: 0.5}}
-  steps:
-    - apply: {on: [control, members], file: deploy.yaml}
-    - apply:
-        on: control
-        resource:
-          apiVersion: policy.karmada.io/v1alpha1
-          kind: PropagationPolicy
-          metadata: {name: p}
-          spec: {failover: {cluster: {statePreservation: {rules: [{aliasLabelName: a, jsonPath: "{.replicas}"}]}}}}
-    - bindRole: {role: origin, from: &deploy {kind: Deployment, name: deploy}}
-    - capture: {name: replicas, on: origin, of: *deploy, field: status.replicas}
-    - setStatus: {on: origin, of: *deploy, status: {replicas: 2}}
-    - patch: {on: control, of: *deploy, merge: {metadata: {labels: {from: "${origin}"}}}}
-    - wait: {for: statusCollected, of: *deploy, from: origin, status: {replicas: 2}}
-    - taint: {cluster: origin, key: k, effect: NoExecute}
-    - hold: {on: origin, of: *deploy}
-    - elapse: 1h30m
-    - assert:
-        mode: observed
-        of: {bindingOf: *deploy}
-        match: {spec: {gracefulEvictionTasks: {exactly: [{fromCluster: "${origin}"}]}}}
-        phase: evict
-        proves: [STP-01]
-    - release: {on: origin, of: *deploy}
-    - cutOff: origin
-    - controller: stop
-    - controller: start
-    - heal: origin
-    - bindRole: {role: destination, from: *deploy, not: [origin]}
-    - assert: {mode: firstSeen, on: destination, of: *deploy, match: {metadata: {labels: {a: "${replicas}"}}}, proves: [REC-01]}
-    - assert: {mode: consistently, for: 10s, on: origin, of: *deploy, absent: true}
-    - assert: {mode: eventually, of: {eventOf: {workOf: *deploy, for: origin}}, noMatch: {reason: Failed}}
-    - untaint: {cluster: origin, key: k, effect: NoExecute}
-    - delete: {on: control, of: *deploy}
-    - snapshot: {name: after, workload: *deploy, of: [taints, labels], whenFirstSeenOn: destination}
-  invariants: [atMostOneLiveCopy]
-  exempt: [{invariant: noLabelOnTemplate, reason: to see that it can be}]
-"#;
+const GOOD: &str = include_str!("good/case.yaml");
 
 const DEPLOY: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: deploy}\n";
 

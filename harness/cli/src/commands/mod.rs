@@ -13,11 +13,11 @@ mod run;
 use std::{io, process::ExitCode};
 
 use baton_cluster::runner::chain;
-use baton_core::{case::diagnostic::suggestion, names::RequirementId, plan::Plan};
+use baton_core::{names::RequirementId, plan::Plan, shape::schema};
 use clap::CommandFactory as _;
 
 use crate::{
-    args::{Cli, Command},
+    args::{Cli, Command, Schema},
     lint,
     load::{LoadError, Roots, Suite},
     show, up,
@@ -36,6 +36,20 @@ pub enum Exit {
     Broken,
     /// Somebody wanted an end.
     Interrupted,
+}
+
+impl Exit {
+    /// The worse of two; what deviates does so whatever else could not be judged.
+    fn and(self, other: Self) -> Self {
+        let rank = |exit: Self| match exit {
+            Self::Conforms => 0,
+            Self::Broken => 1,
+            Self::Deviates => 2,
+            Self::BadInput => 3,
+            Self::Interrupted => 4,
+        };
+        if rank(other) > rank(self) { other } else { self }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -72,6 +86,7 @@ pub fn execute(cli: &Cli) -> Exit {
             suite.cases.iter().for_each(|case| print!("{}", Plan::of(case)));
             Exit::Conforms
         }),
+        Command::Schema { of } => with_suite(Suite::load(&roots), |suite| print_schema(*of, &suite)),
         Command::Lint { files } => {
             let suite = if files.is_empty() {
                 Suite::load(&roots)
@@ -103,17 +118,23 @@ fn with_suite(suite: Result<Suite, LoadError>, then: impl FnOnce(Suite) -> Exit)
     }
 }
 
+fn print_schema(of: Schema, suite: &Suite) -> Exit {
+    let schema = match of {
+        Schema::Case => schema::of_cases(&suite.catalogue),
+        Schema::Target => schema::of_targets(&suite.catalogue),
+    };
+    println!("{schema:#}");
+    Exit::Conforms
+}
+
 fn explain(suite: &Suite, id: &str) -> Exit {
     if let Some(requirement) = suite.catalogue.get(&RequirementId::new(id)) {
         println!("{}", show::requirement(requirement, &suite.cases));
         return Exit::Conforms;
     }
-    let known: Vec<_> = suite.catalogue.iter().map(|it| it.id.as_str()).collect();
+    let help = suite.catalogue.suggestion(id);
     eprintln!("error: there is no requirement `{id}`");
-    eprintln!(
-        "help: {} (`baton list --requirements` lists all)",
-        suggestion(id, known)
-    );
+    eprintln!("help: {help} (`baton list --requirements` lists all)");
     Exit::BadInput
 }
 

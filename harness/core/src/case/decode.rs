@@ -8,7 +8,7 @@ use super::{
     diagnostic::{Diagnostic, suggestion},
     yaml::{Data, Node},
 };
-use crate::shape::Shape;
+use crate::shape::{Field, Shape, Tagged};
 
 /// The most things that are told of one file.
 const MOST: usize = 100;
@@ -59,11 +59,12 @@ impl Notes {
 
     /// What was probably meant by a name; not looked for any more when very much is wrong.
     pub fn suggestion<'s>(&self, name: &str, possible: impl IntoIterator<Item = &'s str> + Clone) -> String {
-        if self.found.len() < MOST {
-            suggestion(name, possible)
-        } else {
-            String::new()
-        }
+        self.help(|| suggestion(name, possible))
+    }
+
+    /// Help that takes time to find; not looked for any more when very much is wrong.
+    pub fn help(&self, look: impl FnOnce() -> String) -> String {
+        if self.found.len() < MOST { look() } else { String::new() }
     }
 
     /// Everything found, in the order of the file: what is wrong in several scenarios once, of very many things the
@@ -168,12 +169,32 @@ impl Notes {
 
     /// A map of a shape: with its fields and no others, and with all that it needs.
     pub fn shape<'n>(&mut self, node: &'n Node, shape: &Shape) -> Option<Fields<'n>> {
-        let names: Vec<_> = shape.fields.iter().map(|field| field.name).collect();
-        let fields = self.map(node, shape.name, &names)?;
-        for field in shape.fields.iter().filter(|field| field.needed) {
-            fields.need(field.name, self);
-        }
+        let fields = self.map(node, shape.name, &shape.names())?;
+        fields.need_all(shape.fields, self);
         Some(fields)
+    }
+
+    /// A map whose fields depend on what one of them says, and what that is.
+    pub fn tagged<'n>(&mut self, node: &'n Node, tagged: &Tagged) -> Option<(&'static str, Fields<'n>)> {
+        let Tagged { what, key, shapes, .. } = tagged;
+        let Some(tag) = node.get(key) else {
+            let mut all: Vec<_> = shapes
+                .iter()
+                .flat_map(|(_, fields)| fields.iter())
+                .map(|it| it.name)
+                .collect();
+            all.insert(0, key);
+            self.map(node, what, &all)?.need(key, self);
+            return None;
+        };
+        let possible: Vec<_> = shapes.iter().map(|shape| (shape.0, *shape)).collect();
+        let (tag, own) = self.one_of(tag, "condition", &possible)?;
+        let names: Vec<_> = std::iter::once(*key)
+            .chain(own.iter().map(|field| field.name))
+            .collect();
+        let fields = self.map(node, &format!("{what} {key} {tag}"), &names)?;
+        fields.need_all(own, self);
+        Some((tag, fields))
     }
 
     /// A text.
@@ -295,6 +316,12 @@ impl<'n> Fields<'n> {
     /// A member that may be missing.
     pub fn get(&self, name: &str) -> Option<&'n Node> {
         self.node.get(name)
+    }
+
+    fn need_all(&self, fields: &[Field], notes: &mut Notes) {
+        for field in fields.iter().filter(|field| field.needed) {
+            self.need(field.name, notes);
+        }
     }
 
     /// A member that must be there.

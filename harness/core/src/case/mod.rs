@@ -5,7 +5,7 @@
 //!
 //! - [`yaml`]: the file as a tree with positions; `decode`: taking it apart, keeping all errors;
 //! - `scenarios`: one file, several cases;
-//! - [`refs`]: what a case refers to; `steps` and [`read`](mod@read): the format itself;
+//! - [`shapes`]: what a file may hold; [`refs`]: what it refers to; `steps` and [`read`](mod@read): taking it in;
 //! - [`diagnostic`]: what its author is told.
 //!
 //! `namespace` gives the same case in another namespace.
@@ -17,5 +17,6 @@ mod namespace;
 pub mod read;
 pub mod refs;
 mod scenarios;
+pub mod shapes;
 mod steps;
 pub mod yaml;

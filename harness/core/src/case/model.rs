@@ -24,6 +24,9 @@ pub use levers::{Expected, Failing, Lever, Start};
 pub struct Case {
     /// `metadata.name`, unique in a run.
     pub id: CaseId,
+    /// `metadata.labels`: what people choose cases by.
+    #[serde(skip)]
+    pub labels: BTreeMap<String, String>,
     /// The folder below `cases/` that it lies in, such as `proposal`; snapshots lie in a folder of the same name.
     #[serde(skip)]
     pub area: String,
@@ -397,6 +400,11 @@ pub enum SnapshotPart {
     Binding,
     /// `labels` of the template and of every copy.
     Labels,
+}
+
+impl SnapshotPart {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Taints, Self::Binding, Self::Labels];
 }
 
 /// What must be true of a whole run, whatever its steps say.

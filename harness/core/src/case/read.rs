@@ -10,7 +10,7 @@ use super::{
     diagnostic::Diagnostic,
     model::{Action, Case, ControllerSetup, Invariant},
     refs::{self, Scope, Surroundings},
-    scenarios,
+    scenarios, shapes,
     steps::Reader,
     yaml::{self, Data, Node},
 };
@@ -79,7 +79,7 @@ pub fn duplicates(cases: &[Case]) -> Vec<Diagnostic> {
 
 /// How a controller is set up: `featureGates` and `options`.
 pub(crate) fn controller_setup(node: &Node, notes: &mut Notes) -> ControllerSetup {
-    let fields = notes.map(node, "controller", &["featureGates", "options"]);
+    let fields = notes.shape(node, &shapes::CONTROLLER);
     fields.map(|fields| setup(&fields, notes)).unwrap_or_default()
 }
 
@@ -108,40 +108,27 @@ pub(super) fn setup(fields: &Fields<'_>, notes: &mut Notes) -> ControllerSetup {
 
 impl Reader<'_> {
     fn case(&mut self, root: &Node, area: &str) -> Option<Case> {
-        let fields = self
-            .notes
-            .map(root, "a case", &["apiVersion", "kind", "metadata", "spec"])?;
-        self.notes.constant(&fields, "apiVersion", API_VERSION);
-        self.notes.constant(&fields, "kind", "Case");
-        let id = fields
-            .need("metadata", &mut self.notes)
-            .and_then(|node| self.metadata(node));
-        let spec = fields.need("spec", &mut self.notes)?;
-        let names = [
-            "title",
-            "requirements",
-            "features",
-            "members",
-            "controller",
-            "steps",
-            "invariants",
-            "exempt",
-        ];
-        let spec = self.notes.map(spec, "spec", &names)?;
-        let title = spec
-            .need("title", &mut self.notes)
-            .and_then(|node| self.notes.text(node, "title"));
-        let requirements = spec.need("requirements", &mut self.notes);
+        let fields = self.notes.shape(root, &shapes::CASE)?;
+        for (name, value) in [("apiVersion", API_VERSION), ("kind", "Case")] {
+            if fields.get(name).is_some() {
+                self.notes.constant(&fields, name, value);
+            }
+        }
+        let metadata = fields.get("metadata").and_then(|node| self.metadata(node));
+        let spec = fields.get("spec")?;
+        let spec = self.notes.shape(spec, &shapes::SPEC)?;
+        let title = spec.get("title").and_then(|node| self.notes.text(node, "title"));
+        let requirements = spec.get("requirements");
         let requirements_of = requirements.map(|node| refs::requirements(self.around.catalogue, node, &mut self.notes));
         let features = spec
-            .need("features", &mut self.notes)
+            .get("features")
             .map(|node| refs::features(self.around.catalogue, node, &mut self.notes));
         let members = spec.get("members").map_or(Some(2), |node| self.members(node));
         let controller = spec
             .get("controller")
             .map(|node| controller_setup(node, &mut self.notes))
             .unwrap_or_default();
-        let steps_node = spec.need("steps", &mut self.notes)?;
+        let steps_node = spec.get("steps")?;
         let items = self.notes.list(steps_node, "steps");
         let steps: Vec<_> = items.iter().filter_map(|item| self.step(item)).collect();
         if matches!(&steps_node.data, Data::List(items) if items.is_empty()) {
@@ -152,8 +139,10 @@ impl Reader<'_> {
             .map(|node| self.invariants(node))
             .unwrap_or_default();
         let exempt = spec.get("exempt").map(|node| self.exempt(node)).unwrap_or_default();
+        let (id, labels) = metadata?;
         let case = Case {
-            id: id?,
+            id,
+            labels,
             area: area.to_owned(),
             file: self.notes.file().to_owned(),
             title: title?,
@@ -174,11 +163,18 @@ impl Reader<'_> {
         Some(case)
     }
 
-    fn metadata(&mut self, node: &Node) -> Option<CaseId> {
-        let fields = self.notes.map(node, "metadata", &["name"])?;
-        let node = fields.need("name", &mut self.notes)?;
+    fn metadata(&mut self, node: &Node) -> Option<(CaseId, BTreeMap<String, String>)> {
+        let fields = self.notes.shape(node, &shapes::METADATA)?;
+        let mut labels = BTreeMap::new();
+        if let Some(node) = fields.get("labels") {
+            for (key, value) in self.notes.members(node, "labels") {
+                let value = self.notes.text(value, "the value of a label");
+                labels.extend(value.map(|value| (key.key().to_owned(), value)));
+            }
+        }
+        let node = fields.get("name")?;
         let name = self.notes.case_name(node, "a case's name")?;
-        Some(CaseId::new(name))
+        Some((CaseId::new(name), labels))
     }
 
     fn members(&mut self, node: &Node) -> Option<usize> {
@@ -204,14 +200,12 @@ impl Reader<'_> {
         let possible = Invariant::ALL.map(|invariant| (invariant.name(), invariant));
         let mut exempt = BTreeMap::new();
         for item in self.notes.list(node, "exempt") {
-            let Some(fields) = self.notes.map(item, "an exemption", &["invariant", "reason"]) else {
+            let Some(fields) = self.notes.shape(item, &shapes::EXEMPTION) else {
                 continue;
             };
-            let invariant = fields.need("invariant", &mut self.notes);
+            let invariant = fields.get("invariant");
             let invariant = invariant.and_then(|node| self.notes.one_of(node, "invariant", &possible));
-            let reason = fields
-                .need("reason", &mut self.notes)
-                .and_then(|node| self.notes.text(node, "reason"));
+            let reason = fields.get("reason").and_then(|node| self.notes.text(node, "reason"));
             exempt.extend(invariant.zip(reason));
         }
         exempt

@@ -8,6 +8,7 @@ use super::{
     decode::Notes,
     diagnostic::suggestion,
     model::{ObjectRef, Place, Subject},
+    shapes::steps as shapes,
     yaml::{Data, Node},
 };
 use crate::{
@@ -124,10 +125,10 @@ impl Scope {
 
     /// `{kind, name}` with `namespace` and `apiVersion` where they are needed.
     pub fn object(&self, node: &Node, notes: &mut Notes) -> Option<ObjectRef> {
-        let fields = notes.map(node, "an object", &["apiVersion", "kind", "namespace", "name"])?;
-        let kind_node = fields.need("kind", notes);
+        let fields = notes.shape(node, &shapes::OBJECT)?;
+        let kind_node = fields.get("kind");
         let kind = kind_node.and_then(|node| notes.text(node, "kind"));
-        let name = fields.need("name", notes).and_then(|node| notes.text(node, "name"));
+        let name = fields.get("name").and_then(|node| notes.text(node, "name"));
         let own_version = fields.get("apiVersion").and_then(|node| notes.text(node, "apiVersion"));
         let own_namespace = fields.get("namespace").and_then(|node| notes.text(node, "namespace"));
         let (kind, name) = (kind?, name?);
@@ -166,23 +167,23 @@ impl Scope {
     /// What a step is about.
     pub fn subject(&self, node: &Node, notes: &mut Notes) -> Option<Subject> {
         if let Some(workload) = node.get("bindingOf") {
-            notes.map(node, "a binding", &["bindingOf"])?;
+            notes.shape(node, &shapes::BINDING_OF)?;
             return self.object(workload, notes).map(Subject::BindingOf);
         }
         if let Some(workload) = node.get("workOf") {
-            let fields = notes.map(node, "a work", &["workOf", "for"])?;
-            let member = fields.need("for", notes).and_then(|node| self.role(node, notes));
+            let fields = notes.shape(node, &shapes::WORK_OF)?;
+            let member = fields.get("for").and_then(|node| self.role(node, notes));
             return Some(Subject::WorkOf {
                 workload: self.object(workload, notes)?,
                 member: member?,
             });
         }
         if let Some(role) = node.get("cluster") {
-            notes.map(node, "a cluster", &["cluster"])?;
+            notes.shape(node, &shapes::CLUSTER)?;
             return self.role(role, notes).map(Subject::Cluster);
         }
         if let Some(about) = node.get("eventOf") {
-            notes.map(node, "an event", &["eventOf"])?;
+            notes.shape(node, &shapes::EVENT_OF)?;
             return self
                 .subject(about, notes)
                 .map(|about| Subject::EventOf(Box::new(about)));
@@ -262,8 +263,7 @@ pub(crate) fn requirement(catalogue: &Catalogue, node: &Node, text: &str, notes:
     if catalogue.get(&id).is_some() {
         return Some(id);
     }
-    let known: Vec<_> = catalogue.iter().map(|it| it.id.as_str()).collect();
-    let help = notes.suggestion(text, known);
+    let help = notes.help(|| catalogue.suggestion(text));
     notes.wrong(node, format!("there is no requirement `{text}`"), help);
     None
 }

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     decode::Notes,
+    shapes::SCENARIO,
     yaml::{Data, MOST_NODES, Node},
 };
 
@@ -25,10 +26,10 @@ pub fn expand(root: &Node, notes: &mut Notes) -> Vec<(Option<String>, Node)> {
     let mut expanded: Vec<(Option<String>, Node)> = Vec::new();
     let mut count = 0;
     for scenario in scenarios.items() {
-        let Some(fields) = notes.map(scenario, "a scenario", &["name", "with"]) else {
+        let Some(fields) = notes.shape(scenario, &SCENARIO) else {
             continue;
         };
-        let Some(name_node) = fields.need("name", notes) else {
+        let Some(name_node) = fields.get("name") else {
             continue;
         };
         let Some(name) = notes.case_name(name_node, "a scenario's name") else {

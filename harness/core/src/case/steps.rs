@@ -11,6 +11,7 @@ use super::{
     diagnostic::suggestion,
     model::{Action, Place, Snapshot, SnapshotPart, Step, Subject, Taint},
     refs::{Scope, Surroundings},
+    shapes::steps as shapes,
     yaml::{Data, Node},
 };
 use crate::names::RoleName;
@@ -54,7 +55,7 @@ impl<'a> Reader<'a> {
 
     /// One entry of `spec.steps`: a map with the step's name as its only key.
     pub fn step(&mut self, node: &Node) -> Option<Step> {
-        let names = Self::STEPS.map(|(name, _)| name);
+        let names = shapes::STEP.names();
         let Data::Map(members) = &node.data else {
             let help = format!("a step is one of {}", names.join(", "));
             self.notes
@@ -69,8 +70,11 @@ impl<'a> Reader<'a> {
         };
         let name = key.key();
         let Some((_, read)) = Self::STEPS.iter().find(|(known, _)| *known == name) else {
-            self.notes
-                .wrong(key, format!("there is no step `{name}`"), suggestion(name, names));
+            self.notes.wrong(
+                key,
+                format!("there is no step `{name}`"),
+                suggestion(name, names.iter().copied()),
+            );
             return None;
         };
         let action = read(self, body)?;
@@ -83,7 +87,7 @@ impl<'a> Reader<'a> {
     /// `on` (the control plane if it is left out where that is the only place) and `of`.
     fn target(&mut self, fields: &Fields<'_>) -> Option<(Place, Subject)> {
         let of = fields
-            .need("of", &mut self.notes)
+            .get("of")
             .and_then(|node| self.scope.subject(node, &mut self.notes));
         let on = match (fields.get("on"), &of) {
             (Some(node), _) => self.scope.place(node, &mut self.notes),
@@ -99,7 +103,7 @@ impl<'a> Reader<'a> {
     }
 
     fn patch(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.map(node, "patch", &["on", "of", "merge"])?;
+        let fields = self.notes.shape(node, &shapes::PATCH)?;
         let target = self.target(&fields);
         let merge = self.value(&fields, "merge");
         let (on, of) = target?;
@@ -107,7 +111,7 @@ impl<'a> Reader<'a> {
     }
 
     fn set_status(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.map(node, "setStatus", &["on", "of", "status"])?;
+        let fields = self.notes.shape(node, &shapes::SET_STATUS)?;
         let target = self.target(&fields);
         let status = self.value(&fields, "status");
         let (on, of) = target?;
@@ -119,32 +123,32 @@ impl<'a> Reader<'a> {
     }
 
     fn value(&mut self, fields: &Fields<'_>, name: &str) -> Option<Value> {
-        let node = fields.need(name, &mut self.notes)?;
+        let node = fields.get(name)?;
         self.scope.references_in(node, &mut self.notes);
         Some(node.value())
     }
 
     fn delete(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.map(node, "delete", &["on", "of"])?;
+        let fields = self.notes.shape(node, &shapes::DELETE)?;
         self.target(&fields).map(|(on, of)| Action::Delete { on, of })
     }
 
     fn hold(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.map(node, "hold", &["on", "of"])?;
+        let fields = self.notes.shape(node, &shapes::HOLD)?;
         self.target(&fields).map(|(on, of)| Action::Hold { on, of })
     }
 
     fn release(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.map(node, "release", &["on", "of"])?;
+        let fields = self.notes.shape(node, &shapes::RELEASE)?;
         self.target(&fields).map(|(on, of)| Action::Release { on, of })
     }
 
     fn bind_role(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.map(node, "bindRole", &["role", "from", "not"])?;
-        let role_node = fields.need("role", &mut self.notes);
+        let fields = self.notes.shape(node, &shapes::BIND_ROLE)?;
+        let role_node = fields.get("role");
         let role = role_node.and_then(|node| self.notes.name(node, "a role's name"));
         let from = fields
-            .need("from", &mut self.notes)
+            .get("from")
             .and_then(|node| self.scope.object(node, &mut self.notes));
         let not = match fields.get("not") {
             None => Vec::new(),
@@ -179,13 +183,11 @@ impl<'a> Reader<'a> {
     }
 
     fn capture(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.map(node, "capture", &["name", "on", "of", "field"])?;
-        let name_node = fields.need("name", &mut self.notes);
+        let fields = self.notes.shape(node, &shapes::CAPTURE)?;
+        let name_node = fields.get("name");
         let name = name_node.and_then(|node| self.notes.name(node, "a captured value's name"));
         let target = self.target(&fields);
-        let field = fields
-            .need("field", &mut self.notes)
-            .and_then(|node| self.notes.text(node, "field"));
+        let field = fields.get("field").and_then(|node| self.notes.text(node, "field"));
         let Some((name, name_node)) = name.zip(name_node) else {
             self.scope
                 .captures
@@ -208,14 +210,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    const EFFECTS: [(&'static str, &'static str); 3] = [
-        ("NoExecute", "NoExecute"),
-        ("NoSchedule", "NoSchedule"),
-        ("PreferNoExecute", "PreferNoExecute"),
-    ];
-
     fn taint(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.map(node, "taint", &["cluster", "key", "value", "effect"])?;
+        let fields = self.notes.shape(node, &shapes::TAINT)?;
         let (cluster, key, effect) = self.taint_parts(&fields);
         let value = fields.get("value").and_then(|node| self.notes.text(node, "value"));
         Some(Action::Taint {
@@ -229,7 +225,7 @@ impl<'a> Reader<'a> {
     }
 
     fn untaint(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.map(node, "untaint", &["cluster", "key", "effect"])?;
+        let fields = self.notes.shape(node, &shapes::UNTAINT)?;
         let (cluster, key, effect) = self.taint_parts(&fields);
         Some(Action::Untaint {
             cluster: cluster?,
@@ -241,13 +237,13 @@ impl<'a> Reader<'a> {
     fn taint_parts(&mut self, fields: &Fields<'_>) -> (Option<Place>, Option<String>, Option<String>) {
         let notes = &mut self.notes;
         let cluster = fields
-            .need("cluster", notes)
+            .get("cluster")
             .and_then(|node| self.scope.role(node, notes))
             .map(Place::Role);
-        let key = fields.need("key", notes).and_then(|node| notes.text(node, "key"));
+        let key = fields.get("key").and_then(|node| notes.text(node, "key"));
         let effect = fields
-            .need("effect", notes)
-            .and_then(|node| notes.one_of(node, "effect", &Self::EFFECTS));
+            .get("effect")
+            .and_then(|node| notes.one_of(node, "effect", &shapes::EFFECTS));
         (cluster, key, effect.map(ToOwned::to_owned))
     }
 
@@ -256,17 +252,15 @@ impl<'a> Reader<'a> {
     }
 
     fn snapshot(&mut self, node: &Node) -> Option<Action> {
-        let parts = [SnapshotPart::Taints, SnapshotPart::Binding, SnapshotPart::Labels].map(|part| (part.name(), part));
-        let fields = self
-            .notes
-            .map(node, "snapshot", &["name", "workload", "of", "whenFirstSeenOn"])?;
+        let parts = SnapshotPart::ALL.map(|part| (part.name(), part));
+        let fields = self.notes.shape(node, &shapes::SNAPSHOT)?;
         let name = fields
-            .need("name", &mut self.notes)
+            .get("name")
             .and_then(|node| self.notes.name(node, "a snapshot's name"));
         let workload = fields
-            .need("workload", &mut self.notes)
+            .get("workload")
             .and_then(|node| self.scope.object(node, &mut self.notes));
-        let of = match fields.need("of", &mut self.notes) {
+        let of = match fields.get("of") {
             Some(Node {
                 data: Data::List(items),
                 ..

@@ -1,6 +1,7 @@
 //! Targets: what people write of the implementation under test, checked.
 //!
-//! - [`TargetSpec`]: a file such as those below `fixtures/targets/`; [`read`](mod@read): reads one;
+//! - [`TargetSpec`]: a file such as those below `fixtures/targets/`; [`read`](mod@read): reads one; [`shapes`]: what it may
+//!   hold;
 //! - [`template`]: arguments of a command with places to fill in;
 //! - [`setup`]: what a case asks of a target, and whether the target can be had that way;
 //! - [`switch`]: what switches features on;
@@ -9,7 +10,7 @@
 pub mod baseline;
 pub mod read;
 pub mod setup;
-mod shapes;
+pub mod shapes;
 pub mod switch;
 pub mod template;
 

@@ -1,37 +1,37 @@
 //! What a target file may hold.
 
 use crate::{
-    case::read::API_VERSION,
-    shape::{Field, Holds, Shape},
+    case::{read::API_VERSION, shapes::CONTROLLER},
+    shape::{Choice, Field, Holds, Shape},
 };
 
 const NAMES: Holds = Holds::OneOrMore(&Holds::Text);
 
 /// A file.
-pub const TARGET: Shape = Shape {
-    name: "a target",
-    fields: &[
+pub static TARGET: Shape = Shape::closed(
+    "a target",
+    &[
         Field::needed("apiVersion", Holds::Constant(API_VERSION), "The version of the format."),
         Field::needed("kind", Holds::Constant("Target"), "What the file describes."),
         Field::needed("metadata", Holds::Map(&METADATA), "What the target is called."),
         Field::needed("spec", Holds::Map(&SPEC), "The target."),
     ],
-};
+);
 
 /// `metadata`.
-pub const METADATA: Shape = Shape {
-    name: "metadata",
-    fields: &[Field::needed(
+pub static METADATA: Shape = Shape::closed(
+    "metadata",
+    &[Field::needed(
         "name",
         Holds::Like("^[a-z0-9-]+$"),
         "The target's name: small letters, digits and dashes.",
     )],
-};
+);
 
 /// `spec`.
-pub const SPEC: Shape = Shape {
-    name: "spec",
-    fields: &[
+pub static SPEC: Shape = Shape::closed(
+    "spec",
+    &[
         Field::needed(
             "implementation",
             Holds::Map(&IMPLEMENTATION),
@@ -66,12 +66,12 @@ pub const SPEC: Shape = Shape {
             "Deviations that are known. An entry that no longer fails is an error.",
         ),
     ],
-};
+);
 
 /// `spec.implementation`.
-pub const IMPLEMENTATION: Shape = Shape {
-    name: "implementation",
-    fields: &[
+pub static IMPLEMENTATION: Shape = Shape::closed(
+    "implementation",
+    &[
         Field::needed("name", Holds::Text, "Its name."),
         Field::needed("version", Holds::Text, "Its version, as its makers write it."),
         Field::optional("url", Holds::Text, "Where it is described."),
@@ -81,37 +81,21 @@ pub const IMPLEMENTATION: Shape = Shape {
             "Who answers questions about it: addresses, or handles.",
         ),
     ],
-};
-
-/// `spec.controller`, of a target as of a case.
-pub const CONTROLLER: Shape = Shape {
-    name: "controller",
-    fields: &[
-        Field::optional(
-            "featureGates",
-            Holds::Named(&Holds::Boolean),
-            "Feature gates, each on or off.",
-        ),
-        Field::optional(
-            "options",
-            Holds::Named(&Holds::Scalar),
-            "Options by name, without dashes.",
-        ),
-    ],
-};
+);
 
 /// `spec.settable`.
-pub const SETTABLE: Shape = Shape {
-    name: "settable",
-    fields: &[
+pub static SETTABLE: Shape = Shape::closed(
+    "settable",
+    &[
         Field::optional("featureGates", NAMES, "Feature gates, by name."),
         Field::optional("options", NAMES, "Options, by name without dashes."),
     ],
-};
+);
 
 /// An entry of `spec.switches`.
-pub const SWITCH: Shape = Shape {
+pub static SWITCH: Shape = Shape {
     name: "a switch",
+    choice: Choice::OneOf(&["featureGate", "option"]),
     fields: &[
         Field::needed("feature", Holds::Feature, "The feature that is not there without it."),
         Field::optional("featureGate", Holds::Text, "The feature gate that must be on for it."),
@@ -126,9 +110,9 @@ pub const SWITCH: Shape = Shape {
 };
 
 /// `spec.timeouts`.
-pub const TIMEOUTS: Shape = Shape {
-    name: "timeouts",
-    fields: &[
+pub static TIMEOUTS: Shape = Shape::closed(
+    "timeouts",
+    &[
         Field::optional("factor", Holds::Positive, "What all times are multiplied by."),
         Field::optional(
             "ready",
@@ -146,12 +130,12 @@ pub const TIMEOUTS: Shape = Shape {
         Field::optional("create", Holds::Time, "Until the new copy is there."),
         Field::optional("clear", Holds::Time, "Until something is removed or tidied up."),
     ],
-};
+);
 
 /// `spec.run`.
-pub const RUN: Shape = Shape {
-    name: "run",
-    fields: &[
+pub static RUN: Shape = Shape::one_of(
+    "run",
+    &[
         Field::optional("exec", Holds::Map(&EXEC), "A command, started for every case."),
         Field::optional(
             "installed",
@@ -160,18 +144,15 @@ pub const RUN: Shape = Shape {
         ),
         Field::optional("reference", Holds::Map(&NOTHING), "The reference controller, built in."),
     ],
-};
+);
 
 /// A map without fields.
-pub const NOTHING: Shape = Shape {
-    name: "this",
-    fields: &[],
-};
+pub static NOTHING: Shape = Shape::closed("this", &[]);
 
 /// `spec.run.exec`.
-pub const EXEC: Shape = Shape {
-    name: "exec",
-    fields: &[
+pub static EXEC: Shape = Shape::closed(
+    "exec",
+    &[
         Field::needed(
             "command",
             Holds::Like(r"^\S+$"),
@@ -203,12 +184,12 @@ pub const EXEC: Shape = Shape {
             "How to get the program, told to whoever has not got it.",
         ),
     ],
-};
+);
 
 /// An entry of `spec.baseline`.
-pub const KNOWN_DEVIATION: Shape = Shape {
-    name: "an entry of the baseline",
-    fields: &[
+pub static KNOWN_DEVIATION: Shape = Shape::closed(
+    "an entry of the baseline",
+    &[
         Field::needed(
             "requirement",
             Holds::Requirement,
@@ -223,4 +204,4 @@ pub const KNOWN_DEVIATION: Shape = Shape {
              out and snapshots that differ are put down to it too.",
         ),
     ],
-};
+);

@@ -7,16 +7,14 @@ use super::Reader;
 use crate::case::{
     diagnostic::suggestion,
     model::{Action, Place},
+    shapes::steps as shapes,
     yaml::{Data, Node},
 };
 
 impl Reader<'_> {
     pub(super) fn apply(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.map(node, "apply", &["on", "file", "resource"])?;
-        let on = fields
-            .need("on", &mut self.notes)
-            .map(|node| self.places(node))
-            .unwrap_or_default();
+        let fields = self.notes.shape(node, &shapes::APPLY)?;
+        let on = fields.get("on").map(|node| self.places(node)).unwrap_or_default();
         let mut file = None;
         let objects = match (fields.get("file"), fields.get("resource")) {
             (Some(node), None) => {
@@ -50,12 +48,9 @@ impl Reader<'_> {
     }
 
     pub(super) fn admission(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.map(node, "admission", &["on", "file"])?;
-        let on = fields
-            .need("on", &mut self.notes)
-            .map(|node| self.places(node))
-            .unwrap_or_default();
-        let node = fields.need("file", &mut self.notes)?;
+        let fields = self.notes.shape(node, &shapes::ADMISSION)?;
+        let on = fields.get("on").map(|node| self.places(node)).unwrap_or_default();
+        let node = fields.get("file")?;
         let file = self.notes.text(node, "file")?;
         let rules = self.fixture(node, &file)?;
         if let Err(reason) = (self.around.check_admission)(&file, &rules) {

@@ -1,6 +1,6 @@
 //! `wait` and `assert`: what must hold, when, and for how long it is waited for.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,12 @@ use crate::{
         decode::Fields,
         model::{Action, Assertion, Condition, Expect, Mode, Phase, Place, Subject},
         refs,
+        shapes::steps as shapes,
         yaml::Node,
     },
     names::RoleName,
     pattern::Pattern,
+    shape::Tagged,
 };
 
 /// What `wait` waits for, by the names that cases use.
@@ -41,17 +43,6 @@ impl Awaited {
         ("taskCleared", Self::TaskCleared),
     ];
 
-    /// The fields that go with it, besides the one that names it: what would mean nothing is no field of it.
-    fn fields(self) -> &'static [&'static str] {
-        match self {
-            Self::Created | Self::Gone => &["on", "of", "phase"],
-            Self::Match => &["on", "of", "match", "phase"],
-            Self::NoMatch => &["on", "of", "noMatch", "phase"],
-            Self::Healthy | Self::StatusCollected => &["of", "from", "status", "phase"],
-            Self::TaskWritten | Self::TaskCleared => &["of", "from", "phase"],
-        }
-    }
-
     /// The phase whose timeout counts if the case does not say.
     fn phase(self) -> Phase {
         match self {
@@ -66,21 +57,14 @@ impl Awaited {
 
 impl Reader<'_> {
     pub(super) fn wait(&mut self, node: &Node) -> Option<Action> {
-        let (until, phase) = self.awaited(node, "for", "a wait")?;
+        let (until, phase) = self.awaited(node, &shapes::WAIT)?;
         Some(Action::Wait { until, phase })
     }
 
-    /// What is waited for: named by the field `key` of `what`.
-    pub(super) fn awaited(&mut self, node: &Node, key: &'static str, what: &str) -> Option<(Condition, Phase)> {
-        let Some(name) = node.get(key) else {
-            let fields = self.notes.map(node, what, &[key, "on", "of", "from", "phase"])?;
-            fields.need(key, &mut self.notes);
-            return None;
-        };
-        let awaited = self.notes.one_of(name, "condition", &Awaited::ALL)?;
-        let named = name.value().as_str().map(|name| format!("{what} {key} {name}"));
-        let possible: Vec<&str> = std::iter::once(key).chain(awaited.fields().iter().copied()).collect();
-        let fields = self.notes.map(node, &named.unwrap_or_default(), &possible)?;
+    /// What is waited for.
+    pub(super) fn awaited(&mut self, node: &Node, shape: &Tagged) -> Option<(Condition, Phase)> {
+        let (name, fields) = self.notes.tagged(node, shape)?;
+        let awaited = Awaited::ALL.into_iter().find(|(known, _)| *known == name)?.1;
         let until = match awaited {
             Awaited::Created => self.plain(&fields, Some(Expect::Present)),
             Awaited::Gone => self.plain(&fields, Some(Expect::Absent)),
@@ -103,7 +87,7 @@ impl Reader<'_> {
 
     fn needed_pattern(&mut self, fields: &Fields<'_>, name: &str) -> Option<Pattern> {
         fields
-            .need(name, &mut self.notes)
+            .get(name)
             .and_then(|node| self.scope.pattern(node, &mut self.notes))
     }
 
@@ -119,10 +103,10 @@ impl Reader<'_> {
     /// The workload's binding, and the role that `from` names.
     fn workload_from(&mut self, fields: &Fields<'_>) -> Option<(Subject, RoleName)> {
         let of = fields
-            .need("of", &mut self.notes)
+            .get("of")
             .and_then(|node| self.scope.object(node, &mut self.notes));
         let from = fields
-            .need("from", &mut self.notes)
+            .get("from")
             .and_then(|node| self.scope.role(node, &mut self.notes));
         Some((Subject::BindingOf(of?), from?))
     }
@@ -176,21 +160,10 @@ impl Reader<'_> {
     }
 
     pub(super) fn assert(&mut self, node: &Node) -> Option<Action> {
-        const MODES: [(&str, Mode); 6] = [
-            ("now", Mode::Now),
-            ("eventually", Mode::Eventually),
-            ("consistently", Mode::Consistently(Duration::ZERO)),
-            ("observed", Mode::Observed),
-            ("never", Mode::Never),
-            ("firstSeen", Mode::FirstSeen),
-        ];
-        let possible = [
-            "mode", "for", "on", "of", "match", "noMatch", "absent", "present", "phase", "proves",
-        ];
-        let fields = self.notes.map(node, "assert", &possible)?;
+        let fields = self.notes.shape(node, &shapes::ASSERT)?;
         let mode = fields
-            .need("mode", &mut self.notes)
-            .and_then(|node| self.notes.one_of(node, "mode", &MODES));
+            .get("mode")
+            .and_then(|node| self.notes.one_of(node, "mode", &shapes::MODES));
         let mode = match (mode, fields.get("for")) {
             (Some(Mode::Consistently(_)), _) => {
                 let time = fields

@@ -1,23 +1,16 @@
 //! Steps that do something to a cluster or to the controller: `cutOff`, `heal`, `delay`, `fail`, `controller`.
 
 use super::Reader;
-use crate::case::{
-    decode::Fields,
-    model::{Action, Expected, Failing, Lever, Place, Start},
-    read, refs,
-    yaml::{Data, Node},
+use crate::{
+    case::{
+        decode::Fields,
+        model::{Action, Expected, Failing, Lever, Place, Start},
+        read, refs,
+        shapes::steps as shapes,
+        yaml::{Data, Node},
+    },
+    shape::Shape,
 };
-
-/// Verbs of requests, as the API names them.
-const VERBS: [(&str, &str); 7] = [
-    ("get", "get"),
-    ("list", "list"),
-    ("watch", "watch"),
-    ("create", "create"),
-    ("update", "update"),
-    ("patch", "patch"),
-    ("delete", "delete"),
-];
 
 impl Reader<'_> {
     pub(super) fn cut_off(&mut self, node: &Node) -> Option<Action> {
@@ -33,24 +26,20 @@ impl Reader<'_> {
     }
 
     pub(super) fn delay(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.map(node, "delay", &["cluster", "by"])?;
+        let fields = self.notes.shape(node, &shapes::DELAY)?;
         let cluster = self.needed_place(&fields);
-        let by = fields
-            .need("by", &mut self.notes)
-            .and_then(|node| self.notes.duration(node, "by"));
+        let by = fields.get("by").and_then(|node| self.notes.duration(node, "by"));
         Some(Action::Lever(Lever::Delay(cluster?, by?)))
     }
 
     pub(super) fn fail(&mut self, node: &Node) -> Option<Action> {
-        let fields = self
-            .notes
-            .map(node, "fail", &["cluster", "verb", "kind", "with", "times"])?;
+        let fields = self.notes.shape(node, &shapes::FAIL)?;
         let cluster = self.needed_place(&fields);
         let verb = fields
             .get("verb")
-            .and_then(|node| self.notes.one_of(node, "verb", &VERBS));
+            .and_then(|node| self.notes.one_of(node, "verb", &shapes::VERBS));
         let kind = fields.get("kind").and_then(|node| self.notes.text(node, "kind"));
-        let code = fields.need("with", &mut self.notes).and_then(|node| self.status(node));
+        let code = fields.get("with").and_then(|node| self.status(node));
         let times = fields.get("times").map_or(Some(1), |node| self.times(node));
         let failing = Failing {
             verb: verb.map(ToOwned::to_owned),
@@ -62,7 +51,7 @@ impl Reader<'_> {
     }
 
     fn needed_place(&mut self, fields: &Fields<'_>) -> Option<Place> {
-        let node = fields.need("cluster", &mut self.notes)?;
+        let node = fields.get("cluster")?;
         self.scope.place(node, &mut self.notes)
     }
 
@@ -92,7 +81,7 @@ impl Reader<'_> {
             let lever = self.notes.one_of(node, "lever of the controller", &named)?;
             return Some(Action::Lever(lever.clone()));
         }
-        let fields = self.notes.map(node, "controller", &["stop", "refuses", "warns"])?;
+        let fields = self.notes.shape(node, &shapes::CONTROLLER_STEP)?;
         let given = ["stop", "refuses", "warns"].map(|name| (name, fields.get(name)));
         let given: Vec<_> = given
             .into_iter()
@@ -100,11 +89,11 @@ impl Reader<'_> {
             .collect();
         match given.as_slice() {
             [("stop", node)] => {
-                let (condition, _) = self.awaited(node, "after", "a stop")?;
+                let (condition, _) = self.awaited(node, &shapes::STOP)?;
                 Some(Action::Lever(Lever::StopControllerAfter(condition)))
             }
-            [("refuses", node)] => self.start(node, "refuses", Expected::Refusal),
-            [("warns", node)] => self.start(node, "warns", Expected::Warning),
+            [("refuses", node)] => self.start(node, &shapes::REFUSES, Expected::Refusal),
+            [("warns", node)] => self.start(node, &shapes::WARNS, Expected::Warning),
             _ => {
                 let help = "make a step of each";
                 let message = format!("this step does {} things to the controller", given.len());
@@ -114,14 +103,13 @@ impl Reader<'_> {
         }
     }
 
-    fn start(&mut self, node: &Node, what: &str, expect: Expected) -> Option<Action> {
-        let possible = ["featureGates", "options", "mentions", "proves"];
-        let fields = self.notes.map(node, what, &possible)?;
+    fn start(&mut self, node: &Node, shape: &Shape, expect: Expected) -> Option<Action> {
+        let fields = self.notes.shape(node, shape)?;
         let setup = read::setup(&fields, &mut self.notes);
         let proves = fields
             .get("proves")
             .map(|node| refs::requirements(self.around.catalogue, node, &mut self.notes));
-        let mentions = fields.need("mentions", &mut self.notes)?;
+        let mentions = fields.get("mentions")?;
         let mentions = self.notes.texts(mentions, "what it mentions");
         Some(Action::Start(Start {
             setup,

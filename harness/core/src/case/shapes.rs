@@ -1,0 +1,132 @@
+//! What a case file may hold: the reader goes by these tables, and the schema for editors is made of them.
+//!
+//! [`CASE`] is a file; [`steps`] what may stand under `steps`.
+
+pub mod steps;
+
+use super::{model::Invariant, read::API_VERSION};
+use crate::shape::{Field, Holds, Shape};
+
+/// Names that become parts of file names and of references.
+const FILE_NAME: Holds = Holds::Like("^[a-z0-9-]+$");
+
+/// A file.
+pub static CASE: Shape = Shape::closed(
+    "a case",
+    &[
+        Field::needed("apiVersion", Holds::Constant(API_VERSION), "The version of the format."),
+        Field::needed("kind", Holds::Constant("Case"), "What the file describes."),
+        Field::needed("metadata", Holds::Map(&METADATA), "What the case is called."),
+        Field::needed("spec", Holds::Map(&SPEC), "The case."),
+    ],
+);
+
+/// `metadata`.
+pub static METADATA: Shape = Shape::closed(
+    "metadata",
+    &[
+        Field::needed(
+            "name",
+            FILE_NAME,
+            "The case's name, unique in the suite: small letters, digits and dashes.",
+        ),
+        Field::optional(
+            "labels",
+            Holds::Named(&Holds::Text),
+            "What `baton run --label` chooses by.",
+        ),
+    ],
+);
+
+/// `spec`.
+pub static SPEC: Shape = Shape::closed(
+    "spec",
+    &[
+        Field::needed(
+            "title",
+            Holds::Text,
+            "What is true if the case conforms, in one sentence.",
+        ),
+        Field::needed(
+            "requirements",
+            Holds::OneOrMore(&Holds::Requirement),
+            "What it is about. Each must be proved by a step or an invariant.",
+        ),
+        Field::needed(
+            "features",
+            Holds::OneOrMore(&Holds::Feature),
+            "What a target must have for it; it is unsupported without.",
+        ),
+        Field::optional(
+            "members",
+            Holds::Count(1, 50),
+            "How many members it needs; 2, if left out.",
+        ),
+        Field::optional(
+            "controller",
+            Holds::Map(&CONTROLLER),
+            "What the controller is started with.",
+        ),
+        Field::optional(
+            "scenarios",
+            Holds::List(&Holds::Map(&SCENARIO)),
+            "One case for each, with its values in the place of $(name) in the rest of the file.",
+        ),
+        Field::needed(
+            "steps",
+            Holds::List(&Holds::Map(&steps::STEP)),
+            "What happens, in order.",
+        ),
+        Field::optional(
+            "invariants",
+            Holds::List(&INVARIANT),
+            "Invariants that must have had something to judge; all are judged in any case.",
+        ),
+        Field::optional(
+            "exempt",
+            Holds::List(&Holds::Map(&EXEMPTION)),
+            "Invariants that are not judged in this case.",
+        ),
+    ],
+);
+
+const INVARIANT: Holds = Holds::OneOf(|| Invariant::ALL.iter().map(|it| it.name()).collect());
+
+/// How a controller is set up, in a case as in a target file.
+pub static CONTROLLER: Shape = Shape::closed(
+    "controller",
+    &[
+        Field::optional(
+            "featureGates",
+            Holds::Named(&Holds::Boolean),
+            "Feature gates, each on or off.",
+        ),
+        Field::optional(
+            "options",
+            Holds::Named(&Holds::Scalar),
+            "Options by name, without dashes.",
+        ),
+    ],
+);
+
+/// An entry of `scenarios`.
+pub static SCENARIO: Shape = Shape::closed(
+    "a scenario",
+    &[
+        Field::needed("name", FILE_NAME, "What is put behind the case's name."),
+        Field::optional(
+            "with",
+            Holds::Named(&Holds::Anything),
+            "Values, by the names of parameters.",
+        ),
+    ],
+);
+
+/// An entry of `exempt`.
+pub static EXEMPTION: Shape = Shape::closed(
+    "an exemption",
+    &[
+        Field::needed("invariant", INVARIANT, "The invariant."),
+        Field::needed("reason", Holds::Text, "Why it does not hold here."),
+    ],
+);

@@ -1,0 +1,431 @@
+//! The steps of a case, and what they speak of.
+
+use std::time::Duration;
+
+use crate::{
+    case::model::{Mode, Phase, SnapshotPart},
+    shape::{Choice, Field, Holds, Shape, Tagged},
+};
+
+/// A name that people make up, of a role or a capture.
+const NAME: Holds = Holds::Like("^[A-Za-z0-9_-]{1,63}$");
+
+const PHASE: Holds = Holds::OneOf(|| Phase::ALL.iter().map(|it| it.name()).collect());
+const EFFECT: Holds = Holds::OneOf(|| EFFECTS.iter().map(|(name, _)| *name).collect());
+
+/// What a taint does.
+pub const EFFECTS: [(&str, &str); 3] = [
+    ("NoExecute", "NoExecute"),
+    ("NoSchedule", "NoSchedule"),
+    ("PreferNoExecute", "PreferNoExecute"),
+];
+
+const OBJECT_REF: Holds = Holds::Map(&OBJECT);
+const SUBJECT: Holds = Holds::Either(subjects);
+
+/// What a step can be about. An event is about one of them again.
+fn subjects() -> Vec<Holds> {
+    let shapes = [&OBJECT, &BINDING_OF, &WORK_OF, &CLUSTER, &EVENT_OF];
+    shapes.map(Holds::Map).into()
+}
+
+const PLACES: Field = Field::needed(
+    "on",
+    Holds::OneOrMore(&NAME),
+    "Where: control, members, or a role; several as a list.",
+);
+const PLACE: Field = Field::optional(
+    "on",
+    NAME,
+    "Where: control, members, or a role. May be left out where only the control plane is possible.",
+);
+const ROLE: Field = Field::needed("cluster", NAME, "The member, by its role.");
+const WHERE: Field = Field::needed("cluster", NAME, "Where: control, members, or a role.");
+const OF: Field = Field::needed("of", SUBJECT, "What it is about.");
+const WORKLOAD: Field = Field::needed("of", OBJECT_REF, "The workload.");
+const FROM: Field = Field::needed("from", NAME, "The member, by its role.");
+const TIME: Field = Field::optional("phase", PHASE, "The phase whose timeout counts.");
+const PROVES: Field = Field::optional(
+    "proves",
+    Holds::OneOrMore(&Holds::Requirement),
+    "The requirements that it proves.",
+);
+
+/// One step: a map with its name alone.
+pub static STEP: Shape = Shape::one_of(
+    "a step",
+    &[
+        Field::optional("apply", Holds::Map(&APPLY), "Applies objects."),
+        Field::optional("admission", Holds::Map(&ADMISSION), "Puts admission rules in force."),
+        Field::optional("patch", Holds::Map(&PATCH), "Merges something into an object."),
+        Field::optional(
+            "setStatus",
+            Holds::Map(&SET_STATUS),
+            "Merges something into the status of an object.",
+        ),
+        Field::optional(
+            "delete",
+            Holds::Map(&DELETE),
+            "Deletes an object, without waiting until it is gone.",
+        ),
+        Field::optional(
+            "bindRole",
+            Holds::Map(&BIND_ROLE),
+            "Gives a role to the member that is chosen for a workload.",
+        ),
+        Field::optional(
+            "capture",
+            Holds::Map(&CAPTURE),
+            "Keeps the value of a field; ${name} stands for it.",
+        ),
+        Field::optional("taint", Holds::Map(&TAINT), "Taints a member."),
+        Field::optional("untaint", Holds::Map(&UNTAINT), "Removes a taint."),
+        Field::optional(
+            "hold",
+            Holds::Map(&HOLD),
+            "Puts a finalizer on an object, so that it stays when it is deleted.",
+        ),
+        Field::optional("release", Holds::Map(&RELEASE), "Takes that finalizer off."),
+        Field::optional(
+            "cutOff",
+            NAME,
+            "Nobody reaches the member with this role any more; it goes on running.",
+        ),
+        Field::optional("heal", NAME, "The member with this role is reachable again."),
+        Field::optional(
+            "delay",
+            Holds::Map(&DELAY),
+            "Every answer to the controller takes longer.",
+        ),
+        Field::optional(
+            "fail",
+            Holds::Map(&FAIL),
+            "Requests of the controller are answered with an error.",
+        ),
+        Field::optional(
+            "controller",
+            Holds::Either(|| vec![Holds::OneOf(|| vec!["stop", "start"]), Holds::Map(&CONTROLLER_STEP)]),
+            "Stops or starts the controller, or starts it with another set-up.",
+        ),
+        Field::optional("elapse", Holds::Time, "Lets time pass."),
+        Field::optional(
+            "wait",
+            Holds::Tagged(&WAIT),
+            "Waits until something holds; the run ends if it does not.",
+        ),
+        Field::optional("assert", Holds::Map(&ASSERT), "Says what must hold, and when."),
+        Field::optional(
+            "snapshot",
+            Holds::Map(&SNAPSHOT),
+            "Compares what is there with a file below snapshots/.",
+        ),
+    ],
+);
+
+/// `apply`.
+pub static APPLY: Shape = Shape {
+    name: "apply",
+    fields: &[
+        PLACES,
+        Field::optional("file", Holds::Text, "A file below fixtures/."),
+        Field::optional("resource", Holds::Object, "One object."),
+    ],
+    choice: Choice::OneOf(&["file", "resource"]),
+};
+
+/// `admission`.
+pub static ADMISSION: Shape = Shape::closed(
+    "admission",
+    &[
+        PLACES,
+        Field::needed("file", Holds::Text, "A file with rules, below fixtures/."),
+    ],
+);
+
+/// `patch`.
+pub static PATCH: Shape = Shape::closed(
+    "patch",
+    &[
+        PLACE,
+        OF,
+        Field::needed("merge", Holds::Anything, "What is merged into it."),
+    ],
+);
+
+/// `setStatus`.
+pub static SET_STATUS: Shape = Shape::closed(
+    "setStatus",
+    &[
+        PLACE,
+        OF,
+        Field::needed("status", Holds::Anything, "What is merged into its status."),
+    ],
+);
+
+/// `delete`.
+pub static DELETE: Shape = Shape::closed("delete", &[PLACE, OF]);
+
+/// `hold`.
+pub static HOLD: Shape = Shape::closed("hold", &[PLACE, OF]);
+
+/// `release`.
+pub static RELEASE: Shape = Shape::closed("release", &[PLACE, OF]);
+
+/// `bindRole`.
+pub static BIND_ROLE: Shape = Shape::closed(
+    "bindRole",
+    &[
+        Field::needed("role", NAME, "The role: origin, destination, …"),
+        Field::needed("from", OBJECT_REF, "The workload that was scheduled."),
+        Field::optional("not", Holds::OneOrMore(&NAME), "Roles of members that do not count."),
+    ],
+);
+
+/// `capture`.
+pub static CAPTURE: Shape = Shape::closed(
+    "capture",
+    &[
+        Field::needed("name", NAME, "What ${name} stands for from now on."),
+        PLACE,
+        OF,
+        Field::needed("field", Holds::Text, "The field, with dots: status.jobStatus.jobID."),
+    ],
+);
+
+/// `taint`.
+pub static TAINT: Shape = Shape::closed(
+    "taint",
+    &[
+        ROLE,
+        Field::needed("key", Holds::Text, "The taint's key."),
+        Field::optional("value", Holds::Text, "The taint's value."),
+        Field::needed("effect", EFFECT, "The taint's effect."),
+    ],
+);
+
+/// `untaint`.
+pub static UNTAINT: Shape = Shape::closed(
+    "untaint",
+    &[
+        ROLE,
+        Field::needed("key", Holds::Text, "The taint's key."),
+        Field::needed("effect", EFFECT, "The taint's effect."),
+    ],
+);
+
+/// `delay`.
+pub static DELAY: Shape = Shape::closed(
+    "delay",
+    &[WHERE, Field::needed("by", Holds::Time, "How much longer; 0s ends it.")],
+);
+
+/// Verbs of requests, as the API names them.
+pub const VERBS: [(&str, &str); 7] = [
+    ("get", "get"),
+    ("list", "list"),
+    ("watch", "watch"),
+    ("create", "create"),
+    ("update", "update"),
+    ("patch", "patch"),
+    ("delete", "delete"),
+];
+
+/// `fail`.
+pub static FAIL: Shape = Shape::closed(
+    "fail",
+    &[
+        WHERE,
+        Field::optional(
+            "verb",
+            Holds::OneOf(|| VERBS.iter().map(|(name, _)| *name).collect()),
+            "Which requests; all, if left out.",
+        ),
+        Field::optional("kind", Holds::Text, "The kind that they are about; all, if left out."),
+        Field::needed("with", Holds::Count(400, 599), "The HTTP status of the answer."),
+        Field::optional("times", Holds::Count(1, u64::MAX), "How many fail; 1, if left out."),
+    ],
+);
+
+/// `controller`, where it is a map.
+pub static CONTROLLER_STEP: Shape = Shape::one_of(
+    "controller",
+    &[
+        Field::optional(
+            "stop",
+            Holds::Tagged(&STOP),
+            "Stops it as soon as something holds: it writes nothing more.",
+        ),
+        Field::optional(
+            "refuses",
+            Holds::Map(&REFUSES),
+            "Starts it anew: it must refuse, and say why.",
+        ),
+        Field::optional(
+            "warns",
+            Holds::Map(&WARNS),
+            "Starts it anew: it must warn, and goes on with this set-up.",
+        ),
+    ],
+);
+
+const START: &[Field] = &[
+    Field::optional(
+        "featureGates",
+        Holds::Named(&Holds::Boolean),
+        "Feature gates, each on or off.",
+    ),
+    Field::optional(
+        "options",
+        Holds::Named(&Holds::Scalar),
+        "Options by name, without dashes.",
+    ),
+    Field::needed(
+        "mentions",
+        Holds::OneOrMore(&Holds::Text),
+        "What it mentions, all in one message.",
+    ),
+    PROVES,
+];
+
+/// `controller: {refuses: …}`.
+pub static REFUSES: Shape = Shape::closed("refuses", START);
+
+/// `controller: {warns: …}`.
+pub static WARNS: Shape = Shape::closed("warns", START);
+
+/// What is waited for, by the field that names it.
+pub static WAIT: Tagged = Tagged {
+    key: "for",
+    about: "What is waited for.",
+    what: "a wait",
+    shapes: AWAITED,
+};
+
+/// The same, as the moment of a stop.
+pub static STOP: Tagged = Tagged {
+    key: "after",
+    about: "The moment of the stop.",
+    what: "a stop",
+    shapes: AWAITED,
+};
+
+const AWAITED: &[(&str, &[Field])] = &[
+    ("created", &[PLACE, OF, TIME]),
+    ("gone", &[PLACE, OF, TIME]),
+    (
+        "match",
+        &[
+            PLACE,
+            OF,
+            Field::needed("match", Holds::Pattern, "What it must be like."),
+            TIME,
+        ],
+    ),
+    (
+        "noMatch",
+        &[
+            PLACE,
+            OF,
+            Field::needed("noMatch", Holds::Pattern, "What it must not be like."),
+            TIME,
+        ],
+    ),
+    ("healthy", &[WORKLOAD, FROM, STATUS, TIME]),
+    ("statusCollected", &[WORKLOAD, FROM, STATUS, TIME]),
+    ("taskWritten", &[WORKLOAD, FROM, TIME]),
+    ("taskCleared", &[WORKLOAD, FROM, TIME]),
+];
+
+const STATUS: Field = Field::optional("status", Holds::Pattern, "What the collected status must be like.");
+
+/// When an assertion must hold; how long is said beside it.
+pub const MODES: [(&str, Mode); 6] = [
+    ("now", Mode::Now),
+    ("eventually", Mode::Eventually),
+    ("consistently", Mode::Consistently(Duration::ZERO)),
+    ("observed", Mode::Observed),
+    ("never", Mode::Never),
+    ("firstSeen", Mode::FirstSeen),
+];
+
+/// `assert`.
+pub static ASSERT: Shape = Shape {
+    name: "assert",
+    fields: &[
+        Field::needed(
+            "mode",
+            Holds::OneOf(|| MODES.iter().map(|(name, _)| *name).collect()),
+            "When it must hold: now, at some moment from now on, for some time, of some revision, of none, of the first \
+             revision.",
+        ),
+        Field::optional("for", Holds::Time, "How long, with the mode consistently."),
+        PLACE,
+        OF,
+        Field::optional("match", Holds::Pattern, "It is there and like this."),
+        Field::optional("noMatch", Holds::Pattern, "It is not like this, or not there."),
+        Field::optional("absent", Holds::Boolean, "It is not there."),
+        Field::optional("present", Holds::Boolean, "It is there."),
+        TIME,
+        PROVES,
+    ],
+    choice: Choice::OneOf(&["match", "noMatch", "absent", "present"]),
+};
+
+const PART: Holds = Holds::OneOf(|| SnapshotPart::ALL.iter().map(|part| part.name()).collect());
+
+/// `snapshot`.
+pub static SNAPSHOT: Shape = Shape::closed(
+    "snapshot",
+    &[
+        Field::needed("name", NAME, "Its name, unique in the case."),
+        Field::needed("workload", OBJECT_REF, "The workload that it is about."),
+        Field::needed("of", Holds::OneOrMore(&PART), "What it shows."),
+        Field::optional(
+            "whenFirstSeenOn",
+            NAME,
+            "The moment when the workload was first seen on the member with this role; else now.",
+        ),
+    ],
+);
+
+/// An object.
+pub static OBJECT: Shape = Shape::closed(
+    "an object",
+    &[
+        Field::optional("apiVersion", Holds::Text, "Needed where the kind alone does not say."),
+        Field::needed("kind", Holds::Text, "Its kind."),
+        Field::optional("namespace", Holds::Text, "Its namespace; default, if left out."),
+        Field::needed("name", Holds::Text, "Its name."),
+    ],
+);
+
+/// `{bindingOf: …}`.
+pub static BINDING_OF: Shape = Shape::closed(
+    "a binding",
+    &[Field::needed("bindingOf", OBJECT_REF, "The binding of this workload.")],
+);
+
+/// `{workOf: …, for: …}`.
+pub static WORK_OF: Shape = Shape::closed(
+    "a work",
+    &[
+        Field::needed("workOf", OBJECT_REF, "The Work that carries this workload."),
+        Field::needed("for", NAME, "The member that it is for, by its role."),
+    ],
+);
+
+/// `{cluster: …}`.
+pub static CLUSTER: Shape = Shape::closed(
+    "a cluster",
+    &[Field::needed(
+        "cluster",
+        NAME,
+        "The Cluster object of the member with this role.",
+    )],
+);
+
+/// `{eventOf: …}`.
+pub static EVENT_OF: Shape = Shape::closed(
+    "an event",
+    &[Field::needed("eventOf", SUBJECT, "Any Event about this.")],
+);

@@ -1,0 +1,226 @@
+//! JSON Schemas of shapes, for editors: draft 7, which the YAML language server reads.
+//!
+//! A schema knows less than the reader: neither what a name refers to, nor what is proved by what. Whatever it refuses
+//! the reader refuses too.
+
+use serde_json::{Map, Value, json};
+
+use super::{Choice, Field, Holds, Shape, Tagged};
+use crate::{
+    case::shapes::CASE,
+    catalogue::{Catalogue, Requirement},
+    names::Feature,
+    target::shapes::TARGET,
+};
+
+/// The schema of case files.
+pub fn of_cases(catalogue: &Catalogue) -> Value {
+    of(&CASE, "A case of the conformance suite", catalogue, true)
+}
+
+/// The schema of target files.
+pub fn of_targets(catalogue: &Catalogue) -> Value {
+    of(&TARGET, "An implementation under test", catalogue, false)
+}
+
+fn of(shape: &'static Shape, title: &str, catalogue: &Catalogue, parameters: bool) -> Value {
+    let mut maker = Maker {
+        parameters,
+        definitions: Map::new(),
+        names: Vec::new(),
+    };
+    let mut schema = maker.map(shape);
+    let ids: Vec<&str> = catalogue.iter().map(|it: &Requirement| it.id.as_str()).collect();
+    let features: Vec<&str> = catalogue.features().into_iter().map(Feature::as_str).collect();
+    maker.define("requirement", json!({"enum": ids}));
+    maker.define("feature", json!({"enum": features}));
+    if parameters {
+        maker.define("pattern", pattern());
+        maker.define("object", object());
+        let about = "A parameter of the scenarios.";
+        maker.define(
+            PARAMETER,
+            json!({"type": "string", "pattern": "\\$\\(", "description": about}),
+        );
+    }
+    if let Some(members) = schema.as_object_mut() {
+        members.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
+        members.insert("title".to_owned(), json!(title));
+        members.insert("definitions".to_owned(), Value::Object(maker.definitions));
+    }
+    schema
+}
+
+const PARAMETER: &str = "parameter";
+
+/// The times that the reader takes.
+const TIME: &str = "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$";
+
+struct Maker {
+    /// Whether `$(name)` may stand for anything.
+    parameters: bool,
+    definitions: Map<String, Value>,
+    /// The shapes that have a definition, with its name.
+    names: Vec<(&'static Shape, String)>,
+}
+
+impl Maker {
+    fn define(&mut self, name: &str, schema: Value) {
+        self.definitions.insert(name.to_owned(), schema);
+    }
+
+    fn field(&mut self, field: &Field) -> Value {
+        let mut schema = self.holds(&field.holds);
+        if let Some(members) = schema.as_object_mut() {
+            members.insert("description".to_owned(), json!(field.about));
+        }
+        schema
+    }
+
+    /// What a field holds, or a parameter in its place.
+    fn holds(&mut self, holds: &Holds) -> Value {
+        let own = match holds {
+            Holds::Text => return json!({"type": "string"}),
+            Holds::Anything => return json!({}),
+            Holds::Pattern => return reference("pattern"),
+            Holds::Scalar => return json!({"type": ["string", "number", "boolean", "null"]}),
+            Holds::Like(pattern) => json!({"type": "string", "pattern": pattern}),
+            Holds::Constant(text) => json!({"const": text}),
+            Holds::OneOf(names) => json!({"enum": names()}),
+            Holds::Boolean => json!({"type": "boolean"}),
+            Holds::Count(least, u64::MAX) => json!({"type": "integer", "minimum": least}),
+            Holds::Count(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
+            Holds::Positive => json!({"type": "number", "exclusiveMinimum": 0, "maximum": 1000}),
+            Holds::Time => json!({"type": "string", "pattern": TIME}),
+            Holds::Requirement => reference("requirement"),
+            Holds::Feature => reference("feature"),
+            Holds::Object => reference("object"),
+            Holds::List(item) => json!({"type": "array", "items": self.holds(item)}),
+            Holds::OneOrMore(item) => {
+                let item = self.holds(item);
+                json!({"anyOf": [&item, {"type": "array", "items": &item}]})
+            }
+            Holds::Either(several) => {
+                let several: Vec<_> = several().iter().map(|holds| self.own(holds)).collect();
+                json!({"anyOf": several})
+            }
+            Holds::Named(value) => json!({"type": "object", "additionalProperties": self.holds(value)}),
+            Holds::Map(shape) => self.defined(shape),
+            Holds::Tagged(tagged) => self.tagged(tagged),
+        };
+        if self.parameters {
+            json!({"anyOf": [own, reference(PARAMETER)]})
+        } else {
+            own
+        }
+    }
+
+    /// What it holds, where a parameter is allowed anyway.
+    fn own(&mut self, holds: &Holds) -> Value {
+        match holds {
+            Holds::Map(shape) => self.defined(shape),
+            other => self.holds(other),
+        }
+    }
+
+    /// A shape as a definition, so that shapes can hold each other.
+    fn defined(&mut self, shape: &'static Shape) -> Value {
+        if let Some((_, name)) = self.names.iter().find(|(known, _)| std::ptr::eq(*known, shape)) {
+            return reference(name);
+        }
+        let mut name = shape.name.replace(' ', "-");
+        while self.names.iter().any(|(_, taken)| *taken == name) {
+            name.push_str("-2");
+        }
+        // Known before it is made: it may hold itself.
+        self.names.push((shape, name.clone()));
+        let schema = self.map(shape);
+        self.define(&name, schema);
+        reference(&name)
+    }
+
+    fn map(&mut self, shape: &Shape) -> Value {
+        let mut schema = self.fields(shape.fields.iter());
+        let members = schema.as_object_mut();
+        match (shape.choice, members) {
+            (Choice::None, _) | (_, None) => {}
+            (Choice::OneOf(names), Some(members)) => {
+                let each: Vec<_> = names.iter().map(|name| json!({"required": [name]})).collect();
+                members.insert("oneOf".to_owned(), json!(each));
+            }
+            (Choice::OneOfAll, Some(members)) => {
+                members.insert("minProperties".to_owned(), json!(1));
+                members.insert("maxProperties".to_owned(), json!(1));
+            }
+        }
+        schema
+    }
+
+    fn fields<'f>(&mut self, fields: impl Iterator<Item = &'f Field>) -> Value {
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        for field in fields {
+            properties.insert(field.name.to_owned(), self.field(field));
+            required.extend(field.needed.then_some(field.name));
+        }
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        })
+    }
+
+    fn tagged(&mut self, tagged: &Tagged) -> Value {
+        let each = tagged.shapes.iter().map(|(tag, fields)| {
+            let mut schema = self.fields(fields.iter());
+            schema["properties"][tagged.key] = json!({"const": tag, "description": tagged.about});
+            if let Some(required) = schema["required"].as_array_mut() {
+                required.push(json!(tagged.key));
+            }
+            schema
+        });
+        let each: Vec<_> = each.collect();
+        json!({"anyOf": each})
+    }
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/definitions/{name}")})
+}
+
+/// A pattern: lists stand only where it is said how they are matched.
+fn pattern() -> Value {
+    let items = json!({"type": "array", "items": reference("pattern")});
+    json!({
+        "anyOf": [
+            {"type": ["string", "number", "boolean", "null"]},
+            {
+                "type": "object",
+                "minProperties": 1,
+                "maxProperties": 1,
+                "additionalProperties": false,
+                "properties": {
+                    "contains": items,
+                    "exactly": items,
+                    "lacks": items,
+                    "mentions": {"type": "array", "items": {"type": "string"}},
+                },
+            },
+            {"type": "object", "additionalProperties": reference("pattern")},
+        ],
+    })
+}
+
+/// An object of Kubernetes.
+fn object() -> Value {
+    json!({
+        "type": "object",
+        "required": ["apiVersion", "kind", "metadata"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}},
+        },
+    })
+}
