@@ -1,9 +1,26 @@
 //! The invariants, judged on recordings of a real implementation: they find its known faults and nothing else.
 
-use std::{collections::BTreeSet, fs::File, io::BufReader, path::Path};
+mod common;
 
-use baton_core::{judge, timeline::Timeline};
+use std::{collections::BTreeSet, fs::File, io::BufReader, path::Path, time::Duration};
+
+use baton_core::{
+    judge::{
+        self,
+        recorded::{self, Recorded},
+    },
+    names::RequirementId,
+    timeline::Timeline,
+};
 use rstest::rstest;
+
+fn recording(name: &str) -> Timeline {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures/recordings")
+        .join(name)
+        .with_extension("jsonl");
+    Timeline::read(BufReader::new(File::open(path).unwrap())).unwrap()
+}
 
 #[rstest]
 #[case::deployment("scenario-deployment", &["REC-03", "REC-04"])]
@@ -18,16 +35,86 @@ use rstest::rstest;
 #[case::taint_removed("taint-removed-in-time", &[])]
 #[case::two_clusters("two-target-clusters", &[])]
 fn invariants_find_what_is_known(#[case] name: &str, #[case] expected: &[&str]) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/recordings")
-        .join(name)
-        .with_extension("jsonl");
-    let timeline = Timeline::read(BufReader::new(File::open(path).unwrap())).unwrap();
-    let judge::Judged { findings, .. } = judge::judge_recording(&timeline);
+    let judge::Judged { findings, .. } = judge::judge_recording(&recording(name));
     let found: BTreeSet<_> = findings
         .iter()
         .flat_map(|finding| finding.requirements.iter().map(ToString::to_string))
         .collect();
     let said = findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     assert_eq!(found, expected.iter().map(ToString::to_string).collect(), "\n{said}");
+}
+
+fn texts<'a>(ids: impl IntoIterator<Item = &'a RequirementId>) -> Vec<&'a str> {
+    ids.into_iter().map(RequirementId::as_str).collect()
+}
+
+/// The cases of the proposal, on recordings of somebody who drove as they do: in other namespaces, with other taints.
+#[rstest]
+#[case::deployment(
+    "scenario-deployment",
+    "deployment-directly",
+    &["PRG-07", "REC-03", "REC-04", "STP-01", "STP-02", "STP-03", "STP-04"],
+    &["POL-01", "POL-02", "PRG-01", "PRG-02", "PRG-03", "REC-01", "REC-02", "REC-08", "STP-13", "TNT-01"],
+)]
+#[case::flinkdeployment(
+    "scenario-flinkdeployment",
+    "flink-jobid-directly",
+    &["PRG-07", "REC-03", "REC-04", "STP-01", "STP-02", "STP-04"],
+    // The order of the copies cannot be told there.
+    &["FLK-01", "POL-01", "POL-02", "REC-01", "REC-02", "REC-08", "STP-13", "TNT-01"],
+)]
+#[case::one_path_misses(
+    "path-misses",
+    "deployment-directly",
+    &[
+        "PRG-07", "REC-01", "REC-02", "REC-03", "REC-04", "STP-01", "STP-02", "STP-03", "STP-04", "STP-06", "STP-13",
+    ],
+    &["POL-01", "POL-02", "PRG-01", "PRG-02", "PRG-03", "REC-08", "TNT-01"],
+)]
+fn a_case_is_found_in_a_recording(
+    #[case] name: &str,
+    #[case] case: &str,
+    #[case] broken: &[&str],
+    #[case] shown: &[&str],
+) {
+    let case = common::case(&format!("proposal/{case}.yaml"));
+    let Recorded { verdict, missing, .. } = recorded::judge_by(&case, &recording(name));
+    assert_eq!(missing, None);
+    assert_eq!(texts(&verdict.broken()), broken);
+    assert_eq!(texts(&verdict.shown), shown);
+}
+
+#[test]
+fn findings_name_entries_of_the_recording() {
+    let recording = recording("scenario-deployment");
+    let case = common::case("proposal/deployment-directly.yaml");
+    let verdict = recorded::judge_by(&case, &recording).verdict;
+    for finding in &verdict.findings {
+        let entry = recording
+            .entries()
+            .iter()
+            .find(|entry| entry.seq == finding.seq)
+            .unwrap();
+        assert_eq!(entry.at, finding.at, "{finding}");
+    }
+}
+
+/// What the driver did not do is no fault of the implementation.
+#[test]
+fn a_step_that_nobody_took_is_told() {
+    let whole = recording("scenario-deployment");
+    let before = |entry: &&baton_core::timeline::Entry| entry.at < Duration::from_secs(2);
+    let begun = Timeline::new(whole.entries().iter().filter(before).cloned().collect()).unwrap();
+    let case = common::case("proposal/deployment-directly.yaml");
+    let Recorded { verdict, missing, .. } = recorded::judge_by(&case, &begun);
+    assert_eq!(missing.as_deref(), Some("taint origin with baton.dev/failed:NoExecute"));
+    assert_eq!(verdict.findings, []);
+    assert_eq!(texts(&verdict.shown), ["POL-01", "POL-02"]);
+    let other = common::case("proposal/statefulset-directly.yaml");
+    let Recorded { verdict, missing, .. } = recorded::judge_by(&other, &whole);
+    assert_eq!(
+        missing, None,
+        "a kind that is not recorded at all may not have been looked at"
+    );
+    assert!(!verdict.conforms(), "it was never scheduled");
 }

@@ -6,7 +6,10 @@ use baton_cluster::runner::chain;
 use baton_core::{
     case::model::Case,
     excerpt,
-    judge::{self, Finding},
+    judge::{
+        self, Finding,
+        recorded::{self, Recorded},
+    },
     timeline::{Timeline, TimelineError},
 };
 
@@ -29,6 +32,12 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
             return Exit::BadInput;
         }
     };
+    if let Some(case) = &arguments.case {
+        return with_suite(Suite::select(roots, std::slice::from_ref(case)), |suite| {
+            let exits = suite.cases.iter().map(|case| recorded_by(case, &timeline));
+            exits.fold(Exit::Conforms, Exit::and)
+        });
+    }
     if arguments.recording.is_some() {
         let judged = judge::judge_recording(&timeline);
         return tell(&judged.findings, &judged.inconclusive, &timeline);
@@ -45,6 +54,28 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
         }
         exit
     })
+}
+
+/// Judges a recording by a case.
+fn recorded_by(case: &Case, timeline: &Timeline) -> Exit {
+    let Recorded {
+        verdict,
+        assumed,
+        missing,
+    } = recorded::judge_by(case, timeline);
+    println!("{}: {}\n", case.id, case.title);
+    for step in assumed {
+        println!("taken as done, since it leaves no trace here: {step}");
+    }
+    let exit = tell(&verdict.findings, &verdict.inconclusive, timeline);
+    println!("shown: {}", show::ids(verdict.shown.iter()));
+    match missing {
+        None => exit,
+        Some(step) => {
+            println!("\nthe recording does not show this step, so that nothing behind it is judged: {step}");
+            exit.and(Exit::Broken)
+        }
+    }
 }
 
 fn judge_by(case: &Case, roots: &Roots, timeline: &Timeline) -> Exit {

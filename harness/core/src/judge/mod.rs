@@ -1,7 +1,8 @@
 //! The judge: what a closed timeline says about an implementation. Pure; the same timeline gives the same verdict.
 //!
 //! - [`judge`] walks through the steps of a plan along the marks of its timeline and checks the invariants;
-//! - [`judge_recording`] checks the invariants alone, on a timeline that no case belongs to;
+//! - [`judge_recording`] checks the invariants alone, on a timeline that no case belongs to; [`recorded`] also looks for
+//!   the steps of a case in it;
 //! - [`failovers`] finds the eviction tasks in a timeline, [`invariants`] judges them; `order` tells what came first,
 //!   where that can be told;
 //! - [`snapshots`] makes the texts that are compared with files under `snapshots/`.
@@ -10,6 +11,7 @@ pub mod failovers;
 pub mod finding;
 pub mod invariants;
 mod order;
+pub mod recorded;
 pub mod snapshots;
 mod steps;
 

@@ -1,0 +1,469 @@
+//! A recording, judged by a case: somebody else drove, and the steps of the case are looked for in what happened.
+//!
+//! What only people and the harness do (taints, levers) has left its traces in objects, or none at all; what leaves
+//! none is taken as done. The marks that a run would have made are put where the traces are; the rest is the judge's.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Verdict, judge};
+use crate::{
+    case::model::{Action, Assertion, Case, Condition, Mode, ObjectRef, Place, Subject},
+    judge::failovers::result_of,
+    names::{ClusterName, RoleName},
+    pattern::{self, Bindings},
+    plan::Plan,
+    select,
+    timeline::{Begin, Change, DEFAULT_NAMESPACE, Entry, Event, Mark, Order, Revision, StepEnd, Timeline, World},
+    watch::{Known, Outcome, Watch},
+};
+
+/// What a recording says of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// What the judge says, of entries of the recording. Snapshots are not taken.
+    pub verdict: Verdict,
+    /// Steps that leave no trace in a recording, and were taken as done; in words.
+    pub assumed: Vec<String>,
+    /// The step that somebody should have done and that the recording does not show, in words: nothing behind it is
+    /// judged.
+    pub missing: Option<String>,
+}
+
+/// Judges a recording by a case, and by the invariants.
+pub fn judge_by(case: &Case, recording: &Timeline) -> Recorded {
+    let mut search = Search::new(case, recording);
+    let moved = case.in_namespace(&search.namespace);
+    for (number, step) in Plan::of(&moved).steps.iter().enumerate() {
+        if !search.step(number, &step.action) {
+            break;
+        }
+    }
+    let Search {
+        assumed,
+        missing,
+        marks,
+        ..
+    } = search;
+    let (timeline, places) = with_marks(recording, marks);
+    let mut verdict = judge(case, &timeline);
+    let findings = verdict.findings.iter_mut().chain(&mut verdict.inconclusive);
+    findings.for_each(|finding| finding.seq = places.get(&finding.seq).copied().unwrap_or(finding.seq));
+    if missing.is_some() {
+        // The step is nobody's fault but that of whoever drove.
+        verdict
+            .findings
+            .retain(|finding| finding.step.is_none() || !finding.requirements.is_empty());
+    }
+    verdict.snapshots.clear();
+    Recorded {
+        verdict,
+        assumed,
+        missing,
+    }
+}
+
+/// How a step is found.
+enum Found {
+    /// Its trace is complete with this entry (its index); before the first one for what was there before.
+    At(usize),
+    /// Nothing shows it, and nothing could.
+    NoTrace,
+    /// It could be seen, and is not there. True if it is the implementation that should have done it.
+    Missing { by_target: bool },
+}
+
+/// Looks for steps, one after the other.
+struct Search<'a> {
+    entries: &'a [Entry],
+    namespace: String,
+    known: Known,
+    /// How much of the recording lies before the next step.
+    cursor: usize,
+    /// Where the driver began to tidy up.
+    end: usize,
+    /// Marks, each with the number of entries before it.
+    marks: Vec<(usize, Mark)>,
+    assumed: Vec<String>,
+    missing: Option<String>,
+}
+
+impl<'a> Search<'a> {
+    fn new(case: &Case, recording: &'a Timeline) -> Self {
+        let entries = recording.entries();
+        let namespace = namespace(recording);
+        let members: Vec<ClusterName> = members(recording).into_iter().collect();
+        let begin = Mark::Begin(Begin {
+            case: case.id.clone(),
+            members: members.clone(),
+            started: Timestamp::UNIX_EPOCH,
+            backend: "recording".to_owned(),
+            target: String::new(),
+            namespace: namespace.clone(),
+            order: Order::ARRIVAL,
+        });
+        let deletes = case
+            .steps
+            .iter()
+            .any(|step| matches!(step.action, Action::Delete { .. }));
+        Self {
+            entries,
+            end: if deletes {
+                entries.len()
+            } else {
+                tidying(recording, &namespace)
+            },
+            namespace,
+            known: Known {
+                bindings: Bindings::new(),
+                members,
+            },
+            cursor: 0,
+            marks: vec![(0, begin)],
+            assumed: Vec::new(),
+            missing: None,
+        }
+    }
+
+    /// Finds a step and puts its marks; false if nothing after it can be found.
+    fn step(&mut self, number: usize, action: &Action) -> bool {
+        let text = action.to_string();
+        let started = Mark::StepStarted {
+            step: number,
+            text: text.clone(),
+        };
+        self.marks.push((self.cursor, started));
+        let (end, at, go_on) = match action {
+            Action::Assert(assertion) => self.assertion(assertion),
+            action => match self.find(action) {
+                Found::At(index) => {
+                    self.cursor = self.cursor.max(index + 1);
+                    (StepEnd::Done, self.cursor, true)
+                }
+                Found::NoTrace => {
+                    self.assumed.push(text);
+                    (StepEnd::Done, self.cursor, true)
+                }
+                Found::Missing { by_target } => {
+                    if !by_target {
+                        self.missing = Some(text);
+                    }
+                    (self.timed_out(), self.end.max(self.cursor), false)
+                }
+            },
+        };
+        self.marks.push((at, Mark::StepEnded { step: number, end }));
+        go_on
+    }
+
+    fn timed_out(&self) -> StepEnd {
+        let last = self.entries.last().map(|entry| entry.at).unwrap_or_default();
+        let now = self.entries[..self.cursor]
+            .last()
+            .map(|entry| entry.at)
+            .unwrap_or_default();
+        StepEnd::TimedOut {
+            phase: "recording".to_owned(),
+            waited_secs: last.saturating_sub(now).as_secs_f64(),
+        }
+    }
+
+    /// An assertion that waits takes the case to the moment when it came true; one that never does leaves it where it
+    /// is, since a driver does not wait for it.
+    fn assertion(&mut self, assertion: &Assertion) -> (StepEnd, usize, bool) {
+        match assertion.mode {
+            Mode::Now | Mode::Never => (StepEnd::Done, self.cursor, true),
+            Mode::Consistently(time) => (StepEnd::Done, self.after(time), true),
+            Mode::Eventually | Mode::Observed | Mode::FirstSeen => {
+                match self.watch(assertion.mode, &assertion.condition) {
+                    Some(index) => {
+                        self.cursor = self.cursor.max(index + 1);
+                        (StepEnd::Done, self.cursor, true)
+                    }
+                    None => (self.timed_out(), self.end.max(self.cursor), true),
+                }
+            }
+        }
+    }
+
+    /// The place after which so much time has passed.
+    fn after(&self, time: Duration) -> usize {
+        let now = self.entries[..self.cursor]
+            .last()
+            .map(|entry| entry.at)
+            .unwrap_or_default();
+        let later = self.entries.iter().position(|entry| entry.at >= now + time);
+        later
+            .unwrap_or(self.entries.len())
+            .clamp(self.cursor, self.end.max(self.cursor))
+    }
+
+    /// The entry that settles a condition for good.
+    fn watch(&self, mode: Mode, condition: &Condition) -> Option<usize> {
+        let history = self.with_known(self.cursor);
+        let mut watch = Watch::begin(mode, condition, &history);
+        let held = |watch: &Watch<'_>| matches!(watch.outcome(), Some(Outcome::Held(_)));
+        if held(&watch) {
+            return Some(self.cursor.saturating_sub(1));
+        }
+        for (index, entry) in self.entries.iter().enumerate().take(self.end).skip(self.cursor) {
+            watch.feed(entry);
+            if held(&watch) {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// The entries before a place, with the marks that tell what is known there.
+    fn with_known(&self, place: usize) -> Vec<Entry> {
+        let mark = |(at, mark): &(usize, Mark)| Entry {
+            at: self.entries[..*at].last().map(|entry| entry.at).unwrap_or_default(),
+            seq: 0,
+            event: Event::Mark(mark.clone()),
+        };
+        self.marks
+            .iter()
+            .map(mark)
+            .chain(self.entries[..place].iter().cloned())
+            .collect()
+    }
+
+    fn find(&mut self, action: &Action) -> Found {
+        match action {
+            Action::Apply { on, objects, .. } => self.applied(on, objects),
+            Action::BindRole { role, from, not } => self.bound(role, from, not),
+            Action::Capture { name, on, of, field } => self.captured(name, on, of, field),
+            Action::Wait { until, .. } => match self.watch(Mode::Eventually, until) {
+                Some(index) => Found::At(index),
+                None => Found::Missing { by_target: true },
+            },
+            Action::Taint { cluster, taint } => self.on_cluster(cluster, |object| has_taint(object, &taint.effect)),
+            Action::Untaint { cluster, effect, .. } => self.on_cluster(cluster, |object| !has_taint(object, effect)),
+            Action::Patch { on, of, merge } => self.driven(on, of, |object, known| {
+                object.is_some_and(|object| has(object, merge, known))
+            }),
+            Action::SetStatus { on, of, status } => self.driven(on, of, |object, known| {
+                object.is_some_and(|object| has(&object["status"], status, known))
+            }),
+            Action::Delete { on, of } => self.driven(on, of, |object, _| {
+                object.is_none_or(|object| object.pointer("/metadata/deletionTimestamp").is_some())
+            }),
+            Action::Admission { .. }
+            | Action::Hold { .. }
+            | Action::Release { .. }
+            | Action::Lever(_)
+            | Action::Start(_) => Found::NoTrace,
+            // They need no trace; an assertion is not looked for here.
+            Action::Elapse(_) | Action::Snapshot(_) | Action::Assert(_) => Found::At(self.cursor.saturating_sub(1)),
+        }
+    }
+
+    /// Follows the world from the cursor on until it shows something.
+    fn until<T>(&self, mut look: impl FnMut(&World, &Known) -> Option<T>) -> Option<(usize, T)> {
+        let mut world = World::after(&self.entries[..self.cursor]);
+        if let Some(found) = look(&world, &self.known) {
+            return Some((self.cursor.saturating_sub(1), found));
+        }
+        for (index, entry) in self.entries.iter().enumerate().take(self.end).skip(self.cursor) {
+            world.step(entry);
+            if let Some(found) = look(&world, &self.known) {
+                return Some((index, found));
+            }
+        }
+        None
+    }
+
+    fn applied(&self, on: &[Place], objects: &[Value]) -> Found {
+        let mut last = None;
+        for place in on {
+            for cluster in select::clusters(place, &self.known.bindings, &self.known.members) {
+                for object in objects {
+                    let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+                    let (kind, name) = (text("/kind"), text("/metadata/name"));
+                    // A recording does not have all kinds: policies and definitions, for two.
+                    if !self.revisions().any(|(_, it)| it.cluster == cluster && it.kind == kind) {
+                        continue;
+                    }
+                    let seen = self.revisions().find(|(_, it)| {
+                        let its_name = it.object.pointer("/metadata/name").and_then(Value::as_str);
+                        it.cluster == cluster && it.kind == kind && its_name == Some(name)
+                    });
+                    match seen {
+                        Some((index, _)) => last = last.max(Some(index)),
+                        None => return Found::Missing { by_target: false },
+                    }
+                }
+            }
+        }
+        last.map_or(Found::NoTrace, Found::At)
+    }
+
+    fn revisions(&self) -> impl Iterator<Item = (usize, &'a Revision)> {
+        self.entries
+            .iter()
+            .enumerate()
+            .filter_map(|(index, entry)| match &entry.event {
+                Event::Revision(revision) => Some((index, revision)),
+                Event::Mark(_) => None,
+            })
+    }
+
+    fn bound(&mut self, role: &RoleName, from: &ObjectRef, not: &[RoleName]) -> Found {
+        let subject = Subject::BindingOf(from.clone());
+        let control = ClusterName::control();
+        let found = self.until(|world, known| {
+            let (_, binding) = select::find(&subject, &control, world, &known.bindings).next()?;
+            let taken: Vec<_> = not.iter().filter_map(|it| known.bindings.get(it.as_str())).collect();
+            let mut left = result_of(binding)
+                .into_iter()
+                .filter(|name| !taken.iter().any(|it| *it == name.as_str()));
+            let only = left.next()?;
+            left.next().is_none().then_some(only)
+        });
+        let Some((index, cluster)) = found else {
+            return Found::Missing { by_target: true };
+        };
+        self.known.bindings.insert(role.to_string(), cluster.to_string());
+        let role = role.clone();
+        self.marks.push((index + 1, Mark::RoleBound { role, cluster }));
+        Found::At(index)
+    }
+
+    fn captured(&mut self, name: &str, on: &Place, of: &Subject, field: &[String]) -> Found {
+        let place = select::place_of(of, on).clone();
+        let found = self.until(|world, known| {
+            let clusters = select::clusters(&place, &known.bindings, &known.members);
+            clusters.iter().find_map(|cluster| {
+                let (_, object) = select::find(of, cluster, world, &known.bindings).next()?;
+                match field.iter().try_fold(&**object, |value, key| value.get(key))? {
+                    Value::String(text) if !text.is_empty() => Some(text.clone()),
+                    value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string()),
+                    Value::String(_) | Value::Null | Value::Array(_) | Value::Object(_) => None,
+                }
+            })
+        });
+        let Some((index, value)) = found else {
+            return Found::Missing { by_target: true };
+        };
+        self.known.bindings.insert(name.to_owned(), value.clone());
+        let name = name.to_owned();
+        self.marks.push((index + 1, Mark::Captured { name, value }));
+        Found::At(index)
+    }
+
+    /// Something that the driver did to the Cluster object of a member.
+    fn on_cluster(&self, cluster: &Place, shows: impl Fn(&Value) -> bool) -> Found {
+        let Place::Role(role) = cluster else {
+            return Found::NoTrace;
+        };
+        let subject = Subject::Cluster(role.clone());
+        self.driven(cluster, &subject, |object, _| object.is_some_and(&shows))
+    }
+
+    /// Something that the driver did to an object.
+    fn driven(&self, on: &Place, of: &Subject, shows: impl Fn(Option<&Value>, &Bindings) -> bool) -> Found {
+        let place = select::place_of(of, on);
+        let found = self.until(|world, known| {
+            let clusters = select::clusters(place, &known.bindings, &known.members);
+            let all = clusters.iter().all(|cluster| {
+                let object = select::find(of, cluster, world, &known.bindings).next();
+                shows(object.map(|(_, object)| &**object), &known.bindings)
+            });
+            (all && !clusters.is_empty()).then_some(())
+        });
+        match found {
+            Some((index, ())) => Found::At(index),
+            None => Found::Missing { by_target: false },
+        }
+    }
+}
+
+/// Whether a Cluster has a taint with this effect, whatever its key: who drives takes a key of their own.
+fn has_taint(cluster: &Value, effect: &str) -> bool {
+    let taints = cluster.pointer("/spec/taints").and_then(Value::as_array);
+    taints.is_some_and(|taints| taints.iter().any(|taint| taint["effect"] == effect))
+}
+
+/// Whether an object has all that is merged into it.
+fn has(object: &Value, merge: &Value, known: &Bindings) -> bool {
+    match merge {
+        Value::Object(members) => members.iter().all(|(key, value)| match (object.get(key), value) {
+            (None, Value::Null) => true,
+            (None, _) => false,
+            (Some(there), value) => has(there, value, known),
+        }),
+        Value::String(text) => object.as_str() == Some(pattern::resolve(text, known).as_str()),
+        other => object == other,
+    }
+}
+
+/// The namespace of the recorded workload: that of its first binding.
+fn namespace(recording: &Timeline) -> String {
+    let binding = recording
+        .revisions()
+        .find(|(_, it)| it.kind == select::BINDING_KINDS[0]);
+    let named = binding.and_then(|(_, it)| it.object.pointer("/metadata/namespace")?.as_str());
+    named.unwrap_or(DEFAULT_NAMESPACE).to_owned()
+}
+
+fn members(recording: &Timeline) -> BTreeSet<ClusterName> {
+    let control = ClusterName::control();
+    let name = |revision: &Revision| match revision.kind.as_str() {
+        "Cluster" => revision
+            .object
+            .pointer("/metadata/name")?
+            .as_str()
+            .map(ClusterName::new),
+        _ => Some(revision.cluster.clone()),
+    };
+    let names = recording.revisions().filter_map(|(_, revision)| name(revision));
+    names.filter(|name| *name != control).collect()
+}
+
+/// The number of entries before the driver removes what the workload was made of.
+fn tidying(recording: &Timeline, namespace: &str) -> usize {
+    let control = ClusterName::control();
+    let of_driver = |it: &Revision| {
+        let own = it.object.pointer("/metadata/namespace").and_then(Value::as_str) == Some(namespace);
+        own && it.cluster == control
+            && it.change == Change::Deleted
+            && !select::BINDING_KINDS.contains(&it.kind.as_str())
+    };
+    let entries = recording.entries();
+    let first = entries
+        .iter()
+        .position(|entry| matches!(&entry.event, Event::Revision(it) if of_driver(it)));
+    first.unwrap_or(entries.len())
+}
+
+/// A timeline with marks put in, and the places of its entries in the recording by their new ones.
+fn with_marks(recording: &Timeline, mut marks: Vec<(usize, Mark)>) -> (Timeline, BTreeMap<u64, u64>) {
+    marks.sort_by_key(|(place, _)| *place);
+    let mut marks = marks.into_iter().peekable();
+    let mut timeline = Timeline::default();
+    let mut places = BTreeMap::new();
+    let mut push = |at: Duration, event: Event, of: u64| {
+        let seq = places.len() as u64 + 1;
+        places.insert(seq, of);
+        // Numbers ascend by construction.
+        let _ = timeline.push(Entry { at, seq, event });
+    };
+    let (mut at, mut of) = (Duration::ZERO, 0);
+    for (index, entry) in recording.entries().iter().enumerate() {
+        while let Some((_, mark)) = marks.next_if(|(place, _)| *place <= index) {
+            push(at, Event::Mark(mark), of);
+        }
+        (at, of) = (entry.at, entry.seq);
+        push(at, entry.event.clone(), of);
+    }
+    for (_, mark) in marks {
+        push(at, Event::Mark(mark), of);
+    }
+    (timeline, places)
+}
