@@ -146,6 +146,7 @@ pub fn run(cases: &[Case], settings: &Settings, mut tell: impl FnMut(&Event)) ->
         backend: settings.backend.name().to_owned(),
         target: settings.target.implementation(),
         features: settings.target.features(),
+        baseline: settings.target.baseline(),
     })));
     let queue = Mutex::new(all);
     let (sender, events) = mpsc::channel();

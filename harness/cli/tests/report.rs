@@ -55,7 +55,7 @@ fn run_into(folder: &Path, suite: &Suite, settings: Settings) -> Vec<PathBuf> {
         format,
         path: folder.join(name),
     });
-    let mut reports = Reports::open(&wanted, &suite.catalogue).unwrap();
+    let mut reports = Reports::open(&wanted, &suite.catalogue, &suite.cases).unwrap();
     let settings = Settings {
         timelines: Some(folder.join("timelines")),
         ..settings

@@ -17,6 +17,7 @@ use crate::{
     judge::{Finding, Verdict},
     measure::Migration,
     names::{CaseId, ClusterName, Feature, RequirementId},
+    target::baseline::Baseline,
     timeline::Timeline,
 };
 
@@ -73,6 +74,8 @@ pub struct RunStart {
     pub target: Implementation,
     /// The features that it declares.
     pub features: BTreeSet<Feature>,
+    /// The deviations of it that are known.
+    pub baseline: Baseline,
 }
 
 /// The cases that were chosen to be run, on this machine or on several.

@@ -1,5 +1,10 @@
 //! The invariants, judged on recordings of a real implementation: they find its known faults and nothing else.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is committed can be read, or the test has failed"
+)]
+
 mod common;
 
 use std::{collections::BTreeSet, fs::File, io::BufReader, path::Path, time::Duration};

@@ -25,9 +25,11 @@ use baton_core::{
     report::{
         Builder, ConformanceReport, compare, junit, lines,
         merge::{self, MergeError},
+        model::RequirementResult,
         picture::{Picture, WindowKind},
         verify::{self, Objection, Verification},
     },
+    target::baseline::{Baseline, KnownDeviation},
     timeline::Timeline,
 };
 
@@ -117,6 +119,7 @@ fn events(results: Vec<CaseResult>, shard: Option<Shard>) -> Vec<Event> {
             ..Implementation::named("the reference controller")
         },
         features: BTreeSet::from(["LabelInjection".into(), "PurgeDirectly".into()]),
+        baseline: Baseline::default(),
     };
     let mut events = vec![Event::RunStarted(Box::new(start))];
     for result in results {
@@ -128,7 +131,8 @@ fn events(results: Vec<CaseResult>, shard: Option<Shard>) -> Vec<Event> {
 }
 
 fn report(results: Vec<CaseResult>, shard: Option<Shard>) -> ConformanceReport {
-    let mut builder = Builder::new(&Catalogue::parse(CATALOGUE).unwrap());
+    let all = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"].map(case);
+    let mut builder = Builder::new(&Catalogue::parse(CATALOGUE).unwrap(), &all);
     assert_eq!(builder.report(), None);
     for event in events(results, shard) {
         builder.tell(&event);
@@ -181,11 +185,16 @@ fn every_event_is_a_line() {
 }
 
 fn verified(report: &ConformanceReport, spoil: fn(&str, Vec<u8>) -> Vec<u8>) -> Verification {
+    verified_by(report, "label-missing", spoil)
+}
+
+/// With this timeline of the StatefulSet.
+fn verified_by(report: &ConformanceReport, sts: &str, spoil: fn(&str, Vec<u8>) -> Vec<u8>) -> Verification {
     let names = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"];
     let cases: BTreeMap<CaseId, Case> = names.map(|name| (CaseId::new(name), case(name))).into();
     let timeline = |file: &str| match file {
         "deployment-directly.jsonl" => Ok(spoil(file, bytes("deployment-directly", "good"))),
-        "statefulset-directly.jsonl" => Ok(spoil(file, bytes("statefulset-directly", "label-missing"))),
+        "statefulset-directly.jsonl" => Ok(spoil(file, bytes("statefulset-directly", sts))),
         _ => Err("no such file".to_owned()),
     };
     verify::verify(
@@ -326,4 +335,123 @@ fn a_picture_draws_every_finding() {
     assert_eq!(drawn, (0..entries.len()).collect());
     let lanes: Vec<_> = picture.lanes.iter().map(|lane| lane.name.as_str()).collect();
     assert_eq!(lanes, ["case", "control", "member1", "member2"]);
+}
+
+/// The report of a run against a target with these entries in its baseline.
+fn report_with(entries: &[(&str, &[&str])], results: Vec<CaseResult>, shard: Option<Shard>) -> ConformanceReport {
+    let entry = |(id, cases): &(&str, &[&str])| KnownDeviation {
+        requirement: (*id).into(),
+        reason: "seen in the field".to_owned(),
+        link: None,
+        cases: cases.iter().map(|case| CaseId::new(*case)).collect(),
+        line: 1,
+    };
+    let baseline = Baseline {
+        entries: entries.iter().map(entry).collect(),
+        ..Baseline::default()
+    };
+    let put_down = |mut result: CaseResult| {
+        if let CaseOutcome::Deviates { verdict, .. } = &result.outcome {
+            result.known = baseline.covers(&result.case, verdict, false).unwrap_or_default();
+        }
+        result
+    };
+    let all = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"].map(case);
+    let mut builder = Builder::new(&Catalogue::parse(CATALOGUE).unwrap(), &all);
+    for mut event in events(results.into_iter().map(put_down).collect(), shard) {
+        if let Event::RunStarted(start) = &mut event {
+            start.baseline = baseline.clone();
+        }
+        builder.tell(&event);
+    }
+    builder.report().unwrap()
+}
+
+/// What the bad timeline of the StatefulSet refutes.
+const KNOWN: &[(&str, &[&str])] = &[("REC-01", &[]), ("REC-02", &["statefulset-directly"]), ("STP-13", &[])];
+
+#[test]
+fn what_is_known_is_neither_broken_nor_conforms() {
+    let report = report_with(KNOWN, mixed(), None);
+    let yaml = report.to_yaml().unwrap();
+    assert_eq!(ConformanceReport::parse(&yaml).unwrap(), report);
+    assert_eq!((report.summary.cases.known, report.summary.cases.deviating), (1, 0));
+    let rec_01 = report.requirements.iter().find(|it| it.id == "REC-01".into()).unwrap();
+    assert_eq!(rec_01.result, RequirementResult::KnownDeviation);
+    assert!(report.baseline.iter().all(|entry| !entry.outdated), "{yaml}");
+    let verification = verified(&report, |_, text| text);
+    assert_eq!(verification.objections, []);
+    let junit = junit::xml(&report).unwrap();
+    assert!(junit.contains("type=\"known deviation\""), "{junit}");
+    assert!(junit.contains("<testcase name=\"REC-02 statefulset-directly\" classname=\"baton.baseline\""));
+    assert!(!junit.contains("<failure"), "{junit}");
+    // Half of it is known: then it is not.
+    let half = report_with(&KNOWN[..1], mixed(), None);
+    assert_eq!((half.summary.cases.known, half.summary.cases.deviating), (0, 1));
+}
+
+#[test]
+fn an_entry_that_no_case_breaks_is_outdated() {
+    let good = || {
+        vec![
+            result("deployment-directly", "good"),
+            result("statefulset-directly", "good"),
+            unsupported("flink-jobid-directly"),
+        ]
+    };
+    let report = report_with(KNOWN, good(), None);
+    assert!(
+        report.baseline.iter().all(|entry| entry.outdated),
+        "{:?}",
+        report.baseline
+    );
+    assert_eq!(verified_by(&report, "good", |_, text| text).objections, []);
+    let junit = junit::xml(&report).unwrap();
+    assert_eq!(junit.matches("type=\"outdated\"").count(), 3, "{junit}");
+    let comparison = compare::compare(&report_with(KNOWN, mixed(), None), &report);
+    assert_eq!(comparison.notes.len(), 3, "{:?}", comparison.notes);
+    // A report that keeps silent about it.
+    let mut silent = report.clone();
+    silent.baseline[0].outdated = false;
+    let told: Vec<String> = verified_by(&silent, "good", |_, text| text)
+        .objections
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let expected = "REC-01: reported as still known in the baseline, but its cases make it outdated";
+    assert_eq!(told, [expected]);
+    // Of a part of the cases nothing can be told.
+    let part = report_with(KNOWN, vec![result("deployment-directly", "good")], None);
+    assert!(part.baseline.iter().all(|entry| !entry.outdated), "{:?}", part.baseline);
+}
+
+#[test]
+fn shards_judge_the_baseline_together() {
+    let shard = |number| Some(Shard { number, of: 2 });
+    let one = report_with(KNOWN, vec![result("deployment-directly", "good")], shard(1));
+    let rest = vec![
+        result("statefulset-directly", "good"),
+        unsupported("flink-jobid-directly"),
+    ];
+    let two = report_with(KNOWN, rest, shard(2));
+    assert!(one.baseline.iter().chain(&two.baseline).any(|entry| !entry.outdated));
+    let merged = merge::merge(&[one.clone(), two]).unwrap();
+    assert!(
+        merged.baseline.iter().all(|entry| entry.outdated),
+        "{:?}",
+        merged.baseline
+    );
+    let other = report_with(&KNOWN[..1], vec![result("statefulset-directly", "good")], shard(2));
+    let error = merge::merge(&[one, other]).unwrap_err();
+    assert!(error.to_string().contains("its baseline is"), "{error}");
+}
+
+#[test]
+fn what_becomes_known_is_neither_better_nor_worse() {
+    let before = report(mixed(), None);
+    let after = report_with(KNOWN, mixed(), None);
+    let comparison = compare::compare(&before, &after);
+    assert_eq!((comparison.better.len(), comparison.worse.len()), (0, 0));
+    let other: Vec<_> = comparison.other.iter().map(|moved| moved.what.as_str()).collect();
+    assert_eq!(other, ["REC-01", "statefulset-directly"]);
 }

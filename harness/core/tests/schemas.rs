@@ -67,7 +67,9 @@ fn every_case_and_target_of_the_repository_is_valid() {
     files.retain(|file| file.extension().is_some_and(|it| it == "yaml") && !file.ends_with("requirements.yaml"));
     assert!(files.len() > 50, "{}", files.len());
     files.push(common::root().join("harness/core/tests/good/case.yaml"));
-    files.iter().for_each(|file| assert_valid(&cases, file));
+    for file in &files {
+        assert_valid(&cases, file);
+    }
     let new = include_str!("../../cli/src/commands/case.yaml").replace("name: NAME", "name: new");
     assert_eq!(cases.check(&value(&new)), Ok(()));
     for file in files_below(&common::root().join("fixtures/targets")) {

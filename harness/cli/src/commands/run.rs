@@ -48,7 +48,9 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         eprintln!("error: timelines cannot be written into {}: {error}", folder.display());
         return Exit::BadInput;
     }
-    let reports = match Reports::open(&arguments.reports, &suite.catalogue) {
+    // What the baseline says is held against all cases, not only against those that are run.
+    let all = Suite::load(roots).map_or_else(|_| chosen.cases.clone(), |all| all.cases);
+    let reports = match Reports::open(&arguments.reports, &suite.catalogue, &all) {
         Ok(reports) => reports,
         Err(error) => return bad_input(&error, error.help()),
     };
@@ -60,7 +62,8 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
     if let Err(exit) = fly(preflight.as_ref(), &settings) {
         return exit;
     }
-    carry_out(&chosen, &settings, reports, last_run, &folder)
+    let outdated = Outdated::new(&all);
+    carry_out(&chosen, &settings, reports, last_run, outdated, &folder)
 }
 
 /// Lets a workload fail over before all others; an exit code if the cases would be run in vain.
@@ -89,11 +92,15 @@ fn fly(preflight: Option<&Preflight>, settings: &Settings) -> Result<(), Exit> {
     Err(Exit::Broken)
 }
 
-fn carry_out(chosen: &Chosen, settings: &Settings, mut reports: Reports, mut last_run: LastRun, folder: &Path) -> Exit {
+fn carry_out(
+    chosen: &Chosen,
+    settings: &Settings,
+    mut reports: Reports,
+    mut last_run: LastRun,
+    mut outdated: Outdated,
+    folder: &Path,
+) -> Exit {
     let mut output = Output::new();
-    // What the baseline says is held against all cases, not only against those that are run.
-    let all = Suite::load(&settings.roots);
-    let mut outdated = Outdated::new(all.as_ref().map_or(&chosen.cases, |all| &all.cases));
     let summary = run::run(&chosen.cases, settings, |event| {
         reports.tell(event);
         if let Event::CaseEnded(result) = event {

@@ -14,6 +14,7 @@ use std::{
 };
 
 use baton_core::{
+    case::model::Case,
     catalogue::Catalogue,
     event::Event,
     report::{Builder, junit, lines, model::ReportError, picture::Picture},
@@ -124,11 +125,11 @@ pub struct Reports {
 }
 
 impl Reports {
-    /// Makes sure that all of them can be written. Only the files of lines are begun.
+    /// For a run of some of these cases. Makes sure that all reports can be written. Only the files of lines are begun.
     ///
     /// # Errors
     /// [`WriteError`] for the first that cannot.
-    pub fn open(wanted: &[Wanted], catalogue: &Catalogue) -> Result<Self, WriteError> {
+    pub fn open(wanted: &[Wanted], catalogue: &Catalogue, all: &[Case]) -> Result<Self, WriteError> {
         for (index, report) in wanted.iter().enumerate() {
             file::check(&report.path).map_err(WriteError::of(&report.path))?;
             if wanted[..index].iter().any(|other| other.path == report.path) {
@@ -141,7 +142,7 @@ impl Reports {
             Err(source) => Err(WriteError::File { path, source }),
         };
         Ok(Self {
-            builder: Builder::new(catalogue),
+            builder: Builder::new(catalogue, all),
             pictures: whole.iter().any(|it| it.format == Format::Html).then(Pictures::new),
             whole,
             lines: lines.into_iter().map(open).collect::<Result<_, _>>()?,
@@ -220,7 +221,7 @@ mod tests {
             format,
             path: path.clone(),
         });
-        let error = Reports::open(&wanted, &Catalogue::default()).unwrap_err();
+        let error = Reports::open(&wanted, &Catalogue::default(), &[]).unwrap_err();
         assert!(matches!(error, WriteError::Twice(_)), "{error}");
     }
 }

@@ -71,6 +71,8 @@ struct CaseView<'a> {
     requirements: Vec<String>,
     shown: Vec<String>,
     broken: Vec<String>,
+    /// What those are called: broken, or known to be.
+    broken_as: RequirementResult,
     evidence: Option<&'a EvidenceReport>,
     picture: Option<&'a Picture>,
 }
@@ -168,6 +170,7 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
         requirements: Vec::new(),
         shown: Vec::new(),
         broken: Vec::new(),
+        broken_as: RequirementResult::Broken,
         evidence: None,
         picture: Some(&picture),
     };
@@ -248,6 +251,11 @@ fn view<'a>(
         requirements: ids(&case.requirements.union(&case.broken).cloned().collect()),
         shown: ids(&case.shown),
         broken: ids(&case.broken),
+        broken_as: if case.known.is_empty() {
+            RequirementResult::Broken
+        } else {
+            RequirementResult::KnownDeviation
+        },
         evidence: case.evidence.as_ref(),
         picture,
     }
@@ -261,14 +269,25 @@ fn verdict_of(report: &ConformanceReport) -> VerdictView {
     if requirements.broken > 0 {
         words.push(format!("{} broken", requirements.broken));
     }
+    if requirements.known > 0 {
+        words.push(count(requirements.known, "known deviation"));
+    }
     if cases.broken > 0 {
         words.push(format!("{} could not be run", count(cases.broken, "case")));
     }
     if cases.inconclusive > 0 {
         words.push(format!("{} inconclusive", count(cases.inconclusive, "case")));
     }
+    let outdated = report.baseline.iter().filter(|entry| entry.outdated).count();
+    if outdated > 0 {
+        words.push(format!("{outdated} of the baseline outdated"));
+    }
     let unsure = (cases.broken, cases.inconclusive);
-    let state = match (cases.deviating + requirements.broken, unsure, cases.conforming) {
+    let state = match (
+        cases.deviating + requirements.broken + outdated,
+        unsure,
+        cases.conforming + cases.known,
+    ) {
         (0, (0, 0), 0) => CaseOutcome::Unsupported,
         (0, (0, 0), _) => CaseOutcome::Conforms,
         (0, (0, _), _) => CaseOutcome::Inconclusive,

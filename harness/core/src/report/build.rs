@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::model::{
-    Backend, CaseNumbers, CaseOutcome, CaseReport, ConformanceReport, EvidenceReport, FindingReport, KIND,
-    RequirementNumbers, RequirementReport, RequirementResult, Summary, Timing,
+use super::{
+    baseline::{self, About},
+    model::{
+        Backend, CaseNumbers, CaseOutcome, CaseReport, ConformanceReport, EvidenceReport, FindingReport, KIND,
+        RequirementNumbers, RequirementReport, RequirementResult, Summary, Timing,
+    },
 };
 use crate::{
-    case::read::API_VERSION,
+    case::{model::Case, read::API_VERSION},
     catalogue::Catalogue,
     event::{self, CaseResult, Event, RunStart},
     judge::Finding,
@@ -18,6 +21,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Builder {
     requirements: Vec<RequirementReport>,
+    about: About,
     start: Option<RunStart>,
     kubernetes_versions: BTreeSet<String>,
     cases: BTreeMap<(CaseId, u64), CaseReport>,
@@ -25,8 +29,8 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// For a run of cases that cite this catalogue.
-    pub fn new(catalogue: &Catalogue) -> Self {
+    /// For a run of some of these cases, which cite this catalogue.
+    pub fn new<'a>(catalogue: &Catalogue, all: impl IntoIterator<Item = &'a Case>) -> Self {
         let asked = |requirement: &crate::catalogue::Requirement| RequirementReport {
             id: requirement.id.clone(),
             level: requirement.level,
@@ -38,6 +42,7 @@ impl Builder {
         };
         Self {
             requirements: catalogue.iter().map(asked).collect(),
+            about: baseline::about(all),
             start: None,
             kubernetes_versions: BTreeSet::new(),
             cases: BTreeMap::new(),
@@ -78,6 +83,7 @@ impl Builder {
             },
             features: start.features.clone(),
             summary: summary(&requirements, &cases, self.wall_secs),
+            baseline: baseline::judged(&baseline::entries(&start.baseline, &self.about), &cases),
             requirements,
             cases,
         })
@@ -101,7 +107,11 @@ pub fn requirements(
         requirement.shown_by = with(|case| &case.shown);
         let mut asking = cases.iter().filter(|case| case.requirements.contains(id)).peekable();
         let nobody_could = asking.peek().is_some() && asking.all(|case| case.result == CaseOutcome::Unsupported);
-        requirement.result = if !requirement.broken_by.is_empty() {
+        let mut breaking = cases.iter().filter(|case| case.broken.contains(id)).peekable();
+        let broken = breaking.peek().is_some();
+        requirement.result = if broken && breaking.all(|case| case.result == CaseOutcome::KnownDeviation) {
+            RequirementResult::KnownDeviation
+        } else if broken {
             RequirementResult::Broken
         } else if !requirement.shown_by.is_empty() {
             RequirementResult::Shown
@@ -122,6 +132,7 @@ pub fn summary(requirements: &[RequirementReport], cases: &[CaseReport], wall_se
         cases: CaseNumbers {
             conforming: cases_with(CaseOutcome::Conforms),
             deviating: cases_with(CaseOutcome::Deviates),
+            known: cases_with(CaseOutcome::KnownDeviation),
             inconclusive: cases_with(CaseOutcome::Inconclusive),
             unsupported: cases_with(CaseOutcome::Unsupported),
             broken: cases_with(CaseOutcome::Broken),
@@ -129,6 +140,7 @@ pub fn summary(requirements: &[RequirementReport], cases: &[CaseReport], wall_se
         requirements: RequirementNumbers {
             shown: requirements_with(RequirementResult::Shown),
             broken: requirements_with(RequirementResult::Broken),
+            known: requirements_with(RequirementResult::KnownDeviation),
             not_shown: requirements_with(RequirementResult::NotShown),
             unsupported: requirements_with(RequirementResult::Unsupported),
         },
@@ -150,6 +162,7 @@ impl CaseReport {
             requirements: result.requirements.iter().cloned().collect(),
             shown: BTreeSet::new(),
             broken: BTreeSet::new(),
+            known: result.known.clone(),
             findings: Vec::new(),
             snapshots: Vec::new(),
             reasons: Vec::new(),
@@ -167,7 +180,11 @@ impl CaseReport {
         match &result.outcome {
             event::CaseOutcome::Conforms(verdict) => report.shown.clone_from(&verdict.shown),
             event::CaseOutcome::Deviates { verdict, snapshots, .. } => {
-                report.result = CaseOutcome::Deviates;
+                report.result = if result.known.is_empty() {
+                    CaseOutcome::Deviates
+                } else {
+                    CaseOutcome::KnownDeviation
+                };
                 report.shown.clone_from(&verdict.shown);
                 report.broken = verdict.broken();
                 report.findings = verdict.findings.iter().map(FindingReport::of).collect();

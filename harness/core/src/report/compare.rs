@@ -44,7 +44,8 @@ type Results = BTreeMap<String, (u8, String)>;
 
 fn requirements(report: &ConformanceReport) -> Results {
     let rank = |result| match result {
-        RequirementResult::Broken => 0,
+        // Whether it is known says something of the target file, not of the implementation.
+        RequirementResult::Broken | RequirementResult::KnownDeviation => 0,
         RequirementResult::NotShown | RequirementResult::Unsupported => 1,
         RequirementResult::Shown => 2,
     };
@@ -58,7 +59,7 @@ fn requirements(report: &ConformanceReport) -> Results {
 /// Of a case with several seeds the worst result counts.
 fn cases(report: &ConformanceReport) -> Results {
     let rank = |case: &CaseReport| match case.result {
-        CaseOutcome::Deviates => 0,
+        CaseOutcome::Deviates | CaseOutcome::KnownDeviation => 0,
         CaseOutcome::Broken | CaseOutcome::Inconclusive | CaseOutcome::Unsupported => 1,
         CaseOutcome::Conforms if !case.failed_tries.is_empty() => 2,
         CaseOutcome::Conforms => 3,
@@ -112,8 +113,14 @@ fn notes(before: &ConformanceReport, after: &ConformanceReport) -> Vec<String> {
         ("the clusters", before.backend.name.clone(), after.backend.name.clone()),
         ("Baton", before.baton_version.clone(), after.baton_version.clone()),
     ];
+    let outdated = after.baseline.iter().filter(|entry| entry.outdated);
+    let outdated = outdated.map(|entry| {
+        let id = &entry.requirement;
+        format!("{id} is in the baseline of the later report, and no case breaks it any more")
+    });
     let differing = pairs.into_iter().filter(|(_, before, after)| before != after);
     differing
         .map(|(what, before, after)| format!("{what} is another one: {before}, then {after}"))
+        .chain(outdated)
         .collect()
 }

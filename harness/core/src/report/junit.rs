@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
-use super::model::{CaseOutcome, CaseReport, ConformanceReport, FindingReport, ReportError};
-use crate::names::RequirementId;
+use super::model::{BaselineEntry, CaseOutcome, CaseReport, ConformanceReport, FindingReport, ReportError};
+use crate::names::{CaseId, RequirementId};
 
 /// A report as JUnit XML.
 ///
@@ -26,6 +26,12 @@ pub fn xml(report: &ConformanceReport) -> Result<String, ReportError> {
         suite.add_properties(about(report));
         suite.set_time(cases.iter().map(|case| secs(case.timing.wall_secs)).sum());
         suite.add_test_cases(cases.into_iter().map(|case| test(report, case)));
+        junit.add_test_suite(suite);
+    }
+    if !report.baseline.is_empty() {
+        let mut suite = TestSuite::new("baseline");
+        suite.add_properties(about(report));
+        suite.add_test_cases(report.baseline.iter().map(entry));
         junit.add_test_suite(suite);
     }
     junit.to_string().map_err(ReportError::Junit)
@@ -59,6 +65,7 @@ fn test(report: &ConformanceReport, case: &CaseReport) -> TestCase {
         ("requirement", &case.requirements),
         ("requirement.shown", &case.shown),
         ("requirement.broken", &case.broken),
+        ("requirement.known", &case.known),
     ] {
         test.add_properties(ids.iter().map(|id| Property::new(key, id.as_str())));
     }
@@ -69,10 +76,28 @@ fn test(report: &ConformanceReport, case: &CaseReport) -> TestCase {
     test
 }
 
+/// An entry of the baseline: a failure if it should be removed.
+fn entry(entry: &BaselineEntry) -> TestCase {
+    let mut status = TestCaseStatus::success();
+    if entry.outdated {
+        status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        status
+            .set_type("outdated")
+            .set_message("no case breaks it any more; remove the entry");
+    }
+    let cases: Vec<_> = entry.cases.iter().map(CaseId::as_str).collect();
+    let name = format!("{} {}", entry.requirement, cases.join(" "));
+    let mut test = TestCase::new(name.trim_end(), status);
+    test.set_classname("baton.baseline");
+    test.add_property(Property::new("requirement", entry.requirement.as_str()));
+    test.add_property(Property::new("reason", entry.reason.as_str()));
+    test
+}
+
 fn status(case: &CaseReport) -> TestCaseStatus {
     let mut status = match case.result {
         CaseOutcome::Conforms => TestCaseStatus::success(),
-        CaseOutcome::Unsupported | CaseOutcome::Inconclusive => TestCaseStatus::skipped(),
+        CaseOutcome::Unsupported | CaseOutcome::KnownDeviation | CaseOutcome::Inconclusive => TestCaseStatus::skipped(),
         CaseOutcome::Deviates => TestCaseStatus::non_success(NonSuccessKind::Failure),
         CaseOutcome::Broken => TestCaseStatus::non_success(NonSuccessKind::Error),
     };
@@ -80,6 +105,10 @@ fn status(case: &CaseReport) -> TestCaseStatus {
         CaseOutcome::Conforms => {}
         CaseOutcome::Unsupported => {
             status.set_message(case.reasons.join("; "));
+        }
+        CaseOutcome::KnownDeviation => {
+            status.set_type("known deviation").set_message(headline(case));
+            status.set_description(details(case));
         }
         CaseOutcome::Inconclusive => {
             status.set_type("inconclusive").set_message(headline(case));

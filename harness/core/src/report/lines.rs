@@ -45,6 +45,7 @@ enum Line<'a> {
     RunEnded {
         conforming: usize,
         deviating: usize,
+        known: usize,
         inconclusive: usize,
         unsupported: usize,
         broken: usize,
@@ -91,6 +92,7 @@ pub fn line(event: &Event) -> serde_json::Result<String> {
         Event::RunEnded(summary) => Line::RunEnded {
             conforming: summary.conforming,
             deviating: summary.deviating,
+            known: summary.known,
             inconclusive: summary.inconclusive,
             unsupported: summary.unsupported,
             broken: summary.broken,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use super::{
-    build,
-    model::{CaseReport, ConformanceReport},
+    baseline, build,
+    model::{BaselineEntry, CaseReport, ConformanceReport},
 };
 use crate::{
     event::Shard,
@@ -68,6 +68,7 @@ pub fn merge(reports: &[ConformanceReport]) -> Result<ConformanceReport, MergeEr
         .collect();
     let wall_secs = reports.iter().map(|report| report.summary.wall_secs).sum();
     merged.requirements = build::requirements(merged.requirements, &merged.features, &cases);
+    merged.baseline = baseline::judged(&merged.baseline, &cases);
     merged.summary = build::summary(&merged.requirements, &cases, wall_secs);
     merged.cases = cases;
     Ok(merged)
@@ -82,6 +83,15 @@ fn same(first: &ConformanceReport, other: &ConformanceReport) -> Result<(), Merg
         let names: Vec<_> = report.features.iter().map(Feature::as_str).collect();
         names.join(", ")
     };
+    let known = |report: &ConformanceReport| {
+        let told = |entry: &BaselineEntry| {
+            let cases: Vec<_> = entry.cases.iter().map(CaseId::as_str).collect();
+            format!("{} {}", entry.requirement, cases.join(" "))
+                .trim_end()
+                .to_owned()
+        };
+        report.baseline.iter().map(told).collect::<Vec<_>>().join(", ")
+    };
     let pairs = [
         (
             "the digest of the cases",
@@ -90,6 +100,7 @@ fn same(first: &ConformanceReport, other: &ConformanceReport) -> Result<(), Merg
         ),
         ("the implementation", name(first), name(other)),
         ("what it declares", features(first), features(other)),
+        ("its baseline", known(first), known(other)),
         ("the backend", first.backend.name.clone(), other.backend.name.clone()),
         (
             "Baton's version",

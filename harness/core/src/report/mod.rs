@@ -2,11 +2,13 @@
 //! and from nothing else.
 //!
 //! - [`model`]: the ConformanceReport, an API type that others can read; [`build`]: from events to it;
+//! - [`baseline`]: which known deviations still hold;
 //! - [`junit`]: a report for CI systems; [`lines`]: the events, a line of JSON each;
 //! - [`picture`]: a timeline as swim lanes, for people to look at; [`difference`]: what a revision changed;
 //! - [`verify`]: judges the evidence of a report again; [`compare`]: what became better or worse between two reports;
 //!   [`merge`]: one report from those of several shards.
 
+pub mod baseline;
 pub mod build;
 pub mod compare;
 pub mod difference;

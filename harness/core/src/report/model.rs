@@ -40,6 +40,9 @@ pub struct ConformanceReport {
     pub features: BTreeSet<Feature>,
     /// The numbers.
     pub summary: Summary,
+    /// The deviations that the target file says are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baseline: Vec<BaselineEntry>,
     /// Every requirement of the catalogue, by id.
     pub requirements: Vec<RequirementReport>,
     /// Every case that was asked, by name and seed.
@@ -76,6 +79,9 @@ pub struct CaseNumbers {
     pub conforming: usize,
     /// Something was not.
     pub deviating: usize,
+    /// Something was not, as the baseline says.
+    #[serde(default)]
+    pub known: usize,
     /// Something of them cannot be told.
     #[serde(default)]
     pub inconclusive: usize,
@@ -93,6 +99,9 @@ pub struct RequirementNumbers {
     pub shown: usize,
     /// Refuted by a case.
     pub broken: usize,
+    /// Refuted by cases, all of it as the baseline says.
+    #[serde(default)]
+    pub known: usize,
     /// Neither.
     pub not_shown: usize,
     /// Of a feature that the implementation does not declare, or asked by unsupported cases alone.
@@ -107,6 +116,8 @@ pub enum RequirementResult {
     Shown,
     /// Some case refutes it.
     Broken,
+    /// Some case refutes it, and the baseline says so.
+    KnownDeviation,
     /// No case shows it, and none refutes it.
     NotShown,
     /// The implementation does not declare its feature, or all cases that ask for it are unsupported.
@@ -115,13 +126,20 @@ pub enum RequirementResult {
 
 impl RequirementResult {
     /// All of them, in the order in which people want to see them.
-    pub const ALL: [Self; 4] = [Self::Broken, Self::NotShown, Self::Shown, Self::Unsupported];
+    pub const ALL: [Self; 5] = [
+        Self::Broken,
+        Self::KnownDeviation,
+        Self::NotShown,
+        Self::Shown,
+        Self::Unsupported,
+    ];
 
     /// It in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Shown => "shown",
             Self::Broken => "broken",
+            Self::KnownDeviation => "known deviation",
             Self::NotShown => "not shown",
             Self::Unsupported => "unsupported",
         }
@@ -150,6 +168,28 @@ pub struct RequirementReport {
     pub broken_by: BTreeSet<CaseId>,
 }
 
+/// A deviation that the target file says is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BaselineEntry {
+    /// The requirement.
+    pub requirement: RequirementId,
+    /// Why, or what is seen instead.
+    pub reason: String,
+    /// Where it is discussed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// The cases in which it is known; empty for all.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub cases: BTreeSet<CaseId>,
+    /// The cases of the whole suite, run here or not, that can tell whether it still holds.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub told_by: BTreeSet<CaseId>,
+    /// Whether all of them that the target supports were run, and none showed it: it should be removed then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outdated: bool,
+}
+
 /// How a case came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -158,6 +198,8 @@ pub enum CaseOutcome {
     Conforms,
     /// Something was not.
     Deviates,
+    /// Something was not, and the baseline says so of all of it.
+    KnownDeviation,
     /// Nothing was wrong, but on these clusters not everything can be told: the order of two events, for one.
     Inconclusive,
     /// It needs what the implementation or the clusters have not; it was not run.
@@ -168,9 +210,10 @@ pub enum CaseOutcome {
 
 impl CaseOutcome {
     /// All of them, in the order in which people want to see them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Broken,
         Self::Deviates,
+        Self::KnownDeviation,
         Self::Inconclusive,
         Self::Conforms,
         Self::Unsupported,
@@ -181,6 +224,7 @@ impl CaseOutcome {
         match self {
             Self::Conforms => "conforms",
             Self::Deviates => "deviates",
+            Self::KnownDeviation => "known deviation",
             Self::Inconclusive => "inconclusive",
             Self::Unsupported => "unsupported",
             Self::Broken => "could not be run",
@@ -215,6 +259,9 @@ pub struct CaseReport {
     /// What it refuted.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub broken: BTreeSet<RequirementId>,
+    /// The entries of the baseline that its deviation is put down to, if that is known.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub known: BTreeSet<RequirementId>,
     /// Everything that was not as it says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingReport>,

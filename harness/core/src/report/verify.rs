@@ -8,7 +8,7 @@ use std::{
 use thiserror::Error;
 
 use super::{
-    build,
+    baseline, build,
     model::{CaseOutcome, CaseReport, ConformanceReport, RequirementResult},
 };
 use crate::{
@@ -105,6 +105,16 @@ pub enum Objection {
         /// What follows from its cases.
         judged: &'static str,
     },
+    /// An entry of the baseline holds no longer, or still does.
+    #[error("{id}: reported as {reported} in the baseline, but its cases make it {judged}")]
+    Baseline {
+        /// The requirement.
+        id: RequirementId,
+        /// What the report says.
+        reported: &'static str,
+        /// What follows from its cases.
+        judged: &'static str,
+    },
     /// The numbers of the report are not those of its results.
     #[error("the summary does not count the results of the report")]
     Summary,
@@ -140,7 +150,7 @@ pub fn verify(report: &ConformanceReport, around: &Surroundings<'_>) -> Verifica
     for case in &report.cases {
         match case.result {
             CaseOutcome::Unsupported | CaseOutcome::Broken => verification.not_run += 1,
-            CaseOutcome::Conforms | CaseOutcome::Deviates | CaseOutcome::Inconclusive => {
+            CaseOutcome::Conforms | CaseOutcome::Deviates | CaseOutcome::KnownDeviation | CaseOutcome::Inconclusive => {
                 match objections(report, case, around) {
                     Ok(found) if found.is_empty() => verification.confirmed += 1,
                     Ok(found) => verification.objections.extend(found),
@@ -160,16 +170,19 @@ fn objections(
 ) -> Result<Vec<Objection>, Box<Objection>> {
     let id = &case.name;
     let timeline = evidence(report, case, around)?;
-    let known = around.cases.get(id).ok_or_else(|| Objection::NoSuchCase(id.clone()))?;
-    if Digest::of_case(known) != case.digest {
+    let here = around.cases.get(id).ok_or_else(|| Objection::NoSuchCase(id.clone()))?;
+    if Digest::of_case(here) != case.digest {
         return Err(Box::new(Objection::OtherCase(id.clone())));
     }
-    let verdict = judge::judge(known, &timeline);
-    let fit = (around.snapshots_fit)(known, &verdict);
+    let verdict = judge::judge(here, &timeline);
+    let fit = (around.snapshots_fit)(here, &verdict);
+    let known = baseline::of_report(&report.baseline).covers(id, &verdict, !fit);
     let judged = if verdict.conforms() && fit {
         CaseOutcome::Conforms
     } else if verdict.findings.is_empty() && fit {
         CaseOutcome::Inconclusive
+    } else if known.as_ref().is_some_and(|known| !known.is_empty()) {
+        CaseOutcome::KnownDeviation
     } else {
         CaseOutcome::Deviates
     };
@@ -266,6 +279,18 @@ fn inconsistencies(report: &ConformanceReport) -> Vec<Objection> {
             judged: words(recounted.result),
         })
         .collect();
+    let known = baseline::judged(&report.baseline, &report.cases);
+    let held = |outdated: bool| if outdated { "outdated" } else { "still known" };
+    let differing = report
+        .baseline
+        .iter()
+        .zip(&known)
+        .filter(|(reported, judged)| reported != judged);
+    found.extend(differing.map(|(reported, judged)| Objection::Baseline {
+        id: reported.requirement.clone(),
+        reported: held(reported.outdated),
+        judged: held(judged.outdated),
+    }));
     if build::summary(&recounted, &report.cases, report.summary.wall_secs) != report.summary {
         found.push(Objection::Summary);
     }
