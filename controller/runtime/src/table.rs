@@ -16,12 +16,15 @@ pub enum Sight<T> {
 
 /// The objects of one kind, fed by a watch and by the answers to our own writes.
 ///
-/// An older revision never replaces a newer one, so that an answer that overtakes the watch is not undone by it.
+/// An older revision never replaces a newer one, so that an answer that overtakes the watch is not undone by it. Nor does
+/// an answer that the watch has overtaken bring back what is gone.
 #[derive(Debug)]
 pub struct Table<T> {
     objects: BTreeMap<ObjectKey, Row<T>>,
     /// Revisions at which objects were deleted, while the watch has not said so yet.
     deleted: BTreeMap<ObjectKey, u64>,
+    /// The last revision at which the watch said that something is gone.
+    lost_at: u64,
     listing: u64,
     is_synced: bool,
 }
@@ -39,6 +42,7 @@ impl<T> Default for Table<T> {
         Self {
             objects: BTreeMap::new(),
             deleted: BTreeMap::new(),
+            lost_at: 0,
             listing: 0,
             is_synced: false,
         }
@@ -86,6 +90,10 @@ impl<T> Table<T> {
         if self.deleted.get(key).is_some_and(|deleted| *deleted >= revision) {
             return Sight::Old;
         }
+        // A watch tells in the order of revisions: it has told of this one, and then that the object is gone.
+        if revision < self.lost_at && !self.objects.contains_key(key) {
+            return Sight::Old;
+        }
         let listing = self.listing;
         if let Some(row) = self.objects.get_mut(key)
             && row.revision >= revision
@@ -104,6 +112,7 @@ impl<T> Table<T> {
     /// The watch says that the object is gone. Returns what was known of it.
     pub fn lose(&mut self, key: &ObjectKey, revision: u64) -> Option<Arc<T>> {
         self.deleted.remove(key);
+        self.lost_at = self.lost_at.max(revision);
         if self.objects.get(key).is_some_and(|row| row.revision > revision) {
             return None;
         }
@@ -149,6 +158,18 @@ mod tests {
             .collect::<Vec<_>>();
         assert_eq!(gone, ["a"]);
         assert!(table.is_synced());
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_does_not_bring_back_what_is_gone() {
+        let mut table = Table::default();
+        table.see(&key("a"), 5, "there");
+        table.see(&key("b"), 3, "there");
+        table.lose(&key("a"), 7);
+        assert_eq!(table.see(&key("a"), 6, "marked"), Sight::Old);
+        assert_eq!(table.get(&key("a")), None);
+        assert!(matches!(table.see(&key("b"), 4, "changed"), Sight::New(Some(_))));
+        assert_eq!(table.see(&key("a"), 8, "made again"), Sight::New(None));
     }
 
     #[test]
