@@ -45,6 +45,9 @@ pub(super) enum ActError {
 impl Run<'_> {
     /// Carries out a step that acts on objects.
     pub(super) async fn act(&mut self, action: &Action) -> Result<(), ActError> {
+        if let Action::Patch { on, of, .. } | Action::SetStatus { on, of, .. } | Action::Hold { on, of } = action {
+            self.until_there(on, of).await;
+        }
         let known = self.known();
         match action {
             Action::Apply { on, objects, .. } => {
@@ -106,6 +109,19 @@ impl Run<'_> {
             | Action::Snapshot(_) => {}
         }
         Ok(())
+    }
+
+    /// Waits until what is to be changed is there everywhere: the target may not have made it yet. If it does not come,
+    /// the cluster says so when it is changed.
+    async fn until_there(&mut self, on: &Place, of: &Subject) {
+        let there = self.until(self.timeouts.create, |world, known| {
+            let mut places = clusters(select::place_of(of, on), known).into_iter();
+            let all = places.all(|cluster| select::find(of, &cluster, world, &known.bindings).next().is_some());
+            all.then_some(())
+        });
+        if there.await.is_none() {
+            tracing::debug!("{of} has not come to {on}");
+        }
     }
 
     async fn put_in_force(&self, on: &[Place], rules: &str, file: &str, known: &Known) -> Result<(), ActError> {

@@ -58,7 +58,11 @@ impl Run<'_> {
     }
 
     /// Follows the timeline until it shows something; nothing if the time is up before.
-    async fn until<T>(&mut self, time: Duration, mut look: impl FnMut(&World, &Known) -> Option<T>) -> Option<T> {
+    pub(super) async fn until<T>(
+        &mut self,
+        time: Duration,
+        mut look: impl FnMut(&World, &Known) -> Option<T>,
+    ) -> Option<T> {
         let deadline = Instant::now() + time;
         self.read_on();
         let (mut world, mut known) = (World::default(), Known::default());
