@@ -96,6 +96,12 @@ fn is_harness(revision: &Revision) -> bool {
     revision.by.as_deref().is_some_and(|by| HARNESS.contains(&by))
 }
 
+/// Whether nobody is known to have made a revision of what belongs to another object, such as a Pod: kubelets and
+/// controllers write there, and clusters that are watched from outside do not always tell who did.
+fn is_somebody_s(revision: &Revision) -> bool {
+    revision.by.is_none() && revision.object.pointer("/metadata/ownerReferences").is_some()
+}
+
 /// Bindings are the target's: nobody else creates or changes one but the steps of the case.
 pub(super) fn only_the_target(timeline: &Timeline) -> Found {
     let mut found = Found::default();
@@ -153,7 +159,7 @@ pub(super) fn no_idle_write(timeline: &Timeline) -> Found {
             Change::Deleted => last.remove(&id),
             Change::List | Change::Added | Change::Modified => last.insert(id.clone(), Arc::clone(&revision.object)),
         };
-        if revision.change != Change::Modified || is_harness(revision) {
+        if revision.change != Change::Modified || is_harness(revision) || is_somebody_s(revision) {
             continue;
         }
         found.judged += 1;
