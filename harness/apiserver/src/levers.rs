@@ -1,4 +1,4 @@
-//! What the harness does to a server: stop it, cut it off, slow it down, make requests fail, count them.
+//! What the harness does to a server, or to a front before one: stop it, cut it off, slow it down, make requests fail, count them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -112,7 +112,8 @@ struct Rules {
 struct Inner {
     state: watch::Sender<State>,
     rules: Mutex<Rules>,
-    store: Arc<Store>,
+    /// Of the server itself; a front has none.
+    store: Option<Arc<Store>>,
 }
 
 /// The levers of one server.
@@ -155,6 +156,15 @@ impl Matching {
 
 impl Levers {
     pub(crate) fn new(store: Arc<Store>) -> Self {
+        Self::with(Some(store))
+    }
+
+    /// Those of a front: what is stored is out of their reach.
+    pub(crate) fn of_front() -> Self {
+        Self::with(None)
+    }
+
+    fn with(store: Option<Arc<Store>>) -> Self {
         let state = watch::Sender::new(State {
             reach: Reach::Up,
             breaks: 0,
@@ -223,7 +233,9 @@ impl Levers {
 
     /// Forgets the history now: watches and lists at older revisions get 410, as after etcd's compaction.
     pub fn compact(&self) {
-        self.0.store.compact();
+        if let Some(store) = &self.0.store {
+            store.compact();
+        }
     }
 
     /// How many requests for resources there have been.

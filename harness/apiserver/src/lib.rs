@@ -38,7 +38,7 @@
 //! - `controllers`: what follows from commits: established definitions, collected garbage, emptied namespaces;
 //! - [`merge`]: patches, managed fields and the types they need;
 //! - [`builtin`], [`metadata`], [`table`]: how the built-in kinds behave and how they are shown;
-//! - [`webhook`]: a webhook to be called by servers, these or others;
+//! - [`webhook`]: a webhook to be called by servers, these or others; [`front`]: a door with levers in front of others;
 //! - `discovery`, `openapi`, `selector`, `yaml`, `levers`, `gate`, `door`: what their names say.
 
 mod admission;
@@ -49,6 +49,7 @@ mod discovery;
 mod door;
 pub mod error;
 pub mod findings;
+pub mod front;
 mod gate;
 mod ids;
 mod levers;

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::net::Ipv4Addr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -88,7 +89,10 @@ impl ApiServer {
 
     /// Opens the door for everybody else: HTTPS on a free port of 127.0.0.1.
     pub async fn serve(&self) -> io::Result<Serving> {
-        door::serve(self.core.clone()).await
+        let ids = &self.core.ids;
+        let token = format!("{}{}", ids.suffix(), ids.uid());
+        let loopback = Ipv4Addr::LOCALHOST.into();
+        door::open(self.core.clone(), &self.core.options.name, loopback, token).await
     }
 
     /// Every stored revision from now on, first what is there.

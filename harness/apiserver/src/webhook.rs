@@ -59,7 +59,7 @@ impl Webhook {
     /// # Errors
     /// If there is no free port, or no certificate can be made.
     pub async fn serve(review: Review) -> io::Result<Self> {
-        let identity = Identity::generate()?;
+        let identity = Identity::generate(Ipv4Addr::LOCALHOST.into())?;
         let acceptor = TlsAcceptor::from(Arc::new(identity.server_config()?));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let addr = listener.local_addr()?;

@@ -17,7 +17,7 @@ mod manage;
 pub(crate) mod negotiate;
 mod options;
 mod patch;
-mod query;
+pub(crate) mod query;
 mod read;
 pub(crate) mod reply;
 pub(crate) mod route;
@@ -46,10 +46,10 @@ use accept::Form;
 use body::ResponseBody;
 use query::Query;
 use reply::Reply;
-use route::{ResourceRoute, Route};
+use route::Route;
 
 /// The largest body of a request.
-const MAX_BODY: usize = 3 * 1024 * 1024;
+pub(crate) const MAX_BODY: usize = 3 * 1024 * 1024;
 
 /// Who sent a request.
 #[derive(Debug, Clone)]
@@ -116,10 +116,10 @@ impl Verb {
         }
     }
 
-    fn of(method: &Method, target: &ResourceRoute, query: &Query) -> Option<Self> {
-        let named = target.name.is_some();
+    /// What a method wants of a collection, or of what it names there; `watch` says that the path asks for a watch.
+    pub(crate) fn of(method: &Method, named: bool, watch: bool, query: &Query) -> Option<Self> {
         match *method {
-            Method::GET if target.watch || (query.is_set("watch") && !named) => Some(Self::Watch),
+            Method::GET if watch || (query.is_set("watch") && !named) => Some(Self::Watch),
             Method::GET if named => Some(Self::Get),
             Method::GET => Some(Self::List),
             Method::POST => Some(Self::Create),
@@ -233,7 +233,8 @@ impl Core {
             other => return discovery::answer(self, &catalogue, other, parts),
         };
         let query = Query::parse(parts.uri.query());
-        let verb = Verb::of(&parts.method, &target, &query).ok_or_else(ApiError::method_not_allowed)?;
+        let verb = Verb::of(&parts.method, target.name.is_some(), target.watch, &query)
+            .ok_or_else(ApiError::method_not_allowed)?;
         let (headers, body) = decode::from_protobuf(&parts.headers, body)?;
         let call = Call {
             verb,

@@ -5,7 +5,7 @@ pub(crate) mod tls;
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use http::{HeaderMap, Request, Response, header};
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::body::ResponseBody;
 use crate::api::{Caller, Core, negotiate};
-use crate::levers::Side;
+use crate::levers::{Levers, Side};
 use crate::status::ApiError;
 use tls::Identity;
 
@@ -41,7 +41,7 @@ impl Serving {
         self.addr
     }
 
-    /// `https://127.0.0.1:PORT`.
+    /// `https://ADDRESS:PORT`.
     pub fn url(&self) -> String {
         format!("https://{}", self.addr)
     }
@@ -77,23 +77,46 @@ impl Drop for Serving {
     }
 }
 
+/// Who answers behind a door.
+pub(crate) trait Behind: Send + Sync + 'static {
+    /// What can be done to it.
+    fn levers(&self) -> &Levers;
+
+    /// Answers a request of somebody who has been let in.
+    fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        caller: Caller,
+    ) -> impl Future<Output = io::Result<Response<ResponseBody>>> + Send;
+}
+
+impl Behind for Core {
+    fn levers(&self) -> &Levers {
+        &self.levers
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>, caller: Caller) -> io::Result<Response<ResponseBody>> {
+        self.handle(request, caller).await
+    }
+}
+
 /// What every connection needs.
-struct Door {
-    core: Arc<Core>,
+struct Door<B> {
+    behind: Arc<B>,
     acceptor: TlsAcceptor,
     authorization: String,
 }
 
-pub(crate) async fn serve(core: Arc<Core>) -> io::Result<Serving> {
-    let identity = Identity::generate()?;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+/// Opens a door on a free port of an address; whoever shows the token is let in. `name` stands in its kubeconfig.
+pub(crate) async fn open<B: Behind>(behind: Arc<B>, name: &str, address: IpAddr, token: String) -> io::Result<Serving> {
+    let identity = Identity::generate(address)?;
+    let listener = TcpListener::bind((address, 0)).await?;
     let addr = listener.local_addr()?;
-    let token = format!("{}{}", core.ids.suffix(), core.ids.uid());
-    let kubeconfig = kubeconfig::write(&core.options.name, addr, &identity, &token);
+    let kubeconfig = kubeconfig::write(name, addr, &identity, &token);
     let door = Arc::new(Door {
         acceptor: TlsAcceptor::from(Arc::new(identity.server_config()?)),
         authorization: format!("Bearer {token}"),
-        core,
+        behind,
     });
     let stop = CancellationToken::new();
     let task = tokio::spawn(door.listen(listener, addr, stop.clone()));
@@ -107,10 +130,10 @@ pub(crate) async fn serve(core: Arc<Core>) -> io::Result<Serving> {
     })
 }
 
-impl Door {
+impl<B: Behind> Door<B> {
     /// Accepts connections until it is told to stop; closes while the levers say so.
     async fn listen(self: Arc<Self>, listener: TcpListener, addr: SocketAddr, stop: CancellationToken) {
-        let levers = self.core.levers.clone();
+        let levers = self.behind.levers().clone();
         let mut listener = Some(listener);
         let mut connections = JoinSet::new();
         loop {
@@ -170,7 +193,7 @@ impl Door {
             user_agent: Arc::from(user_agent),
             side: Side::Outside,
         };
-        self.core.handle(request, caller).await
+        Arc::clone(&self.behind).answer(request, caller).await
     }
 
     fn is_authorized(&self, headers: &HeaderMap) -> bool {

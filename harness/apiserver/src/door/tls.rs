@@ -1,6 +1,8 @@
 //! Certificates: a CA, the server's certificate and a client's, all made anew for each door.
 
+use std::fmt::Write as _;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use rcgen::{
@@ -22,11 +24,12 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub(crate) fn generate() -> io::Result<Self> {
-        Self::try_generate().map_err(io::Error::other)
+    /// New ones, for a server that is reached at an address, or on loopback.
+    pub(crate) fn generate(address: IpAddr) -> io::Result<Self> {
+        Self::try_generate(address).map_err(io::Error::other)
     }
 
-    fn try_generate() -> Result<Self, rcgen::Error> {
+    fn try_generate(address: IpAddr) -> Result<Self, rcgen::Error> {
         let mut ca = CertificateParams::new(Vec::new())?;
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         ca.key_usages = vec![
@@ -39,8 +42,12 @@ impl Identity {
         let ca_certificate = ca.self_signed(&ca_key)?.pem();
         let issuer = Issuer::new(ca, ca_key);
 
-        let names = ["127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc"];
-        let mut server = CertificateParams::new(names.map(str::to_owned))?;
+        let names = ["localhost", "kubernetes", "kubernetes.default.svc"].map(str::to_owned);
+        let mut names: Vec<String> = names.into_iter().chain([Ipv4Addr::LOCALHOST.to_string()]).collect();
+        if address != Ipv4Addr::LOCALHOST {
+            names.push(address.to_string());
+        }
+        let mut server = CertificateParams::new(names)?;
         server.distinguished_name.push(DnType::CommonName, "kube-apiserver");
         server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let key = KeyPair::generate()?;
@@ -82,6 +89,21 @@ impl Identity {
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }
+}
+
+/// A token that nobody can guess.
+pub(crate) fn random_token() -> io::Result<String> {
+    let mut bytes = [0_u8; 32];
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    random
+        .fill(&mut bytes)
+        .map_err(|_| io::Error::other("the system gives no random numbers"))?;
+    let mut token = String::new();
+    for byte in bytes {
+        // Nothing can go wrong with a text.
+        let _ = write!(token, "{byte:02x}");
+    }
+    Ok(token)
 }
 
 fn certificate(pem: &str) -> io::Result<CertificateDer<'static>> {
