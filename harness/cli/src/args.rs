@@ -308,8 +308,12 @@ pub struct Up {
     #[arg(long)]
     pub json: bool,
     /// Run the reference controller too
-    #[arg(long)]
+    #[arg(long, conflicts_with = "bare")]
     pub controller: bool,
+    /// Leave the clusters as new ones are: no failover API, no members registered, no workload simulator. `--backend
+    /// kubeconfig` brings these
+    #[arg(long)]
+    pub bare: bool,
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which clusters cases run on: from arguments to a backend.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use baton_cluster::{
     fleet::{
@@ -73,6 +73,10 @@ pub struct Choice {
     /// What the workload simulator makes run on the members; the rest they must run themselves
     #[arg(long, value_enum, default_value_t = Simulate::All, help_heading = "Existing clusters")]
     pub simulate: Simulate,
+    /// An address of this machine that a target which is installed reaches: members are registered with doors there, so
+    /// that cases can cut them off
+    #[arg(long, value_name = "IP", help_heading = "Existing clusters")]
+    pub address: Option<IpAddr>,
     /// Leave on the clusters what a case has made, to look at it
     #[arg(long, help_heading = "Existing clusters")]
     pub keep: bool,
@@ -217,6 +221,7 @@ impl Choice {
             },
             keep: self.keep,
             vouched_for: self.yes_these_are_test_clusters,
+            address: self.address,
         };
         Ok(External::connect("kubeconfig", clusters, options).await?)
     }

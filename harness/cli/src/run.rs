@@ -270,7 +270,7 @@ pub fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
     let missing: Vec<&str> = case.features.difference(&declared).map(Feature::as_str).collect();
     let features = (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")));
     let target = settings.target.cannot_take(case);
-    let backend = settings.backend.cannot_carry(case);
+    let backend = settings.backend.cannot_carry(case, settings.target.standing());
     [features, target, backend, too_long(case, settings)]
         .into_iter()
         .flatten()
@@ -355,6 +355,7 @@ pub fn timeline_of(
         let request = Request {
             case: case.clone(),
             members: case.members,
+            standing: settings.target.standing(),
             seed: settings.seed,
         };
         let fleet = backend.fleet(&request).await.map_err(|error| chain(&error))?;

@@ -9,7 +9,12 @@ use baton_cluster::{
 };
 use baton_core::case::model::ControllerSetup;
 use jiff::Timestamp;
-use std::path::Path;
+use kube::config::Kubeconfig;
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::{args, commands::Exit, target::Reference};
 
@@ -34,6 +39,7 @@ pub fn up(arguments: &args::Up) -> Exit {
 async fn boot_and_wait(arguments: &args::Up) -> Result<(), String> {
     let options = Options {
         doors: true,
+        bare: arguments.bare,
         ..Options::new(arguments.members, Time::Real(Timestamp::now()))
     };
     let fleet = Embedded::boot(options).await.map_err(|error| chain(&error))?;
@@ -77,8 +83,23 @@ async fn start_controller(fleet: &Embedded) -> Result<Box<dyn Running>, String> 
         .map_err(|error| chain(&error))
 }
 
+/// Writes a kubeconfig with a context for each cluster beside theirs.
+fn merged(description: &Description) -> Result<Option<PathBuf>, Box<dyn Error>> {
+    let clusters = std::iter::once(&description.control).chain(&description.members);
+    let mut files = clusters.filter_map(|cluster| cluster.kubeconfig.as_ref());
+    let Some(first) = files.next() else { return Ok(None) };
+    let mut all = Kubeconfig::read_from(first)?;
+    for file in files {
+        all = all.merge(Kubeconfig::read_from(file)?)?;
+    }
+    let file = first.with_file_name("all.kubeconfig");
+    fs::write(&file, serde_yaml::to_string(&all)?)?;
+    Ok(Some(file))
+}
+
 fn announce(fleet: &Embedded, arguments: &args::Up) -> Result<(), String> {
-    let description = Description::of(fleet);
+    let mut description = Description::of(fleet);
+    description.kubeconfig = merged(&description).map_err(|error| chain(&*error))?;
     if arguments.json {
         let text = serde_json::to_string(&description).map_err(|error| chain(&error))?;
         println!("{text}");
@@ -98,7 +119,10 @@ fn announce(fleet: &Embedded, arguments: &args::Up) -> Result<(), String> {
     if let Some(file) = &description.control.kubeconfig {
         println!("\ntry:  kubectl --kubeconfig {} get clusters", file.display());
     }
-    if !arguments.controller {
+    if let Some(file) = &description.kubeconfig {
+        println!("all of them, by contexts: {}", file.display());
+    }
+    if !arguments.controller && !arguments.bare {
         println!("no controller runs; start the reference controller with `baton up --controller`, or another one");
     }
     println!("Ctrl-C ends everything");

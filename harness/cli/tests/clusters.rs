@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{collections::BTreeSet, fs, net::Ipv4Addr, path::Path, sync::Arc};
 
 use baton::{
     load::{Roots, Suite},
@@ -11,13 +11,13 @@ use baton::{
 };
 use baton_cluster::{
     fleet::{
-        Backend, Fleet,
+        Backend, Fleet, Standing,
         embedded::{Embedded, Options as Boot, Time},
         external::{Access, CheckError, Clusters, ConnectError, External, Options, TEST_CLUSTER, Workloads},
     },
     runner::chain,
 };
-use baton_core::{event::CaseOutcome, names::ClusterName};
+use baton_core::{case::model::Case, event::CaseOutcome, names::ClusterName};
 use jiff::Timestamp;
 use k8s_openapi::{
     api::core::v1::Namespace, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -59,17 +59,16 @@ impl Started {
     }
 
     fn connect(&self, vouched_for: bool) -> Result<External, ConnectError> {
+        self.connect_with(Options { vouched_for, ..OPTIONS })
+    }
+
+    fn connect_with(&self, options: Options) -> Result<External, ConnectError> {
         self.runtime.block_on(async {
             let mut members = Vec::new();
             for number in 1..self.servers.len() {
                 members.push(self.access(number, &format!("member{number}")).await);
             }
             let clusters = Clusters::new(self.access(0, "control").await, members).unwrap();
-            let options = Options {
-                workloads: Workloads::Simulated,
-                keep: false,
-                vouched_for,
-            };
             External::connect("kubeconfig", clusters, options).await
         })
     }
@@ -95,6 +94,18 @@ impl Started {
         };
         (0..self.servers.len()).map(there).collect()
     }
+}
+
+const OPTIONS: Options = Options {
+    workloads: Workloads::Simulated,
+    keep: false,
+    vouched_for: true,
+    address: None,
+};
+
+fn case(name: &str) -> Case {
+    let roots = Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    Suite::select(&roots, &[name.to_owned()]).unwrap().cases.remove(0)
 }
 
 fn settings(backend: Arc<dyn Backend>) -> Settings {
@@ -129,6 +140,68 @@ fn the_proposal_s_cases_conform_and_leave_nothing_behind() {
 }
 
 #[test]
+fn levers_act_on_the_way_of_the_target_as_in_the_process() {
+    let started = Started::new(3);
+    let settings = settings(Arc::new(started.connect(true).unwrap()));
+    let folder = tempfile::tempdir().unwrap();
+    let cut_off = fs::read_to_string(settings.roots.cases.join("purge/cut-off.yaml")).unwrap();
+    let file = folder.path().join("cut-off.yaml");
+    // What it waits for to show that nothing happens is real time here.
+    fs::write(
+        &file,
+        cut_off.replace("for: 900s", "for: 2s").replace("for: 300s", "for: 2s"),
+    )
+    .unwrap();
+    for name in [file.to_str().unwrap(), "slow-and-failing-origin"] {
+        let case = case(name);
+        let in_process = run::run_case(&case, &Settings::new(settings.roots.clone()), &|_| {});
+        let over_https = run::run_case(&case, &settings, &|_| {});
+        let (CaseOutcome::Conforms(expected), CaseOutcome::Conforms(verdict)) =
+            (in_process.outcome, &over_https.outcome)
+        else {
+            panic!("{}", output::explanation(&over_https).unwrap_or_default());
+        };
+        assert_eq!(verdict.shown, expected.shown, "{name}");
+    }
+    started.runtime.block_on(settings.backend.shut_down()).unwrap();
+}
+
+#[test]
+fn levers_that_would_not_act_on_the_target_are_unsupported() {
+    let case = case("cut-off");
+    let started = Started::new(3);
+    let there = started.connect(true).unwrap();
+    assert_eq!(there.cannot_carry(&case, Standing::Beside), None);
+    let why = there.cannot_carry(&case, Standing::Elsewhere).unwrap();
+    assert!(why.contains("reaches the members by itself; with --address"), "{why}");
+    let address = Some(Ipv4Addr::LOCALHOST.into());
+    let with_address = started.connect_with(Options { address, ..OPTIONS }).unwrap();
+    assert_eq!(with_address.cannot_carry(&case, Standing::Elsewhere), None);
+
+    // A fleet whose control plane knows its members already.
+    let boot = Boot {
+        doors: true,
+        ..Boot::new(2, Time::Real(Timestamp::now()))
+    };
+    let connected = started.runtime.block_on(async {
+        let fleet = Embedded::boot(boot).await.unwrap();
+        let mut accesses = Vec::new();
+        for cluster in std::iter::once(fleet.control()).chain(fleet.members()) {
+            let text = std::fs::read_to_string(cluster.kubeconfig().unwrap()).unwrap();
+            accesses.push(Access::by_text(cluster.name().clone(), &text).await.unwrap());
+        }
+        let members = accesses.split_off(1);
+        let clusters = Clusters::new(accesses.remove(0), members).unwrap();
+        External::connect("kubeconfig", clusters, OPTIONS).await
+    });
+    let why = connected.unwrap().cannot_carry(&case, Standing::Beside).unwrap();
+    assert!(
+        why.contains("member1 is registered with the control plane already"),
+        "{why}"
+    );
+}
+
+#[test]
 fn clusters_that_nobody_has_given_away_are_not_touched() {
     let started = Started::new(2);
     let error = started.connect(false).unwrap_err();
@@ -156,15 +229,10 @@ fn a_cluster_that_is_not_there_is_named() {
     let control = started.runtime.block_on(started.access(0, "control"));
     let member = started.servers.pop().unwrap();
     started.runtime.block_on(Box::new(member).shut_down()).unwrap();
-    let options = Options {
-        workloads: Workloads::Simulated,
-        keep: false,
-        vouched_for: true,
-    };
     let clusters = Clusters::new(control, vec![access]).unwrap();
     let connected = started
         .runtime
-        .block_on(External::connect("kubeconfig", clusters, options));
+        .block_on(External::connect("kubeconfig", clusters, OPTIONS));
     let error = connected.unwrap_err();
     assert!(
         chain(&error).starts_with("member1 cannot be reached at https://127.0.0.1:"),

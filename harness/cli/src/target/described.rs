@@ -9,7 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use baton_cluster::{
-    fleet::{Cluster, Fleet},
+    fleet::{Cluster, Fleet, Standing},
     program::{Program, last_lines},
     runner::{Ended, Running, Target, TargetError, chain},
 };
@@ -161,6 +161,13 @@ impl Target for Described {
     fn setup_of(&self, case: &Case) -> ControllerSetup {
         // What cannot be set up is unsupported, and never started.
         self.setup(&case.controller).unwrap_or_default()
+    }
+
+    fn standing(&self) -> Standing {
+        match self.run {
+            Run::Reference | Run::Exec { .. } => Standing::Beside,
+            Run::Installed => Standing::Elsewhere,
+        }
     }
 
     fn cannot_take(&self, case: &Case) -> Option<String> {

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
-use baton_apiserver::{self as apiserver, ApiServer, Cut, Gate, Revisions, Serving};
+use baton_apiserver::{self as apiserver, ApiServer, Gate, Revisions, Serving};
 use baton_core::{
     case::model::Case,
     names::ClusterName,
@@ -24,7 +24,7 @@ use tokio::{
 };
 
 use super::{
-    Backend, Cluster, Fleet, FleetError, Gatekeeper, Lever, Pace, Request,
+    Backend, Cluster, Fleet, FleetError, Gatekeeper, Lever, Pace, Request, Standing,
     register::{self, Endpoint},
 };
 use crate::{
@@ -67,6 +67,9 @@ pub struct Options {
     pub doors: bool,
     /// The definitions that the control plane serves; if not given, those of the failover API.
     pub definitions: Option<Vec<Value>>,
+    /// Whether the clusters are left as they are when they are new: the control plane knows neither the failover API nor
+    /// members, and nobody runs workloads.
+    pub bare: bool,
     /// What the simulator does; if not given, what `fixtures/simulator` says.
     pub rules: Option<Arc<Rules>>,
 }
@@ -80,6 +83,7 @@ impl Options {
             seed: 0,
             doors: false,
             definitions: None,
+            bare: false,
             rules: None,
         }
     }
@@ -108,7 +112,7 @@ impl Backend for InProcess {
         None
     }
 
-    fn cannot_carry(&self, _case: &Case) -> Option<String> {
+    fn cannot_carry(&self, _case: &Case, _standing: Standing) -> Option<String> {
         None
     }
 
@@ -172,7 +176,9 @@ impl Embedded {
         let control = clusters.find(|cluster| cluster.name().is_control());
         let control = control.ok_or_else(|| FleetError::NoSuchCluster(ClusterName::control()))?;
         let members: Vec<Cluster> = clusters.collect();
-        prepare(&options, &control, doors.endpoints(&members)?).await?;
+        if !options.bare {
+            prepare(&options, &control, doors.endpoints(&members)?).await?;
+        }
         let storage = Storage::default();
         let simulators = simulate(&options, &members, &clock, &storage)?;
         Ok(Self {
@@ -243,6 +249,9 @@ fn simulate(
         Some(rules) => Arc::clone(rules),
         None => bundled_rules()?,
     };
+    if options.bare {
+        return Ok(Vec::new());
+    }
     let start = |member: &Cluster| {
         let with = simulator::Options {
             cluster: member.name().to_string(),
@@ -341,15 +350,7 @@ impl Fleet for Embedded {
     async fn pull(&self, cluster: &ClusterName, lever: Lever) -> Result<(), FleetError> {
         let server = self.servers.get(cluster);
         let server = server.ok_or_else(|| FleetError::NoSuchCluster(cluster.clone()))?;
-        let levers = server.levers();
-        match lever {
-            Lever::Stop => levers.stop(),
-            Lever::Start => levers.start(),
-            Lever::CutOff => levers.cut_off(Cut::Hang),
-            Lever::Heal => levers.heal(),
-            Lever::Delay(time) => levers.delay(time),
-            Lever::Fail(failure) => levers.fail(failure),
-        }
+        super::pull(server.levers(), lever);
         Ok(())
     }
 
@@ -374,13 +375,7 @@ impl Fleet for Embedded {
     }
 
     fn writes(&self) -> BTreeMap<String, u64> {
-        let mut writes = BTreeMap::new();
-        for (counted, count) in self.servers.values().flat_map(|server| server.levers().counts()) {
-            if !matches!(counted.verb.as_str(), "get" | "list" | "watch") {
-                *writes.entry(counted.client).or_default() += count;
-            }
-        }
-        writes
+        super::writes(self.servers.values().map(ApiServer::levers))
     }
 
     fn idle_writes(&self) -> BTreeMap<String, BTreeMap<String, u64>> {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use baton_core::{case::model::Case, names::ClusterName};
 
 use super::{
-    Backend, Fleet, FleetError, Pace, Request,
+    Backend, Fleet, FleetError, Pace, Request, Standing,
     external::{Access, AccessError, Clusters, ConnectError, External, Options, Workloads},
 };
 
@@ -133,6 +133,7 @@ async fn connect(name: &'static str, booted: Vec<Booted>) -> Result<External, Ma
         workloads: Workloads::CustomSimulated,
         keep: false,
         vouched_for: true,
+        address: None,
     };
     Ok(External::connect(name, clusters, options).await?)
 }
@@ -151,8 +152,8 @@ impl Backend for Made {
         self.clusters.at_once()
     }
 
-    fn cannot_carry(&self, case: &Case) -> Option<String> {
-        self.clusters.cannot_carry(case)
+    fn cannot_carry(&self, case: &Case, standing: Standing) -> Option<String> {
+        self.clusters.cannot_carry(case, standing)
     }
 
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {

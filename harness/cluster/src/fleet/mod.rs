@@ -32,6 +32,7 @@ use crate::{
 };
 
 pub use baton_apiserver::{Asking, Failure, Gatekeeper, Matching};
+use baton_apiserver::{Cut, Levers};
 
 /// Why a fleet cannot be had, or cannot do what is asked. The environment is broken then, not the target.
 #[derive(Debug, Error)]
@@ -186,6 +187,15 @@ impl Cluster {
     }
 }
 
+/// Where the target stands, and with that how it comes to the clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The harness starts it, on this machine: it goes the ways that it is given.
+    Beside,
+    /// It runs already, wherever that is, and finds its way by what is registered.
+    Elsewhere,
+}
+
 /// What a case needs of a fleet.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -193,6 +203,8 @@ pub struct Request {
     pub case: Case,
     /// How many members it has.
     pub members: usize,
+    /// Where the target stands.
+    pub standing: Standing,
     /// Whatever is left to chance follows from it, where the backend can have it so.
     pub seed: u64,
 }
@@ -218,8 +230,9 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// How many of its fleets there can be at once; none if there is no limit but the machine's.
     fn at_once(&self) -> Option<usize>;
 
-    /// Why it cannot carry a case, in words; none if it can. Such a case is unsupported, not passed.
-    fn cannot_carry(&self, case: &Case) -> Option<String>;
+    /// Why it cannot carry a case with a target that stands there, in words; none if it can. Such a case is unsupported,
+    /// not passed.
+    fn cannot_carry(&self, case: &Case, standing: Standing) -> Option<String>;
 
     /// A fleet that is ready, for one case. [`Fleet::shut_down`] gives back what it is made of.
     ///
@@ -305,6 +318,29 @@ pub trait Fleet: Send + Sync {
     async fn shut_down(self: Box<Self>) -> Result<(), FleetError>;
 }
 
+/// Does to a server, or to a front before it, what a lever says.
+fn pull(levers: &Levers, lever: Lever) {
+    match lever {
+        Lever::Stop => levers.stop(),
+        Lever::Start => levers.start(),
+        Lever::CutOff => levers.cut_off(Cut::Hang),
+        Lever::Heal => levers.heal(),
+        Lever::Delay(time) => levers.delay(time),
+        Lever::Fail(failure) => levers.fail(failure),
+    }
+}
+
+/// The writes that levers have counted, by user agent.
+fn writes<'a>(levers: impl Iterator<Item = &'a Levers>) -> BTreeMap<String, u64> {
+    let mut writes = BTreeMap::new();
+    for (counted, count) in levers.flat_map(Levers::counts) {
+        if !matches!(counted.verb.as_str(), "get" | "list" | "watch") {
+            *writes.entry(counted.client).or_default() += count;
+        }
+    }
+    writes
+}
+
 /// One cluster of a fleet by name.
 ///
 /// # Errors
@@ -323,6 +359,9 @@ pub struct Description {
     pub control: DescribedCluster,
     /// The members.
     pub members: Vec<DescribedCluster>,
+    /// A kubeconfig with a context for each of them, under its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubeconfig: Option<PathBuf>,
 }
 
 /// A cluster in a [`Description`].
@@ -345,6 +384,7 @@ impl Description {
         Self {
             control: describe(fleet.control()),
             members: fleet.members().iter().map(describe).collect(),
+            kubeconfig: None,
         }
     }
 }

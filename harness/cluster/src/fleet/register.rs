@@ -64,6 +64,22 @@ pub(super) async fn missing(client: &Client, definitions: Vec<Value>) -> Result<
     Ok(definitions.into_iter().filter(is_missing).collect())
 }
 
+/// The members that a control plane knows.
+pub(super) async fn registered(client: &Client) -> Result<BTreeSet<ClusterName>, FleetError> {
+    match clusters(client).list_metadata(&ListParams::default()).await {
+        Ok(known) => Ok(known.into_iter().map(|it| ClusterName::new(it.name_any())).collect()),
+        // It does not know the failover API yet.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(BTreeSet::new()),
+        Err(error) => Err(failed("listing the Clusters")(error)),
+    }
+}
+
+/// Where Clusters are.
+pub(super) fn clusters(client: &Client) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster");
+    Api::all_with(client.clone(), &ApiResource::from_gvk(&kind))
+}
+
 /// Creates definitions and waits until all of them are served.
 pub(super) async fn define(client: &Client, definitions: &[Value]) -> Result<(), FleetError> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -110,8 +126,7 @@ pub(super) async fn register(client: &Client, endpoints: Vec<Endpoint>) -> Resul
         created => drop(created.map_err(failed(format!("creating the namespace {NAMESPACE}")))?),
     }
     let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
-    let kind = GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster");
-    let clusters: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+    let clusters = clusters(client);
     for Endpoint { name, url, ca, token } in endpoints {
         let data = [
             ("caBundle".to_owned(), ByteString(ca)),

@@ -11,12 +11,13 @@ use std::{
     time::Duration,
 };
 
+use baton_apiserver::front::Created;
 use baton_core::{
     names::ClusterName,
     timeline::{Change, Event, Mark, Revision},
 };
 use futures::{StreamExt, future::join_all};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api, Client,
@@ -28,7 +29,10 @@ use kube::{
 };
 use serde_json::{Value, json};
 use thiserror::Error;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::Instant,
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Recorder, Source, fences, kind::Kind, kinds, recorder::Seen, what_is_there};
@@ -141,6 +145,7 @@ fn comes_or_goes(revision: &Revision) -> bool {
 
 /// All watches of a fleet. They end when this is dropped.
 pub struct Watching {
+    reporter: Reporter,
     news: mpsc::UnboundedReceiver<News>,
     listed: Listed,
     stop: DropGuard,
@@ -175,7 +180,6 @@ impl Watching {
             bells: Arc::new(bells),
             listed: Listed::default(),
         };
-        let listed = Arc::clone(&reporter.listed);
         for (name, post, rung) in posts {
             let fences = fences::keep(name, post, rung, reporter.clone());
             tokio::spawn(token.clone().run_until_cancelled_owned(fences));
@@ -190,11 +194,31 @@ impl Watching {
             observer.start()
         };
         let started: Vec<_> = clusters.into_iter().map(start).collect();
+        let listed = Arc::clone(&reporter.listed);
         let stop = token.drop_guard();
         for started in join_all(started).await {
             started?;
         }
-        Ok(Self { news, listed, stop })
+        Ok(Self {
+            reporter,
+            news,
+            listed,
+            stop,
+        })
+    }
+
+    /// What is to be told of objects that are created on a cluster: when that was asked for, and the revision. All that
+    /// the cluster commits from that revision on has been committed later.
+    pub(crate) fn fences_of(&self, cluster: ClusterName) -> Created {
+        let reporter = self.reporter.clone();
+        Arc::new(move |asked: Instant, revision: u64| {
+            let ago = SignedDuration::try_from(asked.elapsed()).unwrap_or_default();
+            reporter.tell(News::Fence {
+                cluster: cluster.clone(),
+                revision: revision.saturating_sub(1),
+                asked: reporter.now().saturating_sub(ago).unwrap_or_else(|_| reporter.now()),
+            });
+        })
     }
 
     /// Makes a recording of it that begins with what is there now.

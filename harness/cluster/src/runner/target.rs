@@ -11,7 +11,7 @@ use baton_core::{
 };
 use thiserror::Error;
 
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Standing};
 
 /// Why a target does not run.
 #[derive(Debug, Error)]
@@ -54,6 +54,11 @@ pub trait Target: fmt::Debug + Send + Sync {
     /// The gates and options that it is started with for a case, as far as the harness says so.
     fn setup_of(&self, case: &Case) -> ControllerSetup {
         case.controller.clone()
+    }
+
+    /// Where it stands, and with that how it comes to the clusters.
+    fn standing(&self) -> Standing {
+        Standing::Beside
     }
 
     /// Why it cannot be set up as a case needs it, though it declares the features; none if it can.

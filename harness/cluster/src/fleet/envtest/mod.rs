@@ -23,7 +23,7 @@ use futures::future::try_join_all;
 use thiserror::Error;
 
 use super::{
-    Backend, Fleet, FleetError, Pace, Request,
+    Backend, Fleet, FleetError, Pace, Request, Standing,
     external::{Access, AccessError, Clusters, ConnectError, External, Options, Workloads},
 };
 use boot::ControlPlane;
@@ -155,6 +155,7 @@ impl Envtest {
             workloads: Workloads::Simulated,
             keep,
             vouched_for: true,
+            address: None,
         };
         let external = External::connect("envtest", Clusters::new(control, members)?, options).await?;
         Ok(Self {
@@ -179,14 +180,14 @@ impl Backend for Envtest {
         self.external.at_once()
     }
 
-    fn cannot_carry(&self, case: &Case) -> Option<String> {
+    fn cannot_carry(&self, case: &Case, standing: Standing) -> Option<String> {
         if !self.has_controllers {
             // A workload's pods, and whatever is deleted in the foreground, would stay for ever.
             return Some(
                 "needs a garbage collector, and there is no kube-controller-manager among the assets".to_owned(),
             );
         }
-        self.external.cannot_carry(case)
+        self.external.cannot_carry(case, standing)
     }
 
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {

@@ -157,6 +157,11 @@ impl Access {
         Client::try_from(config)
     }
 
+    /// A client for requests of others, which bring their own user agents.
+    pub(super) fn client_of_others(&self) -> kube::Result<Client> {
+        Client::try_from(self.config.clone())
+    }
+
     /// Whether it says that it is ready.
     pub(in crate::fleet) async fn is_ready(&self) -> bool {
         let Ok(client) = self.client("baton-fleet") else {

@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     hash::{BuildHasher as _, Hasher as _, RandomState},
     io,
+    net::IpAddr,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -26,7 +27,7 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client,
-    api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
+    api::{Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -35,15 +36,17 @@ use tokio::runtime::Handle;
 use super::{
     Access, check, clean,
     clean::{Inventory, Ours},
-    client, refused,
+    client,
+    fronts::Fronts,
+    refused,
 };
 use crate::{
     actions,
     clock::{Clock, tokio_clock},
     fleet::{
-        Cluster, Fleet, FleetError, Lever, Request,
+        Cluster, Connect, Fleet, FleetError, Lever, Request, Standing,
         embedded::{FLEET, SIMULATOR},
-        register::{self, Endpoint},
+        register::{self, Endpoint, clusters},
     },
     observer::{
         Recorder,
@@ -73,6 +76,9 @@ pub(super) struct Lender<'a> {
     /// What the simulator does on the members; none if there is none.
     pub rules: Option<&'a Arc<Rules>>,
     pub keep: bool,
+    pub standing: Standing,
+    /// An address of this machine that a target elsewhere reaches.
+    pub address: Option<IpAddr>,
 }
 
 impl Lender<'_> {
@@ -86,8 +92,9 @@ impl Lender<'_> {
         let namespace = namespace_for(&request.case.id);
         let folder = tempfile::Builder::new().prefix("baton-").tempdir();
         let folder = folder.map_err(io_failed("making a temporary directory"))?;
-        let control = cluster(self.control, &folder).await?;
-        let members = try_join_all(self.members.iter().map(|access| cluster(access, &folder))).await?;
+        let fronts = Fronts::open(self.all(), self.standing, self.address).await?;
+        let control = cluster(self.control, &fronts, &folder).await?;
+        let members = try_join_all(self.members.iter().map(|access| cluster(access, &fronts, &folder))).await?;
         let mut lent = Lent {
             backend: self.backend,
             urls: self.all().map(|access| (access.name().clone(), access.url())).collect(),
@@ -103,6 +110,7 @@ impl Lender<'_> {
             clock,
             control,
             members,
+            fronts,
             _folder: folder,
         };
         match self.prepare(&mut lent, request).await {
@@ -141,6 +149,7 @@ impl Lender<'_> {
         let watched = lent.all().map(|cluster| watched(cluster, lent.namespace()));
         let watched = try_join_all(watched).await?;
         let watching = Watching::start(watched, Arc::clone(&lent.clock)).await?;
+        lent.fronts.tell(&watching);
         *lent.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching);
         Ok(())
     }
@@ -163,11 +172,14 @@ impl Lender<'_> {
                     let taints = known.data.pointer("/spec/taints").cloned().unwrap_or(Value::Null);
                     lent.tainted.push((access.name().clone(), taints));
                 }
-                None => endpoints.push(Endpoint {
-                    name: access.name().clone(),
-                    url: access.url_for_target(),
-                    ca: access.ca(),
-                    token: token(access, &member.inside(FLEET), &lent.ours.namespace).await?,
+                None => endpoints.push(match lent.fronts.endpoint(access.name()) {
+                    Some(endpoint) => endpoint,
+                    None => Endpoint {
+                        name: access.name().clone(),
+                        url: access.url_for_target(),
+                        ca: access.ca(),
+                        token: token(access, &member.inside(FLEET), &lent.ours.namespace).await?,
+                    },
                 }),
             }
         }
@@ -195,28 +207,33 @@ fn io_failed(what: &str) -> impl FnOnce(io::Error) -> FleetError {
 }
 
 /// A cluster of a fleet. Its clients are made anew for each user agent and stay in this runtime.
-async fn cluster(access: &Access, folder: &TempDir) -> Result<Cluster, FleetError> {
+async fn cluster(access: &Access, fronts: &Fronts, folder: &TempDir) -> Result<Cluster, FleetError> {
     let kubeconfig: PathBuf = folder.path().join(format!("{}.kubeconfig", access.name()));
-    let written = tokio::fs::write(&kubeconfig, access.kubeconfig()).await;
-    written.map_err(io_failed("writing a kubeconfig"))?;
-    let (plain, runtime, access) = (client(access, FLEET)?, Handle::current(), access.clone());
     let name = access.name().clone();
-    let connect = Arc::new(move |agent: &str| {
-        let _in_runtime = runtime.enter();
-        // It worked for the plain one, and only the user agent differs.
-        access.client(agent).unwrap_or_else(|_| plain.clone())
-    });
+    let through = match fronts.kubeconfig(&name) {
+        Some(text) => {
+            let through = Access::by_text(name.clone(), &text).await;
+            through.map_err(|_| FleetError::Kubeconfig(name.clone()))?
+        }
+        None => access.clone(),
+    };
+    let written = tokio::fs::write(&kubeconfig, through.kubeconfig()).await;
+    written.map_err(io_failed("writing a kubeconfig"))?;
     Ok(Cluster {
         name,
-        outside: connect.clone(),
-        inside: connect,
+        outside: connect(through)?,
+        inside: connect(access.clone())?,
         kubeconfig: Some(kubeconfig),
     })
 }
 
-fn clusters(control: &Client) -> Api<DynamicObject> {
-    let kind = GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster");
-    Api::all_with(control.clone(), &ApiResource::from_gvk(&kind))
+fn connect(access: Access) -> Result<Connect, FleetError> {
+    let (plain, runtime) = (client(&access, FLEET)?, Handle::current());
+    Ok(Arc::new(move |agent: &str| {
+        let _in_runtime = runtime.enter();
+        // It worked for the plain one, and only the user agent differs.
+        access.client(agent).unwrap_or_else(|_| plain.clone())
+    }))
 }
 
 async fn create_namespace(cluster: &ClusterName, client: &Client, name: &str, case: &CaseId) -> Result<(), FleetError> {
@@ -326,6 +343,7 @@ pub(super) struct Lent {
     /// The taints of members that were registered before.
     tainted: Vec<(ClusterName, Value)>,
     simulators: Vec<Simulator>,
+    fronts: Fronts,
     watching: Mutex<Option<Watching>>,
     keep: bool,
     /// Where the kubeconfigs are.
@@ -409,10 +427,12 @@ impl Fleet for Lent {
 
     async fn pull(&self, cluster: &ClusterName, lever: Lever) -> Result<(), FleetError> {
         crate::fleet::cluster(self, cluster)?;
-        Err(FleetError::Unsupported {
+        let levers = self.fronts.levers(cluster).ok_or_else(|| FleetError::Unsupported {
             backend: self.backend,
             lever: lever.to_string(),
-        })
+        })?;
+        crate::fleet::pull(levers, lever);
+        Ok(())
     }
 
     fn observe(&self, begin: Begin) -> Result<Recorder, FleetError> {
@@ -424,7 +444,7 @@ impl Fleet for Lent {
     }
 
     fn writes(&self) -> BTreeMap<String, u64> {
-        BTreeMap::new()
+        crate::fleet::writes(self.fronts.all())
     }
 
     fn simulator_failures(&self) -> Vec<String> {
@@ -454,6 +474,7 @@ impl Fleet for Lent {
         for simulator in self.simulators {
             simulator.stop().await;
         }
+        self.fronts.close().await;
         let left = cleaned?;
         if left.is_empty() {
             Ok(())

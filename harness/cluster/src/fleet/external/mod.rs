@@ -3,7 +3,9 @@
 //! To read in this order:
 //!
 //! - [`access`]: how they are reached; `check`: whether they may be used and can be;
-//! - [`External`]: the backend; `lent`: what a case gets of it, with a namespace of its own;
+//! - [`External`]: the backend; `lent`: what a case gets of it, with a namespace of its own; `fronts`: the way of the
+//!   target to it, on which levers act;
+//! - `reach`: what cases ask for that these clusters cannot do;
 //! - [`record`](fn@record): writes down what happens on clusters while somebody else drives;
 //! - `clean`: removes all that came of a case, and proves it.
 //!
@@ -13,37 +15,36 @@
 pub mod access;
 mod check;
 mod clean;
+mod fronts;
 mod lent;
+mod reach;
 mod record;
 
 use std::{
     collections::BTreeSet,
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use async_trait::async_trait;
 use baton_core::{
-    case::model::{Action, Case, Lever},
+    case::model::{Action, Case},
     names::ClusterName,
 };
 use futures::future::{join_all, try_join_all};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, api::DeleteParams};
-use serde_json::Value;
 
 pub use access::{Access, AccessError, Clusters};
 pub use check::{CheckError, TEST_CLUSTER};
 pub use record::{RecordError, record};
 
 use super::{
-    Backend, Fleet, FleetError, Pace, Request,
+    Backend, Fleet, FleetError, Pace, Request, Standing,
     embedded::{FLEET, bundled_rules},
     register,
 };
 use crate::simulator::Rules;
-
-/// The prefix of annotations by which cases tell the workload simulator what to do.
-const SIMULATOR_SETTING: &str = "simulator.baton.dev/";
 
 /// Who makes workloads run on the members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +66,9 @@ pub struct Options {
     pub keep: bool,
     /// Whether somebody vouches that all of them are for tests. Otherwise each must be marked so ([`TEST_CLUSTER`]).
     pub vouched_for: bool,
+    /// An address of this machine under which a target that stands elsewhere reaches it: members are registered with
+    /// fronts there, so that levers act on its way.
+    pub address: Option<IpAddr>,
 }
 
 /// Clusters that somebody else has started, as a backend.
@@ -74,6 +78,8 @@ pub struct External {
     clusters: Clusters,
     options: Options,
     rules: Option<Arc<Rules>>,
+    /// The members that were registered before, under addresses of their own.
+    registered: BTreeSet<ClusterName>,
     /// The definitions of the failover API that were not there before.
     defined: Mutex<BTreeSet<String>>,
 }
@@ -99,6 +105,7 @@ impl External {
         let clocks = try_join_all(looks).await?;
         let clocks: Vec<_> = clocks.into_iter().flatten().collect();
         check::agree(&clocks)?;
+        let registered = register::registered(&client(&clusters.control, FLEET)?).await?;
         let rules = match options.workloads {
             Workloads::Simulated => Some(bundled_rules()?),
             Workloads::CustomSimulated => {
@@ -112,6 +119,7 @@ impl External {
             clusters,
             options,
             rules,
+            registered,
             defined: Mutex::default(),
         })
     }
@@ -169,16 +177,22 @@ impl Backend for External {
         Some(1)
     }
 
-    fn cannot_carry(&self, case: &Case) -> Option<String> {
+    fn cannot_carry(&self, case: &Case, standing: Standing) -> Option<String> {
         let there = self.clusters.members.len();
         if case.members > there {
             return Some(format!("needs {} members, and there are {there}", case.members));
         }
-        let beyond = case.steps.iter().find_map(|step| beyond_reach(&step.action));
-        if let Some(what) = beyond {
-            return Some(format!("{what}, which cannot be done with {} clusters", self.name));
+        let way = reach::Way {
+            backend: self.name,
+            standing,
+            has_address: self.options.address.is_some(),
+            registered: &self.registered,
+        };
+        let beyond = case.steps.iter().find_map(|step| way.beyond_reach(&step.action));
+        if beyond.is_some() {
+            return beyond;
         }
-        let set = |step: &Action| is_set_by_simulator(step);
+        let set = |step: &Action| reach::is_set_by_simulator(step);
         let own = self.options.workloads != Workloads::Simulated;
         let by_simulator = own && case.steps.iter().any(|step| set(&step.action));
         by_simulator
@@ -199,6 +213,8 @@ impl Backend for External {
             members,
             rules: self.rules.as_ref(),
             keep: self.options.keep,
+            standing: request.standing,
+            address: self.options.address,
         };
         Ok(Box::new(lender.lend(request).await?))
     }
@@ -221,68 +237,5 @@ impl Backend for External {
         }
         let words = |name: &String| format!("CustomResourceDefinition {name} on {}", control.name());
         Err(FleetError::LeftBehind(defined.iter().map(words).collect()))
-    }
-}
-
-/// What a step does that needs a way into the clusters' API servers, or out of them into this process.
-fn beyond_reach(step: &Action) -> Option<&'static str> {
-    let lever = match step {
-        Action::Admission { .. } => return Some("lets a webhook of this process stand for a policy engine"),
-        Action::Lever(lever) => lever,
-        Action::Apply { .. }
-        | Action::Patch { .. }
-        | Action::SetStatus { .. }
-        | Action::Delete { .. }
-        | Action::BindRole { .. }
-        | Action::Capture { .. }
-        | Action::Taint { .. }
-        | Action::Untaint { .. }
-        | Action::Hold { .. }
-        | Action::Release { .. }
-        | Action::Start(_)
-        | Action::Elapse(_)
-        | Action::Wait { .. }
-        | Action::Assert(_)
-        | Action::Snapshot(_) => return None,
-    };
-    match lever {
-        Lever::CutOff(_) | Lever::Heal(_) => Some("cuts a member off"),
-        Lever::Delay(..) => Some("delays answers"),
-        Lever::Fail(..) => Some("lets requests fail"),
-        Lever::StopControllerAfter(_) => Some("stops the controller between two writes"),
-        Lever::StopController | Lever::StartController => None,
-    }
-}
-
-/// Whether a step makes use of the workload simulator, or writes what real controllers write.
-fn is_set_by_simulator(step: &Action) -> bool {
-    match step {
-        Action::Apply { objects, .. } => objects.iter().any(mentions_simulator),
-        Action::Patch { merge, .. } => mentions_simulator(merge),
-        Action::Admission { .. }
-        | Action::SetStatus { .. }
-        | Action::Delete { .. }
-        | Action::BindRole { .. }
-        | Action::Capture { .. }
-        | Action::Taint { .. }
-        | Action::Untaint { .. }
-        | Action::Hold { .. }
-        | Action::Release { .. }
-        | Action::Lever(_)
-        | Action::Start(_)
-        | Action::Elapse(_)
-        | Action::Wait { .. }
-        | Action::Assert(_)
-        | Action::Snapshot(_) => false,
-    }
-}
-
-fn mentions_simulator(value: &Value) -> bool {
-    match value {
-        Value::Object(members) => members
-            .iter()
-            .any(|(key, value)| key.starts_with(SIMULATOR_SETTING) || mentions_simulator(value)),
-        Value::Array(items) => items.iter().any(mentions_simulator),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }

@@ -1,0 +1,119 @@
+//! The way of the target to lent clusters: through fronts of this process, where levers act on it. The harness itself,
+//! the simulator and the observer go to the clusters directly.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+};
+
+use baton_apiserver::{
+    Levers,
+    front::{Front, Kinds, Upstream},
+};
+use baton_core::names::ClusterName;
+use futures::{StreamExt as _, future::try_join_all};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+
+use super::{Access, refused};
+use crate::{
+    fleet::{FleetError, Standing, register::Endpoint},
+    observer::{served, watching::Watching},
+};
+
+/// The fronts of a fleet, by cluster.
+#[derive(Debug, Default)]
+pub(super) struct Fronts(BTreeMap<ClusterName, Front>);
+
+impl Fronts {
+    /// Opens one for each cluster that the target reaches through this process; none for a target that stands elsewhere
+    /// and is given no address to come to.
+    pub(super) async fn open(
+        accesses: impl Iterator<Item = &Access>,
+        standing: Standing,
+        address: Option<IpAddr>,
+    ) -> Result<Self, FleetError> {
+        let address = match (address, standing) {
+            (Some(address), Standing::Beside | Standing::Elsewhere) => address,
+            (None, Standing::Beside) => Ipv4Addr::LOCALHOST.into(),
+            (None, Standing::Elsewhere) => return Ok(Self::default()),
+        };
+        let opened = try_join_all(accesses.map(|access| open(access, address))).await?;
+        Ok(Self(opened.into_iter().collect()))
+    }
+
+    /// The levers of one of them.
+    pub(super) fn levers(&self, cluster: &ClusterName) -> Option<&Levers> {
+        self.0.get(cluster).map(Front::levers)
+    }
+
+    /// All levers.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Levers> {
+        self.0.values().map(Front::levers)
+    }
+
+    /// The kubeconfig that leads through one of them.
+    pub(super) fn kubeconfig(&self, cluster: &ClusterName) -> Option<String> {
+        Some(self.0.get(cluster)?.serving().kubeconfig())
+    }
+
+    /// How a member is registered whom the target is to reach through one of them.
+    pub(super) fn endpoint(&self, member: &ClusterName) -> Option<Endpoint> {
+        let serving = self.0.get(member)?.serving();
+        Some(Endpoint {
+            name: member.clone(),
+            url: serving.url(),
+            ca: serving.ca().as_bytes().to_vec(),
+            token: serving.token().to_owned(),
+        })
+    }
+
+    /// What the target creates on members through them is a fence too: when it was asked for is known exactly.
+    pub(super) fn tell(&self, watching: &Watching) {
+        for (name, front) in self.0.iter().filter(|(name, _)| !name.is_control()) {
+            front.tell_of_creations(watching.fences_of(name.clone()));
+        }
+    }
+
+    /// Closes all of them.
+    pub(super) async fn close(self) {
+        for front in self.0.into_values() {
+            front.close().await;
+        }
+    }
+}
+
+async fn open(access: &Access, address: IpAddr) -> Result<(ClusterName, Front), FleetError> {
+    let name = access.name().clone();
+    let client = access.client_of_others();
+    let client = client.map_err(refused(&name, "making a client"))?;
+    let kinds = served(&client).await;
+    let kinds = kinds.map_err(refused(&name, "asking which kinds it serves"))?;
+    let kinds: Kinds = kinds
+        .into_iter()
+        .map(|(resource, _)| ((resource.group, resource.plural), resource.kind))
+        .collect();
+    let front = Front::open(name.as_str(), address, upstream(client), kinds).await;
+    let front = front.map_err(|source| FleetError::Io {
+        what: format!("opening a port on {address}"),
+        source,
+    })?;
+    Ok((name, front))
+}
+
+fn upstream(client: kube::Client) -> Upstream {
+    Arc::new(move |request| {
+        let client = client.clone();
+        Box::pin(async move {
+            let answer = client.send(request.map(Body::from)).await;
+            let answer = answer.map_err(io::Error::other)?;
+            Ok(answer.map(|body| {
+                let pieces = body.into_data_stream();
+                let pieces: baton_apiserver::front::Answered = Box::pin(pieces.map(|it| it.map_err(io::Error::other)));
+                pieces
+            }))
+        })
+    })
+}

@@ -1,0 +1,113 @@
+//! What cases ask for, and whether it can be done with clusters that somebody else has started.
+
+use std::collections::BTreeSet;
+
+use baton_core::{
+    case::model::{Action, Lever, Place},
+    names::ClusterName,
+};
+use serde_json::Value;
+
+use crate::fleet::Standing;
+
+/// The prefix of annotations by which cases tell the workload simulator what to do.
+const SIMULATOR_SETTING: &str = "simulator.baton.dev/";
+
+/// How the target comes to the clusters.
+pub(super) struct Way<'a> {
+    pub backend: &'static str,
+    pub standing: Standing,
+    /// Whether a target that stands elsewhere is told an address of this machine.
+    pub has_address: bool,
+    /// Members that were registered before.
+    pub registered: &'a BTreeSet<ClusterName>,
+}
+
+impl Way<'_> {
+    /// Why what a step does cannot be done here, in words; none if it can.
+    pub(super) fn beyond_reach(&self, step: &Action) -> Option<String> {
+        let lever = match step {
+            Action::Admission { .. } => {
+                return Some(self.never("lets a webhook of this process stand for a policy engine"));
+            }
+            Action::Lever(lever) => lever,
+            Action::Apply { .. }
+            | Action::Patch { .. }
+            | Action::SetStatus { .. }
+            | Action::Delete { .. }
+            | Action::BindRole { .. }
+            | Action::Capture { .. }
+            | Action::Taint { .. }
+            | Action::Untaint { .. }
+            | Action::Hold { .. }
+            | Action::Release { .. }
+            | Action::Start(_)
+            | Action::Elapse(_)
+            | Action::Wait { .. }
+            | Action::Assert(_)
+            | Action::Snapshot(_) => return None,
+        };
+        match lever {
+            Lever::CutOff(_) | Lever::Heal(_) => self.around(false, "cuts a member off"),
+            Lever::Delay(place, _) => self.around(*place == Place::Control, "delays answers"),
+            Lever::Fail(place, _) => self.around(*place == Place::Control, "lets requests fail"),
+            // What a write has led to is heard of only after the next one may have been let in.
+            Lever::StopControllerAfter(_) => Some(self.never("stops the controller between two writes")),
+            Lever::StopController | Lever::StartController => None,
+        }
+    }
+
+    fn never(&self, what: &str) -> String {
+        format!("{what}, which cannot be done with {} clusters", self.backend)
+    }
+
+    /// Why levers on a cluster do not act on the target, if it goes around the fronts.
+    fn around(&self, control: bool, what: &str) -> Option<String> {
+        let elsewhere = self.standing == Standing::Elsewhere;
+        if elsewhere && control {
+            return Some(format!("{what}, and the target reaches the control plane by itself"));
+        }
+        if elsewhere && !self.has_address {
+            return Some(format!(
+                "{what}, and the target reaches the members by itself; with --address it comes through this machine"
+            ));
+        }
+        let first = self.registered.first().filter(|_| !control)?;
+        Some(format!(
+            "{what}, and {first} is registered with the control plane already, under an address of its own"
+        ))
+    }
+}
+
+/// Whether a step makes use of the workload simulator, or writes what real controllers write.
+pub(super) fn is_set_by_simulator(step: &Action) -> bool {
+    match step {
+        Action::Apply { objects, .. } => objects.iter().any(mentions_simulator),
+        Action::Patch { merge, .. } => mentions_simulator(merge),
+        Action::Admission { .. }
+        | Action::SetStatus { .. }
+        | Action::Delete { .. }
+        | Action::BindRole { .. }
+        | Action::Capture { .. }
+        | Action::Taint { .. }
+        | Action::Untaint { .. }
+        | Action::Hold { .. }
+        | Action::Release { .. }
+        | Action::Lever(_)
+        | Action::Start(_)
+        | Action::Elapse(_)
+        | Action::Wait { .. }
+        | Action::Assert(_)
+        | Action::Snapshot(_) => false,
+    }
+}
+
+fn mentions_simulator(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .any(|(key, value)| key.starts_with(SIMULATOR_SETTING) || mentions_simulator(value)),
+        Value::Array(items) => items.iter().any(mentions_simulator),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
