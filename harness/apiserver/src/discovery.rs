@@ -7,10 +7,14 @@ use bytes::Bytes;
 use http::header;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Core, reply::Reply, route::Route};
+use crate::api::{
+    Core,
+    reply::Reply,
+    route::{Route, is_built_in},
+};
 use crate::openapi;
 use crate::registry::{Catalogue, Group, Resource, Subresource, Version};
-use crate::status::ApiError;
+use crate::status::{About, ApiError};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -24,10 +28,19 @@ pub(crate) fn answer(
     route: Route,
     parts: &http::request::Parts,
 ) -> Result<Reply, ApiError> {
-    let about_apis = matches!(
-        route,
-        Route::Version | Route::LegacyVersions | Route::Groups | Route::Group(_) | Route::GroupVersion(..)
-    );
+    let about_apis = match &route {
+        Route::Version | Route::LegacyVersions | Route::Groups => true,
+        // The server of custom resources does not look at the method.
+        Route::Group(group) | Route::GroupVersion(group, _) => is_built_in(group),
+        Route::Health(_)
+        | Route::Metrics
+        | Route::Index
+        | Route::OpenApi(_)
+        | Route::Resource(_)
+        | Route::UnknownPath
+        | Route::UnknownResource
+        | Route::UnknownSubresource(..) => false,
+    };
     if about_apis && parts.method != http::Method::GET {
         return Err(ApiError::method_not_allowed());
     }
@@ -75,6 +88,11 @@ pub(crate) fn answer(
             None => Ok(page_not_found()),
         },
         Route::UnknownPath => Ok(page_not_found()),
+        Route::UnknownSubresource(resource, name) => Err(ApiError::not_found(About {
+            group: &resource.group,
+            kind: &resource.plural,
+            name: &name,
+        })),
         Route::Resource(_) | Route::UnknownResource => Err(ApiError::no_resource()),
     }
 }
@@ -91,7 +109,7 @@ fn text(code: u16, body: &'static str) -> Reply {
     }
 }
 
-fn page_not_found() -> Reply {
+pub(crate) fn page_not_found() -> Reply {
     text(404, "404 page not found\n")
 }
 

@@ -5,6 +5,8 @@
 
 use serde_json::Value;
 
+use crate::gofmt;
+
 /// The kind of a finding; each has the `reason` that the `causes` of a `Status` carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FieldErrorType {
@@ -81,7 +83,7 @@ pub struct FieldError {
 impl FieldError {
     /// A finding whose message is made of the type's words, the value (as JSON) and a detail.
     pub fn with_value(error_type: FieldErrorType, field: impl Into<String>, value: &Value, detail: &str) -> Self {
-        let mut message = format!("{}: {value}", error_type.words());
+        let mut message = format!("{}: {}", error_type.words(), gofmt::json(value));
         if !detail.is_empty() {
             message.push_str(": ");
             message.push_str(detail);

@@ -39,7 +39,7 @@
 //! - [`merge`]: patches, managed fields and the types they need;
 //! - [`builtin`], [`metadata`], [`table`]: how the built-in kinds behave and how they are shown;
 //! - [`webhook`]: a webhook to be called by servers, these or others; [`front`]: a door with levers in front of others;
-//! - `discovery`, `openapi`, `selector`, `yaml`, `levers`, `gate`, `door`: what their names say.
+//! - `discovery`, `openapi`, `selector`, `yaml`, `go_json`, `gofmt`, `levers`, `gate`, `door`: what their names say.
 
 mod admission;
 mod api;
@@ -51,6 +51,8 @@ pub mod error;
 pub mod findings;
 pub mod front;
 mod gate;
+mod go_json;
+mod gofmt;
 mod ids;
 mod levers;
 pub mod merge;

@@ -77,6 +77,12 @@ impl ApiError {
         Self::new(405, "MethodNotAllowed", message, Some(json!({})))
     }
 
+    /// The subresource of a custom resource does not know the verb.
+    pub(crate) fn not_supported(about: About<'_>, verb: &str) -> Self {
+        let message = format!("{verb} is not supported on resources of kind {:?}", about.qualified());
+        Self::new(405, "MethodNotAllowed", message, Some(about.details().into()))
+    }
+
     pub(crate) fn already_exists(about: About<'_>) -> Self {
         let message = format!("{} {:?} already exists", about.qualified(), about.name);
         Self::new(409, "AlreadyExists", message, Some(about.details().into()))

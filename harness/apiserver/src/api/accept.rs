@@ -55,6 +55,8 @@ impl Form {
     };
 }
 
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
 /// One entry of the header.
 struct Clause<'a> {
     media: &'a str,
@@ -89,7 +91,7 @@ impl Clause<'_> {
     fn format(&self) -> Option<Format> {
         match self.media {
             // Who reads protobuf reads JSON as well.
-            "application/json" | "application/vnd.kubernetes.protobuf" | "*/*" => Some(Format::Json),
+            "application/json" | PROTOBUF | "*/*" | "application/*" => Some(Format::Json),
             "application/yaml" => Some(Format::Yaml),
             _ => None,
         }
@@ -125,7 +127,10 @@ pub(crate) fn any(headers: &HeaderMap) -> Form {
         .get(header::ACCEPT)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    let format = clauses(accept).iter().find_map(Clause::format).unwrap_or(Format::Json);
+    // A clause that asks for another view than the whole is none for an error.
+    let clauses = clauses(accept);
+    let mut whole = clauses.iter().filter(|clause| clause.view() == Some(View::Whole));
+    let format = whole.find_map(Clause::format).unwrap_or(Format::Json);
     Form {
         format,
         view: View::Whole,
@@ -144,8 +149,15 @@ pub(crate) fn of_call(call: &Call) -> Result<Form, ApiError> {
         Verb::List | Verb::Watch | Verb::DeleteCollection | Verb::Create
     );
     let streams = watched && call.verb != Verb::Create;
-    let known: Vec<&Clause<'_>> = clauses.iter().filter(|clause| clause.format().is_some()).collect();
-    if known.is_empty() && call.resource.custom().is_none() {
+    let custom = call.resource.custom().is_some();
+    // Custom resources have no protobuf; that wildcards have a prefix only their server knows.
+    let readable = |clause: &&Clause<'_>| match clause.media {
+        PROTOBUF => !custom || clause.view() != Some(View::Whole),
+        "application/*" => custom,
+        _ => clause.format().is_some(),
+    };
+    let known: Vec<&Clause<'_>> = clauses.iter().filter(readable).collect();
+    if known.is_empty() && !custom {
         let mut message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
                            application/vnd.kubernetes.protobuf"
             .to_owned();
@@ -159,17 +171,22 @@ pub(crate) fn of_call(call: &Call) -> Result<Form, ApiError> {
             Some(serde_json::json!({})),
         ));
     }
-    let form = known.into_iter().find_map(|clause| {
-        let (format, view) = (clause.format()?, clause.view()?);
-        Some(Form { format, view })
-    });
+    // Who reads protobuf gets JSON instead, but not what only protobuf was to show.
+    let readable = |clause: &&&Clause<'_>| clause.media != PROTOBUF || clause.view() == Some(View::Whole);
+    let several = known.iter().any(|clause| clause.media != PROTOBUF);
+    let form = known
+        .iter()
+        .filter(|clause| !several || readable(clause))
+        .find_map(|clause| {
+            let (format, view) = (clause.format()?, clause.view()?);
+            Some(Form { format, view })
+        });
     form.ok_or_else(|| {
-        let media = if call.resource.custom().is_some() {
-            "application/json, application/yaml"
-        } else {
-            "application/json, application/yaml, application/vnd.kubernetes.protobuf"
-        };
-        not_acceptable(format!("only the following media types are accepted: {media}"))
+        not_acceptable(
+            "only the following media types are accepted: application/json, application/yaml, \
+             application/vnd.kubernetes.protobuf"
+                .to_owned(),
+        )
     })
 }
 

@@ -46,6 +46,7 @@ impl Core {
         kinds::prepare_create(&call.resource, &mut object);
         for attempt in 1.. {
             let name = meta::name(&object).unwrap_or_default().to_owned();
+            super::decode::check_custom(call, &object)?;
             let mut errors = kinds::validate_create(&call.resource, &object);
             if errors.is_empty() && call.resource.is("", "services") {
                 errors = self.allocate(&mut object);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::read::{selectors, show};
+use super::manage::check_dry_run;
+use super::query::Query;
+use super::read::show;
 use super::reply::{List, Reply, Shown};
 use super::write::is_released;
 use super::{Call, Caller, Core, decode, kinds};
@@ -26,6 +28,8 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
     pub(crate) dry_run: bool,
+    /// Whether a deletion that takes longer is answered with 202: asked for with `orphanDependents: false`.
+    pub(crate) accepted: bool,
 }
 
 /// What becomes of the objects that the deleted one owns.
@@ -55,15 +59,14 @@ pub(crate) struct Deletion<'a> {
 
 impl Core {
     pub(super) fn delete(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
-        super::manage::check_deletion(call)?;
         let options = with_defaults(call, options(call)?, warnings);
         let stored = self.find(call)?;
         let name = call.name.as_deref().unwrap_or_default();
         self.admit_deletion(call, name, &show(&call.resource, &stored).value())?;
         let deleted = self.delete_object(&call.resource, &key_of(&stored.value()), &options, &call.caller)?;
         Ok(match deleted {
-            Deleted::Marked(object) => shown(call, object),
-            Deleted::Gone(object) if answers_with_object(&call.resource) => shown(call, object),
+            Deleted::Marked(object) => shown(call, if options.accepted { 202 } else { 200 }, object),
+            Deleted::Gone(object) if answers_with_object(&call.resource) => shown(call, 200, object),
             Deleted::Gone(object) => Reply::Made {
                 code: 200,
                 object: success(call, &object),
@@ -76,15 +79,13 @@ impl Core {
         call: &Call,
         warnings: &mut Vec<String>,
     ) -> Result<Reply, ApiError> {
+        let page = self.page(call)?;
         let options = with_defaults(call, options(call)?, warnings);
-        let selectors = selectors(call)?;
-        let (objects, revision) = self.store.list(call.resource.bucket, &call.prefix());
         let mut items = Vec::new();
-        let matching = || objects.iter().filter(|stored| selectors.matches(stored));
-        for stored in matching() {
+        for stored in &page.items {
             self.admit_deletion(call, "", &show(&call.resource, stored).value())?;
         }
-        for stored in matching() {
+        for stored in &page.items {
             match self.delete_object(&call.resource, &key_of(&stored.value()), &options, &call.caller) {
                 Ok(Deleted::Gone(_) | Deleted::Marked(_)) => items.push(show(&call.resource, stored)),
                 Err(error) if error.code == 404 => {}
@@ -94,9 +95,9 @@ impl Core {
         Ok(Reply::List(List {
             resource: call.resource.clone(),
             items,
-            revision,
-            next: None,
-            remaining: None,
+            revision: page.revision,
+            next: page.next,
+            remaining: page.remaining,
         }))
     }
 
@@ -226,9 +227,9 @@ impl Core {
     }
 }
 
-fn shown(call: &Call, object: Shown) -> Reply {
+fn shown(call: &Call, code: u16, object: Shown) -> Reply {
     Reply::Object {
-        code: 200,
+        code,
         object,
         resource: call.resource.clone(),
     }
@@ -337,16 +338,16 @@ fn check_preconditions(
 
 fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
     let body = if call.body.is_empty() {
-        Value::Null
+        None
     } else {
-        decode::object(call)?
+        Some(decode::delete_options(call)?)
     };
-    let policy = meta::str_at(&body, &["propagationPolicy"]).or_else(|| call.query.get("propagationPolicy"));
-    let orphan = body
-        .get("orphanDependents")
-        .and_then(Value::as_bool)
-        .or_else(|| call.query.flag("orphanDependents"));
-    let mut errors = Vec::new();
+    let options = Given {
+        body: body.as_ref(),
+        query: &call.query,
+    };
+    let (policy, orphan) = (options.text("propagationPolicy"), options.flag("orphanDependents"));
+    let mut errors = Vec::from_iter(check_dry_run(&options.dry_run()));
     if let (Some(_), Some(_)) = (policy, orphan) {
         let detail = "orphanDependents and deletionPropagation cannot be both set";
         let field = "propagationPolicy";
@@ -374,36 +375,65 @@ fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
         };
         return Err(ApiError::invalid(about, &errors));
     }
-    Ok(read_options(call, &body))
+    read_options(&options)
 }
 
-/// Delete options from a body and, where it says nothing, from the query.
-pub(super) fn read_options(call: &Call, body: &Value) -> DeleteOptions {
-    let text = |path: &[&str]| meta::str_at(body, path).map(str::to_owned);
-    let policy = text(&["propagationPolicy"]).or_else(|| call.query.get("propagationPolicy").map(str::to_owned));
-    let orphan = body
-        .get("orphanDependents")
-        .and_then(Value::as_bool)
-        .or_else(|| call.query.flag("orphanDependents"));
-    let propagation = match (policy.as_deref(), orphan) {
+/// Where the options of a deletion are: in the body if there is one, and then nowhere else.
+pub(super) struct Given<'a> {
+    pub(super) body: Option<&'a Value>,
+    pub(super) query: &'a Query,
+}
+
+impl<'a> Given<'a> {
+    fn text(&self, name: &str) -> Option<&'a str> {
+        match self.body {
+            Some(body) => meta::str_at(body, &[name]),
+            None => self.query.get(name),
+        }
+    }
+
+    fn flag(&self, name: &str) -> Option<bool> {
+        match self.body {
+            Some(body) => body.get(name).and_then(Value::as_bool),
+            None => self.query.flag(name),
+        }
+    }
+
+    fn dry_run(&self) -> Vec<&'a str> {
+        match self.body {
+            Some(body) => {
+                let list = body.get("dryRun").and_then(Value::as_array);
+                list.into_iter().flatten().filter_map(Value::as_str).collect()
+            }
+            None => self.query.all("dryRun"),
+        }
+    }
+}
+
+/// Checked options of a deletion.
+pub(super) fn read_options(given: &Given<'_>) -> Result<DeleteOptions, ApiError> {
+    let propagation = match (given.text("propagationPolicy"), given.flag("orphanDependents")) {
         (Some("Background"), _) | (None, Some(false)) => Some(Propagation::Background),
         (Some("Foreground"), _) => Some(Propagation::Foreground),
         (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
         (Some(_) | None, _) => None,
     };
-    let all = |value: &Value| value == "All";
-    let dry_run = body
-        .get("dryRun")
-        .and_then(Value::as_array)
-        .is_some_and(|list| list.iter().any(all));
-    let grace = body.get("gracePeriodSeconds").and_then(Value::as_i64);
-    DeleteOptions {
-        grace_period_secs: grace.or_else(|| call.query.number("gracePeriodSeconds").ok().flatten()),
+    let grace_period_secs = match given.body {
+        Some(body) => body.get("gracePeriodSeconds").and_then(Value::as_i64),
+        None => given.query.number("gracePeriodSeconds")?,
+    };
+    let precondition = |name| {
+        let text = meta::str_at(given.body?, &["preconditions", name])?;
+        Some(text.to_owned())
+    };
+    Ok(DeleteOptions {
+        grace_period_secs,
         propagation,
-        uid: text(&["preconditions", "uid"]),
-        resource_version: text(&["preconditions", "resourceVersion"]),
-        dry_run: dry_run || call.query.dry_run(),
-    }
+        uid: precondition("uid"),
+        resource_version: precondition("resourceVersion"),
+        dry_run: given.dry_run().contains(&"All"),
+        accepted: given.flag("orphanDependents") == Some(false),
+    })
 }
 
 /// The `Status` of a deletion that is done.

@@ -43,7 +43,7 @@ pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<Vec<Stri
             defaults::default(entry.group, entry.kind, object);
         }
         Kind::Custom(custom) => {
-            let mut dropped = drop_unknown_metadata(object);
+            let mut dropped = decode_metadata(object)?;
             if let Some(schema) = &custom.schema {
                 dropped.append(&mut schema.prune(object));
                 schema.apply_defaults(object);
@@ -73,21 +73,16 @@ const METADATA: [&str; 15] = [
     "uid",
 ];
 
-fn drop_unknown_metadata(object: &mut Value) -> Vec<String> {
-    let mut dropped = Vec::new();
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|key, value| {
-            let empty = value.is_null()
-                || value.as_object().is_some_and(serde_json::Map::is_empty)
-                || value.as_array().is_some_and(Vec::is_empty);
-            let known = METADATA.contains(&key.as_str());
-            if !known {
-                dropped.push(format!("metadata.{key}"));
-            }
-            known && !empty
-        });
-    }
-    dropped
+/// The typed form of the metadata of a custom resource. Gives the paths of what is not known in it.
+fn decode_metadata(object: &mut Value) -> Result<Vec<String>, String> {
+    let Some(metadata) = object.get_mut("metadata").filter(|metadata| !metadata.is_null()) else {
+        return Ok(Vec::new());
+    };
+    let unknown = |key: &&String| !METADATA.contains(&key.as_str());
+    let members = metadata.as_object().into_iter().flatten().map(|(key, _)| key);
+    let dropped = members.filter(unknown).map(|key| format!("metadata.{key}")).collect();
+    shape::decode_metadata(metadata)?;
+    Ok(dropped)
 }
 
 /// Sets what a new object begins with, and drops what a client must not set.
@@ -126,6 +121,7 @@ pub(super) fn deprecation(resource: &Resource) -> Option<String> {
 pub(super) fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<String> {
     match kind_of(resource) {
         Kind::Builtin(entry) => warnings::warnings(entry, object, created),
+        Kind::Definition if created => crd::format_warnings(object),
         Kind::Definition | Kind::Custom(_) => Vec::new(),
     }
 }

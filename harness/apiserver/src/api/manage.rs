@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Call, Core, decode};
 use crate::error::{FieldError, FieldErrorType};
+use crate::gofmt;
 use crate::merge::apply::{self, Write};
 use crate::merge::strict;
 use crate::status::{About, ApiError};
@@ -99,12 +100,11 @@ pub(super) fn check_options(call: &Call, kind: &str) -> Result<(), ApiError> {
             "invalid character U+{:04X} (at position {position})",
             u32::from(control)
         );
-        errors.push(FieldError::with_value(
-            FieldErrorType::Invalid,
-            "fieldManager",
-            &manager.into(),
-            &detail,
-        ));
+        errors.push(FieldError {
+            error_type: FieldErrorType::Invalid,
+            field: "fieldManager".to_owned(),
+            message: format!("Invalid value: {}: {detail}", gofmt::quoted(manager)),
+        });
     }
     if let Some(other) = call.query.get("fieldValidation")
         && !matches!(other, "" | "Ignore" | "Warn" | "Strict")
@@ -122,19 +122,13 @@ pub(super) fn check_options(call: &Call, kind: &str) -> Result<(), ApiError> {
 }
 
 /// What is wrong with the values of `dryRun`.
-fn check_dry_run(values: &[&str]) -> Option<FieldError> {
+pub(super) fn check_dry_run(values: &[&str]) -> Option<FieldError> {
     let fits = values.iter().all(|value| *value == "All");
     let error = || {
         let detail = "supported values: \"All\"";
         FieldError::with_value(FieldErrorType::NotSupported, "dryRun", &values.into(), detail)
     };
     (!fits).then(error)
-}
-
-/// Checks the options of a deletion in the query.
-pub(super) fn check_deletion(call: &Call) -> Result<(), ApiError> {
-    let errors = Vec::from_iter(check_dry_run(&call.query.all("dryRun")));
-    verdict("DeleteOptions", &errors)
 }
 
 fn verdict(kind: &str, errors: &[FieldError]) -> Result<(), ApiError> {

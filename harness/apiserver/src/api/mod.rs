@@ -123,8 +123,9 @@ impl Verb {
             Method::GET if named => Some(Self::Get),
             Method::GET => Some(Self::List),
             Method::POST => Some(Self::Create),
-            Method::PUT if named => Some(Self::Update),
-            Method::PATCH if named => Some(Self::Patch),
+            // That a name is missing the server of custom resources says in its own way.
+            Method::PUT if named || target.resource.custom().is_some() => Some(Self::Update),
+            Method::PATCH if named || target.resource.custom().is_some() => Some(Self::Patch),
             Method::DELETE if named => Some(Self::Delete),
             Method::DELETE => Some(Self::DeleteCollection),
             _ => None,
@@ -261,6 +262,9 @@ impl Core {
                 side: call.caller.side,
             })
             .await?;
+        if is_beyond_custom(&call) {
+            return Ok(discovery::page_not_found());
+        }
         check_verb(&call)?;
         *form = accept::of_call(&call)?;
         if let Some(warning) = call.resource.custom().and_then(|custom| custom.deprecation.clone()) {
@@ -314,6 +318,14 @@ impl Core {
     }
 }
 
+/// Whether all namespaces are written to at once: the server of custom resources has no such path.
+fn is_beyond_custom(call: &Call) -> bool {
+    call.resource.custom().is_some()
+        && call.resource.namespaced
+        && call.namespace.is_none()
+        && !matches!(call.verb, Verb::Get | Verb::List | Verb::Watch)
+}
+
 /// Whether a resource, or a subresource, knows what is wanted of it.
 fn check_verb(call: &Call) -> Result<(), ApiError> {
     let allowed = match &call.subresource {
@@ -323,6 +335,15 @@ fn check_verb(call: &Call) -> Result<(), ApiError> {
             .subresource(name)
             .is_some_and(|subresource| subresource.verbs.iter().any(|verb| verb == call.verb.as_str())),
     };
+    if call.resource.custom().is_some() {
+        if allowed && matches!(call.verb, Verb::Update | Verb::Patch) && call.name.is_none() {
+            return Err(ApiError::bad_request("name must be provided"));
+        }
+        if call.subresource.is_some() && !allowed {
+            let about = call.about("");
+            return Err(ApiError::not_supported(about, call.verb.as_str()));
+        }
+    }
     let everywhere = call.resource.namespaced && call.namespace.is_none();
     let fits = match call.verb {
         Verb::Create => call.name.is_none() != call.subresource.is_some() && !everywhere,

@@ -49,14 +49,17 @@ fn one(wish: &Wish<'_>, code: u16, resource: &Resource, object: &Shown) -> Resul
         View::Partial(version) => Ok(written(wish, code, &partial(&object.value(), version))),
         View::Table(version) => {
             let items = [object.clone()];
-            let metadata =
-                json!({"resourceVersion": crate::meta::resource_version(&object.value()).unwrap_or_default()});
+            let metadata = match crate::meta::resource_version(&object.value()) {
+                Some(version) => json!({"resourceVersion": version}),
+                None => json!({}),
+            };
             Ok(written(
                 wish,
                 code,
                 &table::table(wish, resource, &items, &metadata, version)?,
             ))
         }
+        View::PartialList(_) if resource.custom().is_some() => Err(ApiError::plain_500("content is not a list")),
         View::PartialList(_) => Err(not_acceptable(format!(
             "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
             go_type(resource, false)
@@ -131,12 +134,34 @@ fn written(wish: &Wish<'_>, code: u16, object: &Value) -> Response<ResponseBody>
     response(code, content_type, ResponseBody::full(text))
 }
 
+/// A line whose plain scalar older readers would take for a time or a boolean, with that scalar quoted.
+fn quote(line: &str) -> Option<String> {
+    let start = line
+        .rfind(": ")
+        .map(|at| at + 2)
+        .or_else(|| line.rfind("- ").map(|at| at + 2))?;
+    let (before, scalar) = line.split_at(start);
+    let boolean = matches!(
+        scalar,
+        "y" | "Y" | "n" | "N" | "yes" | "Yes" | "YES" | "no" | "No" | "NO" | "on" | "On" | "ON" | "off" | "Off" | "OFF"
+    );
+    let time = scalar.starts_with(|first: char| first.is_ascii_digit()) && scalar.parse::<jiff::Timestamp>().is_ok();
+    (boolean || time).then(|| format!("{before}\"{scalar}\""))
+}
+
 /// Folds long scalars at the first space behind the column at which the reference does. Literal blocks stay.
 fn fold(yaml: &str) -> String {
     const WIDTH: usize = 80;
     let mut folded = String::with_capacity(yaml.len());
     let mut literal: Option<usize> = None;
     for line in yaml.lines() {
+        let quoted;
+        let line = if literal.is_none() {
+            quoted = quote(line);
+            quoted.as_deref().unwrap_or(line)
+        } else {
+            line
+        };
         let indent = line.len() - line.trim_start_matches(' ').len();
         literal = literal.filter(|of| indent > *of || line.is_empty());
         let double_quoted = line.ends_with('"');

@@ -8,6 +8,8 @@ use super::manage::{Validation, check_options, invalid_patch, report};
 use super::reply::Reply;
 use super::{Call, Core, decode, kinds};
 use crate::error::{FieldError, FieldErrorType};
+use crate::go_json;
+use crate::gofmt;
 use crate::merge::apply::{ApplyError, apply};
 use crate::merge::json_patch::{self, JsonPatchError};
 use crate::merge::strategic::{self, MergeError};
@@ -29,10 +31,7 @@ impl Core {
     }
 
     fn json_patch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
-        let patch = decode::json(&call.body)?;
-        if !patch.is_array() {
-            json_patch::apply(&Value::Null, &patch).map_err(|error| json_patch_error(&error))?;
-        }
+        let patch = json_patch_in(call)?;
         let own = strict::json_patch(&patch);
         self.change_by(call, warnings, |old| {
             let change = || json_patch::apply(old, &patch).map_err(|error| json_patch_error(&error));
@@ -43,7 +42,7 @@ impl Core {
     }
 
     fn merge_patch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
-        let patch = decode::json(&call.body)?;
+        let patch = merge_patch_in(call)?;
         let duplicates = strict::duplicate_keys(&call.body);
         self.change_by(call, warnings, |old| {
             let change = || {
@@ -59,13 +58,13 @@ impl Core {
         if call.resource.custom().is_some() {
             return Err(unsupported(call));
         }
-        let patch = decode::json(&call.body)?;
+        let patch = strategic_patch_in(call)?;
         let duplicates = strict::duplicate_keys(&call.body);
         self.change_by(call, warnings, |old| {
             let mut new = strategic::merge(call.resource.model(), old, &patch).map_err(merge_error)?;
             // The patch is one of fields of a known type.
             decode::set_type(call, &mut new);
-            patched(call, new, duplicates.clone(), || crate::merge::go_value(&patch))
+            patched(call, new, duplicates.clone(), || gofmt::plain(&patch))
         })
     }
 
@@ -88,7 +87,7 @@ impl Core {
     }
 
     fn apply(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
-        let applied = applied(call)?;
+        let applied = applied(call, &call.resource.api_version, &call.resource.kind)?;
         let manager = call.manager();
         let force = call.query.is_set("force");
         let merged = |old: Option<&Value>| {
@@ -125,14 +124,58 @@ impl Core {
 pub(super) fn patch_other(call: &Call, old: &Value) -> Result<Value, ApiError> {
     match call.media() {
         "application/json-patch+json" => {
-            json_patch::apply(old, &decode::json(&call.body)?).map_err(|error| json_patch_error(&error))
+            json_patch::apply(old, &json_patch_in(call)?).map_err(|error| json_patch_error(&error))
         }
-        "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
+        "application/merge-patch+json" => {
             let mut new = old.clone();
-            ::json_patch::merge(&mut new, &decode::json(&call.body)?);
+            ::json_patch::merge(&mut new, &merge_patch_in(call)?);
+            Ok(new)
+        }
+        "application/strategic-merge-patch+json" if call.resource.custom().is_none() => {
+            let mut new = old.clone();
+            ::json_patch::merge(&mut new, &strategic_patch_in(call)?);
             Ok(new)
         }
         _ => Err(unsupported(call)),
+    }
+}
+
+fn undecodable(error: &str) -> ApiError {
+    ApiError::bad_request(format!("error decoding patch: {error}"))
+}
+
+/// The operations of a JSON patch.
+fn json_patch_in(call: &Call) -> Result<Value, ApiError> {
+    let patch = go_json::parse(&call.body).map_err(|error| undecodable(&error))?;
+    if !patch.is_array() {
+        json_patch::apply(&Value::Null, &patch).map_err(|error| json_patch_error(&error))?;
+    }
+    Ok(patch)
+}
+
+const NO_MAP: &str = "into Go value of type map[string]interface {}";
+
+/// A merge patch: an object.
+fn merge_patch_in(call: &Call) -> Result<Value, ApiError> {
+    match go_json::parse(&call.body).map_err(|error| undecodable(&error))? {
+        Value::Object(members) => Ok(Value::Object(members)),
+        Value::Null => Err(ApiError::bad_request("Invalid JSON Patch")),
+        other => {
+            let kind = crate::merge::go_type(&other);
+            Err(undecodable(&format!("json: cannot unmarshal {kind} {NO_MAP}")))
+        }
+    }
+}
+
+/// A strategic merge patch: an object, or nothing.
+fn strategic_patch_in(call: &Call) -> Result<Value, ApiError> {
+    match go_json::parse(&call.body).map_err(ApiError::bad_request)? {
+        Value::Object(members) => Ok(Value::Object(members)),
+        Value::Null => Ok(json!({})),
+        other => {
+            let kind = crate::merge::go_type(&other);
+            Err(ApiError::bad_request(format!("json: cannot unmarshal {kind} {NO_MAP}")))
+        }
     }
 }
 
@@ -150,8 +193,8 @@ fn unsupported(call: &Call) -> ApiError {
     )
 }
 
-/// Reads and checks what is applied.
-fn applied(call: &Call) -> Result<Value, ApiError> {
+/// Reads what is applied, and checks that it is of the expected type.
+pub(super) fn applied(call: &Call, expected: &str, expected_kind: &str) -> Result<Value, ApiError> {
     let not_yaml = |error| {
         let message = format!("error decoding YAML: error converting YAML to JSON: yaml: {error}");
         ApiError::bad_request(message)
@@ -169,7 +212,7 @@ fn applied(call: &Call) -> Result<Value, ApiError> {
     }
     let text = |name: &str| applied.get(name).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    if api_version != call.resource.api_version || kind != call.resource.kind {
+    if api_version != expected || kind != expected_kind {
         let slash = if api_version.contains('/') { "" } else { "/" };
         return Err(ApiError::bad_request(format!(
             "invalid object type: {slash}{api_version}, Kind={kind}"
@@ -190,7 +233,15 @@ fn patched(
     {
         return Err(invalid_patch(quoted(), &cause));
     }
-    decode::check_type(call, &mut new)?;
+    if call.resource.custom().is_none() {
+        decode::check_type(call, &mut new)?;
+    } else if let Err(error) = decode::type_of_custom(&new, || new.to_string()) {
+        return Err(invalid_patch(quoted(), &error));
+    } else if meta::str_at(&new, &["apiVersion"]).is_none() {
+        return Err(ApiError::internal(
+            "Object 'apiVersion' is missing in 'object has no apiVersion field'",
+        ));
+    }
     if call.resource.custom().is_none() && call.validation() != Validation::Ignore {
         findings.extend(strict::unknown_fields(call.resource.model(), &new));
     }
@@ -237,7 +288,7 @@ fn merge_error(error: MergeError) -> ApiError {
     }
 }
 
-fn apply_error(error: ApplyError) -> ApiError {
+pub(super) fn apply_error(error: ApplyError) -> ApiError {
     match error {
         ApplyError::Conflicts(conflicts) => conflict(&conflicts),
         ApplyError::BadRequest(message) => ApiError::bad_request(message),

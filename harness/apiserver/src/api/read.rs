@@ -39,6 +39,18 @@ impl Core {
     }
 
     pub(super) fn list(&self, call: &Call) -> Result<Reply, ApiError> {
+        let page = self.page(call)?;
+        Ok(Reply::List(List {
+            resource: call.resource.clone(),
+            items: page.items.iter().map(|stored| show(&call.resource, stored)).collect(),
+            revision: page.revision,
+            next: page.next,
+            remaining: page.remaining,
+        }))
+    }
+
+    /// The objects that a list, or the deletion of a collection, is about.
+    pub(super) fn page(&self, call: &Call) -> Result<Listed, ApiError> {
         options::check_list(call)?;
         call.query.number("timeoutSeconds")?;
         let selectors = selectors(call)?;
@@ -55,13 +67,12 @@ impl Core {
         };
         let last = items.last().filter(|_| left > 0);
         let next = last.map(|last| token(revision, &key_of(&last.value()), left));
-        Ok(Reply::List(List {
-            resource: call.resource.clone(),
-            items: items.iter().map(|stored| show(&call.resource, stored)).collect(),
+        Ok(Listed {
+            items,
             revision,
             next,
             remaining: (left > 0 && selectors.is_empty()).then_some(left),
-        }))
+        })
     }
 
     /// The objects of the collection at the revision that a list is to show, and that revision.
@@ -85,6 +96,15 @@ impl Core {
             })
         })
     }
+}
+
+/// A page of a collection, in the form in which it is stored.
+pub(super) struct Listed {
+    pub(super) items: Vec<Arc<Stored>>,
+    pub(super) revision: u64,
+    /// The token of the next page.
+    pub(super) next: Option<String>,
+    pub(super) remaining: Option<usize>,
 }
 
 /// What a call selects.
@@ -139,7 +159,8 @@ impl Page {
             None => limit.is_some(),
         };
         Ok(Self {
-            limit,
+            // A list of any age comes from the watch cache of the reference, and that gives everything.
+            limit: limit.filter(|_| given != Some("0")),
             revision,
             exact,
             after: None,

@@ -34,6 +34,8 @@ pub(crate) enum Route {
     UnknownPath,
     /// A path under a group that no resource has: the answer is a `Status`.
     UnknownResource,
+    /// A subresource that a custom resource does not have: the answer is that the object of that name is not found.
+    UnknownSubresource(Arc<Resource>, String),
 }
 
 /// The resource part of a path.
@@ -73,14 +75,21 @@ pub(crate) fn route(catalogue: &Catalogue, path: &str) -> Route {
     }
 }
 
+/// Whether a group is one of the server's own.
+pub(crate) fn is_built_in(group: &str) -> bool {
+    catalogue::GROUPS.iter().any(|each| each.name == group)
+}
+
 fn in_version(catalogue: &Catalogue, group: &str, version: &str, rest: &[&str]) -> Route {
-    if catalogue.version(group, version).is_none() {
-        let built_in = catalogue::GROUPS.iter().any(|each| each.name == group);
-        return if built_in {
+    let unknown = || {
+        if is_built_in(group) {
             Route::UnknownResource
         } else {
             Route::UnknownPath
-        };
+        }
+    };
+    if catalogue.version(group, version).is_none() {
+        return unknown();
     }
     let (watch, rest) = match rest {
         ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
@@ -101,10 +110,10 @@ fn in_version(catalogue: &Catalogue, group: &str, version: &str, rest: &[&str]) 
             )
         }
         [plural, rest @ ..] if rest.len() <= 2 => (None, *plural, rest.first().map(owned), rest.get(1).map(owned)),
-        _ => return Route::UnknownResource,
+        _ => return unknown(),
     };
     let Some(resource) = find(plural) else {
-        return Route::UnknownResource;
+        return unknown();
     };
     let fits = if resource.namespaced {
         namespace.is_some() || name.is_none()
@@ -115,10 +124,10 @@ fn in_version(catalogue: &Catalogue, group: &str, version: &str, rest: &[&str]) 
         .as_deref()
         .is_none_or(|name| resource.subresource(name).is_some());
     if !fits || !known {
-        return if resource.custom().is_some() {
-            Route::UnknownPath
-        } else {
-            Route::UnknownResource
+        return match (resource.custom().is_some(), name) {
+            (true, Some(name)) if fits => Route::UnknownSubresource(resource, name),
+            (true, _) => Route::UnknownPath,
+            (false, _) => Route::UnknownResource,
         };
     }
     Route::Resource(ResourceRoute {

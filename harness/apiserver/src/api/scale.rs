@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::patch::patch_other;
+use super::manage::{check_options, invalid_patch};
+use super::patch::{applied, apply_error, patch_other};
 use super::reply::Reply;
 use super::write::check_name;
 use super::{Call, Core, Verb, decode};
 use crate::error::{FieldError, FieldErrorType};
+use crate::merge::apply::apply;
 use crate::meta;
 use crate::registry::Resource;
 use crate::schema::crd::scale::{get, set};
@@ -27,12 +29,29 @@ impl Core {
                 })
             }
             Verb::Update => {
+                check_options(call, "UpdateOptions")?;
                 let wanted = decode::object(call)?;
                 check_kind(&wanted)?;
+                if let Some(error) = wrong_type(&wanted) {
+                    let message = format!("Scale in version \"v1\" cannot be handled as a Scale: {error}");
+                    return Err(ApiError::bad_request(message));
+                }
                 check_name(call, &wanted)?;
                 self.change_scale(call, |_| Ok(wanted.clone()))
             }
-            Verb::Patch => self.change_scale(call, |old| patch_other(call, &lenient(resource, old))),
+            Verb::Patch => {
+                check_options(call, "PatchOptions")?;
+                if call.is_apply() {
+                    return self.apply_scale(call);
+                }
+                self.change_scale(call, |old| {
+                    let scale = patch_other(call, &lenient(resource, old))?;
+                    match wrong_type(&scale) {
+                        Some(error) => Err(invalid_patch(scale.to_string(), &error)),
+                        None => Ok(scale),
+                    }
+                })
+            }
             Verb::Create | Verb::Delete | Verb::List | Verb::Watch | Verb::DeleteCollection => {
                 Err(ApiError::method_not_allowed())
             }
@@ -47,19 +66,7 @@ impl Core {
         let resource = &call.resource;
         let reply = self.change(call, |old| {
             let scale = change(old)?;
-            let replicas = meta::at(&scale, &["spec", "replicas"])
-                .and_then(Value::as_i64)
-                .unwrap_or(0);
-            if replicas < 0 && resource.custom().is_none() {
-                let detail = "must be greater than or equal to 0";
-                let error = FieldError::with_value(FieldErrorType::Invalid, "spec.replicas", &replicas.into(), detail);
-                let about = About {
-                    group: "autoscaling",
-                    kind: "Scale",
-                    name: call.name.as_deref().unwrap_or_default(),
-                };
-                return Err(ApiError::invalid(about, &[error]));
-            }
+            let replicas = replicas_of(call, &scale)?;
             let mut new = old.clone();
             if !set(&mut new, spec_path(resource), replicas.into()) {
                 return Err(ApiError::internal("the replicas cannot be set"));
@@ -70,14 +77,83 @@ impl Core {
             }
             Ok(new)
         })?;
-        match reply {
-            Reply::Object { code, object, .. } => Ok(Reply::Made {
-                code,
-                object: scale_of(resource, &object.value())?,
-            }),
-            other @ (Reply::List(_) | Reply::Made { .. } | Reply::Watch(..) | Reply::Raw { .. }) => Ok(other),
-        }
+        as_scale(resource, reply)
     }
+
+    /// Merges what a manager applies to the replicas; they are owned in the object, under the name of the subresource.
+    fn apply_scale(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
+        let resource = &call.resource;
+        let scale = applied(call, "autoscaling/v1", "Scale")?;
+        if resource.custom().is_some() {
+            return Err(ApiError::plain_500(
+                "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, \
+                 Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
+            ));
+        }
+        if let Some(error) = wrong_type(&scale) {
+            return Err(ApiError::bad_request(error));
+        }
+        let manager = call.manager();
+        let force = call.query.is_set("force");
+        let mut wanted = json!({"apiVersion": resource.api_version, "kind": resource.kind});
+        if meta::at(&scale, &["spec", "replicas"]).is_some() {
+            let replicas = replicas_of(call, &scale)?;
+            set(&mut wanted, spec_path(resource), replicas.into());
+        }
+        let reply = self.change(call, |old| {
+            let write = call.write(&manager, self);
+            let merged = apply(resource.model(), Some(old), &wanted, &write, force).map_err(apply_error)?;
+            Ok(merged.object)
+        })?;
+        as_scale(resource, reply)
+    }
+}
+
+/// The `Scale` of the object that a change came to.
+fn as_scale(resource: &Resource, reply: Reply) -> Result<Reply, ApiError> {
+    match reply {
+        Reply::Object { code, object, .. } => Ok(Reply::Made {
+            code,
+            object: scale_of(resource, &object.value())?,
+        }),
+        other @ (Reply::List(_) | Reply::Made { .. } | Reply::Watch(..) | Reply::Raw { .. }) => Ok(other),
+    }
+}
+
+/// The replicas that a `Scale` asks for.
+fn replicas_of(call: &Call, scale: &Value) -> Result<i64, ApiError> {
+    let replicas = meta::at(scale, &["spec", "replicas"]).and_then(Value::as_i64);
+    let replicas = replicas.unwrap_or(0);
+    if replicas >= 0 || call.resource.custom().is_some() {
+        return Ok(replicas);
+    }
+    let detail = "must be greater than or equal to 0";
+    let error = FieldError::with_value(FieldErrorType::Invalid, "spec.replicas", &replicas.into(), detail);
+    let about = About {
+        group: "autoscaling",
+        kind: "Scale",
+        name: call.name.as_deref().unwrap_or_default(),
+    };
+    Err(ApiError::invalid(about, &[error]))
+}
+
+/// What the decoder says about a `Scale` whose replicas are no whole number.
+fn wrong_type(scale: &Value) -> Option<String> {
+    let spec = scale.get("spec")?;
+    let found = crate::merge::go_type;
+    if !spec.is_object() && !spec.is_null() {
+        let kind = found(spec);
+        return Some(format!(
+            "json: cannot unmarshal {kind} into Go struct field Scale.spec of type v1.ScaleSpec"
+        ));
+    }
+    let replicas = spec.get("replicas").filter(|value| !value.is_null())?;
+    let fits = replicas.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
+    let kind = match replicas {
+        Value::Number(number) => format!("number {number}"),
+        other => found(other).to_owned(),
+    };
+    (!fits).then(|| format!("json: cannot unmarshal {kind} into Go struct field ScaleSpec.spec.replicas of type int32"))
 }
 
 fn spec_path(resource: &Resource) -> &str {

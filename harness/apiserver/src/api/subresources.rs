@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::delete::{DeleteOptions, read_options};
+use super::delete::{DeleteOptions, Given, read_options};
 use super::reply::Reply;
 use super::{Call, Core, decode};
 use crate::meta;
@@ -106,7 +106,10 @@ impl Core {
     /// Deletes a pod as a drain does.
     fn evict(self: &Arc<Self>, call: &Call, eviction: &Value) -> Result<Reply, ApiError> {
         let options = match eviction.get("deleteOptions") {
-            Some(options) => read_options(call, options),
+            Some(options) => read_options(&Given {
+                body: Some(options),
+                query: &call.query,
+            })?,
             None => DeleteOptions {
                 dry_run: call.query.dry_run(),
                 ..DeleteOptions::default()

@@ -77,6 +77,9 @@ pub fn manager_or_user_agent(field_manager: Option<&str>, user_agent: &str) -> S
         }
         manager.push(character);
     }
+    if manager.is_empty() {
+        manager.push_str("unknown");
+    }
     manager
 }
 
@@ -129,6 +132,7 @@ pub fn apply(
     let changed = object != base;
     if let Some(mine) = managers.entries.get_mut(&write.key(Operation::Apply))
         && changed
+        && write.subresource != "scale"
     {
         mine.time = Some(write.time());
     }
@@ -303,10 +307,8 @@ fn merge(
         .get(&key)
         .map(|owned| (owned.set.clone(), owned.time.clone()));
     let mut wanted = set.clone();
-    for (other, owned) in &managers.entries {
-        if *other != key && other.operation == Operation::Apply {
-            wanted.unite(owned.set.clone());
-        }
+    for (_, owned) in managers.entries.iter().filter(|(other, _)| **other != key) {
+        wanted.unite(owned.set.clone());
     }
     let merged = combine(model, live, applied);
     let object = match &last {
@@ -340,7 +342,7 @@ fn merge(
     Ok(object)
 }
 
-/// Removes what the manager applied last and does not now, unless somebody else applies it or it never was theirs.
+/// Removes what the manager applied last and does not now, unless somebody else owns it or it never was theirs.
 fn prune(model: &TypeModel, merged: &Value, last: &Set, wanted: &Set) -> Value {
     let named = |set: &Set| with_named_fields(model, set);
     let last = named(last);

@@ -13,7 +13,7 @@ const MAX_COPIED: usize = 3 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonPatchError {
     /// It is no list of operations: 400.
-    #[error("json: cannot unmarshal {0} into Go value of type []jsonpatch.Operation")]
+    #[error("error decoding patch: json: cannot unmarshal {0} into Go value of type []handlers.jsonPatchOp")]
     NotAList(&'static str),
     /// It has too many operations: 413.
     #[error("The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {0}")]
@@ -80,7 +80,8 @@ impl Pointer {
         if text.is_empty() {
             return Ok(Self(Vec::new()));
         }
-        let rest = text.strip_prefix('/').ok_or(JsonPatchError::Failed)?;
+        // What stands before the first slash does not matter, but there must be one.
+        let (_, rest) = text.split_once('/').ok_or(JsonPatchError::Failed)?;
         let unescape = |part: &str| part.replace("~1", "/").replace("~0", "~");
         Ok(Self(rest.split('/').map(unescape).collect()))
     }

@@ -7,7 +7,6 @@
 
 pub mod apply;
 pub mod conflict;
-mod gofmt;
 #[cfg(test)]
 mod hostile;
 pub mod json_patch;
@@ -21,11 +20,6 @@ pub mod strict;
 mod tests;
 mod typed;
 pub mod types;
-
-/// A value as Go prints it; messages quote patches so.
-pub(crate) fn go_value(value: &serde_json::Value) -> String {
-    gofmt::value(value)
-}
 
 /// The JSON type of a value in the words of Go's decoder.
 pub(crate) fn go_type(value: &serde_json::Value) -> &'static str {

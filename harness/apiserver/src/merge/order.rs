@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::gofmt;
 use super::strategic::MergeError;
+use crate::gofmt;
 
 /// What items are told apart by: the value of a key, or, if that is empty, the items themselves.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ pub(super) fn key_of<'a>(item: &'a Value, key: &str) -> Result<&'a Value, MergeE
     item.get(key).ok_or_else(|| {
         MergeError::Internal(format!(
             "map: {} does not contain declared merge key: {key}",
-            gofmt::value(item)
+            gofmt::plain(item)
         ))
     })
 }

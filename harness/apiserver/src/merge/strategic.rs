@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::gofmt;
 use super::order::{self, Order};
 use super::types::{Node, NodeId, Patch, TypeModel, UNTYPED};
+use crate::gofmt;
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -99,8 +99,8 @@ impl Merger<'_> {
                 Some("delete") => Ok(Members::new()),
                 _ => Err(MergeError::Internal(format!(
                     "unknown patch type: {} in map: {}",
-                    gofmt::value(directive),
-                    gofmt::value(&Value::Object(patch.clone()))
+                    gofmt::plain(directive),
+                    gofmt::plain(&Value::Object(patch.clone()))
                 ))),
             };
         }
@@ -261,8 +261,8 @@ impl Merger<'_> {
                 Some(directive) => {
                     return Err(MergeError::Internal(format!(
                         "unknown patch type: {} in map: {}",
-                        gofmt::value(directive),
-                        gofmt::value(&item)
+                        gofmt::plain(directive),
+                        gofmt::plain(&item)
                     )));
                 }
             }

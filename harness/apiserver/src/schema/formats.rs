@@ -120,9 +120,10 @@ expression!(
     BASE64,
     r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 );
+// One label with a dash behind its first letter at most, or several of which the last is of letters.
 expression!(
-    HOST_PART,
-    r"^[a-zA-Z0-9\p{S}\p{L}]([a-zA-Z0-9\p{S}\p{L}-]{0,61}[a-zA-Z0-9\p{S}\p{L}])?$"
+    HOSTNAME,
+    r"^(?:[a-zA-Z0-9\p{S}\p{L}](?:-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?|(?:[a-zA-Z0-9\p{S}\p{L}](?:[a-zA-Z0-9\p{S}\p{L}-]{0,61}[a-zA-Z0-9\p{S}\p{L}])?\.)+[a-zA-Z\p{L}]{2,63})$"
 );
 
 fn matches(expression: &LazyLock<Option<Regex>>, text: &str) -> bool {
@@ -170,9 +171,9 @@ impl Format {
             Self::Date => is_date(text),
             Self::DateTime => is_date_time(text),
             Self::Duration => matches(&GO_DURATION, text) || matches(&WORD_DURATION, &text.to_lowercase()),
-            Self::Byte => matches(&BASE64, text),
+            Self::Byte => !text.is_empty() && matches(&BASE64, text),
             Self::Uri => is_uri(text),
-            Self::Ipv4 => text.parse::<Ipv4Addr>().is_ok(),
+            Self::Ipv4 => is_ipv4(text),
             Self::Ipv6 => text.parse::<Ipv6Addr>().is_ok(),
             Self::Cidr => is_cidr(text),
             Self::Mac => is_mac(text),
@@ -188,7 +189,7 @@ impl Format {
 impl Expression {
     fn accepts(self, text: &str) -> bool {
         match self {
-            Self::Email => matches(&EMAIL, text),
+            Self::Email => is_email(text),
             Self::Uuid => matches(&UUID, text),
             Self::Uuid3 => matches(&UUID3, text),
             Self::Uuid4 => matches(&UUID4, text),
@@ -220,6 +221,28 @@ fn is_date_time(text: &str) -> bool {
         && number(6..8).is_some_and(|second| second <= 59)
 }
 
+/// An address, with a name before it or without.
+fn is_email(text: &str) -> bool {
+    let address = match text.trim().strip_suffix('>').and_then(|rest| rest.split_once('<')) {
+        Some((name, address)) if !name.contains('@') => address,
+        Some(_) | None => text,
+    };
+    matches(&EMAIL, address)
+}
+
+/// An address; zeros in front of a part do not count.
+fn is_ipv4(text: &str) -> bool {
+    let part = |part: &str| {
+        let digits = !part.is_empty() && part.bytes().all(|digit| digit.is_ascii_digit());
+        digits
+            && part
+                .trim_start_matches('0')
+                .parse::<u8>()
+                .map_or(part.bytes().all(|digit| digit == b'0'), |_| true)
+    };
+    text.split('.').count() == 4 && text.split('.').all(part)
+}
+
 fn is_uri(text: &str) -> bool {
     if text.is_empty() || text.chars().any(|letter| letter.is_ascii_control() || letter == ' ') {
         return false;
@@ -234,6 +257,7 @@ fn is_uri(text: &str) -> bool {
     letters.next().is_some_and(|first| first.is_ascii_alphabetic())
         && letters.all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.'))
         && !rest.contains('#')
+        && (!rest.contains('[') || rest.contains(']'))
 }
 
 /// Whether the text is an address and a prefix length: `10.0.0.0/8`.
@@ -261,7 +285,7 @@ fn is_mac(text: &str) -> bool {
 }
 
 fn is_hostname(text: &str) -> bool {
-    !text.is_empty() && text.len() <= 255 && text.split('.').all(|part| matches(&HOST_PART, part))
+    text.len() <= 255 && text.split('.').all(|part| part.len() <= 63) && matches(&HOSTNAME, text)
 }
 
 fn is_isbn(text: &str, ten: bool, thirteen: bool) -> bool {
@@ -319,6 +343,11 @@ mod tests {
             ("email", "a@b.c", "nope"),
             ("uuid", "00000000-0000-4000-8000-000000000000", "nope"),
             ("ipv4", "1.2.3.4", "1.2.3"),
+            ("ipv4", "01.002.0.000", "1.2.3.256"),
+            ("email", "A <a@b.c>", "a <b"),
+            ("byte", "YQ==", ""),
+            ("uri", "http://[::1]", "http://["),
+            ("hostname", "a-b", "a.b.c"),
             ("ipv6", "::1", "1.2.3.4.5"),
             ("cidr", "10.0.0.0/8", "10.0.0.0"),
             ("cidr", "fd00::/64", "10.0.0.0/33"),

@@ -10,8 +10,6 @@ pub mod cel;
 pub mod crd;
 mod defaults;
 mod formats;
-pub(crate) mod gofmt;
-mod names;
 mod node;
 mod numbers;
 mod path;

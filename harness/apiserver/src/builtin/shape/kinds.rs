@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use k8s_openapi::api;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::Shape;
@@ -111,6 +112,15 @@ kinds! {
 /// type int32`. Kinds without a table (`CustomResourceDefinition`) are left as they are.
 pub fn decode(group: &str, kind: &str, object: &mut Value) -> Result<(), String> {
     shape(group, kind).map_or(Ok(()), |shape| shape.decode(object))
+}
+
+/// Brings the metadata of an object into its typed form, as [`decode`] does.
+///
+/// # Errors
+/// Those of [`decode`].
+pub(crate) fn decode_metadata(metadata: &mut Value) -> Result<(), String> {
+    static SHAPE: OnceLock<Shape> = OnceLock::new();
+    SHAPE.get_or_init(compile::<ObjectMeta>).decode(metadata)
 }
 
 /// The status that a new object of a kind has.

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::super::gofmt;
 use super::super::set::written;
 use super::{ListKind, NodeId, Scalar, Shape, TypeModel, item_element, member};
+use crate::gofmt;
 use crate::merge::types::MapNode;
 
 /// What is wrong with the value, `None` if nothing is. `duplicates` allows items with the same keys.
@@ -51,9 +51,9 @@ impl Checker<'_> {
                 }
             }
             (Shape::List { items, kind }, Value::Array(list)) => self.list(items, kind, list, path),
-            (Shape::List { .. }, _) => self.error(path, &format!("expected list, got &{{{}}}", gofmt::value(value))),
+            (Shape::List { .. }, _) => self.error(path, &format!("expected list, got &{{{}}}", gofmt::plain(value))),
             (Shape::Map(map), Value::Object(members)) => self.map(map, members, path),
-            (Shape::Map(_), _) => self.error(path, &format!("expected map, got &{{{}}}", gofmt::value(value))),
+            (Shape::Map(_), _) => self.error(path, &format!("expected map, got &{{{}}}", gofmt::plain(value))),
         }
     }
 
@@ -105,7 +105,7 @@ fn scalar_error(scalar: Scalar, value: &Value) -> Option<String> {
     let is_scalar = value.is_string() || value.is_number() || value.is_boolean();
     match scalar {
         Scalar::Any | Scalar::IntOrString | Scalar::Quantity => {
-            (!is_scalar).then(|| format!("expected any scalar, got &{{{}}}", gofmt::value(value)))
+            (!is_scalar).then(|| format!("expected any scalar, got &{{{}}}", gofmt::plain(value)))
         }
         Scalar::String | Scalar::Bytes | Scalar::Time | Scalar::MicroTime => (!value.is_string()).then(|| {
             format!(
@@ -113,7 +113,7 @@ fn scalar_error(scalar: Scalar, value: &Value) -> Option<String> {
                 gofmt::go_syntax(value)
             )
         }),
-        Scalar::Boolean => (!value.is_boolean()).then(|| format!("expected boolean, got &{{{}}}", gofmt::value(value))),
+        Scalar::Boolean => (!value.is_boolean()).then(|| format!("expected boolean, got &{{{}}}", gofmt::plain(value))),
         Scalar::Int32 | Scalar::Int64 | Scalar::Number => {
             (!value.is_number()).then(|| format!("expected numeric (int or float), got {}", gofmt::type_name(value)))
         }

@@ -169,15 +169,30 @@ impl<'a> Builder<'a> {
             tables::List::Atomic => ListKind::Atomic,
             tables::List::Set => ListKind::Set,
             tables::List::Map(keys) => {
-                let of = schema.get("items").and_then(reference).map_or("", tables::short);
+                let of = schema.get("items").and_then(reference).unwrap_or_default();
                 let key = |name: &&'static str| Key {
                     name: (*name).into(),
-                    default: tables::key_default(of, name).map(Value::from),
+                    default: tables::key_default(tables::short(of), name)
+                        .map(Value::from)
+                        .or_else(|| self.zero_of_required(of, name)),
                 };
                 ListKind::Map(keys.iter().map(key).collect())
             }
         };
         self.add(Node::List(ListNode { items, kind }))
+    }
+
+    /// What a required field of a definition is where it is left out.
+    fn zero_of_required(&self, definition: &str, field: &str) -> Option<Value> {
+        let definition = self.definitions.get(definition)?;
+        let required = definition.get("required")?.as_array()?;
+        let typed = definition.get("properties")?.get(field)?.get("type")?.as_str()?;
+        match typed {
+            _ if !required.iter().any(|name| name == field) => None,
+            "string" => Some(Value::from("")),
+            "integer" => Some(Value::from(0)),
+            _ => None,
+        }
     }
 
     fn map(&mut self, schema: &'a Value, place: Option<(&str, &str)>) -> NodeId {
@@ -252,7 +267,10 @@ mod tests {
         };
         assert_eq!(
             ports.kind,
-            ListKind::Map(vec![key("containerPort", None), key("protocol", Some(json!("TCP")))])
+            ListKind::Map(vec![
+                key("containerPort", Some(json!(0))),
+                key("protocol", Some(json!("TCP")))
+            ])
         );
         assert!(matches!(model.node(at(&["spec", "selector"])), Node::Map(map) if map.atomic));
         assert!(matches!(

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::names::dns_1035_label;
 use super::super::structure::not_supported;
 use super::text;
 use crate::error::{FieldError, FieldErrorType};
+use crate::metadata::names::dns_1035_in_one;
 
 const FIELD: &str = "spec.conversion";
 
@@ -108,7 +108,7 @@ fn check_reviews(reviews: &[Value], errors: &mut Vec<FieldError>) {
                 version,
                 "duplicate version",
             ));
-        } else if let Some(detail) = dns_1035_label(version.as_str().unwrap_or_default()) {
+        } else if let Some(detail) = dns_1035_in_one(version.as_str().unwrap_or_default()) {
             errors.push(FieldError::with_value(FieldErrorType::Invalid, place, version, &detail));
         }
     }

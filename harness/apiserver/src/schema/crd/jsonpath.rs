@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::gofmt;
 use crate::error::{FieldError, FieldErrorType};
+use crate::gofmt;
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq)]

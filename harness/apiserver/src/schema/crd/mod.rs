@@ -16,6 +16,8 @@ mod versions;
 
 use serde_json::{Map, Value, json};
 
+use super::formats::Format;
+
 pub use conditions::{condition, names_conditions, set_condition};
 pub use validation::{validate_create, validate_status_update, validate_update};
 pub use versions::{convert, deprecation_warning};
@@ -38,6 +40,17 @@ pub fn default(crd: &mut Value) {
     if spec.get("preserveUnknownFields") == Some(&Value::Bool(false)) {
         spec.remove("preserveUnknownFields");
     }
+    for version in spec
+        .get_mut("versions")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        leave_out_unknown(version);
+        if let Some(schema) = version.pointer_mut("/schema/openAPIV3Schema") {
+            leave_out_empty(schema);
+        }
+    }
     let conversion = spec.entry("conversion").or_insert(Value::Null);
     if conversion.is_null() {
         *conversion = json!({"strategy": "None"});
@@ -50,6 +63,52 @@ pub fn default(crd: &mut Value) {
         .and_then(Value::as_object_mut)
     {
         service.entry("port").or_insert(Value::from(443));
+    }
+}
+
+const VERSION: [&str; 9] = [
+    "name",
+    "served",
+    "storage",
+    "deprecated",
+    "deprecationWarning",
+    "schema",
+    "subresources",
+    "additionalPrinterColumns",
+    "selectableFields",
+];
+
+/// Drops what the type of a version does not know.
+fn leave_out_unknown(version: &mut Value) {
+    if let Some(members) = version.as_object_mut() {
+        members.retain(|key, _| VERSION.contains(&key.as_str()));
+    }
+    if let Some(subresources) = version.get_mut("subresources").and_then(Value::as_object_mut) {
+        subresources.retain(|key, _| matches!(key.as_str(), "status" | "scale"));
+    }
+}
+
+/// Drops what a schema does not say: lists and maps of nothing, and a default of null.
+fn leave_out_empty(schema: &mut Value) {
+    let Some(members) = schema.as_object_mut() else { return };
+    members.retain(|key, value| match key.as_str() {
+        "enum"
+        | "required"
+        | "allOf"
+        | "anyOf"
+        | "oneOf"
+        | "x-kubernetes-list-map-keys"
+        | "x-kubernetes-validations" => value.as_array().is_none_or(|list| !list.is_empty()),
+        "properties" => value.as_object().is_none_or(|map| !map.is_empty()),
+        _ => !value.is_null(),
+    });
+    for (key, value) in members {
+        match (key.as_str(), value) {
+            ("properties", Value::Object(map)) => map.values_mut().for_each(leave_out_empty),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => list.iter_mut().for_each(leave_out_empty),
+            ("items" | "additionalProperties" | "not", value) => leave_out_empty(value),
+            _ => {}
+        }
     }
 }
 
@@ -85,6 +144,44 @@ pub fn prepare_update(new: &mut Value, old: &Value) {
     }
     if let Some(map) = new.as_object_mut() {
         map.insert("status".to_owned(), status);
+    }
+}
+
+/// A warning for each format that values of a new definition are said to have and nobody knows.
+pub fn format_warnings(crd: &Value) -> Vec<String> {
+    let mut unknown = std::collections::BTreeSet::new();
+    for version in versions(crd) {
+        if let Some(schema) = version.pointer("/schema/openAPIV3Schema") {
+            unknown_formats(schema, &mut unknown);
+        }
+    }
+    let warning = |format: &&str| format!("unrecognized format {format:?}");
+    unknown.iter().map(warning).collect()
+}
+
+fn unknown_formats<'s>(schema: &'s Value, unknown: &mut std::collections::BTreeSet<&'s str>) {
+    let (kind, format) = (text(schema, "type"), text(schema, "format"));
+    let known = match kind {
+        "" | "string" => Format::named(format).is_some(),
+        "integer" => matches!(format, "int32" | "int64"),
+        "number" => matches!(format, "float" | "double"),
+        _ => true,
+    };
+    if !format.is_empty() && !known {
+        unknown.insert(format);
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(child) = schema.get(key).filter(|child| child.is_object()) {
+            unknown_formats(child, unknown);
+        }
+    }
+    for child in schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        unknown_formats(child.1, unknown);
     }
 }
 

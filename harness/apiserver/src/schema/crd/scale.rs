@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::super::gofmt;
 use super::{jsonpath, text};
 use crate::error::{FieldError, FieldErrorType};
+use crate::gofmt;
 
 /// The paths of an entry of `spec.versions`, as written: `.spec.replicas`.
 #[derive(Debug, Clone, PartialEq, Eq)]

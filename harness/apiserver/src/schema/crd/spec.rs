@@ -5,10 +5,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::names::{dns_1035_label, dns_1123_subdomain};
 use super::super::structure::{self, not_supported};
 use super::{columns, conversion, is_true, scale, selectable, text, versions};
 use crate::error::{FieldError, FieldErrorType};
+use crate::metadata::names::{dns_1035_in_one, dns_subdomain};
 
 const PER_VERSION: [(&str, &str); 4] = [
     ("Schema", "schema"),
@@ -51,7 +51,7 @@ fn invalid(field: &str, value: &Value, detail: &str) -> FieldError {
 
 fn check_group_and_scope(spec: &Value, errors: &mut Vec<FieldError>) {
     let group = text(spec, "group");
-    let details = dns_1123_subdomain(group);
+    let details = dns_subdomain(group);
     if group.is_empty() {
         errors.push(FieldError::without_value(FieldErrorType::Required, "spec.group", ""));
     } else if !details.is_empty() {
@@ -86,7 +86,7 @@ fn check_versions(crd: &Value, errors: &mut Vec<FieldError>) {
         let name = text(version, "name");
         let field = format!("spec.versions[{index}]");
         unique &= !all.iter().take(index).any(|other| text(other, "name") == name);
-        if let Some(detail) = dns_1035_label(name) {
+        if let Some(detail) = dns_1035_in_one(name) {
             errors.push(invalid(&format!("{field}.name"), &Value::from(name), &detail));
             if index == 0 && !name.is_empty() {
                 errors.push(invalid("spec.version", &Value::from(name), &detail));
@@ -167,13 +167,13 @@ pub(super) fn check_names(names: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for key in ["plural", "singular"] {
         let name = text(names, key);
-        if let Some(detail) = dns_1035_label(name).filter(|_| !name.is_empty()) {
+        if let Some(detail) = dns_1035_in_one(name).filter(|_| !name.is_empty()) {
             errors.push(invalid(&format!("{path}.{key}"), &Value::from(name), &detail));
         }
     }
     for key in ["kind", "listKind"] {
         let name = text(names, key);
-        if let Some(detail) = dns_1035_label(&name.to_lowercase()).filter(|_| !name.is_empty()) {
+        if let Some(detail) = dns_1035_in_one(&name.to_lowercase()).filter(|_| !name.is_empty()) {
             let detail = format!("may have mixed case, but should otherwise match: {detail}");
             errors.push(invalid(&format!("{path}.{key}"), &Value::from(name), &detail));
         }
@@ -191,7 +191,7 @@ pub(super) fn check_names(names: &Value, path: &str) -> Vec<FieldError> {
             .flatten()
             .enumerate()
         {
-            if let Some(detail) = dns_1035_label(name.as_str().unwrap_or_default()) {
+            if let Some(detail) = dns_1035_in_one(name.as_str().unwrap_or_default()) {
                 errors.push(invalid(&format!("{path}.{key}[{index}]"), name, &detail));
             }
         }

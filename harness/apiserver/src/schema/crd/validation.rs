@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::names::dns_1123_subdomain;
 use super::{condition, spec, storage_version, text, versions};
 use crate::error::{FieldError, FieldErrorType};
+use crate::metadata::names::dns_subdomain;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
@@ -60,7 +60,7 @@ fn check_name(crd: &Value) -> Vec<FieldError> {
     let name = text(member(crd, "metadata"), "name");
     let spec = member(crd, "spec");
     let expected = format!("{}.{}", text(member(spec, "names"), "plural"), text(spec, "group"));
-    let mut details = dns_1123_subdomain(name);
+    let mut details = dns_subdomain(name);
     if name != expected {
         details.push("must be spec.names.plural+\".\"+spec.group".to_owned());
     }

@@ -9,6 +9,7 @@ use super::super::cel::{self, Program};
 use super::super::node::Node;
 use super::{children, invalid, not_supported, required, text};
 use crate::error::{FieldError, FieldErrorType};
+use crate::gofmt;
 
 const REASONS: [&str; 4] = [
     "FieldValueDuplicate",
@@ -53,14 +54,10 @@ fn check_text(schema: &Value, rule: &Value, path: &str, errors: &mut Vec<FieldEr
         errors.push(invalid(
             &message_field,
             &message_value,
-            "message must be non-empty if specified",
+            "must be non-empty if specified",
         ));
     } else if has_newlines(message.trim()) {
-        errors.push(invalid(
-            &message_field,
-            &message_value,
-            "message must not contain line breaks",
-        ));
+        errors.push(invalid(&message_field, &message_value, "must not contain line breaks"));
     } else if has_newlines(expression) && message.is_empty() {
         errors.push(required(
             &message_field,
@@ -85,13 +82,13 @@ fn check_field_path(schema: &Value, path: &str, field: &str, errors: &mut Vec<Fi
     }
     let value = Value::from(path);
     if path.trim().is_empty() {
-        errors.push(invalid(field, &value, "fieldPath must be non-empty if specified"));
+        errors.push(invalid(field, &value, "must be non-empty if specified"));
     }
     if has_newlines(path) {
-        errors.push(invalid(field, &value, "fieldPath must not contain line breaks"));
+        errors.push(invalid(field, &value, "must not contain line breaks"));
     }
     if resolve_field_path(schema, path, true).is_err() {
-        errors.push(invalid(field, &value, "fieldPath must be a valid path"));
+        errors.push(invalid(field, &value, "must be a valid path"));
     }
 }
 
@@ -256,6 +253,10 @@ fn check_expressions(rule: &Value, kind: &Type, path: &str, place: &Place<'_>, e
             Err(error) => Some(error.clone()),
         };
         if let Some(problem) = problem {
+            let problem = match key {
+                "messageExpression" if problem.starts_with("compilation") => format!("messageExpression {problem}"),
+                _ => problem,
+            };
             errors.push(FieldError {
                 error_type: FieldErrorType::Invalid,
                 field: format!("{path}.{key}"),
@@ -282,7 +283,7 @@ fn check_expressions(rule: &Value, kind: &Type, path: &str, place: &Place<'_>, e
 fn quoted_rule(rule: &Value) -> String {
     let or_null = |key: &str| rule.get(key).unwrap_or(&Value::Null);
     let quoted = |key: &str| Value::from(text(rule, key));
-    format!(
+    gofmt::escaped(format!(
         "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\"OptionalOldSelf\":{}}}",
         quoted("rule"),
         quoted("message"),
@@ -290,5 +291,5 @@ fn quoted_rule(rule: &Value) -> String {
         or_null("reason"),
         quoted("fieldPath"),
         or_null("optionalOldSelf")
-    )
+    ))
 }

@@ -101,10 +101,6 @@ fn check_type(schema: &Value, kind: &str, level: Level, path: &str, errors: &mut
         (_, None) => {}
     }
     if int_or_string {
-        if !kind.is_empty() {
-            let detail = "must be empty if x-kubernetes-int-or-string is true";
-            errors.push(invalid(&field, &Value::from(kind), detail));
-        }
         for (set, key) in [
             (preserve, "x-kubernetes-preserve-unknown-fields"),
             (embedded, "x-kubernetes-embedded-resource"),
@@ -130,6 +126,16 @@ fn int_or_string_exceptions(schema: &Value) -> (bool, bool) {
 }
 
 fn check_metadata(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldError>) {
+    for name in ["kind", "apiVersion"] {
+        let property = schema.get("properties").and_then(|properties| properties.get(name));
+        if let Some(kind) = property
+            .map(|property| text(property, "type"))
+            .filter(|kind| *kind != "string")
+        {
+            let field = format!("{path}.properties[{name}].type");
+            errors.push(invalid(&field, &Value::from(kind), "must be string"));
+        }
+    }
     let Some(metadata) = schema
         .get("properties")
         .and_then(|properties| properties.get("metadata"))

@@ -4,10 +4,10 @@
 
 use serde_json::Value;
 
-use super::super::gofmt;
 use super::super::node::Node;
 use super::super::path::Path;
 use super::Findings;
+use crate::gofmt;
 
 pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut Findings) {
     if !node.any_of.is_empty() {

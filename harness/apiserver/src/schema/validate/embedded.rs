@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::super::names;
 use super::super::node::Node;
 use super::super::path::Path;
 use crate::error::{FieldError, FieldErrorType};
+use crate::metadata::names;
 
 /// Looks at every embedded resource in `value`.
 pub fn check(node: &Node, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
@@ -50,7 +50,7 @@ fn check_resource(map: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<Fi
         let detail = match value.as_str() {
             None => Some("must be a string".to_owned()),
             Some("") => Some("must not be empty".to_owned()),
-            Some(text) => names::dns_1035_label(&text.to_lowercase())
+            Some(text) => names::dns_1035_in_one(&text.to_lowercase())
                 .map(|detail| format!("may have mixed case, but should otherwise match: {detail}")),
         };
         invalid(path.field("kind"), value, detail, errors);
@@ -72,12 +72,16 @@ fn check_metadata(metadata: &Map<String, Value>, path: &Path<'_>, errors: &mut V
         if let Some(value) = metadata.get(key)
             && let Some(text) = value.as_str()
         {
-            invalid(
-                path.field(key),
-                value,
-                names::path_segment(text, key == "generateName"),
-                errors,
-            );
+            for detail in names::path_segment(text, key == "generateName") {
+                invalid(path.field(key), value, Some(detail), errors);
+            }
+        }
+    }
+    if let Some(value) = metadata.get("namespace")
+        && let Some(text) = value.as_str().filter(|text| !text.is_empty())
+    {
+        for detail in names::dns_label(text) {
+            invalid(path.field("namespace"), value, Some(detail), errors);
         }
     }
     for key in ["labels", "annotations"] {

@@ -15,10 +15,12 @@ pub fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, e
     match value {
         Value::Array(items) => {
             let repeated = match node.list_type {
-                ListType::Set => repeated(items.iter(), path),
+                ListType::Set => repeated(items.iter().enumerate(), path),
                 ListType::Map => {
-                    let keys: Vec<Value> = items.iter().map(|item| keys_of(node, item)).collect();
-                    repeated(keys.iter(), path)
+                    let objects = items.iter().enumerate().filter(|(_, item)| item.is_object());
+                    let keys: Vec<(usize, Value)> = objects.map(|(index, item)| (index, keys_of(node, item))).collect();
+                    errors.extend(no_objects(items, path));
+                    repeated(keys.iter().map(|(index, keys)| (*index, keys)), path)
                 }
                 ListType::Atomic => Vec::new(),
             };
@@ -45,11 +47,9 @@ pub fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, e
 }
 
 /// The later ones of equal values, each once more than it is needed.
-fn repeated<'v>(values: impl Iterator<Item = &'v Value>, path: &Path<'_>) -> Vec<FieldError> {
-    let mut order: Vec<(usize, String, &Value)> = values
-        .enumerate()
-        .map(|(index, value)| (index, value.to_string(), value))
-        .collect();
+fn repeated<'v>(values: impl Iterator<Item = (usize, &'v Value)>, path: &Path<'_>) -> Vec<FieldError> {
+    let mut order: Vec<(usize, String, &Value)> =
+        values.map(|(index, value)| (index, value.to_string(), value)).collect();
     order.sort_by(|left, right| left.1.cmp(&right.1).then(left.0.cmp(&right.0)));
     let mut found: Vec<(usize, &Value)> = Vec::new();
     for group in order.chunk_by(|left, right| left.1 == right.1) {
@@ -65,6 +65,20 @@ fn repeated<'v>(values: impl Iterator<Item = &'v Value>, path: &Path<'_>) -> Vec
         message: format!("Duplicate value: {}", quoted_value(value)),
     };
     found.into_iter().map(finding).collect()
+}
+
+/// The items of a map list that have no keys, being no objects.
+fn no_objects(items: &[Value], path: &Path<'_>) -> Vec<FieldError> {
+    let others = items.iter().enumerate().filter(|(_, item)| !item.is_object());
+    let finding = |(index, item): (usize, &Value)| FieldError {
+        error_type: FieldErrorType::Invalid,
+        field: path.index(index).bracketed_field(),
+        message: format!(
+            "Invalid value: {}: must be an object for an array of list-type map",
+            quoted_value(item)
+        ),
+    };
+    others.map(finding).collect()
 }
 
 /// The part of an item that tells it apart.

@@ -12,10 +12,10 @@ mod types;
 
 use serde_json::Value;
 
-use super::gofmt;
 use super::node::Node;
 use super::path::Path;
 use crate::error::{FieldError, FieldErrorType};
+use crate::gofmt;
 
 /// What a walk has found, and how many checks ran: the best of several failing alternatives is the one with most.
 #[derive(Debug, Default)]

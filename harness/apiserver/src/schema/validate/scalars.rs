@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::super::gofmt;
 use super::super::node::Node;
 use super::super::path::Path;
 use super::{Findings, quoted_value};
 use crate::error::{FieldError, FieldErrorType};
+use crate::gofmt;
 
 pub(super) fn check_string(node: &Node, value: &Value, text: &str, path: &Path<'_>, out: &mut Findings) {
     out.checks += 1;
@@ -20,13 +20,11 @@ pub(super) fn check_string(node: &Node, value: &Value, text: &str, path: &Path<'
             field: path.dotted_field(),
             message: format!("Too long: may not be more than {most} bytes"),
         });
-    }
-    if let Some(least) = node.min_length
+    } else if let Some(least) = node.min_length
         && length() < least
     {
         out.invalid(path, value, &format!("should be at least {least} chars long"));
-    }
-    if let Some(pattern) = &node.pattern
+    } else if let Some(pattern) = &node.pattern
         && !pattern.regex.as_ref().is_some_and(|regex| regex.is_match(text))
     {
         out.invalid(path, value, &format!("should match '{}'", pattern.source));
@@ -43,40 +41,78 @@ pub(super) fn check_number(node: &Node, value: &Value, path: &Path<'_>, out: &mu
     out.checks += 1;
     check_range(node, value, path, out);
     let Some(number) = value.as_f64() else { return };
+    // Whole numbers are compared with what is whole of the bounds.
+    let whole = value.is_i64() || value.is_u64();
+    let of_bound = |bound: f64| if whole { bound.trunc() } else { bound };
     if let Some(factor) = node.multiple_of {
-        let quotient = number / factor;
-        if (quotient - quotient.round()).abs() > f64::EPSILON * quotient.abs().max(1.0) {
-            out.invalid(
-                path,
-                value,
-                &format!("should be a multiple of {}", gofmt::float(factor)),
-            );
-        }
+        multiple_of(value, number, of_bound(factor), path, out);
     }
     if let Some((most, exclusive)) = node.maximum
-        && (number > most || (exclusive && number >= most))
+        && (number > of_bound(most) || (exclusive && number >= of_bound(most)))
     {
         let words = if exclusive {
             "less than"
         } else {
             "less than or equal to"
         };
-        out.invalid(path, value, &format!("should be {words} {}", gofmt::float(most)));
+        out.invalid(path, value, &format!("should be {words} {}", bound(whole, most)));
     }
     if let Some((least, exclusive)) = node.minimum
-        && (number < least || (exclusive && number <= least))
+        && (number < of_bound(least) || (exclusive && number <= of_bound(least)))
     {
         let words = if exclusive {
             "greater than"
         } else {
             "greater than or equal to"
         };
-        out.invalid(path, value, &format!("should be {words} {}", gofmt::float(least)));
+        out.invalid(path, value, &format!("should be {words} {}", bound(whole, least)));
+    }
+}
+
+/// A bound as a message about a whole or any other number prints it.
+fn bound(whole: bool, bound: f64) -> String {
+    if whole {
+        format!("{}", bound.trunc())
+    } else {
+        gofmt::float(bound)
+    }
+}
+
+/// The largest whole number that a float holds exactly.
+const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
+
+fn multiple_of(value: &Value, number: f64, factor: f64, path: &Path<'_>, out: &mut Findings) {
+    if factor <= 0.0 {
+        out.errors.push(FieldError {
+            error_type: FieldErrorType::Invalid,
+            field: path.dotted_field(),
+            message: format!(
+                "Invalid value: {factor}: factor MultipleOf declared for {} must be positive: {factor}",
+                path.dotted()
+            ),
+        });
+        return;
+    }
+    let whole = value.is_i64() || value.is_u64();
+    let quotient = number / factor;
+    let off = (quotient - quotient.round()).abs() > f64::EPSILON * quotient.abs().max(1.0);
+    if off || (!whole && quotient.abs() > MAX_SAFE) {
+        let detail = format!("should be a multiple of {}", bound(whole, factor));
+        out.invalid(path, value, &detail);
     }
 }
 
 /// Whether the number fits the machine type that type and format name.
 fn check_range(node: &Node, value: &Value, path: &Path<'_>, out: &mut Findings) {
+    if node.is("number") && matches!(node.format_name.as_str(), "float" | "float32") {
+        if value.as_f64().is_some_and(|number| number.abs() > f64::from(f32::MAX)) {
+            let (format, place) = (&node.format_name, path.dotted());
+            out.detached(&format!(
+                "Checked value must be of type number with format {format} in {place}"
+            ));
+        }
+        return;
+    }
     if !node.is("integer") {
         return;
     }

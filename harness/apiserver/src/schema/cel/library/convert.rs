@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::super::super::gofmt;
 use super::super::eval::{CelError, Evaluator, Outcome};
 use super::super::value::Val;
+use crate::gofmt;
 
 pub(super) fn call<'a>(_: &mut Evaluator, name: &str, is_member: bool, args: &[Val<'a>]) -> Option<Outcome<'a>> {
     let [value] = args else { return None };
@@ -165,7 +165,7 @@ pub fn display(value: &Val<'_>) -> String {
         Val::Str(text) => text.as_str().to_owned(),
         Val::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         Val::Timestamp(at) => at.to_string(),
-        Val::Duration(duration) => format!("{}s", gofmt::float(duration.as_secs_f64())),
+        Val::Duration(duration) => format!("{}s", duration.as_secs_f64()),
         Val::Ip(address) => address.to_string(),
         Val::Cidr(address, length) => format!("{address}/{length}"),
         Val::Quantity(quantity) => quantity.text().to_owned(),

@@ -1,9 +1,9 @@
 //! Optional values, and the named formats that answer with one.
 
 use super::super::super::formats::Format;
-use super::super::super::names;
 use super::super::eval::{CelError, Evaluator, Outcome};
 use super::super::value::Val;
+use crate::metadata::names;
 
 /// The named formats that are checked here, and the format of schemas that they are.
 const FORMATS: [&str; 12] = [
@@ -81,9 +81,9 @@ fn validate<'a>(format: &str, text: &str) -> Val<'a> {
         if fits { Vec::new() } else { vec![detail.to_owned()] }
     };
     let problems: Vec<String> = match format {
-        "dns1035Label" | "dns1035LabelPrefix" => names::dns_1035_label(plain).into_iter().collect(),
-        "dns1123Label" | "dns1123LabelPrefix" => names::dns_1123_label(plain),
-        "dns1123Subdomain" | "dns1123SubdomainPrefix" => names::dns_1123_subdomain(plain),
+        "dns1035Label" | "dns1035LabelPrefix" => names::dns_1035_label(plain),
+        "dns1123Label" | "dns1123LabelPrefix" => names::dns_label(plain),
+        "dns1123Subdomain" | "dns1123SubdomainPrefix" => names::dns_subdomain(plain),
         "qualifiedName" => names::qualified_name(text),
         "labelValue" => names::label_value(text),
         "uri" => of_schema("uri", "invalid URI"),

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::super::super::{gofmt, pattern};
+use super::super::super::pattern;
 use super::super::eval::{CelError, Evaluator, Outcome};
 use super::super::value::{List, Val};
 use super::convert::display;
+use crate::gofmt;
 
 pub(super) fn call<'a>(
     evaluator: &mut Evaluator,

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// A number as `%v` prints it: shortest digits, an exponent from 1e+21 on and below 1e-4.
-pub fn float(number: f64) -> String {
+/// A number as `%v` prints it: shortest digits, an exponent from 1e+06 on and below 1e-4.
+pub(crate) fn float(number: f64) -> String {
     let size = number.abs();
     if number.is_nan() {
         return "NaN".to_owned();
@@ -13,7 +13,7 @@ pub fn float(number: f64) -> String {
     if number.is_infinite() {
         return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
     }
-    if size != 0.0 && !(1e-4..1e21).contains(&size) {
+    if size != 0.0 && !(1e-4..1e6).contains(&size) {
         let text = format!("{number:e}");
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
@@ -23,7 +23,7 @@ pub fn float(number: f64) -> String {
 }
 
 /// A JSON value as `%v` prints what it decodes to.
-pub fn plain(value: &Value) -> String {
+pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(flag) => flag.to_string(),
@@ -32,10 +32,7 @@ pub fn plain(value: &Value) -> String {
             None => number.to_string(),
         },
         Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(plain).collect();
-            format!("[{}]", items.join(" "))
-        }
+        Value::Array(list) => items(list),
         Value::Object(map) => {
             let members: Vec<String> = map
                 .iter()
@@ -46,8 +43,65 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
+/// A list as `%v` prints it.
+pub(crate) fn items(items: &[Value]) -> String {
+    let items: Vec<String> = items.iter().map(plain).collect();
+    format!("[{}]", items.join(" "))
+}
+
+/// `%#v`, as far as scalars go.
+pub(crate) fn go_syntax(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+        Value::Array(items) => {
+            let inner: Vec<String> = items.iter().map(go_syntax).collect();
+            format!("[]interface {{}}{{{}}}", inner.join(", "))
+        }
+        Value::Object(members) => {
+            let inner: Vec<String> = members
+                .iter()
+                .map(|(name, inner)| format!("{name:?}:{}", go_syntax(inner)))
+                .collect();
+            format!("map[string]interface {{}}{{{}}}", inner.join(", "))
+        }
+    }
+}
+
+/// `%T` of what the decoder makes of it.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// A value as `encoding/json` writes it: what could end a script in a page is escaped.
+pub(crate) fn json(value: &Value) -> String {
+    let text = value.to_string();
+    match value {
+        Value::Array(_) | Value::Object(_) => escaped(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => text,
+    }
+}
+
+/// JSON with what could end a script in a page escaped.
+pub(crate) fn escaped(json: String) -> String {
+    if !json.contains(['<', '>', '&']) {
+        return json;
+    }
+    json.replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+}
+
 /// A text as `%q` prints it.
-pub fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for letter in text.chars() {
@@ -82,7 +136,9 @@ mod tests {
             (1.0, "1"),
             (1.3, "1.3"),
             (1e21, "1e+21"),
-            (1e20, "100000000000000000000"),
+            (1e20, "1e+20"),
+            (1_234_567.5, "1.2345675e+06"),
+            (999_999.0, "999999"),
             (1e-7, "1e-07"),
             (-0.5, "-0.5"),
         ];
