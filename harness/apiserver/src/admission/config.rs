@@ -15,13 +15,20 @@ const BUDGET: u64 = 2_500_000;
 
 /// Conditions in CEL that a write must meet.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Conditions(Vec<(String, Result<Program, String>)>);
+pub(crate) struct Conditions(Vec<Condition>);
+
+/// One condition: its name, its text, and what it is compiled to.
+type Condition = (String, String, Result<Program, String>);
 
 impl Conditions {
     pub(crate) fn read(source: &Value) -> Self {
         let list = source.get("matchConditions").and_then(Value::as_array);
         let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let read = |condition: &Value| (text(condition, "name"), Program::parse(&text(condition, "expression")));
+        let read = |condition: &Value| {
+            let expression = text(condition, "expression");
+            let program = Program::parse(&expression);
+            (text(condition, "name"), expression, program)
+        };
         Self(list.into_iter().flatten().map(read).collect())
     }
 
@@ -29,7 +36,7 @@ impl Conditions {
     pub(crate) fn hold<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, String> {
         let scope = Scope::root(variables, &[]);
         let mut failed = Vec::new();
-        for (name, program) in &self.0 {
+        for (name, expression, program) in &self.0 {
             let outcome = match program {
                 Ok(program) => Evaluator::new(BUDGET).eval(program.expr(), &scope),
                 Err(error) => Err(CelError::Eval(error.clone())),
@@ -38,13 +45,13 @@ impl Conditions {
                 Ok(Val::Bool(true)) => {}
                 Ok(Val::Bool(false)) => return Ok(false),
                 Ok(_) => failed.push(format!("match condition {name:?} is not a bool")),
-                Err(error) => failed.push(error.to_string()),
+                Err(error) => failed.push(format!("expression '{expression}' resulted in error: {error}")),
             }
         }
-        if failed.is_empty() {
-            Ok(true)
-        } else {
-            Err(failed.join(", "))
+        match failed.as_slice() {
+            [] => Ok(true),
+            [one] => Err(one.clone()),
+            several => Err(format!("[{}]", several.join(", "))),
         }
     }
 }

@@ -3,6 +3,8 @@
 use base64::Engine as _;
 use serde_json::{Value, json};
 
+use crate::api::decode::{not_registered, not_typed};
+use crate::go_json;
 use crate::merge::json_patch;
 use crate::status::ApiError;
 
@@ -26,11 +28,26 @@ pub(crate) fn review(version: &str, request: &Value) -> Vec<u8> {
 }
 
 /// Reads an answer; the error is in the words of the server.
-pub(crate) fn read_answer(body: &[u8], version: &str, uid: &str) -> Result<Answer, String> {
+pub(crate) fn read_answer(body: &[u8], version: &str, uid: &str, validating: bool) -> Result<Answer, String> {
     let invalid = |detail: String| format!("received invalid webhook response: {detail}");
-    let review: Value = serde_json::from_slice(body).map_err(|error| invalid(error.to_string()))?;
-    let (api_version, kind) = (text(&review, "apiVersion"), text(&review, "kind"));
+    let called = |error: String| format!("failed to call webhook: {error}");
+    let untyped = |error: String| called(format!("couldn't get version/kind; json parse error: {error}"));
+    let review = go_json::parse(body).map_err(untyped)?;
+    if !review.is_object() {
+        return Err(untyped(not_typed(&review)));
+    }
     let expected = format!("admission.k8s.io/{version}");
+    let given = |name, default| {
+        Some(text(&review, name))
+            .filter(|text| !text.is_empty())
+            .unwrap_or(default)
+    };
+    // What leaves its type out is taken for what is expected.
+    let (api_version, kind) = (given("apiVersion", expected.as_str()), given("kind", "AdmissionReview"));
+    let served = matches!(api_version, "admission.k8s.io/v1" | "admission.k8s.io/v1beta1");
+    if !served || kind != "AdmissionReview" {
+        return Err(called(not_registered(api_version, kind)));
+    }
     if api_version != expected || kind != "AdmissionReview" {
         return Err(invalid(format!(
             "expected webhook response of {expected}, Kind=AdmissionReview, got {api_version}, Kind={kind}"
@@ -43,12 +60,17 @@ pub(crate) fn read_answer(body: &[u8], version: &str, uid: &str) -> Result<Answe
     if version == "v1" && given != uid {
         return Err(invalid(format!("expected response.uid={uid:?}, got {given:?}")));
     }
+    let patch_type = text(response, "patchType");
     let patch = match response.get("patch").and_then(Value::as_str) {
         None | Some("") => None,
-        Some(_) if version == "v1" && text(response, "patchType") != "JSONPatch" => {
-            let given = text(response, "patchType");
+        Some(_) if validating => return Err(invalid("validating webhook may not return response.patch".to_owned())),
+        Some(_) if version == "v1" && patch_type.is_empty() => {
+            let detail = "webhook returned response.patch but not response.patchType";
+            return Err(invalid(detail.to_owned()));
+        }
+        Some(_) if version == "v1" && patch_type != "JSONPatch" => {
             return Err(invalid(format!(
-                "webhook returned response.patchType of {given:?}, expected \"JSONPatch\""
+                "webhook returned response.patchType of {patch_type:?}, expected \"JSONPatch\""
             )));
         }
         Some(encoded) => {
@@ -125,14 +147,30 @@ mod tests {
     fn answers_are_checked() {
         let good = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
             "response": {"uid": "u", "allowed": true, "patchType": "JSONPatch", "patch": "W10=", "warnings": ["w"]}});
-        let answer = read_answer(good.to_string().as_bytes(), "v1", "u").unwrap();
+        let answer = read_answer(good.to_string().as_bytes(), "v1", "u", false).unwrap();
         assert!(answer.allowed && answer.patch == Some(json!([])) && answer.warnings == ["w"]);
-        let wrong = read_answer(good.to_string().as_bytes(), "v1", "x").unwrap_err();
+        let patching = read_answer(good.to_string().as_bytes(), "v1", "u", true).unwrap_err();
+        let words = "received invalid webhook response: validating webhook may not return response.patch";
+        assert_eq!(patching, words);
+        let wrong = read_answer(good.to_string().as_bytes(), "v1", "x", false).unwrap_err();
         assert_eq!(
             wrong,
             "received invalid webhook response: expected response.uid=\"x\", got \"u\""
         );
-        assert!(read_answer(b"no", "v1", "u").is_err());
+        for (body, words) in [
+            (
+                "\"no\"",
+                "failed to call webhook: couldn't get version/kind; json parse error: json: cannot unmarshal string",
+            ),
+            ("{}", "received invalid webhook response: webhook response was absent"),
+            (
+                r#"{"apiVersion": "admission.k8s.io/v2"}"#,
+                "failed to call webhook: no kind \"AdmissionReview\" is registered",
+            ),
+        ] {
+            let error = read_answer(body.as_bytes(), "v1", "u", false).unwrap_err();
+            assert!(error.starts_with(words), "{error}");
+        }
     }
 
     #[test]

@@ -108,7 +108,7 @@ fn no_type(error: &str) -> String {
 }
 
 /// The error of a value where there should be the type of an object.
-fn not_typed(value: &Value) -> String {
+pub(crate) fn not_typed(value: &Value) -> String {
     format!(
         "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
          Kind string \"json:\\\"kind,omitempty\\\"\" }}",
@@ -246,7 +246,7 @@ fn cause_of(resource: &Resource, api_version: &str, kind: &str) -> Option<String
     })
 }
 
-fn not_registered(api_version: &str, kind: &str) -> String {
+pub(crate) fn not_registered(api_version: &str, kind: &str) -> String {
     format!(
         "no kind {kind:?} is registered for version {api_version:?} in scheme \
          \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\""

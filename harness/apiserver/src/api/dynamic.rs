@@ -14,6 +14,9 @@ use crate::schema::cel::value::Val;
 use crate::status::ApiError;
 use crate::store::key;
 
+/// What webhooks that only say yes or no are called with.
+const VALIDATING: &str = "validating";
+
 /// A write as webhooks and policies look at it, at one moment.
 struct View<'a> {
     request: &'a AdmissionRequest<'a>,
@@ -143,7 +146,7 @@ impl Core {
         }
         let mut refusal = None;
         for webhook in &plan.validating {
-            let outcome = self.ask(webhook, &view, "validating");
+            let outcome = self.ask(webhook, &view, VALIDATING);
             if request.call.memo.is_waiting() {
                 return outcome.map(drop);
             }
@@ -163,7 +166,12 @@ impl Core {
         };
         let view = self.view(&request, None);
         for webhook in &plan.mutating {
-            self.ask(webhook, &view, "mutating")?;
+            if let Some((_, Answer { patch: Some(_), .. })) = self.ask(webhook, &view, "mutating")? {
+                let name = &webhook.name;
+                return Err(ApiError::internal(&format!(
+                    "admission webhook {name:?} attempted to modify the object, which is not supported for this operation"
+                )));
+            }
         }
         self.call_validating(&request, None)
     }
@@ -287,7 +295,8 @@ impl Core {
         let key = memo.key(&format!("{phase}/{configuration}/{name}/{operation}/{object}"));
         let uid = memo.name(&key, || self.ids.uid());
         if let Some(answer) = memo.answer(&key) {
-            return Ok(answer.and_then(|body| admission::read_answer(&body, &webhook.review_version, &uid)));
+            return Ok(answer
+                .and_then(|body| admission::read_answer(&body, &webhook.review_version, &uid, phase == VALIDATING)));
         }
         if let Some(service) = &webhook.service {
             let reason = format!(

@@ -123,9 +123,8 @@ impl Verb {
             Method::GET if named => Some(Self::Get),
             Method::GET => Some(Self::List),
             Method::POST => Some(Self::Create),
-            // That a name is missing the server of custom resources says in its own way.
-            Method::PUT if named || target.resource.custom().is_some() => Some(Self::Update),
-            Method::PATCH if named || target.resource.custom().is_some() => Some(Self::Patch),
+            Method::PUT if named => Some(Self::Update),
+            Method::PATCH if named => Some(Self::Patch),
             Method::DELETE if named => Some(Self::Delete),
             Method::DELETE => Some(Self::DeleteCollection),
             _ => None,
@@ -234,6 +233,15 @@ impl Core {
             other => return discovery::answer(self, &catalogue, other, parts),
         };
         let query = Query::parse(parts.uri.query());
+        let nameless = target.name.is_none() && matches!(parts.method, Method::PUT | Method::PATCH);
+        if nameless && target.resource.custom().is_some() {
+            // The server of custom resources says in its own way that a name is missing.
+            return if target.resource.namespaced && target.namespace.is_none() {
+                Ok(discovery::page_not_found())
+            } else {
+                Err(ApiError::bad_request("name must be provided"))
+            };
+        }
         let verb = Verb::of(&parts.method, target.name.is_some(), target.watch, &query)
             .ok_or_else(ApiError::method_not_allowed)?;
         let (headers, body) = decode::from_protobuf(&parts.headers, body)?;
@@ -335,14 +343,8 @@ fn check_verb(call: &Call) -> Result<(), ApiError> {
             .subresource(name)
             .is_some_and(|subresource| subresource.verbs.iter().any(|verb| verb == call.verb.as_str())),
     };
-    if call.resource.custom().is_some() {
-        if allowed && matches!(call.verb, Verb::Update | Verb::Patch) && call.name.is_none() {
-            return Err(ApiError::bad_request("name must be provided"));
-        }
-        if call.subresource.is_some() && !allowed {
-            let about = call.about("");
-            return Err(ApiError::not_supported(about, call.verb.as_str()));
-        }
+    if call.resource.custom().is_some() && call.subresource.is_some() && !allowed {
+        return Err(ApiError::not_supported(call.about(""), call.verb.as_str()));
     }
     let everywhere = call.resource.namespaced && call.namespace.is_none();
     let fits = match call.verb {

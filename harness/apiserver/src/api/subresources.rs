@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::admit::{AdmissionRequest, Operation};
 use super::delete::{DeleteOptions, Given, read_options};
 use super::reply::Reply;
 use super::{Call, Core, decode};
@@ -17,6 +18,14 @@ impl Core {
         let mut body = decode::object(call)?;
         if call.subresource.is_none() {
             decode::set_type(call, &mut body);
+        }
+        let admitted = match call.subresource.as_deref() {
+            Some("binding") => Some(("v1", "Binding")),
+            Some("eviction") => Some(("policy/v1", "Eviction")),
+            Some(_) | None => None,
+        };
+        if let Some((api_version, kind)) = admitted {
+            self.admit_unstored(call, &body, api_version, kind)?;
         }
         match (call.resource.plural.as_str(), call.subresource.as_deref()) {
             ("pods", Some("binding")) => {
@@ -53,6 +62,30 @@ impl Core {
             ("tokenreviews", None) => Ok(reviewed(body, json!({"user": {}, "authenticated": false}))),
             _ => Err(ApiError::method_not_allowed()),
         }
+    }
+
+    /// Asks admission about what is done to a pod.
+    fn admit_unstored(
+        self: &Arc<Self>,
+        call: &Call,
+        body: &Value,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<(), ApiError> {
+        let name = call.name.as_deref().unwrap_or_default();
+        if let Some(given) = meta::name(body).filter(|given| *given != name) {
+            let message = match kind {
+                "Binding" => "name in URL does not match name in Binding object".to_owned(),
+                _ => format!("name in URL does not match name in {kind} object: {given}"),
+            };
+            return Err(ApiError::bad_request(message));
+        }
+        let mut shown = body.clone();
+        if let Some(members) = shown.as_object_mut() {
+            members.insert("apiVersion".to_owned(), api_version.into());
+            members.insert("kind".to_owned(), kind.into());
+        }
+        self.validate(&AdmissionRequest::new(call, Operation::Create, name, None), &shown)
     }
 
     /// Puts a pod on a node.

@@ -478,6 +478,8 @@ pub fn member<'a>(operand: &Val<'a>, field: &str, test: bool) -> Outcome<'a> {
                 (false, _) => Ok(Val::Optional(None)),
             }
         }
+        // Nothing has no members, and is no reason to fail.
+        Val::Null if test => Ok(Val::Bool(false)),
         Val::Optional(None) => Ok(if test { Val::Bool(false) } else { Val::Optional(None) }),
         _ => Err(CelError::no_overload()),
     }
