@@ -17,7 +17,6 @@ use baton_core::{
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
-use tempfile::TempDir;
 use tokio::{
     runtime::{Handle, RuntimeFlavor},
     time::Instant,
@@ -31,6 +30,7 @@ use crate::{
     admission::Admission,
     clock::{Clock, tokio_clock},
     observer::{Recorder, exact::Taps},
+    scratch::Scratch,
     simulator::{self, Rules, RulesError, Simulator},
     storage::Storage,
 };
@@ -150,7 +150,7 @@ pub struct Embedded {
 #[derive(Default)]
 struct Doors {
     serving: BTreeMap<ClusterName, Serving>,
-    folder: Option<TempDir>,
+    folder: Option<Scratch>,
 }
 
 impl Embedded {
@@ -270,7 +270,7 @@ impl Doors {
             let what = what.to_owned();
             move |source| FleetError::Io { what, source }
         };
-        let folder = tempfile::Builder::new().prefix("baton-").tempdir();
+        let folder = Scratch::new("baton-fleet-");
         let folder = folder.map_err(io("making a temporary directory"))?;
         let mut serving = BTreeMap::new();
         for (name, server) in servers {
@@ -311,7 +311,7 @@ impl Doors {
     }
 }
 
-fn kubeconfig(folder: &TempDir, name: &ClusterName) -> PathBuf {
+fn kubeconfig(folder: &Scratch, name: &ClusterName) -> PathBuf {
     folder.path().join(format!("{name}.kubeconfig"))
 }
 

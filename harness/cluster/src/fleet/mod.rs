@@ -14,6 +14,9 @@ pub mod kind;
 pub mod made;
 mod register;
 
+#[cfg(test)]
+pub(crate) use register::{define, failover_api};
+
 use std::{collections::BTreeMap, fmt, io, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;

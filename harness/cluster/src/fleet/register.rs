@@ -49,7 +49,7 @@ fn failed(what: impl Into<String>) -> impl FnOnce(kube::Error) -> FleetError {
 }
 
 /// The definitions of the failover API.
-pub(super) fn failover_api() -> Result<Vec<Value>, FleetError> {
+pub(crate) fn failover_api() -> Result<Vec<Value>, FleetError> {
     let read = |text: &&str| serde_json::from_str(text).map_err(FleetError::Definition);
     crate::bundled::CRDS.iter().map(read).collect()
 }
@@ -81,7 +81,7 @@ pub(super) fn clusters(client: &Client) -> Api<DynamicObject> {
 }
 
 /// Creates definitions and waits until all of them are served.
-pub(super) async fn define(client: &Client, definitions: &[Value]) -> Result<(), FleetError> {
+pub(crate) async fn define(client: &Client, definitions: &[Value]) -> Result<(), FleetError> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let dynamic: Api<DynamicObject> =
         Api::all_with(client.clone(), &ApiResource::erase::<CustomResourceDefinition>(&()));

@@ -363,3 +363,99 @@ impl Observer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use baton_apiserver::{ApiServer, Failure, Matching, Options};
+    use kube::api::{DynamicObject, PostParams};
+
+    use super::*;
+    use crate::{
+        clock::tokio_clock,
+        fleet::{define, failover_api},
+        observer::served,
+    };
+
+    fn server() -> (ApiServer, Clock) {
+        let clock = tokio_clock(Timestamp::UNIX_EPOCH);
+        (ApiServer::new(Options::new("member1", Arc::clone(&clock))), clock)
+    }
+
+    fn client(server: &ApiServer) -> Client {
+        Client::new(server.service("test"), "default")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn kinds_that_the_preferred_version_of_their_group_has_not_are_observed_too() {
+        let (server, _) = server();
+        define(&client(&server), &failover_api().unwrap()).await.unwrap();
+        let kinds = served(&client(&server)).await.unwrap();
+        let kinds: Vec<_> = kinds::recorded(kinds)
+            .filter(|it| it.group == "work.karmada.io")
+            .map(|it| (it.kind, it.version))
+            .collect();
+        let expected = [
+            ("ClusterResourceBinding", "v1alpha2"),
+            ("ResourceBinding", "v1alpha2"),
+            ("Work", "v1alpha1"),
+        ];
+        assert_eq!(
+            kinds,
+            expected.map(|(kind, version)| (kind.to_owned(), version.to_owned()))
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kind_that_is_defined_and_not_served_yet_is_observed_once_it_is() {
+        let (server, clock) = server();
+        let cluster = ClusterName::new("member1");
+        let watched = Watched {
+            name: cluster.clone(),
+            client: client(&server),
+            fence: None,
+        };
+        let watching = Watching::start(vec![watched], Arc::clone(&clock)).await.unwrap();
+        let recorder = watching.record(clock);
+        let mut follower = recorder.follow();
+        server.levers().fail(Failure {
+            matching: Matching {
+                verb: Some("list".to_owned()),
+                kind: Some("Work".to_owned()),
+                ..Matching::default()
+            },
+            nth: 1,
+            times: 3,
+            code: 404,
+            message: "not yet".to_owned(),
+        });
+        let mut works = failover_api().unwrap();
+        works.retain(|it| it["spec"]["names"]["kind"] == "Work");
+        define(&client(&server), &works).await.unwrap();
+        let kind = kinds::defined(&works[0]);
+        assert!(kind.is_none(), "what is not established is not looked for");
+        assert!(!recorder.hears_of(&cluster, "Work"));
+        let resource = ApiResource {
+            group: "work.karmada.io".to_owned(),
+            version: "v1alpha1".to_owned(),
+            api_version: "work.karmada.io/v1alpha1".to_owned(),
+            kind: "Work".to_owned(),
+            plural: "works".to_owned(),
+        };
+        let api: Api<DynamicObject> = Api::namespaced_with(client(&server), "default", &resource);
+        let work = DynamicObject::new("early", &resource).data(json!({"spec": {"workload": {"manifests": []}}}));
+        api.create(&PostParams::default(), &work).await.unwrap();
+        let mut seen = Vec::new();
+        let heard = async {
+            while !recorder.hears_of(&cluster, "Work") {
+                seen.extend(follower.next().await.unwrap());
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(600), heard).await.unwrap();
+        seen.extend(follower.available());
+        let works = seen.iter().filter_map(|entry| match &entry.event {
+            Event::Revision(revision) if revision.kind == "Work" => Some(revision.change),
+            _ => None,
+        });
+        assert_eq!(works.collect::<Vec<_>>(), [Change::Added]);
+    }
+}

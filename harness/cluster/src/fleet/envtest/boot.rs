@@ -10,16 +10,16 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use baton_core::names::ClusterName;
 use serde_json::json;
-use tempfile::TempDir;
 use tokio::{net::TcpStream, time::Instant};
 
 use super::{Assets, EnvtestError, certificates::Certificates, process::Process};
-use crate::fleet::external::Access;
+use crate::{fleet::external::Access, scratch::Scratch};
 
 /// How long the programs of a cluster may take to serve.
 const SERVES_WITHIN: Duration = Duration::from_secs(120);
 
-/// How long to wait before a server that does not answer yet is asked again: it does not tell when it begins.
+/// How long to wait before a server that is not ready yet is asked again. There is no other way: to service managers
+/// it tells when it begins to listen, which is long before, and of being ready it tells nobody who does not ask.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// Controllers that clusters without workloads of their own need: those that remove things.
@@ -33,7 +33,7 @@ pub(super) struct ControlPlane {
     pub kubeconfig: String,
     /// In the order in which they are ended.
     _processes: Vec<Process>,
-    _folder: TempDir,
+    _folder: Scratch,
 }
 
 fn io_failed(what: &str) -> impl FnOnce(std::io::Error) -> EnvtestError {
@@ -59,7 +59,7 @@ fn free_ports<const N: usize>() -> Result<[u16; N], EnvtestError> {
 impl ControlPlane {
     /// Boots a cluster; when this returns it serves.
     pub(super) async fn boot(assets: &Assets, name: ClusterName) -> Result<Self, EnvtestError> {
-        let folder = tempfile::Builder::new().prefix("baton-envtest-").tempdir();
+        let folder = Scratch::new("baton-envtest-");
         let folder = folder.map_err(io_failed("making a temporary directory"))?;
         let certificates = Certificates::make()?;
         certificates.write(folder.path())?;

@@ -30,7 +30,6 @@ use kube::{
     api::{Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::runtime::Handle;
 
 use super::{
@@ -52,6 +51,7 @@ use crate::{
         Recorder,
         watching::{FencePost, Watched, Watching},
     },
+    scratch::Scratch,
     simulator::{self, Rules, Simulator},
     storage::Storage,
 };
@@ -90,7 +90,7 @@ impl Lender<'_> {
     pub(super) async fn lend(&self, request: &Request) -> Result<Lent, FleetError> {
         let clock = tokio_clock(Timestamp::now());
         let namespace = namespace_for(&request.case.id);
-        let folder = tempfile::Builder::new().prefix("baton-").tempdir();
+        let folder = Scratch::new("baton-fleet-");
         let folder = folder.map_err(io_failed("making a temporary directory"))?;
         let fronts = Fronts::open(self.all(), self.standing, self.address).await?;
         let control = cluster(self.control, &fronts, &folder).await?;
@@ -207,7 +207,7 @@ fn io_failed(what: &str) -> impl FnOnce(io::Error) -> FleetError {
 }
 
 /// A cluster of a fleet. Its clients are made anew for each user agent and stay in this runtime.
-async fn cluster(access: &Access, fronts: &Fronts, folder: &TempDir) -> Result<Cluster, FleetError> {
+async fn cluster(access: &Access, fronts: &Fronts, folder: &Scratch) -> Result<Cluster, FleetError> {
     let kubeconfig: PathBuf = folder.path().join(format!("{}.kubeconfig", access.name()));
     let name = access.name().clone();
     let through = match fronts.kubeconfig(&name) {
@@ -347,7 +347,7 @@ pub(super) struct Lent {
     watching: Mutex<Option<Watching>>,
     keep: bool,
     /// Where the kubeconfigs are.
-    _folder: TempDir,
+    _folder: Scratch,
 }
 
 impl Lent {
