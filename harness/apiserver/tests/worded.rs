@@ -315,3 +315,105 @@ async fn a_definition_keeps_what_its_type_knows() {
                    spec.validation.openAPIV3Schema.properties[kind].type: Invalid value: \"integer\": must be string";
     assert_eq!((status, &answer["message"]), (422, &json!(message)));
 }
+
+#[rstest]
+#[case("networking.k8s.io/v1", "ingresses", json!({"rules": [{"host": "1.2.3.4", "http": {"paths": [{"path": "x", "pathType": "Prefix", "backend": {}}]}}]}), &[
+    "spec.rules[0].host: Invalid value: \"1.2.3.4\": must be a DNS name, not an IP address",
+    "spec.rules[0].http.paths[0].path: Invalid value: \"x\": must be an absolute path",
+    "spec.rules[0].http.paths[0].backend: Invalid value: \"\": resource or service backend is required",
+])]
+#[case("networking.k8s.io/v1", "networkpolicies", json!({"podSelector": {}, "policyTypes": ["X"], "ingress": [{
+    "ports": [{"port": 80, "endPort": 79}], "from": [{}, {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["11.0.0.0/8"]}}],
+}]}), &[
+    "spec.ingress[0].ports[0].endPort: Invalid value: 80: must be greater than or equal to `port`",
+    "spec.ingress[0].from[0]: Required value: must specify a peer",
+    "spec.ingress[0].from[1].ipBlock.except[0]: Invalid value: \"11.0.0.0/8\": must be a strict subset of `cidr`",
+    "spec.policyTypes[0]: Unsupported value: \"X\": supported values: \"Ingress\", \"Egress\"",
+])]
+#[case("policy/v1", "poddisruptionbudgets", json!({"minAvailable": "150%"}), &[
+    "spec.minAvailable: Invalid value: \"150%\": must not be greater than 100%",
+])]
+#[case("batch/v1", "cronjobs", json!({"schedule": "* * * * *", "timeZone": "local", "jobTemplate": {"spec": {
+    "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}},
+}}}), &[
+    "spec.timeZone: Invalid value: \"local\": timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
+])]
+#[case("v1", "persistentvolumeclaims", json!({"accessModes": ["ReadWriteOnce", "ReadWriteOncePod"], "resources": {"requests": {"storage": "0"}}}), &[
+    "spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes",
+    "spec.resources[storage]: Invalid value: \"0\": must be greater than zero",
+])]
+#[case("v1", "resourcequotas", json!({"hard": {"cpu": "-1", "pods": "1.5"}}), &[
+    "spec.hard[cpu]: Invalid value: \"-1\": must be greater than or equal to 0",
+    "spec.hard[pods]: Invalid value: \"1500m\": must be an integer",
+])]
+#[case("v1", "pods", json!({"dnsPolicy": "None", "containers": [{"name": "c", "image": "i", "env": [
+    {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.x"}}},
+    {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['b']"}}},
+]}]}), &[
+    "spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Invalid value: \"spec.x\": error converting fieldPath: field label not supported: spec.x",
+    "spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None",
+])]
+#[tokio::test]
+async fn is_refused_in_its_words(
+    #[case] api_version: &str,
+    #[case] plural: &str,
+    #[case] spec: Value,
+    #[case] findings: &[&str],
+) {
+    let root = if api_version == "v1" { "/api" } else { "/apis" };
+    let path = format!("{root}/{api_version}/namespaces/default/{plural}");
+    let object = json!({"metadata": {"name": "x"}, "spec": spec});
+    let (status, answer) = client().await.send("POST", &path, JSON, &object).await;
+    let causes = answer["details"]["causes"].as_array().cloned().unwrap_or_default();
+    let text = |cause: &Value| {
+        let part = |name: &str| cause[name].as_str().unwrap_or_default().to_owned();
+        format!("{}: {}", part("field"), part("message"))
+    };
+    let found: Vec<String> = causes.iter().map(text).collect();
+    assert_eq!(
+        (status, found),
+        (422, findings.iter().map(|text| (*text).to_owned()).collect())
+    );
+}
+
+#[tokio::test]
+async fn a_claim_that_nothing_is_bound_to_may_not_grow() {
+    let mut client = client().await;
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let size = |size: &str| json!({"spec": {"resources": {"requests": {"storage": size}}}});
+    let mut claim = size("1Gi");
+    claim["metadata"] = json!({"name": "c"});
+    claim["spec"]["accessModes"] = json!(["ReadWriteOnce"]);
+    assert_eq!(client.send("POST", claims, JSON, &claim).await.0, 201);
+    let path = format!("{claims}/c");
+    let (status, answer) = client.send("PATCH", &path, MERGE, &size("2Gi")).await;
+    assert_eq!(
+        (status, &answer["details"]["causes"][0]["field"]),
+        (422, &json!("spec"))
+    );
+    let bound = json!({"status": {"phase": "Bound"}});
+    assert_eq!(
+        client.send("PATCH", &format!("{path}/status"), MERGE, &bound).await.0,
+        200
+    );
+    assert_eq!(client.send("PATCH", &path, MERGE, &size("2Gi")).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_stateful_set_always_names_its_service() {
+    let mut client = client().await;
+    let sets = "/apis/apps/v1/namespaces/default/statefulsets";
+    let set = json!({"metadata": {"name": "s"}, "spec": {
+        "selector": {"matchLabels": {"a": "b"}}, "updateStrategy": {"type": "RollingUpdate"},
+        "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+    }});
+    let (status, answer) = client.send("POST", sets, JSON, &set).await;
+    assert_eq!(
+        (
+            status,
+            &answer["spec"]["serviceName"],
+            &answer["spec"]["updateStrategy"]
+        ),
+        (201, &json!(""), &json!({"type": "RollingUpdate"}))
+    );
+}

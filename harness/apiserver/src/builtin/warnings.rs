@@ -46,6 +46,14 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
             template_warnings(object.get("template"), &at, &mut warnings);
         }
         ("", "Secret") => certificate(object, &mut warnings),
+        ("", "Service") => {
+            let outer = object.pointer("/spec/externalIPs").and_then(Value::as_array);
+            if outer.is_some_and(|addresses| !addresses.is_empty()) {
+                warnings.push(
+                    "spec.externalIPs is deprecated and may no longer be implemented in some clusters".to_owned(),
+                );
+            }
+        }
         _ => {}
     }
     warnings

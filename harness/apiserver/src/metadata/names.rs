@@ -108,6 +108,19 @@ pub fn dns_subdomain(value: &str) -> Vec<String> {
     messages
 }
 
+/// A DNS subdomain below a `*.`.
+pub fn wildcard_subdomain(value: &str) -> Vec<String> {
+    if value.len() <= 253 && value.strip_prefix("*.").is_some_and(is_subdomain) {
+        return Vec::new();
+    }
+    vec![with_regex(
+        "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of \
+         lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+        &format!("\\*\\.{SUBDOMAIN}"),
+        &["*.example.com"],
+    )]
+}
+
 /// A DNS label that begins with a letter: a Service's name.
 pub fn dns_1035_label(value: &str) -> Vec<String> {
     let mut messages = Vec::new();

@@ -149,6 +149,13 @@ pub(super) fn label_selector(object: &Value, _: Timestamp) -> Value {
     selector_text(at(object, &["spec", "selector"]))
 }
 
+pub(super) fn template_labels(object: &Value, _: Timestamp) -> Value {
+    joined(
+        pairs(at(object, &["template", "metadata", "labels"]).and_then(Value::as_object)),
+        "<none>",
+    )
+}
+
 pub(super) fn pod_selector(object: &Value, _: Timestamp) -> Value {
     selector_text(at(object, &["spec", "podSelector"]))
 }

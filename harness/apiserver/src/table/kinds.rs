@@ -27,6 +27,13 @@ const fn integer(name: &'static str, cell: Cell) -> Column {
     }
 }
 
+const fn boolean(name: &'static str, cell: Cell) -> Column {
+    Column {
+        kind: "boolean",
+        ..column(name, cell)
+    }
+}
+
 const NAME: Column = Column {
     format: "name",
     ..column("Name", Name)
@@ -63,8 +70,10 @@ pub fn columns(group: &str, kind: &str) -> &'static [Column] {
         ("batch", "Job") => JOB,
         ("batch", "CronJob") => CRON_JOB,
         ("coordination.k8s.io", "Lease") => const { &[NAME, column("Holder", At(&["spec", "holderIdentity"])), AGE] },
-        ("apiextensions.k8s.io", _) => CREATED_AT_DATE,
-        ("rbac.authorization.k8s.io", "Role" | "ClusterRole") | ("", "LimitRange") => CREATED_AT,
+        ("apiextensions.k8s.io", _) | ("rbac.authorization.k8s.io", "Role" | "ClusterRole") | ("", "LimitRange") => {
+            CREATED_AT
+        }
+        ("", "PodTemplate") => POD_TEMPLATE,
         ("rbac.authorization.k8s.io", _) => BINDING,
         _ => other(group, kind),
     }
@@ -148,8 +157,7 @@ fn other(group: &str, kind: &str) -> &'static [Column] {
 }
 
 const OTHER: &[Column] = &[NAME, AGE];
-const CREATED_AT: &[Column] = &[NAME, column("Created At", At(&["metadata", "creationTimestamp"]))];
-const CREATED_AT_DATE: &[Column] = &[
+const CREATED_AT: &[Column] = &[
     NAME,
     Column {
         kind: "date",
@@ -292,11 +300,18 @@ const JOB: &[Column] = &[
     SELECTOR,
 ];
 
+const POD_TEMPLATE: &[Column] = &[
+    NAME,
+    column("Containers", Of(cells::container_names)),
+    column("Images", Of(cells::container_images)),
+    column("Pod Labels", Of(cells::template_labels)),
+];
+
 const CRON_JOB: &[Column] = &[
     NAME,
     column("Schedule", At(&["spec", "schedule"])),
     column("Timezone", OrNone(&["spec", "timeZone"])),
-    column("Suspend", Of(objects::suspended)),
+    boolean("Suspend", Of(objects::suspended)),
     integer("Active", Length(&["status", "active"])),
     column("Last Schedule", Of(objects::last_schedule)),
     AGE,
@@ -360,8 +375,8 @@ const SLICE: &[Column] = &[
 
 const PRIORITY: &[Column] = &[
     NAME,
-    column("Value", Count(&["value"])),
-    column("Global-Default", At(&["globalDefault"])),
+    integer("Value", Count(&["value"])),
+    boolean("Global-Default", At(&["globalDefault"])),
     AGE,
     column("PreemptionPolicy", At(&["preemptionPolicy"])),
 ];

@@ -73,9 +73,21 @@ const SERVICE: &[Rule] = &[In(
                 Bool("allocateLoadBalancerNodePorts", true),
             ],
         ),
-        If("type", "ClusterIP", &[Text("internalTrafficPolicy", "Cluster")]),
+        If(
+            "type",
+            "ClusterIP",
+            &[Text("internalTrafficPolicy", "Cluster"), Do(outer_policy)],
+        ),
     ],
 )];
+
+/// Traffic to addresses from outside has a policy as well.
+fn outer_policy(spec: &mut Object) {
+    let outer = spec.get("externalIPs").and_then(Value::as_array);
+    if outer.is_some_and(|addresses| !addresses.is_empty()) {
+        set(spec, "externalTrafficPolicy", || Value::from("Cluster"));
+    }
+}
 
 const PERSISTENT_VOLUME: &[Rule] = &[
     In(

@@ -71,12 +71,8 @@ pub(super) const STATEFUL_SET: &[Rule] = &[In(
         In(
             "updateStrategy",
             &[
-                Text("type", "RollingUpdate"),
-                If(
-                    "type",
-                    "RollingUpdate",
-                    &[Do(make_rolling_update), In("rollingUpdate", &[Int("partition", 0)])],
-                ),
+                Do(stateful_strategy),
+                If("type", "RollingUpdate", &[In("rollingUpdate", &[Int("partition", 0)])]),
             ],
         ),
         Do(make_claim_retention),
@@ -96,6 +92,17 @@ pub(super) const STATEFUL_SET: &[Rule] = &[In(
         ),
     ],
 )];
+
+/// Only a strategy that is chosen for a set gets its details as well; how many pods may be missing is not looked at.
+fn stateful_strategy(strategy: &mut Object) {
+    if strategy.get("type").and_then(Value::as_str).is_none_or(str::is_empty) {
+        strategy.insert("type".to_owned(), Value::from("RollingUpdate"));
+        make_rolling_update(strategy);
+    }
+    if let Some(details) = strategy.get_mut("rollingUpdate").and_then(Value::as_object_mut) {
+        details.remove("maxUnavailable");
+    }
+}
 
 pub(super) const JOB: &[Rule] = &[
     Do(labels_from_template),

@@ -17,6 +17,14 @@ pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
             name_label(members);
         }
         ("", "Node") => not_ready_taint(members),
+        ("", "PersistentVolume") => {
+            let created = members
+                .get("metadata")
+                .and_then(|metadata| metadata.get("creationTimestamp"));
+            if let Some(created) = created.cloned() {
+                put(members, &["status", "lastPhaseTransitionTime"], created);
+            }
+        }
         ("apps", "DaemonSet") => set_template_generation(members, 1),
         ("batch", "Job") => job_selector(members),
         _ => {}
@@ -123,6 +131,11 @@ fn job_selector(members: &mut Map<String, Value>) {
             .to_owned()
     };
     let (name, uid) = (text("name"), text("uid"));
+    // Labels that the job has taken over from its template stay those of the template.
+    let template_labels = members
+        .get("spec")
+        .and_then(|spec| spec.pointer("/template/metadata/labels"));
+    let shared = template_labels.is_some() && at(["metadata", "labels"]) == template_labels;
     for (key, value) in [
         ("batch.kubernetes.io/controller-uid", &uid),
         ("controller-uid", &uid),
@@ -134,6 +147,9 @@ fn job_selector(members: &mut Map<String, Value>) {
             &["spec", "template", "metadata", "labels", key],
             value.clone().into(),
         );
+        if shared {
+            put(members, &["metadata", "labels", key], value.clone().into());
+        }
     }
     let key = "batch.kubernetes.io/controller-uid";
     put(members, &["spec", "selector", "matchLabels", key], uid.into());

@@ -41,6 +41,7 @@ const ALWAYS: &[(&str, &str)] = &[
     ("PodTemplateSpec", "spec"),
     ("ResourceFieldSelector", "divisor"),
     ("ServiceStatus", "loadBalancer"),
+    ("StatefulSetSpec", "serviceName"),
     ("StatefulSetSpec", "updateStrategy"),
     ("StatefulSetStatus", "availableReplicas"),
 ];
@@ -65,6 +66,7 @@ const NULL: &[(&str, &str)] = &[
 
 /// Optional texts that are pointers: an empty one stays.
 const KEPT_TEXTS: &[(&str, &str)] = &[
+    ("CronJobSpec", "timeZone"),
     ("DNSConfigOption", "value"),
     ("EndpointPort", "appProtocol"),
     ("EndpointPort", "name"),

@@ -6,8 +6,10 @@ use serde_json::{Map, Value};
 use super::ROOT;
 use super::checks::Check::{Each, In, OneOf, OneOfIfSet, Required};
 use super::checks::{Check, immutable, is_true, list, members, run, text};
+use crate::builtin::quantity::Quantity;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
+use crate::schema::is_cidr;
 
 const DATA_MAX_BYTES: usize = 1024 * 1024;
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
@@ -19,7 +21,8 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
         "Secret" => secret(object, found),
         "PersistentVolumeClaim" => run(&[In("spec", CLAIM)], object, &ROOT, found),
         "PersistentVolume" => run(&[In("spec", &[Check::Do(volume)])], object, &ROOT, found),
-        "Node" => run(&[In("spec", &[Each("taints", TAINT)])], object, &ROOT, found),
+        "Node" => node(object, found),
+        "ResourceQuota" => run(&[In("spec", &[Check::Do(hard)])], object, &ROOT, found),
         "Endpoints" => run(&[Each("subsets", SUBSET)], object, &ROOT, found),
         _ => {}
     }
@@ -28,6 +31,8 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
 const CLAIM: &[Check] = &[
     Check::Do(access_modes),
     Check::Do(storage),
+    Check::Selector("selector"),
+    Check::Named("storageClassName", names::dns_subdomain),
     OneOfIfSet("volumeMode", &["Block", "Filesystem"]),
 ];
 const TAINT: &[Check] = &[
@@ -42,6 +47,54 @@ const SUBSET: &[Check] = &[
     ),
 ];
 
+/// Taints and addresses of pods.
+fn node(object: &Value, found: &mut Findings) {
+    let Some(spec) = object.get("spec") else { return };
+    // The place that messages about taints name is another one than theirs.
+    run(&[Each("taints", TAINT)], spec, &ROOT.child("metadata"), found);
+    let at = ROOT.child("spec.podCIDRs");
+    let single = Some(text(spec, "podCIDR")).filter(|cidr| !cidr.is_empty());
+    let listed: Vec<&str> = list(spec, "podCIDRs").iter().filter_map(Value::as_str).collect();
+    let cidrs = if listed.is_empty() {
+        Vec::from_iter(single)
+    } else {
+        listed
+    };
+    for (index, cidr) in cidrs.into_iter().enumerate() {
+        if !is_cidr(cidr) {
+            let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+            found.invalid(&at.item(index), cidr, detail);
+        }
+    }
+}
+
+/// Resources that are counted, not measured.
+const COUNTED: [&str; 9] = [
+    "pods",
+    "services",
+    "replicationcontrollers",
+    "resourcequotas",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+];
+
+fn hard(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("hard");
+    for (name, value) in members(spec, "hard").into_iter().flatten() {
+        let Some(quantity) = value.as_str().and_then(Quantity::parse) else {
+            continue;
+        };
+        if quantity.nanos() < 0 {
+            found.invalid(&at.key(name), value.clone(), "must be greater than or equal to 0");
+        } else if quantity.nanos() % 1_000_000_000 != 0 && COUNTED.contains(&name.as_str()) {
+            found.invalid(&at.key(name), value.clone(), "must be an integer");
+        }
+    }
+}
+
 fn access_modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let modes = list(spec, "accessModes");
     let at = at.child("accessModes");
@@ -55,14 +108,24 @@ fn access_modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     {
         found.not_supported(&at, mode, ACCESS_MODES);
     }
+    if modes.len() > 1 && modes.iter().any(|mode| mode == "ReadWriteOncePod") {
+        found.forbidden(&at, "may not use ReadWriteOncePod with other access modes");
+    }
 }
 
 fn storage(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let requests = spec
         .get("resources")
         .and_then(|resources| members(resources, "requests"));
-    if requests.is_none_or(|requests| !requests.contains_key("storage")) {
-        found.required(&at.child("resources").key("storage"), "");
+    let at = at.child("resources");
+    match requests.and_then(|requests| requests.get("storage")) {
+        None => found.required(&at.key("storage"), ""),
+        Some(size) => {
+            let quantity = size.as_str().and_then(Quantity::parse);
+            if quantity.is_some_and(|quantity| quantity.nanos() <= 0) {
+                found.invalid(&at.key("storage"), size.clone(), "must be greater than zero");
+            }
+        }
     }
 }
 
@@ -84,12 +147,23 @@ fn volume(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if members(spec, "capacity").is_none_or(Map::is_empty) {
         found.required(&at.child("capacity"), "");
     }
-    if spec
-        .as_object()
-        .is_none_or(|spec| spec.keys().all(|key| NO_SOURCES.contains(&key.as_str())))
-    {
+    let sources = spec.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
+    let sources: Vec<&str> = sources.filter(|key| !NO_SOURCES.contains(key)).collect();
+    if sources.is_empty() {
         found.required(at, "must specify a volume type");
     }
+    for more in sources.iter().skip(1) {
+        found.forbidden(&at.child(more), "may not specify more than 1 volume type");
+    }
+    run(
+        &[OneOfIfSet(
+            "persistentVolumeReclaimPolicy",
+            &["Delete", "Recycle", "Retain"],
+        )],
+        spec,
+        at,
+        found,
+    );
 }
 
 fn keys(data: Option<&Map<String, Value>>, at: &Field<'_>, found: &mut Findings) -> usize {
@@ -218,10 +292,14 @@ fn fixed_data(fields: &[&str], new: &Value, old: &Value, found: &mut Findings) {
 }
 
 fn claim_change(new: &Value, old: &Value, found: &mut Findings) {
+    let phase = old.get("status").map(|status| text(status, "phase"));
+    let is_bound = phase == Some("Bound");
     let fixed = |claim: &Value| {
         let mut spec = claim.get("spec").cloned().unwrap_or_default();
         if let Some(spec) = spec.as_object_mut() {
-            spec.retain(|key, _| !matches!(key.as_str(), "resources" | "volumeAttributesClassName"));
+            if is_bound {
+                spec.retain(|key, _| !matches!(key.as_str(), "resources" | "volumeAttributesClassName"));
+            }
             // The binder sets the name once.
             if claim == new && old.get("spec").is_some_and(|old| old.get("volumeName").is_none()) {
                 spec.remove("volumeName");

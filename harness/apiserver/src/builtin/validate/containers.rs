@@ -124,7 +124,7 @@ fn shared_host_ports<'a>(
         let field = at.item(index);
         let field = field.child("hostPort");
         if host_network && number != super::checks::number(port, "containerPort") {
-            found.invalid(&field, number, "must match `containerPort`");
+            found.invalid(&field, number, "must match `containerPort` when `hostNetwork` is true");
         }
         let (protocol, address) = (text(port, "protocol"), text(port, "hostIP"));
         if !taken.insert((protocol, address, number)) {
@@ -162,9 +162,39 @@ fn env(variable: &Value, at: &Field<'_>, found: &mut Findings) {
                 let checks = &[Check::Required("name"), Check::Required("key")];
                 run(checks, reference, &at, found);
             }
-            "fieldRef" => run(&[Check::Required("fieldPath")], reference, &at, found),
+            "fieldRef" => field_path(reference, &at, found),
             "resourceFieldRef" => run(&[Check::Required("resource")], reference, &at, found),
             _ => {}
+        }
+    }
+}
+
+/// What a variable can be made from.
+const FIELD_PATHS: &[&str] = &[
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+];
+
+fn field_path(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+    let path = text(reference, "fieldPath");
+    let at = at.child("fieldPath");
+    let subscripted = ["metadata.labels['", "metadata.annotations['"]
+        .iter()
+        .any(|start| path.starts_with(start) && path.ends_with("']"));
+    match path {
+        "" => found.required(&at, ""),
+        "metadata.labels" | "metadata.annotations" => found.not_supported(&at, path, FIELD_PATHS),
+        _ if subscripted || FIELD_PATHS.contains(&path) => {}
+        _ => {
+            let detail = format!("error converting fieldPath: field label not supported: {path}");
+            found.invalid(&at, path, &detail);
         }
     }
 }

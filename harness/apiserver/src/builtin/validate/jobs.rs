@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::checks::Check::{NotNegative, OneOf, OneOfIfSet, Selector};
+use super::checks::Check::{Do, NotNegative, OneOf, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, is_true, members, number, run, text};
 use super::{ROOT, pods, selectors};
 use crate::findings::{Field, Findings};
@@ -23,6 +23,7 @@ const JOB: &[Check] = &[
 const CRON_JOB: &[Check] = &[
     NotNegative("startingDeadlineSeconds"),
     OneOf("concurrencyPolicy", &["Allow", "Forbid", "Replace"]),
+    Do(time_zone),
     NotNegative("successfulJobsHistoryLimit"),
     NotNegative("failedJobsHistoryLimit"),
 ];
@@ -163,6 +164,23 @@ fn schedule(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         found.invalid(&field, schedule, detail);
     } else if let Err(detail) = parse_schedule(schedule) {
         found.invalid(&field, schedule, &detail);
+    }
+}
+
+fn time_zone(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(zone) = spec.get("timeZone").and_then(Value::as_str) else {
+        return;
+    };
+    let field = at.child("timeZone");
+    // Without a database of time zones every name passes.
+    let known = |name: &str| jiff::tz::db().get(name).is_ok();
+    if zone.is_empty() {
+        found.invalid(&field, zone, "timeZone must be nil or non-empty string");
+    } else if zone.eq_ignore_ascii_case("local") {
+        let detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+        found.invalid(&field, zone, detail);
+    } else if !known(zone) && known("Europe/Berlin") {
+        found.invalid(&field, zone, &format!("unknown time zone {zone}"));
     }
 }
 

@@ -8,6 +8,7 @@ mod checks;
 mod containers;
 mod events;
 mod jobs;
+mod networking;
 mod others;
 mod pods;
 mod rbac;
@@ -115,6 +116,9 @@ fn body(resource: &Resource, object: &Value, found: &mut Findings) {
         ("batch", _) => jobs::body(resource.kind, object, found),
         ("rbac.authorization.k8s.io", _) => rbac::body(resource.kind, object, found),
         ("admissionregistration.k8s.io", _) => webhooks::body(resource.kind, object, found),
+        ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy") => {
+            networking::body(resource.kind, object, found);
+        }
         ("", _) => basics::body(resource.kind, object, found),
         _ => others::body(resource, object, found),
     }
@@ -126,6 +130,7 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
         ("", "Pod") => pods::change(new, old, found),
         ("", "Service") => services::change(new, old, found),
         ("events.k8s.io", _) => events::change(new, old, found),
+        ("apps", "ControllerRevision") => others::change(resource, new, old, found),
         ("apps", _) => workloads::change(resource.kind, new, old, found),
         ("batch", "Job") => jobs::change(new, old, found),
         ("rbac.authorization.k8s.io", _) => rbac::change(new, old, found),

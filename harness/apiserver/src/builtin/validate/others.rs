@@ -4,38 +4,24 @@ use serde_json::Value;
 
 use super::ROOT;
 use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Positive, Required, Selector};
-use super::checks::{Check, immutable, list, number, run};
+use super::checks::{Check, at_most_all, immutable, int_or_percent, number, run};
 use crate::builtin::catalogue::Resource;
 use crate::findings::{Field, Findings};
+use crate::gofmt;
 
 const LEASE: &[Check] = &[Positive("leaseDurationSeconds"), Check::NotNegative("leaseTransitions")];
 
 const BUDGET: &[Check] = &[
     Do(one_limit),
+    Do(limits),
     Selector("selector"),
     OneOfIfSet("unhealthyPodEvictionPolicy", &["AlwaysAllow", "IfHealthyBudget"]),
 ];
 
 const AUTOSCALER: &[Check] = &[
-    In("scaleTargetRef", &[Required("kind"), Required("name")]),
     Do(replica_bounds),
+    In("scaleTargetRef", &[Required("kind"), Required("name")]),
 ];
-
-const INGRESS: &[Check] = &[
-    Do(backend_or_rules),
-    Each(
-        "rules",
-        &[In(
-            "http",
-            &[Each(
-                "paths",
-                &[OneOf("pathType", &["Exact", "ImplementationSpecific", "Prefix"])],
-            )],
-        )],
-    ),
-];
-
-const NETWORK_POLICY: &[Check] = &[Selector("podSelector")];
 
 const RECLAIM_POLICIES: &[&str] = &["Delete", "Retain"];
 
@@ -45,8 +31,6 @@ pub(super) fn body(resource: &Resource, object: &Value, found: &mut Findings) {
         ("coordination.k8s.io", "Lease") => &[In("spec", LEASE)],
         ("policy", "PodDisruptionBudget") => &[In("spec", BUDGET)],
         ("autoscaling", "HorizontalPodAutoscaler") => &[In("spec", AUTOSCALER)],
-        ("networking.k8s.io", "Ingress") => &[In("spec", INGRESS)],
-        ("networking.k8s.io", "NetworkPolicy") => &[In("spec", NETWORK_POLICY)],
         ("storage.k8s.io", "StorageClass") => &[
             Required("provisioner"),
             OneOf("reclaimPolicy", RECLAIM_POLICIES),
@@ -68,7 +52,25 @@ pub(super) fn body(resource: &Resource, object: &Value, found: &mut Findings) {
 
 fn one_limit(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if spec.get("minAvailable").is_some() && spec.get("maxUnavailable").is_some() {
-        found.invalid(at, spec.clone(), "minAvailable and maxUnavailable cannot be both set");
+        let or_null = |field: &str| spec.get(field).cloned().unwrap_or_default();
+        let selector = or_null("selector");
+        let quoted = gofmt::escaped(format!(
+            "{{\"MinAvailable\":{},\"Selector\":{selector},\"MaxUnavailable\":{},\"UnhealthyPodEvictionPolicy\":{}}}",
+            or_null("minAvailable"),
+            or_null("maxUnavailable"),
+            or_null("unhealthyPodEvictionPolicy"),
+        ));
+        found.invalid_text(at, &quoted, "minAvailable and maxUnavailable cannot be both set");
+    }
+}
+
+fn limits(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    for field in ["minAvailable", "maxUnavailable"] {
+        if let Some(value) = spec.get(field) {
+            let at = at.child(field);
+            int_or_percent(Some(value), &at, found);
+            at_most_all(Some(value), &at, found);
+        }
     }
 }
 
@@ -78,23 +80,13 @@ fn replica_bounds(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         found.invalid(&at.child("minReplicas"), min, "must be greater than or equal to 1");
     }
     if max < 1 {
-        found.invalid(&at.child("maxReplicas"), max, "must be greater than 0");
+        found.required(&at.child("maxReplicas"), "must be set and greater than 0");
     }
     if max < min {
         found.invalid(
             &at.child("maxReplicas"),
             max,
             "must be greater than or equal to `minReplicas`",
-        );
-    }
-}
-
-fn backend_or_rules(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    if list(spec, "rules").is_empty() && spec.get("defaultBackend").is_none() {
-        found.invalid(
-            at,
-            list(spec, "rules").to_vec(),
-            "either `defaultBackend` or `rules` must be specified",
         );
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::checks::Check::{Do, Each, In, Labels, Named, NotNegative, OneOf, OneOfIfSet, Required};
+use super::checks::Check::{Do, Each, In, Labels, Named, NotNegative, OneOf, OneOfIfSet};
 use super::checks::{Check, is_true, list, members, number, run, text};
 use super::{ROOT, containers, volumes};
 use crate::findings::{Field, Findings};
@@ -19,16 +19,12 @@ const POD_SPEC: &[Check] = &[
     Do(containers::validate),
     OneOf("restartPolicy", RESTART_POLICIES),
     OneOf("dnsPolicy", DNS_POLICIES),
+    Do(dns_config),
     Labels("nodeSelector"),
     In("affinity", &[Do(affinity)]),
     Each(
         "topologySpreadConstraints",
-        &[
-            Do(max_skew),
-            Required("topologyKey"),
-            OneOf("whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"]),
-            Check::Selector("labelSelector"),
-        ],
+        &[Do(max_skew), Do(spread), Check::Selector("labelSelector")],
     ),
     Named("serviceAccountName", names::dns_subdomain),
     Named("nodeName", names::dns_subdomain),
@@ -77,6 +73,32 @@ fn max_skew(constraint: &Value, at: &Field<'_>, found: &mut Findings) {
     let skew = number(constraint, "maxSkew");
     if skew <= 0 {
         found.invalid(&at.child("maxSkew"), skew, "must be greater than zero");
+    }
+}
+
+fn spread(constraint: &Value, at: &Field<'_>, found: &mut Findings) {
+    if text(constraint, "topologyKey").is_empty() {
+        found.required(&at.child("topologyKey"), "can not be empty");
+    }
+    let action = text(constraint, "whenUnsatisfiable");
+    if !matches!(action, "DoNotSchedule" | "ScheduleAnyway") {
+        let supported = ["DoNotSchedule", "ScheduleAnyway"];
+        found.not_supported(&at.child("whenUnsatisfiable"), action, &supported);
+    }
+}
+
+fn dns_config(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if text(spec, "dnsPolicy") != "None" {
+        return;
+    }
+    let at = at.child("dnsConfig");
+    match spec.get("dnsConfig") {
+        None => found.required(&at, "must provide `dnsConfig` when `dnsPolicy` is None"),
+        Some(config) if list(config, "nameservers").is_empty() => {
+            let detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+            found.required(&at.child("nameservers"), detail);
+        }
+        Some(_) => {}
     }
 }
 
@@ -129,11 +151,7 @@ fn toleration(toleration: &Value, at: &Field<'_>, found: &mut Findings) {
             }
         }
         "Exists" if !value.is_empty() => {
-            found.invalid(
-                &field,
-                toleration.clone(),
-                "value must be empty when `operator` is 'Exists'",
-            );
+            found.invalid(&field, value, "value must be empty when `operator` is 'Exists'");
         }
         "Exists" => {}
         other => found.not_supported(&field, other, &["Equal", "Exists"]),

@@ -1,0 +1,291 @@
+//! Ingresses, their classes, and network policies.
+
+use serde_json::Value;
+
+use super::ROOT;
+use super::checks::Check::{Do, Each, In, Named};
+use super::checks::{Check, list, port, run, text};
+use crate::findings::{Field, Findings};
+use crate::metadata::names;
+use crate::schema::is_cidr;
+
+const PATH_TYPES: &[&str] = &["Exact", "ImplementationSpecific", "Prefix"];
+
+const INGRESS: &[Check] = &[
+    Do(backend_or_rules),
+    In("defaultBackend", &[Do(backend)]),
+    Each(
+        "rules",
+        &[
+            Do(host),
+            In(
+                "http",
+                &[Do(has_paths), Each("paths", &[Do(path), In("backend", &[Do(backend)])])],
+            ),
+        ],
+    ),
+    Each("tls", &[Do(tls_hosts), Named("secretName", names::dns_subdomain)]),
+    Named("ingressClassName", names::dns_subdomain),
+];
+
+const PEER: &[Check] = &[
+    Do(peer),
+    Check::Selector("podSelector"),
+    Check::Selector("namespaceSelector"),
+    In("ipBlock", &[Do(ip_block)]),
+];
+
+const POLICY: &[Check] = &[
+    Check::Selector("podSelector"),
+    Each("ingress", &[Each("ports", &[Do(policy_port)]), Each("from", PEER)]),
+    Each("egress", &[Each("ports", &[Do(policy_port)]), Each("to", PEER)]),
+    Do(policy_types),
+];
+
+/// The body of a kind.
+pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
+    let checks: &[Check] = match kind {
+        "Ingress" => &[In("spec", INGRESS)],
+        "IngressClass" => &[In("spec", &[Do(controller), In("parameters", &[Do(parameters)])])],
+        "NetworkPolicy" => &[In("spec", POLICY)],
+        _ => &[],
+    };
+    run(checks, object, &ROOT, found);
+}
+
+fn backend_or_rules(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if list(spec, "rules").is_empty() && spec.get("defaultBackend").is_none() {
+        let rules = spec.get("rules").cloned().unwrap_or_default();
+        found.invalid(at, rules, "either `defaultBackend` or `rules` must be specified");
+    }
+}
+
+fn backend(backend: &Value, at: &Field<'_>, found: &mut Findings) {
+    match (backend.get("resource"), backend.get("service")) {
+        (None, None) => found.invalid(at, "", "resource or service backend is required"),
+        (Some(_), Some(_)) => found.invalid(at, "", "cannot set both resource and service backends"),
+        (Some(resource), None) => {
+            for field in ["kind", "name"] {
+                if text(resource, field).is_empty() {
+                    found.required(&at.child("resource").child(field), "");
+                }
+            }
+        }
+        (None, Some(service)) => service_backend(service, at, found),
+    }
+}
+
+fn service_backend(service: &Value, at: &Field<'_>, found: &mut Findings) {
+    let of = at.child("service");
+    let name = text(service, "name");
+    if name.is_empty() {
+        found.required(&of.child("name"), "");
+    } else {
+        found.invalid_each(&of.child("name"), name, names::dns_1035_label(name));
+    }
+    let given = service.get("port");
+    let port_name = given.map(|port| text(port, "name")).unwrap_or_default();
+    let number = given
+        .and_then(|port| port.get("number"))
+        .and_then(Value::as_i64)
+        .unwrap_or(0);
+    match (port_name, number) {
+        ("", 0) => found.required(at, "port name or number is required"),
+        ("", number) => super::checks::port_number(number, &of.child("port.number"), found),
+        (name, 0) => found.invalid_each(&of.child("port.name"), name, names::port_name(name)),
+        (_, _) => found.invalid(at, "", "cannot set both port name & port number"),
+    }
+}
+
+fn host(rule: &Value, at: &Field<'_>, found: &mut Findings) {
+    let host = text(rule, "host");
+    let field = at.child("host");
+    if host.is_empty() {
+        return;
+    }
+    if host.parse::<std::net::IpAddr>().is_ok() {
+        found.invalid(&field, host, "must be a DNS name, not an IP address");
+    } else {
+        found.invalid_each(&field, host, host_name(host));
+    }
+}
+
+fn host_name(host: &str) -> Vec<String> {
+    if host.contains('*') {
+        names::wildcard_subdomain(host)
+    } else {
+        names::dns_subdomain(host)
+    }
+}
+
+fn has_paths(http: &Value, at: &Field<'_>, found: &mut Findings) {
+    if list(http, "paths").is_empty() {
+        found.required(&at.child("paths"), "");
+    }
+}
+
+fn path(path: &Value, at: &Field<'_>, found: &mut Findings) {
+    let field = at.child("path");
+    let place = text(path, "path");
+    match text(path, "pathType") {
+        "" => found.required(&at.child("pathType"), "pathType must be specified"),
+        "Exact" | "Prefix" => {
+            if !place.starts_with('/') {
+                found.invalid(&field, place, "must be an absolute path");
+            }
+            for sequence in ["//", "/./", "/../", "%2f", "%2F"] {
+                if place.contains(sequence) {
+                    found.invalid(&field, place, &format!("must not contain '{sequence}'"));
+                }
+            }
+            for suffix in ["/..", "/."] {
+                if place.ends_with(suffix) {
+                    found.invalid(&field, place, &format!("cannot end with '{suffix}'"));
+                }
+            }
+        }
+        "ImplementationSpecific" => {
+            if !place.is_empty() && !place.starts_with('/') {
+                found.invalid(&field, place, "must be an absolute path");
+            }
+        }
+        other => found.not_supported(&at.child("pathType"), other, PATH_TYPES),
+    }
+}
+
+fn tls_hosts(tls: &Value, at: &Field<'_>, found: &mut Findings) {
+    let of = at.child("hosts");
+    for (index, host) in list(tls, "hosts").iter().enumerate() {
+        let host = host.as_str().unwrap_or_default();
+        found.invalid_each(&of.item(index), host, host_name(host));
+    }
+}
+
+fn controller(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let controller = text(spec, "controller");
+    let field = at.child("controller");
+    if controller.len() > 250 {
+        found.too_long(&field, 250);
+    }
+    domain_prefixed_path(controller, &field, found);
+}
+
+/// `acme.io/foo`.
+pub(super) fn domain_prefixed_path(path: &str, field: &Field<'_>, found: &mut Findings) {
+    if path.is_empty() {
+        found.required(field, "");
+        return;
+    }
+    match path.split_once('/') {
+        Some((host, rest)) if !host.is_empty() && !rest.is_empty() => {
+            found.invalid_each(field, host, names::dns_subdomain(host));
+        }
+        Some(_) | None => {
+            found.invalid(field, path, "must be a domain-prefixed path (such as \"acme.io/foo\")");
+        }
+    }
+}
+
+fn parameters(parameters: &Value, at: &Field<'_>, found: &mut Findings) {
+    for field in ["kind", "name"] {
+        if text(parameters, field).is_empty() {
+            found.required(&at.child(field), "");
+        }
+    }
+    if text(parameters, "scope") == "Namespace" && text(parameters, "namespace").is_empty() {
+        found.required(&at.child("namespace"), "`parameters.scope` is set to 'Namespace'");
+    }
+}
+
+fn policy_types(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let of = at.child("policyTypes");
+    let types = list(spec, "policyTypes");
+    if types.len() > 2 {
+        found.invalid(&of, types.to_vec(), "may not specify more than two policyTypes");
+        return;
+    }
+    for (index, kind) in types.iter().enumerate() {
+        let kind = kind.as_str().unwrap_or_default();
+        if !matches!(kind, "Ingress" | "Egress") {
+            found.not_supported(&of.item(index), kind, &["Ingress", "Egress"]);
+        }
+    }
+}
+
+fn policy_port(entry: &Value, at: &Field<'_>, found: &mut Findings) {
+    let protocol = text(entry, "protocol");
+    if !matches!(protocol, "" | "TCP" | "UDP" | "SCTP") {
+        found.not_supported(&at.child("protocol"), protocol, &["TCP", "UDP", "SCTP"]);
+    }
+    let end = entry.get("endPort").and_then(Value::as_i64);
+    let field = at.child("endPort");
+    match (entry.get("port"), end) {
+        (None, Some(end)) => found.invalid(&field, end, "may not be specified when `port` is not specified"),
+        (Some(Value::String(_)), Some(end)) => {
+            found.invalid(&field, end, "may not be specified when `port` is non-numeric");
+        }
+        (Some(first), Some(end)) => {
+            let first = first.as_i64().unwrap_or(0);
+            if end < first {
+                found.invalid(&field, first, "must be greater than or equal to `port`");
+            }
+            super::checks::port_number(end, &field, found);
+        }
+        (_, None) => {}
+    }
+    if let Some(given) = entry.get("port") {
+        port(Some(given), &at.child("port"), found);
+    }
+}
+
+fn peer(peer: &Value, at: &Field<'_>, found: &mut Findings) {
+    let selects = peer.get("podSelector").is_some() || peer.get("namespaceSelector").is_some();
+    match (peer.get("ipBlock").is_some(), selects) {
+        (false, false) => found.required(at, "must specify a peer"),
+        (true, true) => found.forbidden(at, "may not specify both ipBlock and another peer"),
+        (_, _) => {}
+    }
+}
+
+const NO_CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+
+fn ip_block(block: &Value, at: &Field<'_>, found: &mut Findings) {
+    let cidr = text(block, "cidr");
+    let field = at.child("cidr");
+    if cidr.is_empty() {
+        found.required(&field, "");
+        return;
+    }
+    if !is_cidr(cidr) {
+        found.invalid(&field, cidr, NO_CIDR);
+        return;
+    }
+    let of = at.child("except");
+    for (index, except) in list(block, "except").iter().enumerate() {
+        let except = except.as_str().unwrap_or_default();
+        if !is_cidr(except) {
+            found.invalid(&of.item(index), except, NO_CIDR);
+        } else if !is_strict_subset(cidr, except) {
+            found.invalid(&of.item(index), except, "must be a strict subset of `cidr`");
+        }
+    }
+}
+
+/// Whether all addresses of the inner network, but not all others, are in the outer one.
+fn is_strict_subset(outer: &str, inner: &str) -> bool {
+    let parts = |cidr: &str| -> Option<(std::net::IpAddr, u8)> {
+        let (address, length) = cidr.split_once('/')?;
+        Some((address.parse().ok()?, length.parse().ok()?))
+    };
+    let (Some((outer, outer_length)), Some((inner, inner_length))) = (parts(outer), parts(inner)) else {
+        return false;
+    };
+    let bits = |address: std::net::IpAddr| match address {
+        std::net::IpAddr::V4(four) => (u128::from(u32::from(four)) << 96, false),
+        std::net::IpAddr::V6(six) => (u128::from(six), true),
+    };
+    let ((outer, outer_six), (inner, inner_six)) = (bits(outer), bits(inner));
+    let shift = 128_u32.saturating_sub(u32::from(outer_length));
+    let same = outer.checked_shr(shift).unwrap_or(0) == inner.checked_shr(shift).unwrap_or(0);
+    outer_six == inner_six && inner_length > outer_length && same
+}
