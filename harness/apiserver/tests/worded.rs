@@ -417,3 +417,21 @@ async fn a_stateful_set_always_names_its_service() {
         (201, &json!(""), &json!({"type": "RollingUpdate"}))
     );
 }
+
+#[tokio::test]
+async fn a_state_that_is_not_there_yet_is_an_event() {
+    let mut client = client().await;
+    let path = format!(
+        "{MAPS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=99999"
+    );
+    let (status, answer) = client.get(&path).await;
+    let message = answer["object"]["message"].as_str().unwrap_or_default();
+    assert_eq!(
+        (status, &answer["type"], &answer["object"]["code"]),
+        (200, &json!("ERROR"), &json!(504))
+    );
+    assert!(
+        message.starts_with("Timeout: Too large resource version: 99999, current: "),
+        "{message}"
+    );
+}

@@ -69,6 +69,11 @@ impl Core {
         }
         let send_initial = call.query.flag("sendInitialEvents");
         let after = options::version(call.query.get("resourceVersion")).map_err(ApiError::plain_500)?;
+        let current = self.store.revision();
+        if let Some(wanted) = after.filter(|wanted| send_initial == Some(true) && *wanted > current) {
+            let line = error_line(&options::too_new(wanted, current));
+            return Ok(Reply::Watch(ResponseBody::full(line), "application/json"));
+        }
         let bookmarks = call.query.is_set("allowWatchBookmarks");
         let prefix = call.prefix();
         let viewer = Viewer {
