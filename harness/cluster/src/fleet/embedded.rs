@@ -8,6 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+pub use baton_apiserver::Counted;
 use baton_apiserver::{self as apiserver, ApiServer, Gate, Revisions, Serving};
 use baton_core::{
     case::model::Case,
@@ -191,6 +192,15 @@ impl Embedded {
             taps: Mutex::new(Some(taps)),
             doors,
         })
+    }
+
+    /// How many requests for resources there have been on all clusters.
+    pub fn requests(&self) -> BTreeMap<Counted, u64> {
+        let mut requests = BTreeMap::new();
+        for (request, count) in self.servers.values().flat_map(|server| server.levers().counts()) {
+            *requests.entry(request).or_default() += count;
+        }
+        requests
     }
 }
 
