@@ -61,8 +61,9 @@ impl Key {
 /// The queue. A key that is added while it runs is run once more afterwards.
 #[derive(Debug, Default)]
 pub struct Queue {
-    ready: BTreeMap<Lane, VecDeque<Key>>,
-    order: VecDeque<Lane>,
+    /// What is ready, each with its number in the order of coming.
+    ready: BTreeMap<Lane, VecDeque<(u64, Key)>>,
+    added: u64,
     waiting: BTreeSet<Key>,
     running: BTreeMap<Lane, BTreeSet<Key>>,
     again: BTreeSet<Key>,
@@ -77,8 +78,8 @@ impl Queue {
         if self.running.get(&lane).is_some_and(|running| running.contains(&key)) {
             self.again.insert(key);
         } else if self.waiting.insert(key.clone()) {
-            self.order.push_back(lane.clone());
-            self.ready.entry(lane).or_default().push_back(key);
+            self.added += 1;
+            self.ready.entry(lane).or_default().push_back((self.added, key));
         }
     }
 
@@ -91,9 +92,14 @@ impl Queue {
     /// The next key to run.
     pub fn next(&mut self) -> Option<Key> {
         let has_room = |lane: &Lane| self.running.get(lane).is_none_or(|running| running.len() < LANE_WIDTH);
-        let position = self.order.iter().position(has_room)?;
-        let lane = self.order.remove(position)?;
-        let key = self.ready.get_mut(&lane)?.pop_front()?;
+        let with_room = self.ready.iter().filter(|(lane, _)| has_room(lane));
+        let first = with_room.min_by_key(|(_, keys)| keys.front().map(|(number, _)| *number));
+        let lane = first?.0.clone();
+        let keys = self.ready.get_mut(&lane)?;
+        let (_, key) = keys.pop_front()?;
+        if keys.is_empty() {
+            self.ready.remove(&lane);
+        }
         self.waiting.remove(&key);
         self.due.remove(&key);
         self.running.entry(lane).or_default().insert(key.clone());
