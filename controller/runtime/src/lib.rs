@@ -4,7 +4,7 @@
 //!
 //! - [`options`]: feature gates and flags; [`members`]: how a member is reached
 //! - `controller`: the loop that ties everything together; `queue`: what it works on next
-//! - `world`: what is known of the clusters, with `table` and `source` below it; `watch`: how it gets known
+//! - `world`: what is known of the clusters, with `table`, `packed` and `source` below it; `watch`: how it gets known
 //! - `context`: what a reconciler has at hand; `write`: how it writes; `kinds`: how it finds the resource of a kind
 //! - `reconcile`: the components, each of them gather, decide, apply, status
 //! - [`crds`]: the definitions of the API as YAML
@@ -19,6 +19,7 @@ mod kinds;
 mod links;
 pub mod members;
 pub mod options;
+mod packed;
 mod queue;
 mod reconcile;
 mod report;

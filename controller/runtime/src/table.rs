@@ -85,8 +85,8 @@ impl<T> Table<T> {
             .collect()
     }
 
-    /// The object was seen.
-    pub fn see(&mut self, key: &ObjectKey, revision: u64, object: T) -> Sight<T> {
+    /// The object was seen. It is only made if it is news; what cannot be made is passed over.
+    pub fn see(&mut self, key: &ObjectKey, revision: u64, make: impl FnOnce() -> Option<T>) -> Sight<T> {
         if self.deleted.get(key).is_some_and(|deleted| *deleted >= revision) {
             return Sight::Old;
         }
@@ -101,6 +101,7 @@ impl<T> Table<T> {
             row.listing = listing;
             return Sight::Old;
         }
+        let Some(object) = make() else { return Sight::Old };
         let row = Row {
             revision,
             listing,
@@ -138,8 +139,8 @@ mod tests {
     #[test]
     fn an_older_revision_does_not_replace_a_newer_one() {
         let mut table = Table::default();
-        assert_eq!(table.see(&key("a"), 5, "new"), Sight::New(None));
-        assert_eq!(table.see(&key("a"), 4, "old"), Sight::Old);
+        assert_eq!(table.see(&key("a"), 5, || Some("new")), Sight::New(None));
+        assert_eq!(table.see(&key("a"), 4, || Some("old")), Sight::Old);
         assert_eq!(table.get(&key("a")).map(|object| **object), Some("new"));
         assert_eq!(table.lose(&key("a"), 4), None);
         assert!(table.lose(&key("a"), 6).is_some());
@@ -148,9 +149,9 @@ mod tests {
     #[test]
     fn what_a_listing_does_not_have_is_gone_unless_seen_meanwhile() {
         let mut table = Table::default();
-        table.see(&key("a"), 1, ());
+        table.see(&key("a"), 1, || Some(()));
         table.begin();
-        table.see(&key("b"), 2, ());
+        table.see(&key("b"), 2, || Some(()));
         let gone: Vec<_> = table
             .complete()
             .into_iter()
@@ -163,23 +164,26 @@ mod tests {
     #[test]
     fn an_answer_that_comes_late_does_not_bring_back_what_is_gone() {
         let mut table = Table::default();
-        table.see(&key("a"), 5, "there");
-        table.see(&key("b"), 3, "there");
+        table.see(&key("a"), 5, || Some("there"));
+        table.see(&key("b"), 3, || Some("there"));
         table.lose(&key("a"), 7);
-        assert_eq!(table.see(&key("a"), 6, "marked"), Sight::Old);
+        assert_eq!(table.see(&key("a"), 6, || Some("marked")), Sight::Old);
         assert_eq!(table.get(&key("a")), None);
-        assert!(matches!(table.see(&key("b"), 4, "changed"), Sight::New(Some(_))));
-        assert_eq!(table.see(&key("a"), 8, "made again"), Sight::New(None));
+        assert!(matches!(
+            table.see(&key("b"), 4, || Some("changed")),
+            Sight::New(Some(_))
+        ));
+        assert_eq!(table.see(&key("a"), 8, || Some("made again")), Sight::New(None));
     }
 
     #[test]
     fn a_deleted_object_does_not_come_back_with_an_old_event() {
         let mut table = Table::default();
-        table.see(&key("a"), 5, ());
+        table.see(&key("a"), 5, || Some(()));
         table.forget(&key("a"));
-        assert_eq!(table.see(&key("a"), 4, ()), Sight::Old);
-        assert_eq!(table.see(&key("a"), 5, ()), Sight::Old);
+        assert_eq!(table.see(&key("a"), 4, || Some(())), Sight::Old);
+        assert_eq!(table.see(&key("a"), 5, || Some(())), Sight::Old);
         table.lose(&key("a"), 6);
-        assert_eq!(table.see(&key("a"), 7, ()), Sight::New(None));
+        assert_eq!(table.see(&key("a"), 7, || Some(())), Sight::New(None));
     }
 }

@@ -8,6 +8,7 @@ use baton_decide::keys::{self, Gvk, ObjectKey, TemplateKey};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::packed::Packed;
 use crate::queue::Key;
 use crate::source::{Scope, Source};
 use crate::table::{Sight, Table};
@@ -20,17 +21,17 @@ use concern::{concerned_by_binding, concerned_by_object, concerned_by_template};
 #[derive(Debug, Default)]
 pub struct World {
     policies: BTreeMap<Scope, Table<Policy>>,
-    bindings: BTreeMap<Scope, Table<Binding>>,
-    works: Table<Work>,
+    bindings: BTreeMap<Scope, Table<Packed<Binding>>>,
+    works: Table<Packed<Work>>,
     works_of: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     clusters: Table<Cluster>,
     /// The clusters by name, shared with whoever looks at them.
     by_name: Arc<BTreeMap<String, Arc<Cluster>>>,
     taint_policies: Table<ClusterTaintPolicy>,
-    templates: BTreeMap<Gvk, Table<Value>>,
+    templates: BTreeMap<Gvk, Table<Packed<Value>>>,
     /// Kinds that policies select or bindings are about, and that nobody has asked for yet.
     new_kinds: BTreeSet<Gvk>,
-    objects: BTreeMap<String, BTreeMap<Gvk, Table<Value>>>,
+    objects: BTreeMap<String, BTreeMap<Gvk, Table<Packed<Value>>>>,
 }
 
 /// The keys that a change concerns.
@@ -61,26 +62,26 @@ impl World {
     }
 
     /// All bindings.
-    pub fn bindings(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<Binding>)> {
+    fn bindings(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<Packed<Binding>>)> {
         self.bindings.values().flat_map(Table::iter)
     }
 
     /// A binding.
-    pub fn binding(&self, key: &ObjectKey) -> Option<&Arc<Binding>> {
-        self.bindings.get(&scope_of(key))?.get(key)
+    pub fn binding(&self, key: &ObjectKey) -> Option<Arc<Binding>> {
+        self.bindings.get(&scope_of(key))?.get(key)?.get()
     }
 
     /// A Work.
-    pub fn work(&self, key: &ObjectKey) -> Option<&Arc<Work>> {
-        self.works.get(key)
+    pub fn work(&self, key: &ObjectKey) -> Option<Arc<Work>> {
+        self.works.get(key)?.get()
     }
 
     /// The Works of a binding, by cluster.
     pub fn works_of(&self, binding: &ObjectKey) -> BTreeMap<String, Arc<Work>> {
         let keys = self.works_of.get(binding).into_iter().flatten();
         keys.filter_map(|key| {
-            let work = self.works.get(key)?;
-            Some((keys::cluster_of(work)?.to_owned(), Arc::clone(work)))
+            let work = self.work(key)?;
+            Some((keys::cluster_of(&work)?.to_owned(), work))
         })
         .collect()
     }
@@ -104,12 +105,12 @@ impl World {
     }
 
     /// The resources of a kind on the control plane, once they have been listed.
-    pub fn templates(&self, gvk: &Gvk) -> Option<&Table<Value>> {
+    pub fn templates(&self, gvk: &Gvk) -> Option<&Table<Packed<Value>>> {
         self.templates.get(gvk).filter(|table| table.is_synced())
     }
 
     /// Our objects of a kind on a member, once they have been listed.
-    pub fn objects(&self, cluster: &str, gvk: &Gvk) -> Option<&Table<Value>> {
+    pub fn objects(&self, cluster: &str, gvk: &Gvk) -> Option<&Table<Packed<Value>>> {
         self.objects.get(cluster)?.get(gvk).filter(|table| table.is_synced())
     }
 
@@ -124,8 +125,7 @@ impl World {
         std::mem::take(&mut self.new_kinds)
     }
 
-    fn use_kind(&mut self, api_version: &str, kind: &str) {
-        let gvk = Gvk::new(api_version, kind);
+    fn use_kind(&mut self, gvk: Gvk) {
         if !self.templates.contains_key(&gvk) {
             self.new_kinds.insert(gvk);
         }
@@ -157,12 +157,14 @@ impl World {
             Source::Bindings(scope) => {
                 let gone = self.bindings.entry(*scope).or_default().complete();
                 gone.iter()
-                    .flat_map(|(key, binding)| concerned_by_binding(key, binding))
+                    .flat_map(|(key, binding)| concerned_by_binding(key, binding.get().as_deref()))
                     .collect()
             }
             Source::Works => {
                 let gone = self.works.complete();
-                gone.iter().flat_map(|(key, work)| self.lost_work(key, work)).collect()
+                gone.iter()
+                    .filter_map(|(key, work)| self.lost_work(key, work))
+                    .collect()
             }
             Source::Clusters => {
                 let gone = self.clusters.complete();
@@ -187,14 +189,14 @@ impl World {
                 let gone = gone.into_iter().map(|(key, _)| TemplateKey { gvk: gvk.clone(), key });
                 let bound = self
                     .bindings()
-                    .map(|(_, binding)| TemplateKey::of(&binding.spec.resource));
+                    .filter_map(|(_, binding)| Some(TemplateKey::of(&binding.get()?.spec.resource)));
                 let bound = bound.filter(|template| template.gvk == *gvk);
                 gone.chain(here).chain(bound).flat_map(concerned_by_template).collect()
             }
             Source::Objects { cluster, gvk } => {
                 let gone = self.member_table(cluster, gvk).complete();
                 gone.iter()
-                    .filter_map(|(_, object)| concerned_by_object(object))
+                    .filter_map(|(_, object)| concerned_by_object(object.get()?.as_ref()))
                     .collect()
             }
             Source::Definitions(_) => Keys::new(),
@@ -210,33 +212,24 @@ impl World {
         let revision = revision_of(&object);
         match source {
             Source::Policies(scope) => self.see_policy(*scope, &key, revision, object),
-            Source::Bindings(scope) => self.see_binding(*scope, key, revision, object),
-            Source::Works => self.see_work(&key, revision, object),
+            Source::Bindings(scope) => self.see_binding(*scope, key, revision, &object),
+            Source::Works => self.see_work(&key, revision, &object),
             Source::Clusters => self.see_cluster(&key, revision, object),
-            Source::TaintPolicies => {
-                let Some(policy) = typed::<ClusterTaintPolicy>(object) else {
-                    return Keys::new();
-                };
-                match self.taint_policies.see(&key, revision, policy) {
-                    Sight::New(_) => self.by_name.keys().cloned().map(Key::Cluster).collect(),
-                    Sight::Old => Keys::new(),
-                }
-            }
+            Source::TaintPolicies => match self.taint_policies.see(&key, revision, || typed(object)) {
+                Sight::New(_) => self.by_name.keys().cloned().map(Key::Cluster).collect(),
+                Sight::Old => Keys::new(),
+            },
             Source::Templates(gvk) => {
-                match self
-                    .templates
-                    .entry(gvk.clone())
-                    .or_default()
-                    .see(&key, revision, object)
-                {
+                let table = self.templates.entry(gvk.clone()).or_default();
+                match table.see(&key, revision, || packed(&object, |_| {})) {
                     Sight::New(_) => concerned_by_template(TemplateKey { gvk: gvk.clone(), key }),
                     Sight::Old => Keys::new(),
                 }
             }
             Source::Objects { cluster, gvk } => {
-                let concerned = concerned_by_object(&object);
-                match self.member_table(cluster, gvk).see(&key, revision, object) {
-                    Sight::New(_) => concerned.into_iter().collect(),
+                let table = self.member_table(cluster, gvk);
+                match table.see(&key, revision, || packed(&object, |_| {})) {
+                    Sight::New(_) => concerned_by_object(&object).into_iter().collect(),
                     Sight::Old => Keys::new(),
                 }
             }
@@ -274,11 +267,11 @@ impl World {
                 None => Keys::new(),
             },
             Source::Bindings(scope) => match take(self.bindings.entry(*scope).or_default(), key, revision) {
-                Some(binding) => concerned_by_binding(key, &binding),
+                Some(binding) => concerned_by_binding(key, binding.get().as_deref()),
                 None => Keys::new(),
             },
             Source::Works => match take(&mut self.works, key, revision) {
-                Some(work) => self.lost_work(key, &work),
+                Some(work) => self.lost_work(key, &work).into_iter().collect(),
                 None => Keys::new(),
             },
             Source::Clusters => match take(&mut self.clusters, key, revision) {
@@ -300,14 +293,18 @@ impl World {
                 None => Keys::new(),
             },
             Source::Objects { cluster, gvk } => match take(self.member_table(cluster, gvk), key, revision) {
-                Some(object) => concerned_by_object(&object).into_iter().collect(),
+                Some(object) => object
+                    .get()
+                    .and_then(|it| concerned_by_object(&it))
+                    .into_iter()
+                    .collect(),
                 None => Keys::new(),
             },
             Source::Definitions(_) => Keys::new(),
         }
     }
 
-    fn member_table(&mut self, cluster: &str, gvk: &Gvk) -> &mut Table<Value> {
+    fn member_table(&mut self, cluster: &str, gvk: &Gvk) -> &mut Table<Packed<Value>> {
         self.objects
             .entry(cluster.to_owned())
             .or_default()
@@ -316,39 +313,35 @@ impl World {
     }
 
     fn see_policy(&mut self, scope: Scope, key: &ObjectKey, revision: u64, object: Value) -> Keys {
-        let Some(policy) = typed::<Policy>(object) else {
+        let table = self.policies.entry(scope).or_default();
+        let Sight::New(before) = table.see(key, revision, || typed(object)) else {
             return Keys::new();
         };
-        for selector in &policy.spec.resource_selectors {
-            self.use_kind(&selector.api_version, &selector.kind);
+        let now = self.policy(key).cloned();
+        for selector in now.iter().flat_map(|policy| &policy.spec.resource_selectors) {
+            self.use_kind(Gvk::new(&selector.api_version, &selector.kind));
         }
-        match self.policies.entry(scope).or_default().see(key, revision, policy) {
-            Sight::New(before) => {
-                let now = self.policy(key).cloned();
-                let versions: Vec<&Arc<Policy>> = before.iter().chain(now.iter()).collect();
-                self.concerned_by_policy(key, &versions)
-            }
-            Sight::Old => Keys::new(),
-        }
+        let versions: Vec<&Arc<Policy>> = before.iter().chain(now.iter()).collect();
+        self.concerned_by_policy(key, &versions)
     }
 
-    fn see_binding(&mut self, scope: Scope, key: ObjectKey, revision: u64, object: Value) -> Keys {
-        let Some(binding) = typed::<Binding>(object) else {
+    fn see_binding(&mut self, scope: Scope, key: ObjectKey, revision: u64, object: &Value) -> Keys {
+        let mut resource = None;
+        let table = self.bindings.entry(scope).or_default();
+        let look = |binding: &Binding| resource = Some(TemplateKey::of(&binding.spec.resource).gvk);
+        if matches!(table.see(&key, revision, || packed(object, look)), Sight::Old) {
             return Keys::new();
-        };
-        self.use_kind(&binding.spec.resource.api_version, &binding.spec.resource.kind);
-        match self.bindings.entry(scope).or_default().see(&key, revision, binding) {
-            Sight::New(_) => vec![Key::Binding(key)],
-            Sight::Old => Keys::new(),
         }
+        if let Some(gvk) = resource {
+            self.use_kind(gvk);
+        }
+        vec![Key::Binding(key)]
     }
 
-    fn see_work(&mut self, key: &ObjectKey, revision: u64, object: Value) -> Keys {
-        let Some(work) = typed::<Work>(object) else {
-            return Keys::new();
-        };
-        let binding = keys::binding_of(&work);
-        if self.works.see(key, revision, work) == Sight::Old {
+    fn see_work(&mut self, key: &ObjectKey, revision: u64, object: &Value) -> Keys {
+        let mut binding = None;
+        let look = |work: &Work| binding = keys::binding_of(work);
+        if matches!(self.works.see(key, revision, || packed(object, look)), Sight::Old) {
             return Keys::new();
         }
         let mut concerned = vec![Key::Work(key.clone())];
@@ -359,24 +352,19 @@ impl World {
         concerned
     }
 
-    fn lost_work(&mut self, key: &ObjectKey, work: &Work) -> Keys {
-        let Some(binding) = keys::binding_of(work) else {
-            return Keys::new();
-        };
+    fn lost_work(&mut self, key: &ObjectKey, work: &Packed<Work>) -> Option<Key> {
+        let binding = keys::binding_of(work.get()?.as_ref())?;
         if let Some(works) = self.works_of.get_mut(&binding) {
             works.remove(key);
             if works.is_empty() {
                 self.works_of.remove(&binding);
             }
         }
-        vec![Key::Binding(binding)]
+        Some(Key::Binding(binding))
     }
 
     fn see_cluster(&mut self, key: &ObjectKey, revision: u64, object: Value) -> Keys {
-        let Some(cluster) = typed::<Cluster>(object) else {
-            return Keys::new();
-        };
-        let Sight::New(before) = self.clusters.see(key, revision, cluster) else {
+        let Sight::New(before) = self.clusters.see(key, revision, || typed(object)) else {
             return Keys::new();
         };
         self.share_clusters();
@@ -448,14 +436,22 @@ fn is_gone(object: &Value) -> bool {
 
 fn typed<T: DeserializeOwned>(object: Value) -> Option<T> {
     let key = key_of(&object);
-    match serde_json::from_value(object) {
-        Ok(typed) => Some(typed),
-        Err(error) => {
-            let name = key.map(|key| key.to_string()).unwrap_or_default();
-            tracing::error!(name, %error, "an object of our own API is not understood and is passed over");
-            None
-        }
-    }
+    serde_json::from_value(object)
+        .inspect_err(|error| not_understood(key, error))
+        .ok()
+}
+
+/// Packs an object, and has a look at it before.
+fn packed<T: DeserializeOwned>(object: &Value, look: impl FnOnce(&T)) -> Option<Packed<T>> {
+    let packed = Packed::new(object).inspect_err(|error| not_understood(key_of(object), error));
+    let (packed, read) = packed.ok()?;
+    look(&read);
+    Some(packed)
+}
+
+fn not_understood(key: Option<ObjectKey>, error: &serde_json::Error) {
+    let name = key.map(|key| key.to_string()).unwrap_or_default();
+    tracing::error!(name, %error, "an object is not understood and is passed over");
 }
 
 /// The object with its kind, as the API server wants it.

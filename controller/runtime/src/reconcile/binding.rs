@@ -70,12 +70,11 @@ impl Notes {
 /// Reads what is known of a binding. Called anew after each write, because each write changes it.
 pub fn gather(context: &Context, key: &ObjectKey) -> Option<View> {
     let world = context.world();
-    let binding = Arc::clone(world.binding(key)?);
+    let binding = world.binding(key)?;
     let resource = TemplateKey::of(&binding.spec.resource);
     let template = world
         .templates(&resource.gvk)
-        .and_then(|table| table.get(&resource.key))
-        .cloned();
+        .and_then(|table| table.get(&resource.key)?.get());
     Some(View {
         binding,
         template,

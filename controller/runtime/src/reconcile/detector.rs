@@ -54,15 +54,15 @@ fn gather(context: &Context, template: &TemplateKey) -> Option<Gathered> {
     let object = world
         .templates(&template.gvk)?
         .get(&template.key)
+        .and_then(|object| object.get())
         .filter(|object| !is_being_deleted(object));
     let existing = world
         .binding(&template.binding())
-        .filter(|binding| TemplateKey::of(&binding.spec.resource) == *template)
-        .cloned();
+        .filter(|binding| TemplateKey::of(&binding.spec.resource) == *template);
     let wanted = object.and_then(|object| {
         let policies = world.policies().map(Arc::as_ref);
-        let policy = matching::policy_for(template, labels(object).as_ref(), policies)?;
-        Some(bind::binding(template, object, policy, existing.as_deref()))
+        let policy = matching::policy_for(template, labels(&object).as_ref(), policies)?;
+        Some(bind::binding(template, &object, policy, existing.as_deref()))
     });
     Some(Gathered { existing, wanted })
 }

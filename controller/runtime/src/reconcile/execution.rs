@@ -36,7 +36,7 @@ impl Member {
 
 /// Reconciles one Work.
 pub async fn run(context: &Context, key: &ObjectKey) -> Outcome {
-    let Some(work) = context.world().work(key).cloned() else {
+    let Some(work) = context.world().work(key) else {
         return Ok(None);
     };
     let Some(name) = keys::cluster_of(&work).map(str::to_owned) else {
@@ -121,9 +121,9 @@ async fn look(context: &Context, member: &Member, name: &str) -> Result<Option<A
     {
         let world = context.world();
         if let Some(table) = world.objects(name, &member.target.gvk)
-            && let Some(object) = table.get(&member.target.key)
+            && let Some(object) = table.get(&member.target.key).and_then(|object| object.get())
         {
-            return Ok(Some(Arc::clone(object)));
+            return Ok(Some(object));
         }
     }
     // The watch sees our objects only; what is not there may be there and be somebody else's.
@@ -132,7 +132,7 @@ async fn look(context: &Context, member: &Member, name: &str) -> Result<Option<A
 
 fn resolution(context: &Context, work: &Work) -> ConflictResolution {
     let world = context.world();
-    let binding = keys::binding_of(work).and_then(|key| world.binding(&key).cloned());
+    let binding = keys::binding_of(work).and_then(|key| world.binding(&key));
     binding
         .and_then(|binding| binding.spec.conflict_resolution)
         .unwrap_or_default()
@@ -208,7 +208,7 @@ async fn await_removal(context: &Context, key: &ObjectKey, work: &Arc<Work>, rem
 
 /// The object is gone: the Work may go.
 async fn release(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
-    let Some(work) = context.world().work(key).cloned() else {
+    let Some(work) = context.world().work(key) else {
         return Ok(());
     };
     let mut released = work.as_ref().clone();
@@ -223,7 +223,7 @@ async fn release(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
 
 /// Writes what was seen, and whether the object is applied.
 async fn finish(context: &Context, key: &ObjectKey, object: Option<Arc<Value>>, says: Says) -> Outcome {
-    let Some(work) = context.world().work(key).cloned() else {
+    let Some(work) = context.world().work(key) else {
         return Ok(None);
     };
     if work.is_being_deleted() {
@@ -236,7 +236,7 @@ async fn finish(context: &Context, key: &ObjectKey, object: Option<Arc<Value>>, 
 }
 
 async fn tell_failure(context: &Context, key: &ObjectKey, why: &str) -> Result<(), Failure> {
-    let Some(work) = context.world().work(key).cloned() else {
+    let Some(work) = context.world().work(key) else {
         return Ok(());
     };
     let now: Timestamp = context.now();
@@ -258,7 +258,7 @@ async fn tell_failure(context: &Context, key: &ObjectKey, why: &str) -> Result<(
 }
 
 async fn write_status(context: &Context, key: &ObjectKey, status: WorkStatus) -> Result<(), Failure> {
-    let Some(work) = context.world().work(key).cloned() else {
+    let Some(work) = context.world().work(key) else {
         return Ok(());
     };
     let mut changed = work.as_ref().clone();

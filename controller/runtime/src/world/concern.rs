@@ -61,11 +61,9 @@ impl World {
     }
 }
 
-pub(super) fn concerned_by_binding(key: &ObjectKey, binding: &Binding) -> Keys {
-    vec![
-        Key::Template(TemplateKey::of(&binding.spec.resource)),
-        Key::Binding(key.clone()),
-    ]
+pub(super) fn concerned_by_binding(key: &ObjectKey, binding: Option<&Binding>) -> Keys {
+    let template = binding.map(|binding| Key::Template(TemplateKey::of(&binding.spec.resource)));
+    template.into_iter().chain([Key::Binding(key.clone())]).collect()
 }
 
 pub(super) fn concerned_by_template(template: TemplateKey) -> Keys {
