@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::Stream;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, Stream};
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::accept::{self, Form, Format, View};
 use super::body::ResponseBody;
@@ -19,7 +21,7 @@ use super::read::{selectors, show};
 use super::reply::{Reply, Shown};
 use super::table;
 use super::{Call, Core};
-use crate::levers::Side;
+use crate::levers::{Levers, Side};
 use crate::meta;
 use crate::registry::Resource;
 use crate::selector::Selectors;
@@ -46,10 +48,14 @@ struct Watch {
     pending: VecDeque<Bytes>,
     deadline: Instant,
     bookmark_at: Option<Instant>,
+    /// Ends when there is a bookmark to be sent, or with the watch.
+    timer: Pin<Box<Sleep>>,
     viewer: Viewer,
     over: bool,
     breaks: u64,
     side: Side,
+    /// Ends when the levers end the watch, or stop it for a while.
+    moved: BoxFuture<'static, ()>,
 }
 
 impl Core {
@@ -105,6 +111,9 @@ impl Core {
             .filter(|secs| *secs > 0)
             .unwrap_or(DEFAULT_TIMEOUT_SECS);
         let now = Instant::now();
+        let deadline = now + Duration::from_secs(u64::try_from(timeout).unwrap_or_default());
+        let bookmark_at = bookmarks.then(|| now + BOOKMARK_PERIOD);
+        let (side, breaks) = (call.caller.side, self.levers.breaks());
         let watch = Watch {
             core: self.clone(),
             resource: call.resource.clone(),
@@ -114,12 +123,14 @@ impl Core {
             state: state.into_iter(),
             state_end: (send_initial == Some(true) && bookmarks).then_some(from),
             pending: VecDeque::new(),
-            deadline: now + Duration::from_secs(u64::try_from(timeout).unwrap_or_default()),
-            bookmark_at: bookmarks.then(|| now + BOOKMARK_PERIOD),
+            deadline,
+            bookmark_at,
+            timer: Box::pin(sleep_until(wake_at(deadline, bookmark_at))),
             viewer,
             over: false,
-            breaks: self.levers.breaks(),
-            side: call.caller.side,
+            breaks,
+            side,
+            moved: moved(self.levers.clone(), side, breaks),
         };
         Ok(Reply::Watch(ResponseBody::lines(watch.lines()), "application/json"))
     }
@@ -181,18 +192,20 @@ impl Watch {
         Some(self.viewer.bookmark(revision, true))
     }
 
+    /// Waits for something to do. What there is to wait for is kept from one time to the next: to set it up anew with
+    /// every event would take longer than all the rest.
     async fn wait(&mut self, revision: u64) {
-        let wake = self.bookmark_at.map_or(self.deadline, |at| at.min(self.deadline));
-        let levers = self.core.levers.clone();
         tokio::select! {
             biased;
-            () = levers.moved(self.side, self.breaks) => {}
+            () = &mut self.moved => self.moved = moved(self.core.levers.clone(), self.side, self.breaks),
             () = self.cursor.changed() => {}
-            () = tokio::time::sleep_until(wake) => {
-                if wake == self.deadline {
+            () = self.timer.as_mut() => {
+                let now = self.timer.deadline();
+                if now == self.deadline {
                     self.over = true;
                 } else {
-                    self.bookmark_at = Some(wake + BOOKMARK_PERIOD);
+                    self.bookmark_at = Some(now + BOOKMARK_PERIOD);
+                    self.timer.as_mut().reset(wake_at(self.deadline, self.bookmark_at));
                     let line = self.viewer.bookmark(revision, false);
                     self.pending.push_back(line);
                 }
@@ -228,6 +241,14 @@ impl Watch {
             (false, false) => None,
         }
     }
+}
+
+fn moved(levers: Levers, side: Side, breaks: u64) -> BoxFuture<'static, ()> {
+    async move { levers.moved(side, breaks).await }.boxed()
+}
+
+fn wake_at(deadline: Instant, bookmark_at: Option<Instant>) -> Instant {
+    bookmark_at.map_or(deadline, |at| at.min(deadline))
 }
 
 /// How a watch shows its objects.

@@ -78,8 +78,17 @@ pub(super) struct Bucket {
     limit: usize,
     /// How often the resource has ceased to be served.
     pub(super) retired: u64,
-    /// How many events there have been; watches wait for it to move.
-    appended: watch::Sender<u64>,
+    bell: Bell,
+}
+
+/// Tells watches that there is something to take.
+#[derive(Debug, Clone)]
+pub(super) struct Bell(watch::Sender<()>);
+
+impl Bell {
+    pub(super) fn ring(&self) {
+        self.0.send_modify(|()| {});
+    }
 }
 
 impl Bucket {
@@ -92,7 +101,7 @@ impl Bucket {
             oldest: revision,
             limit,
             retired: 0,
-            appended: watch::Sender::new(0),
+            bell: Bell(watch::Sender::new(())),
         }
     }
 
@@ -168,6 +177,8 @@ impl Bucket {
         }
     }
 
+    /// Takes an event in. Watches are told of it by [`Bucket::bell`], which is rung when the store is free again: they
+    /// would only wait for each other.
     pub(super) fn apply(&mut self, event: Event) {
         let key = &*event.key;
         match event.change {
@@ -192,7 +203,6 @@ impl Bucket {
         while self.events.len() > self.limit {
             self.drop_oldest();
         }
-        self.appended.send_modify(|count| *count += 1);
     }
 
     fn shrink(&mut self, namespace: &str) {
@@ -224,11 +234,15 @@ impl Bucket {
 
     pub(super) fn retire(&mut self) {
         self.retired += 1;
-        self.appended.send_modify(|count| *count += 1);
+        self.bell.ring();
     }
 
-    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.appended.subscribe()
+    pub(super) fn bell(&self) -> Bell {
+        self.bell.clone()
+    }
+
+    pub(super) fn subscribe(&self) -> watch::Receiver<()> {
+        self.bell.0.subscribe()
     }
 
     /// The position of the first event after a revision.

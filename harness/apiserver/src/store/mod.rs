@@ -211,7 +211,9 @@ impl Store {
         inner.owners.replace(bucket, key, before.as_deref(), live);
         inner.tell(|| Commit::new(change, &stored, at, by.clone()));
         inner.buckets[bucket.0].apply(Event::new(change, key, stored.clone(), previous.clone()));
+        let bell = inner.buckets[bucket.0].bell();
         drop(inner);
+        bell.ring();
         Ok(Committed {
             bucket,
             change,

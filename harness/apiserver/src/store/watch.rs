@@ -32,7 +32,7 @@ pub(crate) struct Cursor {
     bucket: BucketId,
     position: u64,
     retired: u64,
-    appended: watch::Receiver<u64>,
+    appended: watch::Receiver<()>,
 }
 
 impl Store {
