@@ -7,6 +7,8 @@ pub struct Times {
     sorted: Vec<Duration>,
     /// How long all of it took together.
     total: Option<Duration>,
+    /// How long processors worked for it, at both ends.
+    cpu: Option<Duration>,
 }
 
 impl Times {
@@ -15,13 +17,25 @@ impl Times {
         Self {
             sorted: times,
             total: None,
+            cpu: None,
         }
     }
 
     /// The same, all done within a time, some at once.
     pub fn over(mut self, total: Duration) -> Self {
-        self.total.get_or_insert(total);
+        self.total = Some(total);
         self
+    }
+
+    /// The same, for which processors worked so long in all.
+    pub fn at_cost(mut self, cpu: Option<Duration>) -> Self {
+        self.cpu = cpu;
+        self
+    }
+
+    /// How long all of it took together.
+    pub fn total(&self) -> Option<Duration> {
+        self.total
     }
 
     fn at(&self, percent: usize) -> Duration {
@@ -32,19 +46,27 @@ impl Times {
 
     /// A line of the table.
     pub fn row(&self, name: &str) -> String {
-        let rate = self.total.map_or_else(String::new, |total| {
-            let count = u32::try_from(self.sorted.len()).unwrap_or(u32::MAX);
-            format!("{:.0}", f64::from(count) / total.as_secs_f64())
-        });
-        let micros = |percent| format!("{:.0}", self.at(percent).as_secs_f64() * 1e6);
-        format!("{name:<52} {rate:>9} {:>9} {:>9}", micros(50), micros(99))
+        let count = f64::from(u32::try_from(self.sorted.len()).unwrap_or(u32::MAX));
+        let rate = |total: Duration| format!("{:.0}", count / total.as_secs_f64());
+        let rate = self.total.map(rate).unwrap_or_default();
+        let micros = |time: Duration| format!("{:.0}", time.as_secs_f64() * 1e6);
+        let cpu = self.cpu.map(|cpu| format!("{:.0}", cpu.as_secs_f64() * 1e6 / count));
+        format!(
+            "{name:<52} {rate:>9} {:>9} {:>9} {:>9}",
+            micros(self.at(50)),
+            micros(self.at(99)),
+            cpu.unwrap_or_default()
+        )
     }
 }
 
 /// The head of a table.
 pub fn head(size: usize) -> String {
     let name = format!("with {size} ConfigMaps of 1 KiB");
-    format!("\n{name:<52} {:>9} {:>9} {:>9}", "per s", "p50 µs", "p99 µs")
+    format!(
+        "\n{name:<52} {:>9} {:>9} {:>9} {:>9}",
+        "per s", "p50 µs", "p99 µs", "CPU µs"
+    )
 }
 
 /// What this process holds now, where the system tells.
@@ -52,4 +74,20 @@ pub fn memory_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+/// How long processors have worked for this process, where the system tells. On a machine that does other things as
+/// well this says more than the time on the wall.
+pub fn cpu() -> Option<Duration> {
+    let mut nanos: u64 = 0;
+    for thread in std::fs::read_dir("/proc/self/task").ok()? {
+        let file = thread.ok()?.path().join("schedstat");
+        nanos += std::fs::read_to_string(file)
+            .ok()?
+            .split(' ')
+            .next()?
+            .parse::<u64>()
+            .ok()?;
+    }
+    Some(Duration::from_nanos(nanos))
 }

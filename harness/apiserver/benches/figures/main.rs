@@ -3,8 +3,9 @@
 //! In which order to read it: this file says what is measured; `client` is a client at either door, `work` what clients
 //! do, `fanout` how fast watches tell, `figures` what becomes of the times.
 //!
-//! Figures of the machine at hand, to be quoted with it; nothing is asserted. Words after `--` choose rows by what they
-//! contain: `cargo bench -p baton-apiserver -- in-process create`.
+//! Figures of the machine at hand, to be quoted with it; nothing is asserted. `CPU µs` is what processors worked for a
+//! request, client and server together: the same whatever else the machine has to do. Words after `--` choose rows by what
+//! they contain: `cargo bench -p baton-apiserver -- in-process create`.
 
 mod client;
 mod fanout;
@@ -21,6 +22,10 @@ use jiff::Timestamp;
 use client::{Client, Door};
 use figures::Times;
 use work::Work;
+
+/// The one that `baton up` has.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -104,17 +109,17 @@ async fn at_size(wanted: &Wanted, size: usize) -> Result<(), Failure> {
             for work in Work::ALL {
                 let row = format!("{work} {door} x{clients} at {size}");
                 if wanted.has(&row) {
-                    let begin = Instant::now();
                     let times = work::measure(work, door, clients, size, &server, &serving).await?;
-                    println!("{}", times.over(begin.elapsed()).row(&row));
+                    println!("{}", times.row(&row));
                 }
             }
         }
         for watchers in WATCHERS {
             let row = format!("patch to event {door}, {watchers} watching at {size}");
             if wanted.has(&row) {
-                let times = fanout::measure(door, watchers, &server, &serving).await?;
-                println!("{}", times.row(&row));
+                let fanout = fanout::measure(door, watchers, &server, &serving).await?;
+                println!("{}", fanout.each.row(&row));
+                println!("{}", fanout.last.row(&format!("{row}, the last")));
             }
         }
     }

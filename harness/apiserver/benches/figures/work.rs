@@ -12,9 +12,12 @@ use tokio::task::JoinSet;
 
 use crate::Failure;
 use crate::client::{Client, Door};
-use crate::figures::Times;
+use crate::figures::{self, Times};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// How often everything is done.
+const ROUNDS: usize = 3;
 
 /// A kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +58,8 @@ impl Work {
         if self == Self::List { 200 } else { 4_000 }
     }
 
-    /// One request, the `n`-th of all.
-    async fn once(self, client: &mut Client, n: usize, size: usize) -> Result<(), Failure> {
+    /// A request, the `n`-th of all.
+    fn request(self, n: usize, size: usize) -> Request {
         let name = format!("m{}", n % size);
         let path = format!("{MAPS}/{name}");
         let text = format!("{n:0>1024}");
@@ -77,8 +80,21 @@ impl Work {
             }
             Self::List => (Method::GET, format!("{MAPS}?limit=500"), "", Bytes::new()),
         };
-        client.send(&method, &path, media, body).await.map(drop)
+        Request {
+            method,
+            path,
+            media,
+            body,
+        }
     }
+}
+
+/// What is sent, made before time is taken.
+struct Request {
+    method: Method,
+    path: String,
+    media: &'static str,
+    body: Bytes,
 }
 
 /// The number of the next object that is created.
@@ -103,8 +119,33 @@ pub async fn fill(server: &ApiServer, serving: &Serving, size: usize) -> Result<
     Ok(())
 }
 
-/// Does a work so often, by so many clients at once.
+/// Does a work so often, by so many clients at once, a few times over: the best counts, because a machine has other
+/// things to do as well. The first time finds caches and memory cold.
 pub async fn measure(
+    work: Work,
+    door: Door,
+    clients: usize,
+    size: usize,
+    server: &ApiServer,
+    serving: &Serving,
+) -> Result<Times, Failure> {
+    let mut best: Option<Times> = None;
+    for _ in 0..ROUNDS {
+        let first = NEXT.load(Ordering::Relaxed);
+        let times = round(work, door, clients, size, server, serving).await?;
+        if best.as_ref().is_none_or(|best| times.total() < best.total()) {
+            best = Some(times);
+        }
+        let mut client = Client::connect(Door::InProcess, server, serving).await?;
+        for number in first..NEXT.load(Ordering::Relaxed) {
+            let path = format!("{MAPS}/new{number}");
+            client.send(&Method::DELETE, &path, "", Bytes::new()).await?;
+        }
+    }
+    best.ok_or_else(|| "nothing was measured".into())
+}
+
+async fn round(
     work: Work,
     door: Door,
     clients: usize,
@@ -114,17 +155,24 @@ pub async fn measure(
 ) -> Result<Times, Failure> {
     let each = work.count() / clients;
     let mut ready = Vec::new();
-    for _ in 0..clients {
-        ready.push(Client::connect(door, server, serving).await?);
+    for number in 0..clients {
+        let requests: Vec<_> = (0..each).map(|n| work.request(number * each + n, size)).collect();
+        ready.push((Client::connect(door, server, serving).await?, requests));
     }
-    let begin = Instant::now();
+    let (begin, cpu) = (Instant::now(), figures::cpu());
     let mut tasks = JoinSet::new();
-    for (number, mut client) in ready.into_iter().enumerate() {
+    for (mut client, requests) in ready {
         tasks.spawn(async move {
-            let mut times = Vec::with_capacity(each);
-            for n in 0..each {
+            let mut times = Vec::with_capacity(requests.len());
+            for Request {
+                method,
+                path,
+                media,
+                body,
+            } in requests
+            {
                 let begin = Instant::now();
-                work.once(&mut client, number * each + n, size).await?;
+                client.send(&method, &path, media, body).await?;
                 times.push(begin.elapsed());
             }
             Ok::<_, Failure>(times)
@@ -134,5 +182,9 @@ pub async fn measure(
     while let Some(times) = tasks.join_next().await {
         all.extend(times??);
     }
-    Ok(Times::new(all).over(begin.elapsed()))
+    let (total, cpu) = (
+        begin.elapsed(),
+        figures::cpu().zip(cpu).map(|(now, then)| now.saturating_sub(then)),
+    );
+    Ok(Times::new(all).over(total).at_cost(cpu))
 }
