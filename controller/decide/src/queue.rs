@@ -8,6 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use crate::keys::ObjectKey;
 use crate::settings::Settings;
 
+/// So many evictions per second, or more, are no limit: nobody waits for anybody.
+const UNLIMITED: f64 = 1e6;
+
 /// A binding and the cluster that it is to leave.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Entry {
@@ -72,6 +75,9 @@ impl EvictionQueue {
         let Some(interval) = interval(rate) else {
             return Turn::Stopped;
         };
+        if rate >= UNLIMITED {
+            return Turn::Now;
+        }
         if self.waiting.first().is_some_and(|first| first != entry) {
             return Turn::Later;
         }
@@ -160,9 +166,19 @@ mod tests {
         for number in 0..100 {
             let entry = entry(&number.to_string(), "m");
             queue.join(&entry);
-            assert_eq!(queue.turn(&entry, 1e6, at(0)), Turn::Now, "{number}");
-            queue.done(&entry, 1e6, at(0));
+            assert_eq!(queue.turn(&entry, 1e5, at(0)), Turn::Now, "{number}");
+            queue.done(&entry, 1e5, at(0));
         }
+    }
+
+    #[test]
+    fn nobody_waits_for_anybody_without_a_limit() {
+        let mut queue = EvictionQueue::default();
+        let (a, b) = (entry("a", "m"), entry("b", "m"));
+        queue.join(&a);
+        queue.join(&b);
+        assert_eq!(queue.turn(&b, UNLIMITED, at(0)), Turn::Now);
+        assert_eq!(queue.turn(&b, 1e5, at(0)), Turn::Later);
     }
 
     #[test]
