@@ -11,8 +11,8 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use kube::Client;
+use tokio::sync::broadcast;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::sync::watch as signal;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -84,12 +84,12 @@ struct Loop {
     running: FuturesUnordered<Reconciliation>,
     watches: JoinSet<()>,
     templates: BTreeMap<Gvk, tokio::task::AbortHandle>,
-    definitions: signal::Sender<u64>,
+    definitions: broadcast::Sender<()>,
 }
 
 impl Loop {
     fn new(context: Context) -> Self {
-        let (definitions, _) = signal::channel(0);
+        let (definitions, _) = broadcast::channel(1);
         Self {
             context,
             queue: Queue::default(),
@@ -191,7 +191,10 @@ impl Loop {
     /// Kinds come and go with their definitions: those who look for one look again.
     fn definitions_changed(&self, source: &Source) {
         match source {
-            Source::Definitions(None) => self.definitions.send_modify(|count| *count += 1),
+            // An error means that nobody looks for a kind.
+            Source::Definitions(None) => {
+                let _ = self.definitions.send(());
+            }
             Source::Definitions(Some(cluster)) => {
                 let works = self.context.world().works_on(cluster);
                 for key in works {

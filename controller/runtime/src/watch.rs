@@ -9,8 +9,8 @@ use kube::api::{Api, DynamicObject};
 use kube::core::ApiResource;
 use kube::runtime::watcher::{self, Config, Event};
 use serde_json::Value;
+use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::watch;
 
 use crate::queue::Key;
 use crate::source::Source;
@@ -99,16 +99,17 @@ pub async fn run_once_known(
     kinds: crate::kinds::Kinds,
     source: Source,
     gvk: baton_decide::keys::Gvk,
-    mut definitions: watch::Receiver<u64>,
+    mut definitions: broadcast::Receiver<()>,
     news: UnboundedSender<News>,
 ) {
     let mut pause = FIRST_PAUSE;
     loop {
-        definitions.mark_unchanged();
+        definitions = definitions.resubscribe();
         match kinds.find(&gvk).await {
             Ok(resource) => return run(kinds.client().clone(), resource, source, news).await,
             Err(crate::kinds::KindError::Unknown(_)) => {
-                if definitions.changed().await.is_err() {
+                // That some were missed is news too.
+                if definitions.recv().await == Err(RecvError::Closed) {
                     return;
                 }
             }

@@ -5,8 +5,9 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::OwnedSemaphorePermit;
 
+use crate::board::Board;
 use crate::gate::Gate;
 use crate::status::ApiError;
 use crate::store::Store;
@@ -110,7 +111,7 @@ struct Rules {
 }
 
 struct Inner {
-    state: watch::Sender<State>,
+    state: Board<State>,
     rules: Mutex<Rules>,
     /// Of the server itself; a front has none.
     store: Option<Arc<Store>>,
@@ -165,7 +166,7 @@ impl Levers {
     }
 
     fn with(store: Option<Arc<Store>>) -> Self {
-        let state = watch::Sender::new(State {
+        let state = Board::new(State {
             reach: Reach::Up,
             breaks: 0,
         });
@@ -185,7 +186,7 @@ impl Levers {
             Reach::Stopped | Reach::Cut(Cut::Refuse) => 1,
             Reach::Up | Reach::Cut(Cut::Hang) => 0,
         };
-        self.0.state.send_modify(|state| {
+        self.0.state.change(|state| {
             state.reach = reach;
             state.breaks += breaks;
         });
@@ -263,43 +264,38 @@ impl Levers {
 
     /// How often connections have been broken off so far.
     pub(crate) fn breaks(&self) -> u64 {
-        self.0.state.borrow().breaks
+        self.0.state.get().breaks
     }
 
     /// Waits while requests hang; an error when they are refused.
     pub(crate) async fn reachable(&self, side: Side) -> io::Result<()> {
-        if self.0.state.borrow().reach.from(side) == Reach::Up {
+        if self.0.state.get().reach.from(side) == Reach::Up {
             return Ok(());
         }
-        let mut states = self.0.state.subscribe();
-        // The sender lives as long as `self`, so that waiting cannot fail.
-        let state = states
-            .wait_for(|state| state.reach.from(side) != Reach::Cut(Cut::Hang))
-            .await;
-        match state.map(|state| state.reach.from(side)) {
-            Ok(Reach::Up | Reach::Cut(Cut::Hang)) => Ok(()),
-            Ok(Reach::Stopped | Reach::Cut(Cut::Refuse)) | Err(_) => Err(io::ErrorKind::ConnectionRefused.into()),
+        let answers = |state: &State| state.reach.from(side) != Reach::Cut(Cut::Hang);
+        match self.0.state.wait_for(answers).await.reach.from(side) {
+            Reach::Up | Reach::Cut(Cut::Hang) => Ok(()),
+            Reach::Stopped | Reach::Cut(Cut::Refuse) => Err(io::ErrorKind::ConnectionRefused.into()),
         }
     }
 
     /// Waits until the server cannot be reached, or connections have been broken off since there were `breaks`.
     pub(crate) async fn moved(&self, side: Side, breaks: u64) {
-        let mut states = self.0.state.subscribe();
-        let _ = states
+        self.0
+            .state
             .wait_for(|state| state.reach.from(side) != Reach::Up || state.breaks != breaks)
             .await;
     }
 
     /// Waits until connections have been broken off since there were `breaks`.
     pub(crate) async fn broken(&self, breaks: u64) {
-        let mut states = self.0.state.subscribe();
-        let _ = states.wait_for(|state| state.breaks != breaks).await;
+        self.0.state.wait_for(|state| state.breaks != breaks).await;
     }
 
     /// Waits until the server accepts connections, however they end.
     pub(crate) async fn listening(&self) {
-        let mut states = self.0.state.subscribe();
-        let _ = states
+        self.0
+            .state
             .wait_for(|state| !matches!(state.reach, Reach::Stopped | Reach::Cut(Cut::Refuse)))
             .await;
     }

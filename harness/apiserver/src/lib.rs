@@ -39,10 +39,11 @@
 //! - [`merge`]: patches, managed fields and the types they need;
 //! - [`builtin`], [`metadata`], [`table`]: how the built-in kinds behave and how they are shown;
 //! - [`webhook`]: a webhook to be called by servers, these or others; [`front`]: a door with levers in front of others;
-//! - `discovery`, `openapi`, `selector`, `yaml`, `go_json`, `gofmt`, `levers`, `gate`, `door`: what their names say.
+//! - `discovery`, `openapi`, `selector`, `yaml`, `go_json`, `gofmt`, `levers`, `gate`, `door`, `board`: what their names say.
 
 mod admission;
 mod api;
+mod board;
 pub mod builtin;
 mod controllers;
 mod discovery;

@@ -45,7 +45,8 @@ fn timeline(case: &Case, seed: u64) -> String {
     String::from_utf8(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A plain failover, one that is blocked and cut off, one with a restart, two in a row, one with an operator.
+/// A plain failover, one that is blocked and cut off, one with a restart, two in a row, one with an operator; one in which
+/// several watch what somebody else writes and act on it at once.
 #[rstest]
 fn the_same_seed_gives_the_same_timeline(
     #[values(
@@ -54,7 +55,8 @@ fn the_same_seed_gives_the_same_timeline(
         "restart-keeps-the-clock",
         "consecutive",
         "two-fail-at-once",
-        "flink-jobid-directly"
+        "flink-jobid-directly",
+        "healthy-again"
     )]
     id: &str,
     #[values(0, 7)] seed: u64,

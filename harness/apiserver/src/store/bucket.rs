@@ -5,10 +5,10 @@ use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use tokio::sync::watch;
 
 use super::commits::Change;
 use super::{Compacted, Stored};
+use crate::board::Board;
 
 /// Collections of up to so many objects are never packed.
 const MAX_TREES: usize = 1_000;
@@ -81,13 +81,13 @@ pub(super) struct Bucket {
     bell: Bell,
 }
 
-/// Tells watches that there is something to take.
+/// Tells watches that there is something to take. How often it has rung is what they wait for to move.
 #[derive(Debug, Clone)]
-pub(super) struct Bell(watch::Sender<()>);
+pub(super) struct Bell(Arc<Board<u64>>);
 
 impl Bell {
     pub(super) fn ring(&self) {
-        self.0.send_modify(|()| {});
+        self.0.change(|rung| *rung += 1);
     }
 }
 
@@ -101,7 +101,7 @@ impl Bucket {
             oldest: revision,
             limit,
             retired: 0,
-            bell: Bell(watch::Sender::new(())),
+            bell: Bell(Arc::new(Board::new(0))),
         }
     }
 
@@ -241,8 +241,8 @@ impl Bucket {
         self.bell.clone()
     }
 
-    pub(super) fn subscribe(&self) -> watch::Receiver<()> {
-        self.bell.0.subscribe()
+    pub(super) fn subscribe(&self) -> Arc<Board<u64>> {
+        Arc::clone(&self.bell.0)
     }
 
     /// The position of the first event after a revision.

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use super::{BucketId, Compacted, Event, Store};
+use crate::board::Board;
 
 /// How many events are taken from the history at a time.
 const BATCH: usize = 64;
@@ -32,7 +31,9 @@ pub(crate) struct Cursor {
     bucket: BucketId,
     position: u64,
     retired: u64,
-    appended: watch::Receiver<()>,
+    bell: Arc<Board<u64>>,
+    /// How often it had rung when the cursor was last moved.
+    heard: u64,
 }
 
 impl Store {
@@ -40,12 +41,14 @@ impl Store {
     pub(crate) fn follow(self: &Arc<Self>, bucket: BucketId, after: u64) -> Result<Cursor, Compacted> {
         let inner = self.lock();
         let bucket_ref = &inner.buckets[bucket.0];
+        let bell = bucket_ref.subscribe();
         Ok(Cursor {
             store: self.clone(),
             bucket,
             position: bucket_ref.position_after(after)?,
             retired: bucket_ref.retired,
-            appended: bucket_ref.subscribe(),
+            heard: bell.get(),
+            bell,
         })
     }
 }
@@ -53,7 +56,7 @@ impl Store {
 impl Cursor {
     /// The next events, none when there is none yet.
     pub(crate) fn take(&mut self) -> Result<Taken, Ended> {
-        self.appended.mark_unchanged();
+        self.heard = self.bell.get();
         let inner = self.store.lock();
         let bucket = &inner.buckets[self.bucket.0];
         let events = bucket.events_from(self.position, BATCH).ok_or(Ended::Lagged)?;
@@ -67,9 +70,8 @@ impl Cursor {
         Ok(Taken { events, revision })
     }
 
-    /// Waits until there is something to take, or until the store is gone.
-    pub(crate) async fn changed(&mut self) {
-        // An error means that the store is gone, and then so is the server.
-        let _ = self.appended.changed().await;
+    /// Waits until there is something to take.
+    pub(crate) async fn changed(&self) {
+        self.bell.wait_for(|rung| *rung != self.heard).await;
     }
 }
