@@ -29,6 +29,16 @@ spec:
   steps:
     - assert: {mode: now, on: control, of: {kind: $(kind), name: x-$(kind)}, match: $(match), proves: POL-01}
 ";
+    let unnamed = text.replace("{name: one, with", "{with");
+    let cases = common::read_bytes(Path::new("several.yaml"), unnamed.as_bytes()).unwrap();
+    let ids: Vec<_> = cases.iter().map(|case| case.id.to_string()).collect();
+    assert_eq!(ids, ["several", "several-two"]);
+    let twice = unnamed.replace("{name: two, with", "{with");
+    let found = common::read_bytes(Path::new("several.yaml"), twice.as_bytes()).unwrap_err();
+    assert_eq!(
+        common::lines(&found),
+        "several.yaml:11:7: a second scenario without a name (take another name)"
+    );
     let cases = common::read_bytes(Path::new("several.yaml"), text.as_bytes()).unwrap();
     let plans = cases.iter().map(|case| Plan::of(case).to_string()).collect::<String>();
     insta::assert_snapshot!(plans);

@@ -7,6 +7,8 @@
 //!   - {name: statefulset, with: {kind: StatefulSet, object: sts}}
 //! ```
 //!
+//! One scenario may go without a name: it is the case that bears the file's name alone.
+//!
 //! A text that is nothing but a parameter becomes its value, whatever that is; otherwise the value must be a scalar.
 //! What the scenarios come to together is bounded like what aliases expand to.
 
@@ -29,14 +31,19 @@ pub fn expand(root: &Node, notes: &mut Notes) -> Vec<(Option<String>, Node)> {
         let Some(fields) = notes.shape(scenario, &SCENARIO) else {
             continue;
         };
-        let Some(name_node) = fields.get("name") else {
-            continue;
+        let name = match fields.get("name") {
+            None => None,
+            Some(node) => match notes.case_name(node, "a scenario's name") {
+                Some(name) => Some(name),
+                None => continue,
+            },
         };
-        let Some(name) = notes.case_name(name_node, "a scenario's name") else {
-            continue;
-        };
-        if expanded.iter().any(|(known, _)| known.as_ref() == Some(&name)) {
-            notes.wrong(name_node, format!("a second scenario `{name}`"), "take another name");
+        if expanded.iter().any(|(known, _)| *known == name) {
+            let (at, told) = match (&name, fields.get("name")) {
+                (Some(name), Some(node)) => (node, format!("a second scenario `{name}`")),
+                _ => (scenario, "a second scenario without a name".to_owned()),
+            };
+            notes.wrong(at, told, "take another name");
         }
         let with = fields.get("with").map(|node| notes.members(node, "with"));
         let values = with.unwrap_or_default();
@@ -49,7 +56,7 @@ pub fn expand(root: &Node, notes: &mut Notes) -> Vec<(Option<String>, Node)> {
             notes.wrong(scenario, "the scenarios come to too many values", help);
             break;
         }
-        expanded.push((Some(name), node));
+        expanded.push((name, node));
     }
     if expanded.is_empty() {
         notes.wrong(

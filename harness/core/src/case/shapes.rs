@@ -113,7 +113,11 @@ pub static CONTROLLER: Shape = Shape::closed(
 pub static SCENARIO: Shape = Shape::closed(
     "a scenario",
     &[
-        Field::needed("name", FILE_NAME, "What is put behind the case's name."),
+        Field::optional(
+            "name",
+            FILE_NAME,
+            "What is put behind the case's name; the scenario without one keeps that name.",
+        ),
         Field::optional(
             "with",
             Holds::Named(&Holds::Anything),
