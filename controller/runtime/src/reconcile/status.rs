@@ -77,10 +77,13 @@ fn obstacle(view: &View, scheduled: &Says) -> Option<Says> {
         } else {
             "the old copy stays"
         };
+        let tasks = spec.graceful_eviction_tasks.iter();
+        let from: Vec<&str> = tasks.map(|task| task.from_cluster.as_str()).collect();
         is_homeless.then(|| {
+            let from = from.join(" and ");
             Says::yes(
                 "NoClusterFits",
-                format!("was evicted and no cluster fits at present; {what}"),
+                format!("was evicted from {from}, and no other cluster fits at present; {what}"),
             )
         })
     };
