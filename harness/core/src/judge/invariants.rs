@@ -348,9 +348,19 @@ fn no_label_on_template(history: &History<'_>) -> Found {
 /// REC-03: while a task is pending, none of its clustersBeforeFailover is given its labels.
 fn no_label_on_predecessor(history: &History<'_>) -> Found {
     let mut found = Found::default();
-    for task in history.tasks.iter().filter(|task| !task.state.is_empty()) {
+    for (index, task) in history.tasks.iter().enumerate() {
+        if task.state.is_empty() {
+            continue;
+        }
         let copies = history.copies_of(task);
         found.judged += 1;
+        // A workload that returns may do so when the task is gone; the next task has a right to give it labels.
+        let mut later = history.tasks[index + 1..].iter();
+        let next = later.find(|later| later.binding == task.binding);
+        let is_of_task = |seq| {
+            let before_next = next.is_none_or(|next| seq < next.written.seq);
+            task.is_pending_at(seq) || (task.written.seq <= seq && before_next)
+        };
         // Labels that the copies had before came with the template, or from an earlier failover.
         let mut had: BTreeSet<(&ClusterName, &str)> = BTreeSet::new();
         for (entry, revision) in copies {
@@ -360,7 +370,7 @@ fn no_label_on_predecessor(history: &History<'_>) -> Found {
             }
             for key in injected(task, revision) {
                 let is_new = had.insert((&revision.cluster, key));
-                if is_new && task.is_pending_at(entry.seq) {
+                if is_new && is_of_task(entry.seq) {
                     found.findings.push(finding(
                         Invariant::NoLabelOnPredecessor,
                         entry,

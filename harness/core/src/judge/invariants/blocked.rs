@@ -175,7 +175,7 @@ fn is_explained(history: &History<'_>, task: &Task, due: Moment) -> bool {
         .iter()
         .take_while(|(entry, _)| before(entry))
         .last();
-    let known = known.and_then(|(_, revision)| conditions(revision));
+    let known = known.map(|(_, revision)| conditions(revision)).unwrap_or_default();
     let meanwhile = history
         .entries
         .iter()
@@ -194,17 +194,21 @@ fn is_explained(history: &History<'_>, task: &Task, due: Moment) -> bool {
     })
 }
 
+/// Conditions that every binding has; they speak of other things than of what holds up an eviction.
+const OF_EVERY_BINDING: [&str; 2] = ["Scheduled", "FullyApplied"];
+
 /// What a binding's conditions say, without the times.
-fn conditions(binding: &Revision) -> Option<Vec<[&str; 4]>> {
-    let conditions = binding.object.pointer("/status/conditions")?.as_array()?;
+fn conditions(binding: &Revision) -> Vec<[&str; 4]> {
+    let conditions = binding.object.pointer("/status/conditions").and_then(Value::as_array);
     let part = |condition, member| -> &str {
         let condition: &Value = condition;
         condition.get(member).and_then(Value::as_str).unwrap_or_default()
     };
     let said = conditions
-        .iter()
+        .into_iter()
+        .flatten()
         .map(|condition| ["type", "status", "reason", "message"].map(|member| part(condition, member)));
-    Some(said.collect())
+    said.filter(|[type_, ..]| !OF_EVERY_BINDING.contains(type_)).collect()
 }
 
 fn is_about(event: &Revision, task: &Task) -> bool {
