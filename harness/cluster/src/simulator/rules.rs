@@ -238,6 +238,7 @@ mod tests {
                 "ReplicaSet",
                 "StatefulSet",
                 "Job",
+                "Tenant",
                 "FlinkDeployment",
                 "Pod"
             ]
