@@ -13,9 +13,12 @@ use baton_core::{
     names::RequirementId,
 };
 
-/// Areas that the controller is yet to be asked about as a whole: it declares a feature of theirs for another area's
-/// sake, as that of application failover for GAT-03. Their requirements need no case yet.
-const AHEAD: [&str; 1] = ["APP-"];
+/// What the controller does not do although it declares the feature that it belongs to, and why. An entry that has a case
+/// is one too many.
+const AHEAD: [(&str, &str); 1] = [(
+    "APP-12",
+    "propagateDeps reaches the binding and nothing comes of it: what a pod template names is not distributed",
+)];
 
 #[test]
 fn every_must_of_a_declared_feature_has_a_case() {
@@ -35,9 +38,12 @@ fn every_must_of_a_declared_feature_has_a_case() {
         .catalogue
         .iter()
         .filter(must)
-        .filter(|it| !AHEAD.iter().any(|area| it.id.as_str().starts_with(area)))
         .filter(|it| !proved.contains(&it.id))
         .map(|it| it.id.as_str())
         .collect();
-    assert!(missing.is_empty(), "MUSTs without a case: {missing:?}");
+    let ahead: BTreeSet<&str> = AHEAD.into_iter().map(|(id, _)| id).collect();
+    assert_eq!(
+        missing, ahead,
+        "MUSTs without a case, and those that are known to have none"
+    );
 }

@@ -2,9 +2,19 @@
 
 use baton_core::case::model::ControllerSetup;
 
-use crate::{fault::Fault, mutant::Mutant};
+use crate::{
+    fault::{Fault, Of},
+    mutant::Mutant,
+    pieces::{remove, tasks, text},
+};
 
 pub fn mutants() -> Vec<Mutant> {
+    let mut mutants = effects();
+    mutants.extend(start_up());
+    mutants
+}
+
+fn effects() -> Vec<Mutant> {
     vec![
         Mutant {
             name: "failover-gate-ignored",
@@ -30,6 +40,52 @@ pub fn mutants() -> Vec<Mutant> {
                     }
                 })
             },
+        },
+        Mutant {
+            name: "injection-gate-of-clusters-alone",
+            breaks: "GAT-03",
+            defect: "the gate StatefulFailoverInjection has no say over application failover",
+            fault: |_| {
+                Fault::none()
+                    .setup(|setup| gate(setup, "StatefulFailoverInjection", true))
+                    .written(Of::Bindings, |binding| {
+                        for task in tasks(binding).filter(|task| text(task, "/reason") == "TaintUntolerated") {
+                            remove(task, "", "preservedLabelState");
+                        }
+                    })
+            },
+        },
+    ]
+}
+
+fn start_up() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "deprecated-gate-in-silence",
+            breaks: "GAT-04",
+            defect: "the gate GracefulEviction is accepted without a warning",
+            fault: |_| {
+                Fault::none().setup(|setup| {
+                    setup.feature_gates.remove("GracefulEviction");
+                })
+            },
+        },
+        Mutant {
+            name: "unknown-gate-accepted",
+            breaks: "GAT-05",
+            defect: "a gate that is misspelt is overlooked",
+            fault: |_| {
+                Fault::none().setup(|setup| {
+                    let known = ["Failover", "StatefulFailoverInjection", "GracefulEviction"];
+                    setup.feature_gates.retain(|name, _| known.contains(&name.as_str()));
+                })
+            },
+        },
+        Mutant {
+            name: "bad-option-falls-back",
+            breaks: "GAT-05",
+            defect: "an option's value that makes no sense is taken for the default",
+            fault: |_| Fault::none().setup(|setup| setup.options.clear()),
         },
     ]
 }

@@ -2,6 +2,7 @@
 
 mod flink;
 mod gates;
+mod invariants;
 mod policy;
 mod preservation;
 mod purge;
@@ -23,5 +24,7 @@ pub fn all() -> Vec<Mutant> {
         flink::mutants(),
         writers::mutants(),
     ];
-    areas.into_iter().flatten().collect()
+    let mut mutants: Vec<Mutant> = areas.into_iter().flatten().collect();
+    mutants.extend(invariants::mutants(&mutants));
+    mutants
 }

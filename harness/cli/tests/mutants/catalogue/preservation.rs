@@ -16,6 +16,7 @@ pub fn mutants() -> Vec<Mutant> {
     let mut mutants = tasks_spoiled();
     mutants.extend(rules_misread());
     mutants.extend(statuses_misread());
+    mutants.push(unfit());
     mutants.extend(over_time());
     mutants
 }
@@ -211,6 +212,48 @@ fn statuses_misread() -> Vec<Mutant> {
             },
         },
     ]
+}
+
+fn unfit() -> Mutant {
+    Mutant {
+        name: "unfit-state-not-refused",
+        breaks: "STP-12",
+        defect: "a text that is no label value is recorded like any other, and the eviction goes ahead",
+        fault: |_| {
+            let raw: Memory<BTreeMap<String, String>> = Memory::new();
+            let written = raw.clone();
+            Fault::none()
+                .read(Of::Bindings, move |binding| {
+                    statuses(binding, |status| texts(status, &|text| stand_in(text, &raw)));
+                })
+                .written(Of::Bindings, move |body| {
+                    for task in tasks(body) {
+                        let Some(state) = task.get_mut("preservedLabelState") else {
+                            continue;
+                        };
+                        texts(state, &|text| {
+                            if let Some(raw) = written.get().get(text) {
+                                raw.clone_into(text);
+                            }
+                        });
+                    }
+                })
+        },
+    }
+}
+
+/// Puts a label value in the place of a text that is none.
+fn stand_in(text: &mut String, raw: &Memory<BTreeMap<String, String>>) {
+    let fits = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
+    if text.len() > 63 || !text.chars().all(fits) {
+        let mut raw = raw.get();
+        let name = format!("unfit-{}", raw.len());
+        let name = raw
+            .iter()
+            .find(|(_, known)| *known == text)
+            .map_or(name, |(name, _)| name.clone());
+        raw.insert(name.clone(), std::mem::replace(text, name));
+    }
 }
 
 fn over_time() -> Vec<Mutant> {

@@ -22,11 +22,27 @@ const MODE: &str = "no-execute-taint-eviction-purge-mode";
 
 pub fn mutants() -> Vec<Mutant> {
     let mut mutants = directly();
+    mutants.push(never());
     mutants.extend(unreachable());
     mutants.extend(gracefully());
     mutants.extend(recorded());
     mutants.extend(tasks_over_time());
     mutants
+}
+
+fn never() -> Mutant {
+    Mutant {
+        name: "never-not-understood",
+        breaks: "PRG-09",
+        defect: "purgeMode Never is taken for Gracefully: the old copy goes when the new one is healthy",
+        fault: |_| {
+            Fault::none().read(Of::Policies, |policy| {
+                if text(policy, "/spec/failover/application/purgeMode") == "Never" {
+                    policy["spec"]["failover"]["application"]["purgeMode"] = json!("Gracefully");
+                }
+            })
+        },
+    }
 }
 
 fn directly() -> Vec<Mutant> {

@@ -1,0 +1,43 @@
+//! Invariants hold in every case, also where no assertion looks: each finds a defect by itself.
+
+use crate::mutant::Mutant;
+
+/// The name, the invariant that it breaks, and the mutant that it is otherwise.
+const BROKEN: [(&str, &str, &str); 10] = [
+    (
+        "origin-not-gone",
+        "originGoneBeforeDestinationCreated",
+        "marked-counts-as-gone",
+    ),
+    ("two-live-copies", "atMostOneLiveCopy", "old-copy-stays"),
+    ("template-labelled", "noLabelOnTemplate", "labels-on-the-template"),
+    ("predecessor-labelled", "noLabelOnPredecessor", "labels-back-home"),
+    (
+        "predecessors-missing",
+        "taskNamesPredecessors",
+        "predecessors-not-recorded",
+    ),
+    ("state-changed", "preservedStateNeverChanges", "state-rewritten"),
+    ("result-and-task", "resultAndTaskDisjoint", "result-keeps-the-origin"),
+    ("late-in-silence", "lateEvictionIsExplained", "blocked-in-silence"),
+    (
+        "unfit-state-recorded",
+        "preservedStateFitsLabels",
+        "unfit-state-not-refused",
+    ),
+    ("copies-outlive-works", "nothingLeftAfterCleanUp", "copies-left"),
+];
+
+/// One for each invariant, made of the mutants that break what requirements say; an invariant that no requirement
+/// speaks of has one of its own in `writers`.
+pub fn mutants(known: &[Mutant]) -> Vec<Mutant> {
+    let broken = BROKEN.into_iter().filter_map(|(name, breaks, same_as)| {
+        let mutant = known.iter().find(|mutant| mutant.name == same_as)?;
+        Some(Mutant {
+            name,
+            breaks,
+            ..*mutant
+        })
+    });
+    broken.collect()
+}
