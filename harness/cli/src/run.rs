@@ -36,6 +36,7 @@ use baton_core::{
     measure,
     names::{ClusterName, Feature},
     plan::Plan,
+    redact,
     target::Launch,
     timeline::{DEFAULT_NAMESPACE, HARNESS, Timeline},
 };
@@ -333,9 +334,16 @@ impl Log {
             None if broken => settings.timelines.clone().unwrap_or_else(timelines_by_default),
             None => return,
         };
-        if written && fs::create_dir_all(&folder).is_ok() && fs::copy(&self.file, folder.join(&self.name)).is_ok() {
-            result.log = Some(folder.join(&self.name));
+        let file = folder.join(&self.name);
+        if written && fs::create_dir_all(&folder).is_ok() && self.copy(&file).is_ok() {
+            result.log = Some(file);
         }
+    }
+
+    /// What a target writes may hold anything.
+    fn copy(&self, to: &Path) -> io::Result<()> {
+        let log = fs::read(&self.file)?;
+        fs::write(to, redact::text(&String::from_utf8_lossy(&log)))
     }
 }
 

@@ -212,3 +212,32 @@ fn a_target_that_crashes_while_a_case_runs_is_noticed_at_once_and_deviates() {
     assert_eq!(verdict.findings[0].at, Duration::from_secs(100));
     assert!(verdict.shown.is_empty(), "{:?}", verdict.shown);
 }
+
+/// A program that writes down everything that it was given, and crashes.
+#[test]
+fn what_a_target_writes_is_kept_without_secrets() {
+    let folder = folder();
+    let text = "echo \"--api-token=canary $API_TOKEN\" | sed 's/ / token: /'\ncat \"$1\"\nexit 3\n";
+    let mut spec = script(folder.path(), text);
+    let Launch::Exec(exec) = &mut spec.run else {
+        panic!("the target is a command")
+    };
+    let template = |text: &str| baton_core::target::template::Template::parse(text).unwrap();
+    exec.env.insert("API_TOKEN".to_owned(), template("canary"));
+    exec.args.push(template("--password=canary"));
+    let result = run(spec, folder.path());
+    let CaseOutcome::Broken { reason } = &result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    let log = fs::read_to_string(result.log.unwrap()).unwrap();
+    assert!(log.starts_with("--api-token=<redacted> token: <redacted>\n"), "{log}");
+    for secret in ["token: ", "client-key-data: ", "\"token\": "] {
+        let mut values = log.match_indices(secret).map(|(at, _)| &log[at + secret.len()..]);
+        assert!(
+            values.all(|value| value.trim_start_matches('"').starts_with("<redacted>")),
+            "{log}"
+        );
+    }
+    assert!(log.contains("server"), "the kubeconfig is not there: {log}");
+    assert!(!log.contains("canary") && !reason.contains("canary"), "{reason}");
+}

@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use baton_core::redact;
 use tokio::process::{Child, Command};
 
 /// Tells the watchdog the program's process group, then becomes the program.
@@ -123,6 +124,8 @@ pub fn last_lines(file: &Path, lines: usize) -> Vec<String> {
     };
     // Whoever asks has worse to tell than that there is no such file.
     let text = read().unwrap_or_default();
+    // What a program writes may hold anything, and goes into errors and timelines.
+    let text = redact::text(&text);
     let all: Vec<_> = text.lines().map(ToOwned::to_owned).collect();
     all[all.len().saturating_sub(lines)..].to_vec()
 }

@@ -5,6 +5,7 @@ use std::{fmt, time::Duration};
 use crate::{
     case::model::{Action, Case, Condition, Expect, Mode, Place, SnapshotPart, Subject},
     names::{CaseId, RequirementId},
+    redact,
 };
 
 /// The steps of a case, in order.
@@ -112,8 +113,10 @@ impl fmt::Display for Action {
                 let places = on.iter().map(Place::to_string).collect::<Vec<_>>().join(", ");
                 write!(f, "put admission rules in force on {places} ({file})")
             }
-            Self::Patch { on, of, merge } => write!(f, "patch {of} on {on} with {merge}"),
-            Self::SetStatus { on, of, status } => write!(f, "set the status of {of} on {on} to {status}"),
+            Self::Patch { on, of, merge } => write!(f, "patch {of} on {on} with {}", redact::shown(merge)),
+            Self::SetStatus { on, of, status } => {
+                write!(f, "set the status of {of} on {on} to {}", redact::shown(status))
+            }
             Self::Delete { on, of } => write!(f, "delete {of} on {on}"),
             Self::BindRole { role, from, not } => {
                 write!(f, "bind role {role} to the cluster that {from} is scheduled to")?;

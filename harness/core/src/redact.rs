@@ -2,9 +2,14 @@
 //! place where that is done.
 //!
 //! Secrets as such are not recorded at all; what is left here are Secrets inside other objects (a Work carries
-//! manifests), values in pods' `env` and arguments, fields with telling names, tokens and keys in texts.
+//! manifests), values in pods' `env` and arguments, fields with telling names, tokens and keys in texts. What programs
+//! and steps say goes through [`text()`].
+
+mod text;
 
 use serde_json::{Map, Value};
+
+pub use text::text;
 
 /// What stands where something was taken out.
 pub const REDACTED: &str = "<redacted>";
@@ -43,6 +48,13 @@ pub fn redact(object: &mut Value) {
     }
 }
 
+/// A value as JSON, for people.
+pub fn shown(value: &Value) -> String {
+    let mut value = value.clone();
+    redact(&mut value);
+    value.to_string()
+}
+
 fn redact_map(map: &mut Map<String, Value>) {
     if map.get("kind").and_then(Value::as_str) == Some("Secret") {
         for member in ["data", "stringData"] {
@@ -77,7 +89,8 @@ fn cover(value: &mut Value) {
     *value = Value::from(REDACTED);
 }
 
-fn is_secret_name(name: &str) -> bool {
+/// Whether what has this name is a secret.
+pub(crate) fn is_secret_name(name: &str) -> bool {
     let plain: String = name
         .chars()
         .filter(|c| !matches!(c, '-' | '_' | '.'))
@@ -104,6 +117,9 @@ fn redact_text(text: &mut String) {
         && is_secret_name(option)
     {
         *text = format!("{option}={REDACTED}");
+    } else if text.contains('=') {
+        // Scripts and addresses: `export DB_PASSWORD=…`.
+        *text = self::text::text(text);
     }
     let has_secret =
         text.contains("PRIVATE KEY-----") || text.contains("Bearer ") || text.split(is_outside).any(is_jwt);

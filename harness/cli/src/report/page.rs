@@ -280,7 +280,14 @@ fn verdict_of(report: &ConformanceReport) -> VerdictView {
     }
     let outdated = report.baseline.iter().filter(|entry| entry.outdated).count();
     if outdated > 0 {
-        words.push(format!("{outdated} of the baseline outdated"));
+        words.push(format!(
+            "{} of the baseline outdated",
+            if outdated == 1 {
+                "1 entry".to_owned()
+            } else {
+                format!("{outdated} entries")
+            }
+        ));
     }
     let unsure = (cases.broken, cases.inconclusive);
     let state = match (

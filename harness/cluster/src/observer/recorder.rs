@@ -134,7 +134,7 @@ impl Recorder {
             return;
         }
         self.catch_up(&mut state, None);
-        self.append(&mut state, (self.0.clock)(), Event::Mark(mark));
+        self.append(&mut state, (self.0.clock)(), Event::Mark(mark.redacted()));
     }
 
     /// Whether a kind on a cluster is observed by now. If not, a note on the timeline tells when it is.
@@ -169,7 +169,7 @@ impl Recorder {
             for Seen { at, event } in state.source.rest() {
                 self.append(&mut state, at, event);
             }
-            self.append(&mut state, (self.0.clock)(), Event::Mark(mark));
+            self.append(&mut state, (self.0.clock)(), Event::Mark(mark.redacted()));
             state.closed = true;
             state.source = Box::new(super::Nothing);
             self.publish(&state);

@@ -8,7 +8,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::names::{CaseId, ClusterName, RoleName};
+use crate::{
+    names::{CaseId, ClusterName, RoleName},
+    redact,
+};
 
 /// What the timeline belongs to; always its first entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -209,4 +212,71 @@ pub enum Mark {
         /// The details.
         details: Value,
     },
+}
+
+impl Mark {
+    /// Without what could let somebody in: what programs and clusters say may hold anything.
+    #[must_use]
+    pub fn redacted(mut self) -> Self {
+        match &mut self {
+            Self::StepStarted { text, .. } | Self::Captured { value: text, .. } => *text = redact::text(text),
+            Self::StepEnded { end, .. } | Self::CleanedUp { end } => {
+                if let StepEnd::Refused { message } = end {
+                    *message = redact::text(message);
+                }
+            }
+            Self::Started { said, .. } => said.iter_mut().for_each(|text| *text = redact::text(text)),
+            Self::TargetEnded { last_lines, .. } => last_lines.iter_mut().for_each(|line| *line = redact::text(line)),
+            Self::Note { details, .. } => redact::redact(details),
+            Self::Begin(_)
+            | Self::RoleBound { .. }
+            | Self::Fence { .. }
+            | Self::CleanUp
+            | Self::Writers(_)
+            | Self::Closed { .. } => {}
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn no_mark_carries_a_secret() {
+        let said = || "refused: --token=canary".to_owned();
+        let refused = || StepEnd::Refused { message: said() };
+        let marks = [
+            Mark::StepStarted { step: 0, text: said() },
+            Mark::StepEnded {
+                step: 0,
+                end: refused(),
+            },
+            Mark::CleanedUp { end: refused() },
+            Mark::Captured {
+                name: "x".to_owned(),
+                value: said(),
+            },
+            Mark::Started {
+                runs: true,
+                said: vec![said()],
+            },
+            Mark::TargetEnded {
+                status: "exit status: 1".to_owned(),
+                last_lines: vec![said()],
+            },
+            Mark::Note {
+                about: "x".to_owned(),
+                details: json!({"password": "canary", "log": said()}),
+            },
+        ];
+        for mark in marks {
+            let text = serde_json::to_string(&mark.clone().redacted()).unwrap();
+            assert!(!text.contains("canary") && text.contains(redact::REDACTED), "{text}");
+            assert!(serde_json::to_string(&mark).unwrap().contains("canary"));
+        }
+    }
 }

@@ -44,6 +44,8 @@ pub enum What {
     Gone,
     /// Health or status.
     Health,
+    /// Health that is not good.
+    Unhealthy,
     /// Any other change.
     Change,
 }
@@ -286,7 +288,8 @@ fn health_changes(before: Option<&Value>, after: &Value) -> Vec<(What, String)> 
         let status = |it: Option<&Value>| it.and_then(|it| it.get("status")).cloned();
         let is = health(Some(item));
         if let Some(is) = is.filter(|is| Some(is) != health(was).as_ref()) {
-            said.push((What::Health, format!("{cluster} {is}")));
+            let what = if is == "Healthy" { What::Health } else { What::Unhealthy };
+            said.push((what, format!("{cluster} {is}")));
         } else if status(Some(item)) != status(was) {
             said.push((What::Health, format!("status of {cluster} collected")));
         }
