@@ -11,7 +11,7 @@ use baton::{
     target::{Described, Reference, TargetFileError},
 };
 use baton_cluster::{
-    fleet::Fleet,
+    fleet::{Backend as _, Fleet, Pace, Request, Standing, embedded::InProcess},
     runner::{Ended, Running, Target, TargetError},
 };
 use baton_core::{
@@ -240,4 +240,84 @@ fn what_a_target_writes_is_kept_without_secrets() {
     }
     assert!(log.contains("server"), "the kubeconfig is not there: {log}");
     assert!(!log.contains("canary") && !reason.contains("canary"), "{reason}");
+}
+
+/// A command that knows two gates, and says that it is ready in the place of a controller.
+const CHOOSY: &str = r#"
+for argument; do
+  case $argument in
+    *Fallover*) echo "unknown feature gate Fallover" >&2; exit 2;;
+  esac
+done
+echo up
+exec sleep 60
+"#;
+
+/// What only shows when a program is started: it is started with what is wrong, and heard.
+#[tokio::test]
+async fn a_command_is_heard_when_it_is_started_with_what_may_be_wrong() {
+    let folder = folder();
+    let suite = Suite::select(&roots(), &["unknown-is-refused-gate".to_owned()]).unwrap();
+    let backend = InProcess {
+        pace: Pace::Real,
+        doors: true,
+    };
+    let request = Request {
+        case: suite.cases[0].clone(),
+        members: 1,
+        seed: 0,
+        standing: Standing::Beside,
+    };
+    let fleet = backend.fleet(&request).await.unwrap();
+    let target = Described::new(script(folder.path(), CHOOSY)).unwrap();
+    let log = folder.path().join("target.log");
+    let with = |gate: &str| ControllerSetup {
+        feature_gates: [(gate.to_owned(), true)].into(),
+        ..ControllerSetup::default()
+    };
+    let mut refusing = target.start_to_hear(&*fleet, &with("Fallover"), &log).await.unwrap();
+    let ended = refusing.ended().await.to_string();
+    assert!(
+        ended.contains("exit status: 2") && ended.contains("unknown feature gate Fallover"),
+        "{ended}"
+    );
+    refusing.stop().await;
+    let mut warning = target.start_to_hear(&*fleet, &with("Failover"), &log).await.unwrap();
+    let said = warning.said(&["up".to_owned()], Duration::from_secs(60)).await;
+    assert_eq!(said, ["up"]);
+    let in_vain = warning.said(&["never".to_owned()], Duration::from_millis(10)).await;
+    assert_eq!(
+        in_vain,
+        ["up"],
+        "what was said is told, though it is not what was waited for"
+    );
+    warning.stop().await;
+    fleet.shut_down().await.unwrap();
+    assert_eq!(
+        fs::read_to_string(log).unwrap(),
+        "unknown feature gate Fallover
+up
+"
+    );
+}
+
+#[test]
+fn a_command_whose_file_does_not_say_how_gates_are_passed_is_not_asked() {
+    let folder = folder();
+    let mut spec = script(folder.path(), CHOOSY);
+    let gates = ["Failover", "StatefulFailoverInjection"];
+    spec.controller.feature_gates = gates.map(|gate| (gate.to_owned(), true)).into();
+    spec.settable.feature_gates.clear();
+    let suite = Suite::select(&roots(), &["unknown-is-refused-gate".to_owned()]).unwrap();
+    let told = |spec: &TargetSpec| Described::new(spec.clone()).unwrap().cannot_take(&suite.cases[0]);
+    assert_eq!(told(&spec), None);
+    let Launch::Exec(exec) = &mut spec.run else {
+        panic!("the target is a command")
+    };
+    exec.feature_gates = None;
+    let reason = told(&spec).unwrap();
+    assert!(reason.contains("`run.exec.featureGates`"), "{reason}");
+    spec.run = Launch::Installed;
+    let reason = told(&spec).unwrap();
+    assert!(reason.contains("it runs already"), "{reason}");
 }

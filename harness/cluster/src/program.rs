@@ -7,7 +7,7 @@
 use std::{
     ffi::OsStr,
     fs::File,
-    io::{self, PipeWriter, Read as _, Seek as _, SeekFrom, Write as _},
+    io::{self, PipeReader, PipeWriter, Read as _, Seek as _, SeekFrom, Write as _},
     path::Path,
     process::{ExitStatus, Stdio},
     time::Duration,
@@ -47,6 +47,39 @@ impl Program {
         output: &Path,
     ) -> io::Result<Self> {
         let output = File::options().create(true).append(true).open(output)?;
+        Self::spawn(
+            program,
+            args,
+            env,
+            (Stdio::from(output.try_clone()?), Stdio::from(output)),
+        )
+    }
+
+    /// The same, but what it writes comes out of a pipe; whoever does not read it lets the program wait.
+    ///
+    /// # Errors
+    /// If no process can be had.
+    pub fn start_to_hear<'a>(
+        program: &Path,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        env: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> io::Result<(Self, PipeReader)> {
+        let (heard, output) = io::pipe()?;
+        let program = Self::spawn(
+            program,
+            args,
+            env,
+            (Stdio::from(output.try_clone()?), Stdio::from(output)),
+        )?;
+        Ok((program, heard))
+    }
+
+    fn spawn<'a>(
+        program: &Path,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        env: impl IntoIterator<Item = (&'a str, &'a str)>,
+        (stdout, stderr): (Stdio, Stdio),
+    ) -> io::Result<Self> {
         let (reader, lifeline) = io::pipe()?;
         // First the watchdog: there is no moment in which the program runs without it.
         let watchdog = Command::new("sh")
@@ -62,8 +95,8 @@ impl Program {
             .args(args)
             .envs(env)
             .stdin(Stdio::from(lifeline.try_clone()?))
-            .stdout(Stdio::from(output.try_clone()?))
-            .stderr(Stdio::from(output))
+            .stdout(stdout)
+            .stderr(stderr)
             .process_group(0)
             .spawn()?;
         Ok(Self {

@@ -3,6 +3,8 @@
 use std::{
     collections::BTreeSet,
     env,
+    fs::File,
+    io::{self, PipeReader, Write as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -17,14 +19,25 @@ use baton_core::{
     case::model::{Action, Case, ControllerSetup, Lever},
     event::Implementation,
     names::Feature,
+    redact,
     target::{Exec, Launch, TargetSpec, baseline::Baseline},
 };
 use thiserror::Error;
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    net::unix::pipe,
+    sync::watch,
+    task::JoinHandle,
+    time::timeout,
+};
 
 use super::Reference;
 
 /// How long a command may take to end when it is asked to, before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// How long the last lines of a command may take to come out of its pipe.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Of what a command wrote, this many lines are told when it ends by itself.
 const LAST_LINES: usize = 12;
@@ -89,6 +102,26 @@ impl Described {
     /// What the file says.
     pub fn spec(&self) -> &TargetSpec {
         &self.spec
+    }
+
+    /// Why it cannot be started with a set-up that may be wrong, to hear what it says.
+    fn cannot_start_with(&self, asked: &ControllerSetup) -> Option<String> {
+        let exec = match &self.run {
+            Run::Reference => return None,
+            Run::Installed => return Some("asks what the target says when it starts, and it runs already".to_owned()),
+            Run::Exec { exec, .. } => exec,
+        };
+        let gates = !asked.feature_gates.is_empty() && exec.feature_gates.is_none();
+        let options = !asked.options.is_empty() && exec.option.is_none();
+        let lacking = match (gates, options) {
+            (true, _) => "featureGates",
+            (false, true) => "option",
+            (false, false) => return None,
+        };
+        Some(format!(
+            "asks what the target says when it starts with another set-up, and its file does not say how that is passed \
+             (`run.exec.{lacking}`)"
+        ))
     }
 
     fn setup(&self, asked: &ControllerSetup) -> Result<ControllerSetup, Vec<String>> {
@@ -185,9 +218,12 @@ impl Target for Described {
         if matches!(self.run, Run::Installed) && any(stops) {
             reasons.push("stops and starts the target, which runs by itself here".to_owned());
         }
-        if !matches!(self.run, Run::Reference) && any(|action| matches!(action, Action::Start(_))) {
-            reasons.push("asks what the target says when it starts, which only the built-in one tells".to_owned());
+        for step in &case.steps {
+            if let Action::Start(start) = &step.action {
+                reasons.extend(self.cannot_start_with(&start.setup));
+            }
         }
+        reasons.dedup();
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 
@@ -206,6 +242,26 @@ impl Target for Described {
             Run::Exec { exec, program } => Ok(Box::new(start(exec, program, fleet, &setup, log)?)),
         }
     }
+
+    async fn start_to_hear(
+        &self,
+        fleet: &dyn Fleet,
+        asked: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        match &self.run {
+            Run::Reference => Reference.start(fleet, asked, log).await,
+            Run::Installed => Err(TargetError::Start("it runs already".to_owned())),
+            Run::Exec { exec, program } => {
+                let mut setup = self.spec.controller.clone();
+                setup.feature_gates.extend(asked.feature_gates.clone());
+                setup.options.extend(asked.options.clone());
+                let call = Call::of(exec, fleet, &setup)?;
+                let started = call.to_hear(program, log).map_err(|error| call.cannot(&error))?;
+                Ok(Box::new(started))
+            }
+        }
+    }
 }
 
 /// Something that runs without the harness, before and after.
@@ -220,6 +276,33 @@ impl Running for Elsewhere {
 struct Started {
     program: Program,
     log: PathBuf,
+    /// If somebody listens to it.
+    heard: Option<Heard>,
+}
+
+/// What a command says, line by line.
+struct Heard {
+    lines: watch::Receiver<Vec<String>>,
+    /// Ends with the last line.
+    listening: JoinHandle<()>,
+}
+
+impl Heard {
+    /// Listens to a pipe, and adds to the log what comes.
+    fn to(pipe: PipeReader, log: &Path) -> io::Result<Self> {
+        let pipe = pipe::Receiver::from_owned_fd(pipe.into())?;
+        let mut log = File::options().create(true).append(true).open(log)?;
+        let (told, lines) = watch::channel(Vec::new());
+        let listening = tokio::spawn(async move {
+            let mut pipe = BufReader::new(pipe).lines();
+            while let Ok(Some(line)) = pipe.next_line().await {
+                // What cannot be kept is heard all the same.
+                let _ = writeln!(log, "{line}");
+                told.send_modify(|lines| lines.push(redact::text(&line)));
+            }
+        });
+        Ok(Self { lines, listening })
+    }
 }
 
 #[async_trait]
@@ -229,10 +312,24 @@ impl Running for Started {
             Ok(status) => status.to_string(),
             Err(error) => format!("its exit status cannot be had: {error}"),
         };
+        if let Some(heard) = &mut self.heard {
+            // What it has started may hold the pipe open for ever.
+            let _ = timeout(LAST_WORDS, &mut heard.listening).await;
+        }
         Ended {
             status,
             last_lines: last_lines(&self.log, LAST_LINES),
         }
+    }
+
+    async fn said(&mut self, mentions: &[String], within: Duration) -> Vec<String> {
+        let Some(heard) = &mut self.heard else {
+            return Vec::new();
+        };
+        let mentions_all = |line: &String| mentions.iter().all(|text| line.contains(text.as_str()));
+        // In time or not, and whether it has ended or not: what was said counts.
+        let _ = timeout(within, heard.lines.wait_for(|lines| lines.iter().any(mentions_all))).await;
+        heard.lines.borrow().clone()
     }
 
     async fn stop(self: Box<Self>) {
@@ -248,36 +345,60 @@ fn start(
     setup: &ControllerSetup,
     log: &Path,
 ) -> Result<Started, TargetError> {
-    let control = kubeconfig(fleet.control())?;
-    let members = fleet.members().iter().map(kubeconfig).collect::<Result<Vec<_>, _>>()?;
-    let members = members.join(":");
-    let places = [
-        ("control_kubeconfig", control.as_str()),
-        ("member_kubeconfigs", members.as_str()),
-    ];
-    let filled: Vec<_> = exec
-        .env
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.fill(&places)))
-        .collect();
-    let own = [
-        ("BATON_CONTROL_KUBECONFIG", control.as_str()),
-        ("BATON_MEMBER_KUBECONFIGS", members.as_str()),
-    ];
-    let env = own
-        .into_iter()
-        .chain(filled.iter().map(|(name, value)| (*name, value.as_str())));
-    let args = exec
-        .args
-        .iter()
-        .map(|arg| arg.fill(&places))
-        .chain(arguments(exec, setup));
-    let program = Program::start(program, args, env, log)
-        .map_err(|error| TargetError::Start(format!("{} cannot be started: {}", exec.command, chain(&error))))?;
+    let call = Call::of(exec, fleet, setup)?;
+    let program = Program::start(program, &call.args, call.env(), log).map_err(|error| call.cannot(&error))?;
     Ok(Started {
         program,
         log: log.to_owned(),
+        heard: None,
     })
+}
+
+/// A command with all that it is given.
+struct Call {
+    command: String,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+}
+
+impl Call {
+    fn of(exec: &Exec, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Self, TargetError> {
+        let control = kubeconfig(fleet.control())?;
+        let members = fleet.members().iter().map(kubeconfig).collect::<Result<Vec<_>, _>>()?;
+        let members = members.join(":");
+        let places = [
+            ("control_kubeconfig", control.as_str()),
+            ("member_kubeconfigs", members.as_str()),
+        ];
+        let own = [
+            ("BATON_CONTROL_KUBECONFIG".to_owned(), control.clone()),
+            ("BATON_MEMBER_KUBECONFIGS".to_owned(), members.clone()),
+        ];
+        let filled = exec.env.iter().map(|(name, value)| (name.clone(), value.fill(&places)));
+        let args = exec.args.iter().map(|arg| arg.fill(&places));
+        Ok(Self {
+            command: exec.command.clone(),
+            args: args.chain(arguments(exec, setup)).collect(),
+            env: own.into_iter().chain(filled).collect(),
+        })
+    }
+
+    fn env(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    fn to_hear(&self, program: &Path, log: &Path) -> io::Result<Started> {
+        let (program, pipe) = Program::start_to_hear(program, &self.args, self.env())?;
+        Ok(Started {
+            program,
+            log: log.to_owned(),
+            heard: Some(Heard::to(pipe, log)?),
+        })
+    }
+
+    fn cannot(&self, error: &io::Error) -> TargetError {
+        TargetError::Start(format!("{} cannot be started: {}", self.command, chain(error)))
+    }
 }
 
 /// The arguments that set gates and options.

@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -114,7 +115,7 @@ struct Started {
 
 #[async_trait]
 impl Running for Started {
-    async fn warnings(&mut self) -> Vec<String> {
+    async fn said(&mut self, _mentions: &[String], _within: Duration) -> Vec<String> {
         self.warnings.clone()
     }
 

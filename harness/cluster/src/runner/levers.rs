@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use baton_core::{
-    case::model::{Condition, Failing, Lever, Mode, Phase, Place, Start},
+    case::model::{Condition, Expected, Failing, Lever, Mode, Phase, Place, Start},
     timeline::{Mark, StepEnd},
     watch::Watch,
 };
@@ -128,11 +128,21 @@ impl Run<'_> {
     /// Starts the target with another set-up, and notes what comes of it.
     pub(super) async fn start_with(&mut self, start: &Start) -> StepEnd {
         self.stop_target().await;
-        let (runs, said) = match self.target.start(self.fleet, &start.setup, self.log).await {
+        // It has as long as for becoming ready.
+        let limit = self.timeouts.ready;
+        let (runs, said) = match self.target.start_to_hear(self.fleet, &start.setup, self.log).await {
             Ok(mut running) => {
-                let said = running.warnings().await;
-                self.running = Some(running);
-                (true, said)
+                let ended = match start.expect {
+                    Expected::Refusal => timeout(limit, running.ended()).await.ok(),
+                    Expected::Warning => None,
+                };
+                if let Some(ended) = ended {
+                    (false, vec![ended.to_string()])
+                } else {
+                    let said = running.said(&start.mentions, limit).await;
+                    self.running = Some(running);
+                    (true, said)
+                }
             }
             Err(error @ (TargetError::Setup(_) | TargetError::Start(_) | TargetError::Ended(_))) => {
                 (false, vec![chain(&error)])

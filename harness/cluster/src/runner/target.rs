@@ -1,6 +1,6 @@
 //! The implementation under test.
 
-use std::{collections::BTreeSet, fmt, path::Path};
+use std::{collections::BTreeSet, fmt, path::Path, time::Duration};
 
 use async_trait::async_trait;
 use baton_core::{
@@ -73,6 +73,16 @@ pub trait Target: fmt::Debug + Send + Sync {
         setup: &ControllerSetup,
         log: &Path,
     ) -> Result<Box<dyn Running>, TargetError>;
+
+    /// Starts it with just what is asked for, known to it or not, and listens to what it says.
+    async fn start_to_hear(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        self.start(fleet, setup, log).await
+    }
 }
 
 /// How a target ended that nobody had told to.
@@ -108,8 +118,9 @@ pub trait Running: Send {
         std::future::pending().await
     }
 
-    /// What it has warned of since it was started, a message each. Waits until it is up.
-    async fn warnings(&mut self) -> Vec<String> {
+    /// What it has said since it was started, a message each, as far as anybody listens. Waits until one of them
+    /// mentions all of these texts, but no longer than it may take.
+    async fn said(&mut self, _mentions: &[String], _within: Duration) -> Vec<String> {
         Vec::new()
     }
 
