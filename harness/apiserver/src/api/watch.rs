@@ -105,13 +105,8 @@ impl Core {
                 ));
             }
         };
-        let timeout = call
-            .query
-            .number("timeoutSeconds")?
-            .filter(|secs| *secs > 0)
-            .unwrap_or(DEFAULT_TIMEOUT_SECS);
         let now = Instant::now();
-        let deadline = now + Duration::from_secs(u64::try_from(timeout).unwrap_or_default());
+        let deadline = now + timeout(call)?;
         let bookmark_at = bookmarks.then(|| now + BOOKMARK_PERIOD);
         let (side, breaks) = (call.caller.side, self.levers.breaks());
         let watch = Watch {
@@ -134,6 +129,13 @@ impl Core {
         };
         Ok(Reply::Watch(ResponseBody::lines(watch.lines()), "application/json"))
     }
+}
+
+/// How long a watch lasts.
+fn timeout(call: &Call) -> Result<Duration, ApiError> {
+    let wanted = call.query.number("timeoutSeconds")?.filter(|secs| *secs > 0);
+    let secs = u64::try_from(wanted.unwrap_or(DEFAULT_TIMEOUT_SECS));
+    Ok(Duration::from_secs(secs.unwrap_or_default()))
 }
 
 impl Watch {
