@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    fs, io,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -14,6 +13,7 @@ use std::{
 
 use crate::{
     backend,
+    evidence::{self, Log},
     interrupt::Interrupt,
     load::Roots,
     pause, snapshots,
@@ -30,18 +30,16 @@ use baton_cluster::{
 use baton_core::{
     case::model::Case,
     digest::Digest,
-    event::{CaseOutcome, CaseResult, Event, Evidence, RunStart, Suite, Summary},
+    event::{CaseOutcome, CaseResult, Event, RunStart, Suite, Summary},
     excerpt,
     judge::{self, Verdict},
     measure,
     names::{ClusterName, Feature},
     plan::Plan,
-    redact,
     target::Launch,
     timeline::{DEFAULT_NAMESPACE, HARNESS, Timeline},
 };
 use jiff::Timestamp;
-use tempfile::TempDir;
 
 /// How cases are run.
 #[derive(Debug, Clone)]
@@ -300,53 +298,6 @@ pub struct Ran {
     pub kubernetes: BTreeMap<ClusterName, String>,
 }
 
-/// What a target that is a program writes while a case runs.
-struct Log {
-    file: PathBuf,
-    name: String,
-    /// Gone with the folder if it need not be kept.
-    _folder: Option<TempDir>,
-}
-
-impl Log {
-    fn new(case: &Case) -> Self {
-        let name = format!("{}.target.log", case.id);
-        let folder = tempfile::Builder::new().prefix("baton-log-").tempdir().ok();
-        // Without a folder the target will say that it cannot write.
-        let file = folder
-            .as_ref()
-            .map_or_else(std::env::temp_dir, |it| it.path().to_owned())
-            .join(&name);
-        Self {
-            file,
-            name,
-            _folder: folder,
-        }
-    }
-
-    /// Keeps it beside the timeline, or, if there is none because the run broke, where that would have been.
-    fn keep(self, settings: &Settings, result: &mut CaseResult) {
-        let broken = matches!(result.outcome, CaseOutcome::Broken { .. });
-        let written = fs::metadata(&self.file).is_ok_and(|it| it.len() > 0);
-        let beside = result.evidence.as_ref().and_then(|evidence| evidence.file.parent());
-        let folder = match beside {
-            Some(folder) => folder.to_owned(),
-            None if broken => settings.timelines.clone().unwrap_or_else(timelines_by_default),
-            None => return,
-        };
-        let file = folder.join(&self.name);
-        if written && fs::create_dir_all(&folder).is_ok() && self.copy(&file).is_ok() {
-            result.log = Some(file);
-        }
-    }
-
-    /// What a target writes may hold anything.
-    fn copy(&self, to: &Path) -> io::Result<()> {
-        let log = fs::read(&self.file)?;
-        fs::write(to, redact::text(&String::from_utf8_lossy(&log)))
-    }
-}
-
 /// Runs the plan on a fleet of its own and gives what came of it, or says what is broken.
 pub fn timeline_of(
     case: &Case,
@@ -438,7 +389,7 @@ fn weigh(case: &Case, settings: &Settings, attempt: u32, timeline: &Timeline, re
     let conforms = verdict.conforms() && differences.is_empty();
     let folder = match (&settings.timelines, conforms) {
         (Some(folder), _) => Some(folder.clone()),
-        (None, false) => Some(timelines_by_default()),
+        (None, false) => Some(evidence::folder_by_default()),
         (None, true) => None,
     };
     let around = around_first(&verdict, timeline);
@@ -457,7 +408,7 @@ fn weigh(case: &Case, settings: &Settings, attempt: u32, timeline: &Timeline, re
         }
     };
     if let Some(folder) = folder {
-        match keep(timeline, &folder.join(evidence_name(case, settings, attempt))) {
+        match evidence::keep(timeline, &folder.join(evidence::name(case, settings, attempt))) {
             Ok(evidence) => result.evidence = Some(evidence),
             Err(error) => {
                 let reason = format!("the timeline cannot be written into {}: {error}", folder.display());
@@ -472,33 +423,4 @@ fn around_first(verdict: &Verdict, timeline: &Timeline) -> Vec<String> {
     all.next()
         .map(|finding| excerpt::around(timeline, finding.seq))
         .unwrap_or_default()
-}
-
-/// Where timelines of cases that failed are kept if nobody says where.
-pub fn timelines_by_default() -> PathBuf {
-    std::env::temp_dir().join("baton-timelines")
-}
-
-/// The name of a case's timeline: with the seed if there are several, with the try if it is not the first.
-fn evidence_name(case: &Case, settings: &Settings, attempt: u32) -> String {
-    let mut name = case.id.to_string();
-    if settings.repeat > 1 {
-        name = format!("{name}.seed-{}", settings.seed);
-    }
-    if attempt > 1 {
-        name = format!("{name}.try-{attempt}");
-    }
-    format!("{name}.jsonl")
-}
-
-/// Writes a timeline.
-pub(crate) fn keep(timeline: &Timeline, file: &Path) -> io::Result<Evidence> {
-    fs::create_dir_all(file.parent().unwrap_or(file))?;
-    let mut text = Vec::new();
-    timeline.write(&mut text).map_err(io::Error::other)?;
-    fs::write(file, &text)?;
-    Ok(Evidence {
-        file: file.to_owned(),
-        digest: Digest::of_bytes(&text),
-    })
 }

@@ -13,6 +13,7 @@ use crate::{
     args,
     backend::{self, BackendError, Wishes},
     choose::{self, Chosen},
+    evidence,
     interrupt::Interrupt,
     last_run::LastRun,
     load::{self, Roots, Suite},
@@ -27,7 +28,7 @@ use crate::{
 
 /// Runs the cases of a suite as the arguments say. Whatever is wrong with them is told before anything boots.
 pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
-    let folder = arguments.timelines.clone().unwrap_or_else(run::timelines_by_default);
+    let folder = arguments.timelines.clone().unwrap_or_else(evidence::folder_by_default);
     let before = LastRun::read(&folder, &roots.cases);
     let failed = match (&before, arguments.choose.rerun_failed) {
         (_, false) => None,

@@ -22,6 +22,7 @@ use baton_core::{
 use thiserror::Error;
 
 use crate::{
+    evidence,
     run::{self, Settings},
     show,
 };
@@ -223,9 +224,9 @@ fn flags(switches: &[&Switch], exec: Option<&Exec>) -> String {
 
 /// With what the target wrote, and with the place of the timeline.
 fn with_evidence(error: PreflightError, settings: &Settings, timeline: &Timeline, log: &Path) -> PreflightError {
-    let folder: PathBuf = settings.timelines.clone().unwrap_or_else(run::timelines_by_default);
+    let folder: PathBuf = settings.timelines.clone().unwrap_or_else(evidence::folder_by_default);
     let file = folder.join("preflight.jsonl");
-    let kept = run::keep(timeline, &file).is_ok();
+    let kept = evidence::keep(timeline, &file).is_ok();
     let mut more = String::new();
     let lines = last_lines(log, LAST_LINES);
     if !lines.is_empty() {
