@@ -92,22 +92,22 @@ pub static SPEC: Shape = Shape::closed(
 
 const INVARIANT: Holds = Holds::OneOf(|| Invariant::ALL.iter().map(|it| it.name()).collect());
 
-/// How a controller is set up, in a case as in a target file.
-pub static CONTROLLER: Shape = Shape::closed(
-    "controller",
-    &[
-        Field::optional(
-            "featureGates",
-            Holds::Named(&Holds::Boolean),
-            "Feature gates, each on or off.",
-        ),
-        Field::optional(
-            "options",
-            Holds::Named(&Holds::Scalar),
-            "Options by name, without dashes.",
-        ),
-    ],
+/// Which gates are on and off.
+const FEATURE_GATES: Field = Field::optional(
+    "featureGates",
+    Holds::Named(&Holds::Boolean),
+    "Feature gates, each on or off.",
 );
+
+/// What else a controller is started with.
+const OPTIONS: Field = Field::optional(
+    "options",
+    Holds::Named(&Holds::Scalar),
+    "Options by name, without dashes.",
+);
+
+/// How a controller is set up, in a case as in a target file.
+pub static CONTROLLER: Shape = Shape::closed("controller", &[FEATURE_GATES, OPTIONS]);
 
 /// An entry of `scenarios`.
 pub static SCENARIO: Shape = Shape::closed(

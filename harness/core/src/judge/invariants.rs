@@ -1,12 +1,14 @@
 //! What must be true of every run, whatever its steps say.
 //!
-//! - here: what is true of every failover; `pods`: the same at the level of pods;
+//! - here: what is true of every failover; `copies`: how many copies there are and when; `pods`: the same at the level of
+//!   pods;
 //! - `blocked`: what must be true of an eviction that cannot go ahead;
 //! - `writers`: who writes what, and what is left at the end.
 //!
 //! Each invariant is a function of the `History` that says how often it had something to judge and what it found.
 
 mod blocked;
+mod copies;
 mod pods;
 mod writers;
 
@@ -17,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     Finding,
     failovers::{self, Task},
-    order::{Before, Placed, Precedence},
+    order::Precedence,
     steps::before_clean_up,
 };
 use crate::{
@@ -46,8 +48,8 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>) -> Judged {
         .filter(|invariant| !exempt.contains(invariant))
     {
         let found = match invariant {
-            Invariant::OriginGoneBeforeDestinationCreated => origin_gone_first(&history),
-            Invariant::AtMostOneLiveCopy => at_most_one_copy(&history),
+            Invariant::OriginGoneBeforeDestinationCreated => copies::origin_gone_first(&history),
+            Invariant::AtMostOneLiveCopy => copies::at_most_one_copy(&history),
             Invariant::NoLabelOnTemplate => no_label_on_template(&history),
             Invariant::NoLabelOnPredecessor => no_label_on_predecessor(&history),
             Invariant::TaskNamesPredecessors => task_names_predecessors(&history),
@@ -133,183 +135,6 @@ fn key(workload: &ObjectRef) -> (String, String, String) {
         workload.namespace.clone().unwrap_or_default(),
         workload.name.clone(),
     )
-}
-
-/// PRG-01, PRG-02: under Directly an object is created on another cluster only when it is absent from the origin.
-fn origin_gone_first(history: &History<'_>) -> Found {
-    let mut found = Found::default();
-    for task in history
-        .tasks
-        .iter()
-        .filter(|task| task.is_directly() && task.is_single())
-    {
-        let copies = history.copies_of(task);
-        for (place, (entry, revision)) in copies.iter().enumerate() {
-            let elsewhere = revision.cluster != task.from && !revision.cluster.is_control();
-            let created = revision.change == Change::Added && elsewhere;
-            if !created || !task.is_pending_at(entry.seq) {
-                continue;
-            }
-            found.judged += 1;
-            let expected = format!(
-                "{} absent from {} before it is created anywhere else",
-                task.workload, task.from
-            );
-            let of = |seen| {
-                let object = Some(ObjectId::of(revision));
-                finding(
-                    Invariant::OriginGoneBeforeDestinationCreated,
-                    entry,
-                    object,
-                    expected,
-                    seen,
-                )
-            };
-            match was_there(copies, place, &task.from, &history.precedence) {
-                There::No => {}
-                There::Yes(old) => {
-                    let marked = old.1.object.pointer("/metadata/deletionTimestamp").is_some();
-                    let still = if marked {
-                        "still there, marked for deletion"
-                    } else {
-                        "still there"
-                    };
-                    let seen = format!(
-                        "created on {} while the one on {} is {still}",
-                        revision.cluster, task.from
-                    );
-                    found.findings.push(of(seen));
-                }
-                There::Unknown(gone) => {
-                    let seen = too_close(gone, (entry, revision));
-                    found.inconclusive.push(of(seen));
-                }
-            }
-        }
-    }
-    found
-}
-
-/// Whether a copy was on a cluster when another one was created.
-enum There<'a> {
-    No,
-    /// With its latest revision until then.
-    Yes(Placed<'a>),
-    /// It was deleted at about the same time, and this is the revision that says so.
-    Unknown(Placed<'a>),
-}
-
-/// Whether a copy was on `cluster` when the one at `place` was created.
-fn was_there<'a>(copies: &[Placed<'a>], place: usize, cluster: &ClusterName, precedence: &Precedence) -> There<'a> {
-    let created = copies[place];
-    let on_cluster = |(_, it): &&Placed<'a>| it.cluster == *cluster;
-    let Some(last) = copies[..place].iter().rfind(on_cluster) else {
-        return There::No;
-    };
-    if last.1.change == Change::Deleted {
-        return match precedence.before(*last, created) {
-            Before::Yes => There::No,
-            Before::No => There::Yes(*last),
-            Before::Unknown => There::Unknown(*last),
-        };
-    }
-    let is_end = |it: &&Placed<'a>| on_cluster(it) && it.1.change == Change::Deleted;
-    match copies[place..].iter().find(is_end) {
-        Some(gone) => match precedence.before(created, *gone) {
-            Before::Yes => There::Yes(*last),
-            Before::No => There::No,
-            Before::Unknown => There::Unknown(*gone),
-        },
-        None => There::Yes(*last),
-    }
-}
-
-fn too_close(gone: Placed<'_>, created: Placed<'_>) -> String {
-    format!(
-        "gone from {} and created on {} within {:.1} ms: too close to tell which came first",
-        gone.1.cluster,
-        created.1.cluster,
-        gone.0.at.abs_diff(created.0.at).as_secs_f64() * 1e3
-    )
-}
-
-/// PRG-03: from the first Directly task of a workload that ran on one cluster, no two members hold it at once.
-fn at_most_one_copy(history: &History<'_>) -> Found {
-    let mut found = Found::default();
-    let mut seen = BTreeSet::new();
-    for task in history
-        .tasks
-        .iter()
-        .filter(|task| task.is_directly() && task.is_single())
-    {
-        if !seen.insert(key(&task.workload)) {
-            continue;
-        }
-        found.judged += 1;
-        let on_members = history.copies_of(task).iter().copied();
-        let copies: Vec<Placed<'_>> = on_members.filter(|(_, it)| !it.cluster.is_control()).collect();
-        let mut holders: BTreeMap<&ClusterName, usize> = BTreeMap::new();
-        let mut overlapping = false;
-        for (place, (entry, revision)) in copies.iter().enumerate() {
-            match revision.change {
-                Change::Deleted => drop(holders.remove(&revision.cluster)),
-                Change::List | Change::Added | Change::Modified => {
-                    holders.entry(&revision.cluster).or_insert(place);
-                }
-            }
-            let after_task = entry.seq > task.written.seq;
-            let expected = || format!("{} on one cluster at most, at every moment", task.workload);
-            let of = |seen| {
-                let object = Some(ObjectId::of(revision));
-                finding(Invariant::AtMostOneLiveCopy, entry, object, expected(), seen)
-            };
-            // One finding for each time that two copies begin to exist, not for each revision meanwhile.
-            let overlaps = holders.len() > 1 && after_task;
-            if overlaps && !overlapping {
-                let all = holders.keys().map(|it| it.as_str()).collect::<Vec<_>>().join(" and ");
-                match overlap(&copies, &holders, &history.precedence) {
-                    There::No => {}
-                    There::Yes(_) => found.findings.push(of(format!("copies on {all} at the same time"))),
-                    There::Unknown(gone) => found.inconclusive.push(of(too_close(gone, (entry, revision)))),
-                }
-            }
-            overlapping = overlaps;
-            let alone = holders.len() == 1 && revision.change == Change::Added && after_task;
-            let unclear = alone.then(|| just_gone(&copies, place, &history.precedence)).flatten();
-            found
-                .inconclusive
-                .extend(unclear.map(|gone| of(too_close(gone, (entry, revision)))));
-        }
-        found.findings.extend(pods::overlap(history, task));
-    }
-    found
-}
-
-/// Whether two of those who hold a copy, by the order of the timeline, really did so at the same time.
-fn overlap<'a>(copies: &[Placed<'a>], holders: &BTreeMap<&ClusterName, usize>, precedence: &Precedence) -> There<'a> {
-    let mut worst = There::No;
-    for place in holders.values() {
-        for (other, _) in holders.iter().filter(|(_, began)| *began < place) {
-            match was_there(copies, *place, other, precedence) {
-                There::No => {}
-                There::Yes(old) => return There::Yes(old),
-                There::Unknown(gone) => worst = There::Unknown(gone),
-            }
-        }
-    }
-    worst
-}
-
-/// The end of another copy that stands before the beginning of this one, but may have come after it.
-fn just_gone<'a>(copies: &[Placed<'a>], place: usize, precedence: &Precedence) -> Option<Placed<'a>> {
-    let here = &copies[place].1.cluster;
-    let others: BTreeSet<&ClusterName> = copies[..place].iter().map(|(_, it)| &it.cluster).collect();
-    others.into_iter().filter(|other| *other != here).find_map(|other| {
-        match was_there(copies, place, other, precedence) {
-            There::Unknown(gone) => Some(gone),
-            There::No | There::Yes(_) => None,
-        }
-    })
 }
 
 /// REC-08: a template never gets the labels that are injected into its copies.

@@ -27,10 +27,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use baton_core::{
-    case::model::{Action, Case},
-    names::ClusterName,
-};
+use baton_core::{case::model::Case, names::ClusterName};
 use futures::future::{join_all, try_join_all};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, api::DeleteParams};
@@ -192,9 +189,8 @@ impl Backend for External {
         if beyond.is_some() {
             return beyond;
         }
-        let set = |step: &Action| reach::is_set_by_simulator(step);
         let own = self.options.workloads != Workloads::Simulated;
-        let by_simulator = own && case.steps.iter().any(|step| set(&step.action));
+        let by_simulator = own && case.steps.iter().any(|step| reach::tells_simulator(&step.action));
         by_simulator
             .then(|| "tells the workload simulator what to do, and the members run workloads themselves".to_owned())
     }

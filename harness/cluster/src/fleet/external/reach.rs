@@ -79,8 +79,8 @@ impl Way<'_> {
     }
 }
 
-/// Whether a step makes use of the workload simulator, or writes what real controllers write.
-pub(super) fn is_set_by_simulator(step: &Action) -> bool {
+/// Whether a step tells the workload simulator what to do.
+pub(super) fn tells_simulator(step: &Action) -> bool {
     match step {
         Action::Apply { objects, .. } => objects.iter().any(mentions_simulator),
         Action::Patch { merge, .. } => mentions_simulator(merge),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::{FEATURE_GATES, OPTIONS};
 use crate::{
     case::model::{Mode, Phase, SnapshotPart},
     shape::{Choice, Field, Holds, Shape, Tagged},
@@ -269,16 +270,8 @@ pub static CONTROLLER_STEP: Shape = Shape::one_of(
 );
 
 const START: &[Field] = &[
-    Field::optional(
-        "featureGates",
-        Holds::Named(&Holds::Boolean),
-        "Feature gates, each on or off.",
-    ),
-    Field::optional(
-        "options",
-        Holds::Named(&Holds::Scalar),
-        "Options by name, without dashes.",
-    ),
+    FEATURE_GATES,
+    OPTIONS,
     Field::needed(
         "mentions",
         Holds::OneOrMore(&Holds::Text),
