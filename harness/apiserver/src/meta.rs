@@ -77,6 +77,17 @@ pub(crate) fn set(object: &mut Value, key: &str, value: impl Into<Value>) {
     }
 }
 
+/// Sets an annotation.
+pub(crate) fn set_annotation(object: &mut Value, key: &str, text: &str) {
+    let Some(metadata) = metadata_mut(object) else { return };
+    let annotations = metadata
+        .entry("annotations")
+        .or_insert_with(|| Value::Object(Map::new()));
+    if let Some(annotations) = annotations.as_object_mut() {
+        annotations.insert(key.to_owned(), text.into());
+    }
+}
+
 /// Removes a member of `metadata`.
 pub(crate) fn unset(object: &mut Value, key: &str) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {

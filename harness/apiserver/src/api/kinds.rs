@@ -1,9 +1,11 @@
 //! What each kind does to its objects on their way in. The one place where the modules that know kinds are asked.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::admission;
-use crate::builtin::{catalogue, defaults, prepare, shape, validate, warnings};
+use crate::builtin::{catalogue, prepare, shape, validate, versions, warnings};
 use crate::error::FieldError;
 use crate::findings::Findings;
 use crate::meta;
@@ -39,8 +41,7 @@ pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<Vec<Stri
     match kind_of(resource) {
         Kind::Definition => crd::default(object),
         Kind::Builtin(entry) => {
-            shape::decode(entry.group, entry.kind, object)?;
-            defaults::default(entry.group, entry.kind, object);
+            versions::decode(entry, object)?;
         }
         Kind::Custom(custom) => {
             let mut dropped = decode_metadata(object)?;
@@ -88,7 +89,7 @@ fn decode_metadata(object: &mut Value) -> Result<Vec<String>, String> {
 /// Sets what a new object begins with, and drops what a client must not set.
 pub(super) fn prepare_create(resource: &Resource, object: &mut Value) {
     match kind_of(resource) {
-        Kind::Builtin(entry) => prepare::prepare_create(entry, object),
+        Kind::Builtin(entry) => judged(entry, object, prepare::prepare_create),
         Kind::Definition => {
             crd::prepare_create(object);
             meta::set(object, "generation", 1);
@@ -129,7 +130,12 @@ pub(super) fn warnings(resource: &Resource, object: &Value, created: bool) -> Ve
 /// Keeps what this request cannot change, and counts the generation.
 pub(super) fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subresource: Option<&str>) {
     match kind_of(resource) {
-        Kind::Builtin(entry) => prepare::prepare_update(entry, new, old, subresource),
+        Kind::Builtin(entry) => {
+            let (_, old) = as_judged(entry, old);
+            judged(entry, new, |entry, new| {
+                prepare::prepare_update(entry, new, &old, subresource);
+            });
+        }
         Kind::Definition | Kind::Custom(_) if subresource == Some("status") => {
             let status = new.get("status").cloned();
             let managed = meta::at(new, &["metadata", "managedFields"]).cloned();
@@ -176,14 +182,43 @@ fn count_generation(new: &mut Value, old: &Value, status_apart: bool) {
     meta::set(new, "generation", generation + i64::from(changed));
 }
 
+/// An object of a built-in kind in the version in which it is prepared and validated.
+fn as_judged<'a>(
+    entry: &'static catalogue::Resource,
+    object: &'a Value,
+) -> (&'static catalogue::Resource, Cow<'a, Value>) {
+    let judged = versions::judged_as(entry);
+    if std::ptr::eq(judged, entry) {
+        (entry, Cow::Borrowed(object))
+    } else {
+        (judged, Cow::Owned(versions::convert(object, &judged.api_version())))
+    }
+}
+
+/// Does something with an object in the version in which it is prepared.
+fn judged(
+    entry: &'static catalogue::Resource,
+    object: &mut Value,
+    prepare: impl FnOnce(&'static catalogue::Resource, &mut Value),
+) {
+    match as_judged(entry, object) {
+        (_, Cow::Borrowed(_)) => prepare(entry, object),
+        (judged, Cow::Owned(mut other)) => {
+            prepare(judged, &mut other);
+            *object = versions::convert(&other, &entry.api_version());
+        }
+    }
+}
+
 /// What is wrong with a new object.
 pub(super) fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
     let mut found = Findings::default();
     match kind_of(resource) {
         Kind::Builtin(entry) => {
-            found.extend(validate::validate_create(entry, object));
+            let (entry, object) = as_judged(entry, object);
+            found.extend(validate::validate_create(entry, &object));
             if entry.group == admission::GROUP {
-                found.extend(admission::check::check_expressions(object));
+                found.extend(admission::check::check_expressions(&object));
             }
         }
         Kind::Definition => {
@@ -209,9 +244,10 @@ pub(super) fn validate_update(
     let mut found = Findings::default();
     match kind_of(resource) {
         Kind::Builtin(entry) => {
-            found.extend(validate::validate_update(entry, new, old, subresource));
+            let ((entry, new), (_, old)) = (as_judged(entry, new), as_judged(entry, old));
+            found.extend(validate::validate_update(entry, &new, &old, subresource));
             if entry.group == admission::GROUP && subresource.is_none() {
-                found.extend(admission::check::check_expressions(new));
+                found.extend(admission::check::check_expressions(&new));
             }
         }
         Kind::Definition => {

@@ -1,12 +1,17 @@
 //! Field managers and field validation of a request.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
+use super::read::convert;
 use super::{Call, Core, decode};
 use crate::error::{FieldError, FieldErrorType};
 use crate::gofmt;
-use crate::merge::apply::{self, Write};
+use crate::merge::apply::{self, Versions, Write};
 use crate::merge::strict;
+use crate::merge::types::TypeModel;
+use crate::registry::{Catalogue, Resource};
 use crate::status::{About, ApiError};
 use crate::yaml;
 
@@ -49,22 +54,47 @@ impl Call {
     }
 
     /// The write that the request is, for the managed fields.
-    pub(super) fn write<'a>(&'a self, manager: &'a str, core: &Core) -> Write<'a> {
+    pub(super) fn write<'a>(&'a self, manager: &'a str, versions: &'a dyn Versions, core: &Core) -> Write<'a> {
         Write {
             manager,
             api_version: &self.resource.api_version,
             subresource: self.subresource.as_deref().unwrap_or_default(),
             now: (core.options.clock)(),
+            versions,
         }
     }
 }
 
+/// A resource among all that are served.
+#[derive(Debug)]
+pub(super) struct Served {
+    catalogue: Arc<Catalogue>,
+    resource: Arc<Resource>,
+}
+
+impl Versions for Served {
+    fn convert(&self, object: &Value, api_version: &str) -> Option<(Arc<TypeModel>, Value)> {
+        let other = self.catalogue.of_kind(api_version, &self.resource.kind)?;
+        (other.bucket == self.resource.bucket).then(|| (other.model().clone(), convert(object, other)))
+    }
+}
+
 impl Core {
+    /// The versions of the resource of a call.
+    pub(super) fn served(&self, call: &Call) -> Served {
+        Served {
+            catalogue: self.registry.current(),
+            resource: call.resource.clone(),
+        }
+    }
+
     /// Gives the caller what it changed; an apply has done so itself.
     pub(super) fn track(&self, call: &Call, old: Option<&Value>, new: &mut Value) {
         if !call.is_apply() {
             let manager = call.manager();
-            apply::update(call.resource.model(), old, new, &call.write(&manager, self));
+            let versions = self.served(call);
+            let write = call.write(&manager, &versions, self);
+            apply::update(call.resource.model(), old, new, &write);
         }
     }
 }

@@ -11,7 +11,6 @@ mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
 mod dynamic;
-mod events;
 pub(crate) mod kinds;
 mod manage;
 pub(crate) mod negotiate;

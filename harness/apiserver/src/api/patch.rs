@@ -91,7 +91,8 @@ impl Core {
         let manager = call.manager();
         let force = call.query.is_set("force");
         let merged = |old: Option<&Value>| {
-            let write = call.write(&manager, self);
+            let versions = self.served(call);
+            let write = call.write(&manager, &versions, self);
             let outcome = apply(call.resource.model(), old, &applied, &write, force).map_err(apply_error)?;
             let mut object = outcome.object;
             decode::check_type(call, &mut object)?;

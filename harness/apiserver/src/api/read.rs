@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::options;
 use super::reply::{List, Reply, Shown};
 use super::{Call, Core};
+use crate::builtin::versions;
 use crate::registry::Resource;
 use crate::schema::crd;
 use crate::selector::Selectors;
@@ -222,9 +223,7 @@ pub(super) fn show(resource: &Resource, stored: &Arc<Stored>) -> Shown {
 /// An object in the version of a resource.
 pub(super) fn convert(value: &Value, resource: &Resource) -> Value {
     match resource.custom() {
-        None if value.get("apiVersion").and_then(Value::as_str) == Some(&resource.api_version) => value.clone(),
-        // Events are the only built-in kind that is served in two groups.
-        None => super::events::convert(value, &resource.api_version),
+        None => versions::convert(value, &resource.api_version),
         Some(custom) => {
             // What was stored before the definition changed gets defaults that are new since then.
             let mut value = value.clone();

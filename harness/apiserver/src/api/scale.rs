@@ -101,7 +101,8 @@ impl Core {
             set(&mut wanted, spec_path(resource), replicas.into());
         }
         let reply = self.change(call, |old| {
-            let write = call.write(&manager, self);
+            let versions = self.served(call);
+            let write = call.write(&manager, &versions, self);
             let merged = apply(resource.model(), Some(old), &wanted, &write, force).map_err(apply_error)?;
             Ok(merged.object)
         })?;

@@ -1,12 +1,16 @@
 //! Tables, as `kubectl get` asks for them.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::accept::MetaVersion;
 use super::negotiate::{Wish, partial};
 use super::reply::Shown;
+use crate::builtin::versions;
 use crate::meta;
-use crate::registry::Resource;
+use crate::registry::{Origin, Resource};
 use crate::schema::crd::columns::Column;
 use crate::status::ApiError;
 use crate::table;
@@ -26,14 +30,19 @@ pub(super) fn table(
              'Object', 'None', or empty"
         )));
     }
+    let seen = as_seen(resource, items);
     let (definitions, cells) = match resource.custom() {
         Some(custom) => custom_columns(&custom.spec, items, wish.now),
-        None => builtin_columns(resource, items, wish.now),
+        None => builtin_columns(resource, &seen, wish.now),
     };
     let rows: Vec<Value> = items
         .iter()
+        .zip(&*seen)
         .zip(cells)
-        .map(|(item, cells)| row(resource, &cells, item, include, version))
+        .map(|((item, seen), cells)| {
+            let item = if include == "Object" { item } else { seen };
+            row(resource, &cells, item, include, version)
+        })
         .collect();
     Ok(json!({
         "kind": "Table",
@@ -42,6 +51,20 @@ pub(super) fn table(
         "columnDefinitions": definitions,
         "rows": rows,
     }))
+}
+
+/// Objects as tables see them: in the version in which they are stored, if that is how they are judged.
+fn as_seen<'a>(resource: &Resource, items: &'a [Shown]) -> Cow<'a, [Shown]> {
+    let Origin::Builtin(entry) = &resource.origin else {
+        return Cow::Borrowed(items);
+    };
+    let judged = versions::judged_as(entry);
+    if judged.version == resource.version {
+        return Cow::Borrowed(items);
+    }
+    let api_version = judged.api_version();
+    let seen = |item: &Shown| Shown::Value(Arc::new(versions::convert(&item.value(), &api_version)));
+    Cow::Owned(items.iter().map(seen).collect())
 }
 
 /// Definitions of columns, and the cells of each object.

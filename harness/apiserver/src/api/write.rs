@@ -9,7 +9,8 @@ use super::create::check_namespace;
 use super::manage::check_options;
 use super::read::show;
 use super::reply::{Reply, Shown};
-use super::{Call, Caller, Core, decode, events, kinds, scale};
+use super::{Call, Caller, Core, decode, kinds, scale};
+use crate::builtin::versions;
 use crate::error::{FieldError, FieldErrorType};
 use crate::merge::apply::settle;
 use crate::meta;
@@ -189,7 +190,7 @@ pub(super) fn to_storage(resource: &Resource, mut object: Value) -> Value {
         return object;
     }
     match resource.custom() {
-        None => events::convert(&object, &resource.storage_api_version),
+        None => versions::convert(&object, &resource.storage_api_version),
         Some(custom) => {
             crd::convert(&mut object, &resource.storage_api_version, None);
             if let Some(schema) = &custom.storage_schema {

@@ -2,7 +2,7 @@
 //!
 //! Read [`catalogue`] first: the resources with their names, verbs and subresources. Then in the order in which a write
 //! goes through them: [`shape`], what a body becomes when it is read into the types of its kind; [`defaults`];
-//! [`prepare`], what a write keeps, drops and counts; [`services`], the addresses of Services; [`validate`];
+//! `versions`, kinds in several groups or versions; [`prepare`], what a write keeps, drops and counts; [`services`], the addresses of Services; [`validate`];
 //! [`warnings`]. [`protobuf`] reads the bodies of Go clients.
 
 pub mod catalogue;
@@ -13,4 +13,5 @@ pub mod quantity;
 pub mod services;
 pub mod shape;
 pub mod validate;
+pub(crate) mod versions;
 pub mod warnings;

@@ -4,6 +4,8 @@
 //! what a manager wants into the live object. Call both with the object after defaulting and before admission, as the
 //! real server does; then [`settle`], so that a write that changes nothing but times is none.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -11,9 +13,12 @@ use super::conflict::{Conflict, Conflicts};
 use super::last_applied;
 use super::managers::{self, ManagerKey, Managers, Operation, Owned};
 use super::set::Set;
-use super::typed::{check, combine, compare, fields_of, remove, with_named_fields};
+use super::typed::{check, combine, fields_of};
 use super::types::TypeModel;
+use super::versioned::{self, Changes};
 use crate::meta::same_but;
+
+pub use super::versioned::{OneVersion, Versions};
 
 /// Who owns the fields of objects that were never applied before.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -29,6 +34,8 @@ pub struct Write<'a> {
     pub subresource: &'a str,
     /// When.
     pub now: Timestamp,
+    /// How the kind looks in its other versions.
+    pub versions: &'a dyn Versions,
 }
 
 /// What an apply makes of an object.
@@ -187,18 +194,15 @@ fn live_or_new(live: Option<&Value>, new: &Value, subresource: &str) -> Managers
 
 /// Gives the writer the fields that it changed, and takes them and those it removed from the others.
 fn record(model: &TypeModel, live: Option<&Value>, new: &Value, managers: &mut Managers, write: &Write<'_>) {
-    let live = live.unwrap_or_else(|| model.skeleton());
-    let changes = compare(model, live, new).without(&model.ignored(write.subresource));
-    let mut mine = changes.modified;
-    mine.unite(changes.added);
+    let changes = Changes::between(model, live, new, managers, write);
+    let mut mine = changes.change.set.clone();
     let owned_by_somebody = || {
         let mut owned = managers.entries.values();
         owned.any(|owned| !owned.set.intersection(&mine).is_empty())
     };
     // The scale subresource sees only who owns the replicas: if that is nobody, nobody is tracked.
     let tracked = write.subresource != "scale" || owned_by_somebody();
-    managers.take_from_others(None, &mine);
-    managers.take_from_others(None, &changes.removed);
+    changes.take_from_others(managers, None);
     strip(&mut mine);
     if tracked && !mine.is_empty() {
         let key = write.key(Operation::Update);
@@ -302,55 +306,43 @@ fn merge(
     let key = write.key(Operation::Apply);
     let ignored = model.ignored(write.subresource);
     let set = fields_of(model, applied).recursive_difference(&ignored);
-    let last = managers
-        .entries
-        .get(&key)
-        .map(|owned| (owned.set.clone(), owned.time.clone()));
-    let mut wanted = set.clone();
-    for (_, owned) in managers.entries.iter().filter(|(other, _)| **other != key) {
-        wanted.unite(owned.set.clone());
-    }
+    let last = managers.entries.get(&key).cloned();
     let merged = combine(model, live, applied);
     let object = match &last {
-        Some((last, _)) if !last.is_empty() => prune(model, &merged, last, &wanted),
+        Some(last) if !last.set.is_empty() => {
+            let mut wanted = BTreeMap::from([(Box::from(write.api_version), set.clone())]);
+            for (_, owned) in managers.entries.iter().filter(|(other, _)| **other != key) {
+                wanted
+                    .entry(owned.api_version.clone())
+                    .or_default()
+                    .unite(owned.set.clone());
+            }
+            versioned::prune(model, merged, last, &wanted, write)
+        }
         _ => merged,
     };
-    let difference = compare(model, live, &object).without(&ignored);
-    let mut changed = difference.modified;
-    changed.unite(difference.added);
+    let changes = Changes::between(model, Some(live), &object, managers, write);
     let contested: Refused = managers
         .entries
         .iter()
         .filter(|(other, _)| **other != key)
-        .map(|(other, owned)| (other.clone(), owned.set.intersection(&changed)))
-        .filter(|(_, common)| !common.is_empty())
+        .filter_map(|(other, owned)| {
+            let common = owned.set.intersection(&changes.of(&owned.api_version)?.set);
+            Some((other.clone(), common)).filter(|(_, common)| !common.is_empty())
+        })
         .collect();
     if !force && !contested.is_empty() {
         return Err(contested);
     }
-    managers.take_from_others(Some(&key), &changed);
-    managers.take_from_others(Some(&key), &difference.removed);
+    changes.take_from_others(managers, Some(&key));
     let mut mine = set;
     strip(&mut mine);
     let owned = Owned {
         api_version: write.api_version.into(),
         set: mine,
-        time: last.and_then(|(_, time)| time),
+        time: last.and_then(|last| last.time),
     };
     managers.entries.insert(key, owned);
     managers.drop_empty();
     Ok(object)
-}
-
-/// Removes what the manager applied last and does not now, unless somebody else owns it or it never was theirs.
-fn prune(model: &TypeModel, merged: &Value, last: &Set, wanted: &Set) -> Value {
-    let named = |set: &Set| with_named_fields(model, set);
-    let last = named(last);
-    let without_last = remove(model, merged, &last);
-    let all = named(&fields_of(model, merged));
-    let mut keep = named(&fields_of(model, &without_last));
-    keep.unite(named(wanted));
-    let owned_back = remove(model, merged, &all.difference(&keep));
-    let left = named(&fields_of(model, &owned_back));
-    remove(model, merged, &all.difference(&left).intersection(&last))
 }

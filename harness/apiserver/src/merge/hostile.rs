@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::apply::{Write, apply, settle, update};
+use super::apply::{OneVersion, Write, apply, settle, update};
 use super::typed::{check, combine, compare, fields_of};
 use super::types::{TypeModel, builtin, custom};
 use super::{json_patch, strategic, strict};
@@ -115,6 +115,7 @@ fn applying_the_same_twice_changes_nothing() {
         api_version: "v1",
         subresource,
         now: Timestamp::UNIX_EPOCH,
+        versions: &OneVersion,
     };
     // Where types are deduced, one that applies another type than there is takes two steps.
     for model in models().into_iter().filter(|model| model.is_builtin()) {

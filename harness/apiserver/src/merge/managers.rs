@@ -111,18 +111,6 @@ impl Managers {
         metadata.insert("managedFields".to_owned(), Value::Array(list));
     }
 
-    /// Takes the fields of a set from every entry but one.
-    pub(super) fn take_from_others(&mut self, keep: Option<&ManagerKey>, set: &Set) {
-        if set.is_empty() {
-            return;
-        }
-        for (key, owned) in &mut self.entries {
-            if Some(key) != keep {
-                owned.set = owned.set.difference(set);
-            }
-        }
-    }
-
     /// Drops entries that own nothing.
     pub(super) fn drop_empty(&mut self) {
         self.entries.retain(|_, owned| !owned.set.is_empty());

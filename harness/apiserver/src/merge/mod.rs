@@ -2,7 +2,7 @@
 //!
 //! Read [`types`] first: the [`types::TypeModel`] tells which lists are sets or maps and what is atomic. On it build
 //! `typed` (validate, field sets, compare, merge, remove: the operations of structured merge), [`apply`] (managers of
-//! updates, server-side apply), [`strategic`] and [`json_patch`] (what their names say), and [`strict`] (unknown and duplicate fields).
+//! updates, server-side apply), `versioned` (owners in other versions), [`strategic`] and [`json_patch`] (what their names say), and [`strict`] (unknown and duplicate fields).
 //! Everything is a pure function of JSON values.
 
 pub mod apply;
@@ -20,6 +20,7 @@ pub mod strict;
 mod tests;
 mod typed;
 pub mod types;
+mod versioned;
 
 /// The JSON type of a value in the words of Go's decoder.
 pub(crate) fn go_type(value: &serde_json::Value) -> &'static str {

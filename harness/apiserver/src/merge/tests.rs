@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::apply::{ApplyError, Write, apply, settle, update};
+use super::apply::{ApplyError, OneVersion, Write, apply, settle, update};
 use super::types::{TypeModel, builtin, custom};
 
 struct Object<'m> {
@@ -27,6 +27,7 @@ impl<'m> Object<'m> {
             api_version: self.api_version,
             subresource,
             now: Timestamp::UNIX_EPOCH,
+            versions: &OneVersion,
         }
     }
 

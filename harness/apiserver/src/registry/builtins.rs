@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{Group, Origin, Resource, Subresource, Version};
-use crate::builtin::catalogue;
+use crate::builtin::{catalogue, versions};
 use crate::store::Store;
 
 /// The groups in the order of discovery.
@@ -30,13 +30,7 @@ fn owned(texts: &[&str]) -> Vec<String> {
 }
 
 fn resource(store: &Store, entry: &'static catalogue::Resource) -> Resource {
-    // Events of both groups are one storage.
-    let group = if entry.kind == "Event" { "" } else { entry.group };
-    let storage_api_version = if group == entry.group {
-        entry.api_version()
-    } else {
-        "v1".to_owned()
-    };
+    let (group, version) = versions::storage(entry);
     Resource {
         group: entry.group.to_owned(),
         version: entry.version.to_owned(),
@@ -51,7 +45,7 @@ fn resource(store: &Store, entry: &'static catalogue::Resource) -> Resource {
         verbs: owned(entry.verbs),
         subresources: entry.subresources.iter().map(|each| subresource(entry, each)).collect(),
         bucket: store.bucket(group, entry.plural),
-        storage_api_version,
+        storage_api_version: catalogue::api_version(group, version),
         storage_version_hash: entry.storage_version_hash(),
         origin: Origin::Builtin(entry),
         types: OnceLock::new(),

@@ -1,7 +1,7 @@
 //! The columns per kind.
 
 use super::Cell::{self, Age, At, Count, Length, Name, Of, OrNone};
-use super::{Column, cells, objects, pods};
+use super::{Column, autoscalers, cells, objects, pods};
 
 const fn column(name: &'static str, cell: Cell) -> Column {
     Column {
@@ -74,6 +74,16 @@ pub fn columns(group: &str, kind: &str) -> &'static [Column] {
             CREATED_AT
         }
         ("", "PodTemplate") => POD_TEMPLATE,
+        ("", "ResourceQuota") => {
+            const {
+                &[
+                    NAME,
+                    column("Request", Of(objects::quota_requests)),
+                    column("Limit", Of(objects::quota_limits)),
+                    AGE,
+                ]
+            }
+        }
         ("rbac.authorization.k8s.io", _) => BINDING,
         _ => other(group, kind),
     }
@@ -340,8 +350,8 @@ const BUDGET: &[Column] = &[
 const AUTOSCALER: &[Column] = &[
     NAME,
     column("Reference", Of(objects::scale_target)),
-    column("Targets", Of(objects::metrics)),
-    column("MinPods", At(&["spec", "minReplicas"])),
+    column("Targets", Of(autoscalers::targets)),
+    column("MinPods", Of(autoscalers::fewest)),
     column("MaxPods", At(&["spec", "maxReplicas"])),
     column("Replicas", Count(&["status", "currentReplicas"])),
     AGE,
@@ -376,7 +386,7 @@ const SLICE: &[Column] = &[
 const PRIORITY: &[Column] = &[
     NAME,
     integer("Value", Count(&["value"])),
-    boolean("Global-Default", At(&["globalDefault"])),
+    boolean("Global-Default", Of(objects::global_default)),
     AGE,
     column("PreemptionPolicy", At(&["preemptionPolicy"])),
 ];

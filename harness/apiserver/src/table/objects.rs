@@ -276,18 +276,6 @@ pub(super) fn scale_target(object: &Value, _: Timestamp) -> Value {
     Value::from(format!("{}/{}", text(target, &["kind"]), text(target, &["name"])))
 }
 
-pub(super) fn metrics(object: &Value, _: Timestamp) -> Value {
-    let metric = |metric: &Value| {
-        let name = text(metric, &["resource", "name"]);
-        let target = at(metric, &["resource", "target", "averageUtilization"]).and_then(Value::as_i64);
-        match target {
-            Some(target) => format!("{name}: <unknown>/{target}%"),
-            None => format!("{name}: <unknown>"),
-        }
-    };
-    joined(items(object, &["spec", "metrics"]).iter().map(metric), "<none>")
-}
-
 pub(super) fn ingress_hosts(object: &Value, _: Timestamp) -> Value {
     let hosts = items(object, &["spec", "rules"])
         .iter()
@@ -329,4 +317,32 @@ pub(super) fn owner(object: &Value, _: Timestamp) -> Value {
         text(owner, &["kind"]).to_lowercase(),
         text(owner, &["name"])
     ))
+}
+
+/// Whether a priority class is that of pods that name none.
+pub(super) fn global_default(class: &Value, _: Timestamp) -> Value {
+    at(class, &["globalDefault"]).cloned().unwrap_or(Value::Bool(false))
+}
+
+/// What a quota grants, of resources whose limits it does not bound: `pods: 1/10, cpu: 0/2`.
+pub(super) fn quota_requests(quota: &Value, _: Timestamp) -> Value {
+    quota_of(quota, false)
+}
+
+/// What a quota grants, of resources whose limits it bounds.
+pub(super) fn quota_limits(quota: &Value, _: Timestamp) -> Value {
+    quota_of(quota, true)
+}
+
+fn quota_of(quota: &Value, limits: bool) -> Value {
+    let hard = at(quota, &["status", "hard"]).and_then(Value::as_object);
+    let granted = hard.into_iter().flatten();
+    let granted = granted.filter(|(resource, _)| resource.starts_with("limits.") == limits);
+    let texts: Vec<String> = granted
+        .map(|(resource, hard)| {
+            let used = at(quota, &["status", "used", resource]).and_then(Value::as_str);
+            format!("{resource}: {}/{}", used.unwrap_or("0"), hard.as_str().unwrap_or("0"))
+        })
+        .collect();
+    Value::from(texts.join(", "))
 }

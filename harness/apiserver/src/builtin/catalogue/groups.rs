@@ -102,10 +102,16 @@ pub(super) const ALL: &[Group] = &[
     },
     Group {
         name: "autoscaling",
-        versions: &[Version {
-            name: "v2",
-            resources: AUTOSCALING_RESOURCES,
-        }],
+        versions: &[
+            Version {
+                name: "v2",
+                resources: &[autoscaler("v2")],
+            },
+            Version {
+                name: "v1",
+                resources: &[autoscaler("v1")],
+            },
+        ],
     },
     Group {
         name: "batch",
@@ -197,7 +203,6 @@ const APPS: (&str, &str) = ("apps", "v1");
 const EVENTS: (&str, &str) = ("events.k8s.io", "v1");
 const AUTHENTICATION: (&str, &str) = ("authentication.k8s.io", "v1");
 const AUTHORIZATION: (&str, &str) = ("authorization.k8s.io", "v1");
-const AUTOSCALING: (&str, &str) = ("autoscaling", "v2");
 const BATCH: (&str, &str) = ("batch", "v1");
 const CERTIFICATES: (&str, &str) = ("certificates.k8s.io", "v1");
 const NETWORKING: (&str, &str) = ("networking.k8s.io", "v1");
@@ -305,17 +310,20 @@ const AUTHORIZATION_RESOURCES: &[Resource] = &[
     },
 ];
 
-const AUTOSCALING_RESOURCES: &[Resource] = &[Resource {
-    short_names: &["hpa"],
-    categories: IN_ALL,
-    subresources: &[STATUS],
-    ..namespaced(
-        AUTOSCALING,
-        "HorizontalPodAutoscaler",
-        "horizontalpodautoscalers",
-        "horizontalpodautoscaler",
-    )
-}];
+/// The only resource of its group, in one of its versions.
+const fn autoscaler(version: &'static str) -> Resource {
+    Resource {
+        short_names: &["hpa"],
+        categories: IN_ALL,
+        subresources: &[STATUS],
+        ..namespaced(
+            ("autoscaling", version),
+            "HorizontalPodAutoscaler",
+            "horizontalpodautoscalers",
+            "horizontalpodautoscaler",
+        )
+    }
+}
 
 const BATCH_RESOURCES: &[Resource] = &[
     Resource {

@@ -87,11 +87,7 @@ pub(crate) const ALL_VERBS: &[&str] = &[
 impl Resource {
     /// `apps/v1`, or `v1` for the core group.
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() {
-            self.version.to_owned()
-        } else {
-            format!("{}/{}", self.group, self.version)
-        }
+        api_version(self.group, self.version)
     }
 
     /// `deployments.apps`, or `pods` for the core group, as `Status` messages write it.
@@ -121,10 +117,18 @@ impl Resource {
     /// The `storageVersionHash` of discovery; `None` for what is not stored.
     pub fn storage_version_hash(&self) -> Option<String> {
         self.stored.then(|| {
-            // Events of both groups are one storage.
-            let group = if self.kind == "Event" { "" } else { self.group };
-            storage_version_hash(group, self.version, self.kind)
+            let (group, version) = super::versions::storage(self);
+            storage_version_hash(group, version, self.kind)
         })
+    }
+}
+
+/// `apps/v1`, or `v1` for the core group.
+pub(crate) fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
     }
 }
 

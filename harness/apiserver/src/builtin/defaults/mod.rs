@@ -43,7 +43,7 @@ mod tests {
     use crate::builtin::shape;
 
     fn defaulted(group: &str, kind: &str, mut object: Value) -> Value {
-        assert_eq!(shape::decode(group, kind, &mut object), Ok(()));
+        assert_eq!(shape::decode(group, "v1", kind, &mut object), Ok(()));
         default(group, kind, &mut object);
         object
     }

@@ -10,11 +10,11 @@ use super::Shape;
 use super::compile::compile;
 
 macro_rules! kinds {
-    ($($group:literal: $($kind:literal => $type:ty),+;)+) => {
+    ($($group:literal $version:literal: $($kind:literal => $type:ty),+;)+) => {
         /// The shape of a kind.
-        fn shape(group: &str, kind: &str) -> Option<&'static Shape> {
-            match (group, kind) {
-                $($(($group, $kind) => {
+        fn shape(group: &str, version: &str, kind: &str) -> Option<&'static Shape> {
+            match (group, version, kind) {
+                $($(($group, $version, $kind) => {
                     static SHAPE: OnceLock<Shape> = OnceLock::new();
                     Some(SHAPE.get_or_init(compile::<$type>))
                 })+)+
@@ -23,12 +23,12 @@ macro_rules! kinds {
         }
 
         #[cfg(test)]
-        pub(super) const ALL: &[(&str, &str)] = &[$($(($group, $kind)),+),+];
+        pub(super) const ALL: &[(&str, &str, &str)] = &[$($(($group, $version, $kind)),+),+];
     };
 }
 
 kinds! {
-    "":
+    "" "v1":
         "ConfigMap" => api::core::v1::ConfigMap,
         "Endpoints" => api::core::v1::Endpoints,
         "Event" => api::core::v1::Event,
@@ -45,63 +45,65 @@ kinds! {
         "Service" => api::core::v1::Service,
         "ServiceAccount" => api::core::v1::ServiceAccount,
         "Binding" => api::core::v1::Binding;
-    "apps":
+    "apps" "v1":
         "ControllerRevision" => api::apps::v1::ControllerRevision,
         "DaemonSet" => api::apps::v1::DaemonSet,
         "Deployment" => api::apps::v1::Deployment,
         "ReplicaSet" => api::apps::v1::ReplicaSet,
         "StatefulSet" => api::apps::v1::StatefulSet;
-    "events.k8s.io":
+    "events.k8s.io" "v1":
         "Event" => api::events::v1::Event;
-    "authentication.k8s.io":
+    "authentication.k8s.io" "v1":
         "SelfSubjectReview" => api::authentication::v1::SelfSubjectReview,
         "TokenReview" => api::authentication::v1::TokenReview,
         "TokenRequest" => api::authentication::v1::TokenRequest;
-    "authorization.k8s.io":
+    "authorization.k8s.io" "v1":
         "LocalSubjectAccessReview" => api::authorization::v1::LocalSubjectAccessReview,
         "SelfSubjectAccessReview" => api::authorization::v1::SelfSubjectAccessReview,
         "SelfSubjectRulesReview" => api::authorization::v1::SelfSubjectRulesReview,
         "SubjectAccessReview" => api::authorization::v1::SubjectAccessReview;
-    "autoscaling":
+    "autoscaling" "v1":
+        "HorizontalPodAutoscaler" => api::autoscaling::v1::HorizontalPodAutoscaler;
+    "autoscaling" "v2":
         "HorizontalPodAutoscaler" => api::autoscaling::v2::HorizontalPodAutoscaler;
-    "batch":
+    "batch" "v1":
         "CronJob" => api::batch::v1::CronJob,
         "Job" => api::batch::v1::Job;
-    "certificates.k8s.io":
+    "certificates.k8s.io" "v1":
         "CertificateSigningRequest" => api::certificates::v1::CertificateSigningRequest;
-    "networking.k8s.io":
+    "networking.k8s.io" "v1":
         "Ingress" => api::networking::v1::Ingress,
         "IngressClass" => api::networking::v1::IngressClass,
         "IPAddress" => api::networking::v1::IPAddress,
         "NetworkPolicy" => api::networking::v1::NetworkPolicy,
         "ServiceCIDR" => api::networking::v1::ServiceCIDR;
-    "policy":
+    "policy" "v1":
         "Eviction" => api::policy::v1::Eviction,
         "PodDisruptionBudget" => api::policy::v1::PodDisruptionBudget;
-    "rbac.authorization.k8s.io":
+    "rbac.authorization.k8s.io" "v1":
         "ClusterRole" => api::rbac::v1::ClusterRole,
         "ClusterRoleBinding" => api::rbac::v1::ClusterRoleBinding,
         "Role" => api::rbac::v1::Role,
         "RoleBinding" => api::rbac::v1::RoleBinding;
-    "storage.k8s.io":
+    "storage.k8s.io" "v1":
         "CSIDriver" => api::storage::v1::CSIDriver,
         "CSINode" => api::storage::v1::CSINode,
         "CSIStorageCapacity" => api::storage::v1::CSIStorageCapacity,
         "StorageClass" => api::storage::v1::StorageClass,
         "VolumeAttachment" => api::storage::v1::VolumeAttachment,
         "VolumeAttributesClass" => api::storage::v1::VolumeAttributesClass;
-    "admissionregistration.k8s.io":
+    "admissionregistration.k8s.io" "v1":
         "MutatingWebhookConfiguration" => api::admissionregistration::v1::MutatingWebhookConfiguration,
         "ValidatingAdmissionPolicy" => api::admissionregistration::v1::ValidatingAdmissionPolicy,
         "ValidatingAdmissionPolicyBinding" => api::admissionregistration::v1::ValidatingAdmissionPolicyBinding,
         "ValidatingWebhookConfiguration" => api::admissionregistration::v1::ValidatingWebhookConfiguration;
-    "scheduling.k8s.io":
+    "scheduling.k8s.io" "v1":
         "PriorityClass" => api::scheduling::v1::PriorityClass;
-    "coordination.k8s.io":
+    "coordination.k8s.io" "v1":
         "Lease" => api::coordination::v1::Lease;
-    "node.k8s.io":
+    "node.k8s.io" "v1":
         "RuntimeClass" => api::node::v1::RuntimeClass;
-    "discovery.k8s.io":
+    "discovery.k8s.io" "v1":
         "EndpointSlice" => api::discovery::v1::EndpointSlice;
 }
 
@@ -110,8 +112,8 @@ kinds! {
 /// # Errors
 /// The decoder's own words, such as `json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of
 /// type int32`. Kinds without a table (`CustomResourceDefinition`) are left as they are.
-pub fn decode(group: &str, kind: &str, object: &mut Value) -> Result<(), String> {
-    shape(group, kind).map_or(Ok(()), |shape| shape.decode(object))
+pub fn decode(group: &str, version: &str, kind: &str, object: &mut Value) -> Result<(), String> {
+    shape(group, version, kind).map_or(Ok(()), |shape| shape.decode(object))
 }
 
 /// Brings the metadata of an object into its typed form, as [`decode`] does.
@@ -124,8 +126,8 @@ pub(crate) fn decode_metadata(metadata: &mut Value) -> Result<(), String> {
 }
 
 /// The status that a new object of a kind has.
-pub(crate) fn zero_status(group: &str, kind: &str) -> Option<Value> {
-    shape(group, kind)?.zero_status()
+pub(crate) fn zero_status(group: &str, version: &str, kind: &str) -> Option<Value> {
+    shape(group, version, kind)?.zero_status()
 }
 
 #[cfg(test)]
@@ -139,7 +141,8 @@ mod tests {
     fn every_stored_kind_has_a_shape() {
         let without = ["CustomResourceDefinition"];
         for resource in catalogue::resources().filter(|resource| resource.stored) {
-            let known = ALL.contains(&(resource.group, resource.kind)) || without.contains(&resource.kind);
+            let known =
+                ALL.contains(&(resource.group, resource.version, resource.kind)) || without.contains(&resource.kind);
             assert!(known, "{}", resource.qualified());
         }
     }
@@ -153,7 +156,7 @@ mod tests {
                 "template": {"spec": {"containers": [{"name": "c", "env": null, "resources": {"limits": {"cpu": 0.5}}}]}},
             },
         });
-        assert_eq!(decode("apps", "Deployment", &mut deployment), Ok(()));
+        assert_eq!(decode("apps", "v1", "Deployment", &mut deployment), Ok(()));
         assert_eq!(
             deployment,
             json!({
@@ -199,7 +202,7 @@ mod tests {
             ),
         ] {
             let mut object = object;
-            assert_eq!(decode(group, kind, &mut object), Err(expected.to_owned()));
+            assert_eq!(decode(group, "v1", kind, &mut object), Err(expected.to_owned()));
         }
     }
 }

@@ -93,6 +93,7 @@ const OMITTED_ZEROES: &[&str] = &[
     "fullyLabeledReplicas",
     "generation",
     "globalDefault",
+    "healthCheckNodePort",
     "hostIPC",
     "hostNetwork",
     "hostPID",

@@ -3,6 +3,7 @@
 //! `checks` is the language of the simple rules; the tables and what no rule can say are in a module per family of
 //! kinds. The functions here put together what a create, an update and a write of the status have to pass.
 
+mod autoscalers;
 mod basics;
 mod checks;
 mod containers;
@@ -119,6 +120,7 @@ fn body(resource: &Resource, object: &Value, found: &mut Findings) {
         ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy") => {
             networking::body(resource.kind, object, found);
         }
+        ("autoscaling", _) => autoscalers::body(object, found),
         ("", _) => basics::body(resource.kind, object, found),
         _ => others::body(resource, object, found),
     }

@@ -18,11 +18,6 @@ const BUDGET: &[Check] = &[
     OneOfIfSet("unhealthyPodEvictionPolicy", &["AlwaysAllow", "IfHealthyBudget"]),
 ];
 
-const AUTOSCALER: &[Check] = &[
-    Do(replica_bounds),
-    In("scaleTargetRef", &[Required("kind"), Required("name")]),
-];
-
 const RECLAIM_POLICIES: &[&str] = &["Delete", "Retain"];
 
 /// The body of a kind.
@@ -30,7 +25,6 @@ pub(super) fn body(resource: &Resource, object: &Value, found: &mut Findings) {
     let checks: &[Check] = match (resource.group, resource.kind) {
         ("coordination.k8s.io", "Lease") => &[In("spec", LEASE)],
         ("policy", "PodDisruptionBudget") => &[In("spec", BUDGET)],
-        ("autoscaling", "HorizontalPodAutoscaler") => &[In("spec", AUTOSCALER)],
         ("storage.k8s.io", "StorageClass") => &[
             Required("provisioner"),
             OneOf("reclaimPolicy", RECLAIM_POLICIES),
@@ -71,23 +65,6 @@ fn limits(spec: &Value, at: &Field<'_>, found: &mut Findings) {
             int_or_percent(Some(value), &at, found);
             at_most_all(Some(value), &at, found);
         }
-    }
-}
-
-fn replica_bounds(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let (min, max) = (number(spec, "minReplicas"), number(spec, "maxReplicas"));
-    if min < 1 {
-        found.invalid(&at.child("minReplicas"), min, "must be greater than or equal to 1");
-    }
-    if max < 1 {
-        found.required(&at.child("maxReplicas"), "must be set and greater than 0");
-    }
-    if max < min {
-        found.invalid(
-            &at.child("maxReplicas"),
-            max,
-            "must be greater than or equal to `minReplicas`",
-        );
     }
 }
 

@@ -46,6 +46,10 @@ pub(super) fn is_empty(selector: &Value) -> bool {
 pub(super) fn matches(selector: Option<&Value>, labels: Option<&Map<String, Value>>) -> Option<bool> {
     let Some(selector) = selector else { return Some(false) };
     let label = |key: &str| labels.and_then(|labels| labels.get(key)?.as_str());
+    let mut wanted = members(selector, "matchLabels").into_iter().flatten();
+    if wanted.any(|(key, value)| !is_label(key, value)) {
+        return None;
+    }
     let mut all = members(selector, "matchLabels")
         .is_none_or(|wanted| wanted.iter().all(|(key, value)| label(key) == value.as_str()));
     for expression in list(selector, "matchExpressions") {
@@ -60,6 +64,10 @@ pub(super) fn matches(selector: Option<&Value>, labels: Option<&Map<String, Valu
         };
     }
     Some(all)
+}
+
+fn is_label(key: &str, value: &Value) -> bool {
+    names::qualified_name(key).is_empty() && names::label_value(value.as_str().unwrap_or_default()).is_empty()
 }
 
 /// A selector in the order of its fields, as the API server prints it.

@@ -13,7 +13,10 @@ fn resource(group: &str, plural: &str) -> &'static Resource {
 fn read(resource: &Resource, mut object: Value) -> Value {
     object["metadata"]["namespace"] = json!("n");
     object["metadata"]["uid"] = json!("u");
-    assert_eq!(shape::decode(resource.group, resource.kind, &mut object), Ok(()));
+    assert_eq!(
+        shape::decode(resource.group, resource.version, resource.kind, &mut object),
+        Ok(())
+    );
     defaults::default(resource.group, resource.kind, &mut object);
     object
 }

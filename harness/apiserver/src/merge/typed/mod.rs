@@ -16,7 +16,7 @@ use super::types::{ListKind, MapNode, Node, NodeId, Scalar, TypeModel, UNTYPED};
 
 pub(crate) use check::check;
 pub(crate) use combine::combine;
-pub(crate) use compare::compare;
+pub(crate) use compare::{Comparison, compare};
 pub(crate) use fields::{fields_of, with_named_fields};
 pub(crate) use remove::remove;
 

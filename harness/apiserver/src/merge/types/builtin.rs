@@ -121,7 +121,7 @@ impl<'a> Builder<'a> {
             name: name.into(),
             fields,
             others: None,
-            atomic: tables::atomic_struct(tables::short(name)),
+            atomic: tables::atomic_struct(name),
             resource: false,
         });
         if let Some(slot) = self.nodes.get_mut(id) {

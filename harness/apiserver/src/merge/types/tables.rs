@@ -170,7 +170,6 @@ const RETAIN_KEYS: &[(&str, &str)] = &[
 const ATOMIC_STRUCTS: &[&str] = &[
     "AggregationRule",
     "ConfigMapKeySelector",
-    "CrossVersionObjectReference",
     "EndpointAddress",
     "EndpointPort",
     "FileKeySelector",
@@ -302,7 +301,7 @@ pub(crate) fn patch(definition: &str, field: &str) -> Patch {
 
 /// Whether the struct is merged as a whole.
 pub(crate) fn atomic_struct(definition: &str) -> bool {
-    ATOMIC_STRUCTS.contains(&definition)
+    ATOMIC_STRUCTS.contains(&short(definition)) || definition == "io.k8s.api.autoscaling.v1.CrossVersionObjectReference"
 }
 
 /// Whether the map in that field is merged as a whole.

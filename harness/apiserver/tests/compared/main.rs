@@ -1,0 +1,22 @@
+//! What a kube-apiserver v1.36 does, behaviour by behaviour: all of it was compared with one.
+
+#![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
+
+mod autoscalers;
+mod kinds;
+#[path = "../raw/mod.rs"]
+mod raw;
+
+use std::sync::Arc;
+
+use baton_apiserver::{ApiServer, Options};
+use jiff::Timestamp;
+use raw::Raw;
+
+/// A client of a new server.
+fn client() -> Raw {
+    Raw::new(&ApiServer::new(Options::new(
+        "test",
+        Arc::new(|| Timestamp::UNIX_EPOCH),
+    )))
+}
