@@ -18,6 +18,10 @@ use crate::status::{About, ApiError};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
+/// How Go clients ask for the binary form of `/openapi/v2`, and what it is called.
+const OPENAPI_ACCEPTED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const OPENAPI_BINARY: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
 /// The checks that can be asked for by name, as in `/healthz/ping`.
 const CHECKS: [&str; 4] = ["ping", "log", "etcd", "informer-sync"];
 
@@ -45,15 +49,16 @@ pub(crate) fn answer(
         return Err(ApiError::method_not_allowed());
     }
     match route {
-        Route::Version => Ok(made(version())),
+        Route::Version => Ok(indented(&version())),
         Route::Health(Some(check)) if !CHECKS.contains(&check.as_str()) => Ok(page_not_found()),
+        Route::Health(None) if asks_for(parts, "verbose") => Ok(checks(parts.uri.path().trim_matches('/'))),
         Route::Health(_) => Ok(text(200, "ok")),
         Route::Metrics => Ok(Reply::Raw {
             code: 200,
             content_type: "text/plain; version=0.0.4; charset=utf-8",
             body: Bytes::from(metrics(core)),
         }),
-        Route::Index => Ok(made(index(catalogue))),
+        Route::Index => Ok(indented(&index(catalogue))),
         Route::LegacyVersions if wants_aggregated(parts) => Ok(aggregated(catalogue, true)),
         Route::LegacyVersions => Ok(made(json!({
             "kind": "APIVersions",
@@ -79,14 +84,7 @@ pub(crate) fn answer(
             let found = catalogue.version(&group, &version).ok_or_else(ApiError::no_resource)?;
             Ok(made(resources_json(&group, found)))
         }
-        Route::OpenApi(path) => match openapi::answer(catalogue, &path) {
-            Some(document) => Ok(Reply::Raw {
-                code: 200,
-                content_type: "application/json",
-                body: Bytes::from(document.to_string()),
-            }),
-            None => Ok(page_not_found()),
-        },
+        Route::OpenApi(path) => Ok(document(catalogue, &path, parts)),
         Route::UnknownPath => Ok(page_not_found()),
         Route::UnknownSubresource(resource, name) => Err(ApiError::not_found(About {
             group: &resource.group,
@@ -97,8 +95,44 @@ pub(crate) fn answer(
     }
 }
 
+/// A document of `/openapi`; Go clients read version 2 in a form of its own.
+fn document(catalogue: &Catalogue, path: &str, parts: &http::request::Parts) -> Reply {
+    let (content_type, body) = if path == "v2" && accepts(parts, OPENAPI_ACCEPTED) {
+        (OPENAPI_BINARY, openapi::binary(catalogue))
+    } else {
+        match openapi::answer(catalogue, path) {
+            Some(document) => ("application/json", document.to_string().into_bytes()),
+            None => return page_not_found(),
+        }
+    };
+    Reply::Raw {
+        code: 200,
+        content_type,
+        body: Bytes::from(body),
+    }
+}
+
 fn made(object: Value) -> Reply {
     Reply::Made { code: 200, object }
+}
+
+/// JSON for people, whatever was asked for.
+fn indented(object: &Value) -> Reply {
+    Reply::Raw {
+        code: 200,
+        content_type: "application/json",
+        body: Bytes::from(format!("{object:#}")),
+    }
+}
+
+/// What every check says, and that all of them went well.
+fn checks(name: &str) -> Reply {
+    let checks = CHECKS.map(|check| format!("[+]{check} ok\n")).concat();
+    Reply::Raw {
+        code: 200,
+        content_type: "text/plain; charset=utf-8",
+        body: Bytes::from(format!("{checks}{name} check passed\n")),
+    }
 }
 
 fn text(code: u16, body: &'static str) -> Reply {
@@ -248,6 +282,20 @@ fn resources_json(group: &str, version: &Version) -> Value {
 
 fn speaks_otherwise(resource: &Resource, subresource: &Subresource) -> bool {
     (&subresource.group, &subresource.version) != (&resource.group, &resource.version)
+}
+
+fn asks_for(parts: &http::request::Parts, parameter: &str) -> bool {
+    let query = parts.uri.query().unwrap_or_default();
+    query.split('&').any(|part| part.split('=').next() == Some(parameter))
+}
+
+fn accepts(parts: &http::request::Parts, media: &str) -> bool {
+    let accept = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    accept.is_some_and(|accept| {
+        accept
+            .split(',')
+            .any(|clause| clause.split(';').next().map(str::trim) == Some(media))
+    })
 }
 
 fn wants_aggregated(parts: &http::request::Parts) -> bool {

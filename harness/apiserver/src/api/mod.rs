@@ -7,6 +7,7 @@
 pub(crate) mod accept;
 pub(crate) mod admit;
 pub(crate) mod body;
+mod connect;
 mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
@@ -19,6 +20,7 @@ mod patch;
 pub(crate) mod query;
 mod read;
 pub(crate) mod reply;
+mod reviews;
 pub(crate) mod route;
 mod scale;
 mod subresources;
@@ -306,6 +308,9 @@ impl Core {
     fn dispatch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
         if call.subresource.as_deref() == Some("scale") {
             return self.scale(call);
+        }
+        if connect::is_connection(call) {
+            return self.connect(call);
         }
         match call.verb {
             Verb::Get => self.get(call),

@@ -80,6 +80,11 @@ pub(crate) fn is_built_in(group: &str) -> bool {
     catalogue::GROUPS.iter().any(|each| each.name == group)
 }
 
+/// Whether what follows a plural names no more than an object and a subresource; a proxy leads further.
+fn ends(group: &str, rest: &[&str]) -> bool {
+    rest.len() <= 2 || (group.is_empty() && rest.get(1) == Some(&"proxy"))
+}
+
 fn in_version(catalogue: &Catalogue, group: &str, version: &str, rest: &[&str]) -> Route {
     let unknown = || {
         if is_built_in(group) {
@@ -100,7 +105,7 @@ fn in_version(catalogue: &Catalogue, group: &str, version: &str, rest: &[&str]) 
     let (namespace, plural, name, subresource) = match rest {
         [] => return Route::GroupVersion(group.to_owned(), version.to_owned()),
         ["namespaces", namespace, plural, rest @ ..]
-            if !(group.is_empty() && matches!(*plural, "status" | "finalize")) && rest.len() <= 2 =>
+            if !(group.is_empty() && matches!(*plural, "status" | "finalize")) && ends(group, rest) =>
         {
             (
                 Some(owned(namespace)),
@@ -109,7 +114,7 @@ fn in_version(catalogue: &Catalogue, group: &str, version: &str, rest: &[&str]) 
                 rest.get(1).map(owned),
             )
         }
-        [plural, rest @ ..] if rest.len() <= 2 => (None, *plural, rest.first().map(owned), rest.get(1).map(owned)),
+        [plural, rest @ ..] if ends(group, rest) => (None, *plural, rest.first().map(owned), rest.get(1).map(owned)),
         _ => return unknown(),
     };
     let Some(resource) = find(plural) else {

@@ -1,4 +1,4 @@
-//! What is created but not kept: bindings of pods, evictions, tokens and reviews.
+//! What is created but not kept: bindings of pods, evictions, and what `reviews` answers.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::admit::{AdmissionRequest, Operation};
 use super::delete::{DeleteOptions, Given, read_options};
 use super::reply::Reply;
-use super::{Call, Core, decode};
+use super::{Call, Core, decode, reviews};
 use crate::meta;
 use crate::status::{About, ApiError};
 use crate::store::{Expect, Write, key};
@@ -15,6 +15,9 @@ use crate::store::{Expect, Write, key};
 impl Core {
     /// Creates something that is only answered.
     pub(super) fn create_unstored(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
+        if let Some(answer) = reviews::answer(self, call) {
+            return answer;
+        }
         let mut body = decode::object(call)?;
         if call.subresource.is_none() {
             decode::set_type(call, &mut body);
@@ -37,29 +40,7 @@ impl Core {
                 self.bind(call, &name, &body)
             }
             ("pods", Some("eviction")) => self.evict(call, &body),
-            ("serviceaccounts", Some("token")) => {
-                self.find(call)?;
-                Ok(reviewed(
-                    body,
-                    json!({"token": self.ids.uid(), "expirationTimestamp": self.now()}),
-                ))
-            }
-            ("selfsubjectaccessreviews" | "subjectaccessreviews" | "localsubjectaccessreviews", None) => {
-                Ok(reviewed(body, json!({"allowed": true})))
-            }
-            ("selfsubjectrulesreviews", None) => {
-                let status = json!({
-                    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-                    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-                    "incomplete": false,
-                });
-                Ok(reviewed(body, status))
-            }
-            ("selfsubjectreviews", None) => {
-                let user = json!({"username": &*call.caller.user, "groups": &*call.caller.groups});
-                Ok(reviewed(body, json!({"userInfo": user})))
-            }
-            ("tokenreviews", None) => Ok(reviewed(body, json!({"user": {}, "authenticated": false}))),
+            ("serviceaccounts", Some("token")) => self.request_token(call, body),
             _ => Err(ApiError::method_not_allowed()),
         }
     }
@@ -73,11 +54,8 @@ impl Core {
         kind: &str,
     ) -> Result<(), ApiError> {
         let name = call.name.as_deref().unwrap_or_default();
-        if let Some(given) = meta::name(body).filter(|given| *given != name) {
-            let message = match kind {
-                "Binding" => "name in URL does not match name in Binding object".to_owned(),
-                _ => format!("name in URL does not match name in {kind} object: {given}"),
-            };
+        if meta::name(body) != Some(name) {
+            let message = format!("name in URL does not match name in {kind} object");
             return Err(ApiError::bad_request(message));
         }
         let mut shown = body.clone();
@@ -172,20 +150,5 @@ fn schedule(pod: &mut Value, now: &str) {
             conditions.retain(|each| each.get("type") != Some(&"PodScheduled".into()));
             conditions.push(condition);
         }
-    }
-}
-
-/// A review with its answer.
-fn reviewed(mut review: Value, status: Value) -> Reply {
-    if let Some(members) = review.as_object_mut() {
-        members.insert("status".to_owned(), status);
-        let metadata = members.entry("metadata").or_insert_with(|| json!({}));
-        if metadata.is_null() {
-            *metadata = json!({});
-        }
-    }
-    Reply::Made {
-        code: 201,
-        object: review,
     }
 }

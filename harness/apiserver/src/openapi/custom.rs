@@ -28,19 +28,19 @@ pub(super) fn add(format: Format, resource: &Resource, of: &CustomVersion, defin
         Some(Value::Object(schema)) => schema,
         _ => Map::from_iter([("type".to_owned(), "object".into())]),
     };
+    // The same words as of the options of a deletion, which every document has.
+    let typed = ["apiVersion", "kind"].map(|field| {
+        let options = definitions.get("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
+        let said = options.and_then(|options| options.get("properties")?.get(field)?.get("description"));
+        (field, said.cloned().unwrap_or_default())
+    });
     let preserves = schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {
-        let text = |description: &str| json!({"type": "string", "description": description});
         let mut put = |name: &str, value: Value| properties.insert(name.to_owned(), value);
-        put(
-            "apiVersion",
-            text("APIVersion defines the versioned schema of this representation of an object."),
-        );
-        put(
-            "kind",
-            text("Kind is a string value representing the REST resource this object represents."),
-        );
+        for (name, description) in typed {
+            put(name, json!({"type": "string", "description": description}));
+        }
         put(
             "metadata",
             referred(

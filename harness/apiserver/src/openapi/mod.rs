@@ -1,11 +1,15 @@
 //! `/openapi/v2` and `/openapi/v3`: what kubectl explains, validates and patches with.
 //!
-//! [`answer`] routes; `schemas` makes the schemas of the built-in kinds out of those of `k8s-openapi`, `custom` those of
-//! custom resources, `paths` the operations.
+//! [`answer`] routes; `schemas` makes the schemas of the built-in kinds out of those of `k8s-openapi`, with `facts` and
+//! `values` of which those do not know, `custom` those of custom resources, `paths` the operations. `proto` is the form
+//! in which Go clients read version 2.
 
 mod custom;
+mod facts;
 mod paths;
+mod proto;
 mod schemas;
+mod values;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -49,6 +53,11 @@ pub(crate) fn answer(catalogue: &Catalogue, path: &str) -> Option<Value> {
             catalogue.version(&group, &version).map(|found| v3_group(&group, found))
         }
     }
+}
+
+/// `/openapi/v2`, as Go clients read it.
+pub(crate) fn binary(catalogue: &Catalogue) -> Vec<u8> {
+    proto::document(&v2(catalogue))
 }
 
 /// `/openapi/v3`: where the document of each group and version is.

@@ -4,82 +4,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ListMeta, St
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
-use super::{Format, group_version_kind};
+use super::{Format, facts, group_version_kind, values};
 use crate::merge::types::registry::{KINDS, Kind};
 use crate::merge::types::{Presence, definitions, reference, tables};
 use crate::registry::Version;
 
 /// Where the metadata's definitions are.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
-
-/// Kinds whose `spec` must be given.
-const SPEC_REQUIRED: &[&str] = &[
-    "CSIDriver",
-    "CSINode",
-    "CertificateSigningRequest",
-    "ClusterTrustBundle",
-    "CustomResourceDefinition",
-    "LocalSubjectAccessReview",
-    "ResourceClaim",
-    "ResourceClaimTemplate",
-    "ResourceSlice",
-    "SelfSubjectAccessReview",
-    "SelfSubjectRulesReview",
-    "SubjectAccessReview",
-    "TokenReview",
-    "VolumeAttachment",
-];
-
-/// Fields with few values, in alphabetical order.
-const ENUMS: &[(&str, &str, &[&str])] = &[
-    ("Container", "imagePullPolicy", &["Always", "IfNotPresent", "Never"]),
-    (
-        "Container",
-        "terminationMessagePolicy",
-        &["FallbackToLogsOnError", "File"],
-    ),
-    ("ContainerPort", "protocol", &["SCTP", "TCP", "UDP"]),
-    ("CronJobSpec", "concurrencyPolicy", &["Allow", "Forbid", "Replace"]),
-    ("DaemonSetUpdateStrategy", "type", &["OnDelete", "RollingUpdate"]),
-    ("DeploymentStrategy", "type", &["Recreate", "RollingUpdate"]),
-    ("NamespaceStatus", "phase", &["Active", "Terminating"]),
-    (
-        "PersistentVolumeSpec",
-        "persistentVolumeReclaimPolicy",
-        &["Delete", "Recycle", "Retain"],
-    ),
-    (
-        "PodSpec",
-        "dnsPolicy",
-        &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"],
-    ),
-    ("PodSpec", "preemptionPolicy", &["Never", "PreemptLowerPriority"]),
-    ("PodSpec", "restartPolicy", &["Always", "Never", "OnFailure"]),
-    (
-        "PodStatus",
-        "phase",
-        &["Failed", "Pending", "Running", "Succeeded", "Unknown"],
-    ),
-    ("PodStatus", "qosClass", &["BestEffort", "Burstable", "Guaranteed"]),
-    ("ServicePort", "protocol", &["SCTP", "TCP", "UDP"]),
-    ("ServiceSpec", "externalTrafficPolicy", &["Cluster", "Local"]),
-    ("ServiceSpec", "internalTrafficPolicy", &["Cluster", "Local"]),
-    (
-        "ServiceSpec",
-        "ipFamilyPolicy",
-        &["PreferDualStack", "RequireDualStack", "SingleStack"],
-    ),
-    ("ServiceSpec", "sessionAffinity", &["ClientIP", "None"]),
-    (
-        "ServiceSpec",
-        "type",
-        &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"],
-    ),
-    ("StatefulSetUpdateStrategy", "type", &["OnDelete", "RollingUpdate"]),
-    ("Taint", "effect", &["NoExecute", "NoSchedule", "PreferNoSchedule"]),
-    ("Toleration", "effect", &["NoExecute", "NoSchedule", "PreferNoSchedule"]),
-    ("Toleration", "operator", &["Equal", "Exists"]),
-];
 
 static META_KINDS: &[Kind] = &[
     Kind {
@@ -214,13 +145,16 @@ fn definition(format: Format, name: &str, schema: &Value, root: bool) -> Value {
         }
         return plain;
     };
-    let required: Vec<&str> = schema
+    let said: Vec<&str> = schema
         .get("required")
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
         .filter_map(Value::as_str)
-        .filter(|field| *field != "metadata" && !(root && *field == "spec" && !SPEC_REQUIRED.contains(&short)))
+        .collect();
+    let fields = properties.keys().map(String::as_str);
+    let required: Vec<&str> = fields
+        .filter(|field| facts::is_required(name, short, field, root, said.contains(field)))
         .collect();
     let mut out = Map::new();
     for (field, inner) in properties {
@@ -238,7 +172,7 @@ fn definition(format: Format, name: &str, schema: &Value, root: bool) -> Value {
         if !required.is_empty() {
             members.insert("required".to_owned(), json!(required));
         }
-        if tables::atomic_struct(short) {
+        if tables::atomic_struct(name) {
             members.insert("x-kubernetes-map-type".to_owned(), "atomic".into());
         }
     }
@@ -270,9 +204,17 @@ impl Place<'_> {
         if let Some(description) = schema.get("description") {
             members.insert("description".to_owned(), description.clone());
         }
-        let own = (self.definition, self.field);
-        if let Some((_, _, values)) = ENUMS.iter().find(|row| (row.0, row.1) == own) {
-            members.insert("enum".to_owned(), json!(values));
+        if let Some(values) = values::of(self.definition, self.field) {
+            let inner = if members.contains_key("items") {
+                "items"
+            } else {
+                "additionalProperties"
+            };
+            let of = match members.get_mut(inner).and_then(Value::as_object_mut) {
+                Some(inner) => inner,
+                None => &mut *members,
+            };
+            of.insert("enum".to_owned(), json!(values));
         }
         if self.format == Format::V3 {
             let zero = match schema.get("type").and_then(Value::as_str) {
@@ -281,9 +223,10 @@ impl Place<'_> {
                 Some("boolean") => json!(false),
                 _ => Value::Null,
             };
-            if let Some(default) = tables::key_default(self.definition, self.field) {
-                members.insert("default".to_owned(), default.into());
-            } else if self.required && !zero.is_null() {
+            let default = tables::key_default(self.definition, self.field).map(Value::from);
+            if let Some(default) = default.or_else(|| facts::default(self.definition, self.field)) {
+                members.insert("default".to_owned(), default);
+            } else if self.required && !zero.is_null() && !facts::is_pointer(self.definition, self.field) {
                 members.insert("default".to_owned(), zero);
             }
         }
@@ -304,10 +247,27 @@ impl Place<'_> {
         }
         for key in ["items", "additionalProperties"] {
             if let Some(inner) = schema.get(key).filter(|inner| inner.is_object()) {
-                out.insert(key.to_owned(), self.type_of(inner));
+                out.insert(key.to_owned(), self.item(inner));
             }
         }
         Value::Object(out)
+    }
+
+    /// The schema of the items of a list or a map; in version 3 with what an item is when it is left out.
+    fn item(&self, schema: &Value) -> Value {
+        let mut item = self.type_of(schema);
+        if self.format == Format::V2 {
+            return item;
+        }
+        let zero = match schema.get("type").and_then(Value::as_str) {
+            Some("string") if schema.get("format").is_none() => json!(""),
+            Some("integer" | "number") => json!(0),
+            _ => return item,
+        };
+        if let Some(members) = item.as_object_mut() {
+            members.insert("default".to_owned(), zero);
+        }
+        item
     }
 
     fn extensions(&self, schema: &Value, members: &mut Map<String, Value>) {

@@ -3,7 +3,9 @@
 #![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
 
 mod autoscalers;
+mod documents;
 mod kinds;
+mod paths;
 #[path = "../raw/mod.rs"]
 mod raw;
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::presence::presence;
 use super::{Member, Node, Shape, Struct};
+use crate::builtin::newer::is_newer;
 
 const DEFINITIONS: &str = "#/$defs/";
 
@@ -55,7 +56,7 @@ impl Compiler {
             .map(|list| list.iter().filter_map(Value::as_str).collect())
             .unwrap_or_default();
         let mut fields = BTreeMap::new();
-        for (field, schema) in properties {
+        for (field, schema) in properties.iter().filter(|(field, _)| !is_newer(definition, field)) {
             let node = self.node(schema);
             let is_required = required.contains(&field.as_str());
             let presence = presence(&name, field, self.nodes.get(node), is_required, is_root);

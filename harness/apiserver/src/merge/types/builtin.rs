@@ -11,6 +11,7 @@ use super::registry::{KINDS, Kind, position};
 use super::{
     Field, Key, ListKind, ListNode, MapNode, Node, NodeId, Origin, Patch, Presence, Scalar, TypeModel, UNTYPED, tables,
 };
+use crate::builtin::newer::is_newer;
 
 /// One cell per kind, in the order of [`KINDS`].
 static MODELS: LazyLock<Vec<OnceLock<Arc<TypeModel>>>> =
@@ -26,8 +27,35 @@ pub fn builtin(group: &str, version: &str, kind: &str) -> Option<Arc<TypeModel>>
 /// The schema of a kind (usually a reference) and the definitions it needs.
 pub(crate) fn definitions<'a>(kinds: impl Iterator<Item = &'a Kind>) -> (Vec<Value>, Map<String, Value>) {
     let mut generator = SchemaGenerator::new(SchemaSettings::draft2020_12());
-    let roots = kinds.map(|entry| (entry.schema)(&mut generator).to_value()).collect();
-    (roots, generator.take_definitions(true))
+    let roots: Vec<Value> = kinds.map(|entry| (entry.schema)(&mut generator).to_value()).collect();
+    let all = generator.take_definitions(true);
+    let mut known = Map::new();
+    for root in &roots {
+        take_known(root, &all, &mut known);
+    }
+    (roots, known)
+}
+
+/// Takes the definitions that a schema needs, without fields that are not known yet.
+fn take_known(schema: &Value, all: &Map<String, Value>, known: &mut Map<String, Value>) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(name) = reference(schema)
+                && let Some(found) = all.get(name)
+                && !known.contains_key(name)
+            {
+                let mut definition = found.clone();
+                if let Some(properties) = definition.get_mut("properties").and_then(Value::as_object_mut) {
+                    properties.retain(|field, _| !is_newer(name, field));
+                }
+                known.insert(name.to_owned(), definition.clone());
+                take_known(&definition, all, known);
+            }
+            members.values().for_each(|inner| take_known(inner, all, known));
+        }
+        Value::Array(items) => items.iter().for_each(|inner| take_known(inner, all, known)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 fn build(entry: &Kind) -> TypeModel {

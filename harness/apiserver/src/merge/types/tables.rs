@@ -168,7 +168,6 @@ const RETAIN_KEYS: &[(&str, &str)] = &[
 
 /// Structs that are merged as a whole.
 const ATOMIC_STRUCTS: &[&str] = &[
-    "AggregationRule",
     "ConfigMapKeySelector",
     "EndpointAddress",
     "EndpointPort",
@@ -187,12 +186,13 @@ const ATOMIC_STRUCTS: &[&str] = &[
     "ResourceFieldSelector",
     "RoleRef",
     "ScopeSelector",
-    "ScopedResourceSelectorRequirement",
     "SecretKeySelector",
     "SecretReference",
+    "ServiceBackendPort",
     "Subject",
     "TopologySelectorTerm",
     "TypedLocalObjectReference",
+    "Variable",
 ];
 
 /// Maps that are merged as a whole.
