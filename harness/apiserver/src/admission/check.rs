@@ -4,140 +4,202 @@ use serde_json::Value;
 
 use crate::error::{FieldError, FieldErrorType};
 use crate::schema::cel::Program;
-use crate::schema::cel::check::{Type, check};
+use crate::schema::cel::check::{Problem, Type, check};
 use crate::schema::not_supported;
 
-/// The variables of conditions, and those that policies have besides.
-const VARIABLES: [&str; 7] = [
-    "object",
-    "oldObject",
-    "request",
-    "authorizer",
-    "params",
-    "namespaceObject",
-    "variables",
-];
+/// The variables of conditions.
+const CONDITION: [&str; 4] = ["object", "oldObject", "request", "authorizer"];
 
 /// The reasons that a validation may give.
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
+/// The fields of a request; those of its user come after.
+const REQUEST: [&str; 11] = [
+    "kind",
+    "resource",
+    "subResource",
+    "requestKind",
+    "requestResource",
+    "requestSubResource",
+    "name",
+    "namespace",
+    "operation",
+    "dryRun",
+    "options",
+];
+const USER: [&str; 4] = ["username", "uid", "groups", "extra"];
+
+const BOOL: &[&str] = &["bool"];
+const STRING: &[&str] = &["string"];
+const STRING_OR_NULL: &[&str] = &["string", "null_type"];
+
+/// What expressions may use.
+type Variables = Vec<(&'static str, Type)>;
+
 /// What is wrong with the expressions of a webhook configuration or a policy.
 pub(crate) fn check_expressions(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let webhooks = object.get("webhooks").and_then(Value::as_array);
-    for (index, webhook) in webhooks.into_iter().flatten().enumerate() {
+    for (index, webhook) in items(object, "webhooks").iter().enumerate() {
         let path = format!("webhooks[{index}]");
-        each(
-            webhook,
-            "matchConditions",
-            &path,
-            &[("expression", Some("bool"))],
-            &VARIABLES[..4],
-            &mut errors,
-        );
+        let list = List {
+            of: webhook,
+            name: "matchConditions",
+            path: &path,
+        };
+        list.check(&[("expression", BOOL)], &of_condition(), &mut errors);
     }
     if object.get("kind").and_then(Value::as_str) == Some("ValidatingAdmissionPolicy")
         && let Some(spec) = object.get("spec")
     {
-        let texts = [("expression", Some("bool")), ("messageExpression", Some("string"))];
-        each(spec, "matchConditions", "spec", &texts[..1], &VARIABLES, &mut errors);
-        each(
-            spec,
-            "variables",
-            "spec",
-            &[("expression", None)],
-            &VARIABLES,
-            &mut errors,
-        );
-        for (index, validation) in spec
-            .get("validations")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .enumerate()
-        {
-            let reason = validation.get("reason").and_then(Value::as_str).unwrap_or_default();
-            if !reason.is_empty() && !REASONS.contains(&reason) {
-                errors.push(not_supported(
-                    &format!("spec.validations[{index}].reason"),
-                    reason,
-                    &REASONS,
-                ));
-            }
-        }
-        each(spec, "validations", "spec", &texts, &VARIABLES, &mut errors);
-        each(
-            spec,
-            "auditAnnotations",
-            "spec",
-            &[("valueExpression", None)],
-            &VARIABLES,
-            &mut errors,
-        );
+        check_policy(spec, &mut errors);
     }
     errors
 }
 
-fn each(
-    source: &Value,
-    list: &str,
-    path: &str,
-    keys: &[(&str, Option<&str>)],
-    variables: &[&str],
-    errors: &mut Vec<FieldError>,
-) {
-    let variables: Vec<(&str, Type)> = variables.iter().map(|name| (*name, Type::Dyn)).collect();
-    let items = source
-        .get(list)
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
-    for (index, item) in items.iter().enumerate() {
-        let name = item.get("name").filter(|_| list == "matchConditions");
-        if let Some(name) = name.filter(|name| items.iter().take(index).any(|other| other.get("name") == Some(*name))) {
-            let field = format!("{path}.{list}[{index}].name");
-            errors.push(FieldError::with_value(FieldErrorType::Duplicate, field, name, ""));
+fn check_policy(spec: &Value, errors: &mut Vec<FieldError>) {
+    let list = |name: &'static str| List {
+        of: spec,
+        name,
+        path: "spec",
+    };
+    let mut known = of_condition();
+    let metadata = ["name", "labels", "annotations", "finalizers", "generateName"];
+    let metadata = ("metadata".to_owned(), fields(&metadata));
+    let rest = ["apiVersion", "kind", "spec", "status"].map(|name| (name.to_owned(), Type::Dyn));
+    let namespace = rest.into_iter().chain([metadata]).collect();
+    known.push(("namespaceObject", Type::Object(namespace)));
+    if spec.get("paramKind").is_some_and(Value::is_object) {
+        known.push(("params", Type::Dyn));
+    }
+    list("matchConditions").check(&[("expression", BOOL)], &known, errors);
+    // A variable knows those before it, everything else knows all of them.
+    let variables = items(spec, "variables");
+    let name = |variable: &Value| {
+        variable
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    for index in 0..variables.len() {
+        let before = variables.iter().take(index).map(|variable| (name(variable), Type::Dyn));
+        let mut known = known.clone();
+        known.push(("variables", Type::Object(before.collect())));
+        list("variables").check_item(index, &[("expression", &[])], &known, errors);
+    }
+    if !variables.is_empty() {
+        let all = variables.iter().map(|variable| (name(variable), Type::Dyn));
+        known.push(("variables", Type::Object(all.collect())));
+    }
+    for (index, validation) in items(spec, "validations").iter().enumerate() {
+        let reason = validation.get("reason").and_then(Value::as_str).unwrap_or_default();
+        if !reason.is_empty() && !REASONS.contains(&reason) {
+            let field = format!("spec.validations[{index}].reason");
+            errors.push(not_supported(&field, reason, &REASONS));
         }
-        for (key, expected) in keys {
-            let Some(text) = item
-                .get(key)
-                .and_then(Value::as_str)
-                .filter(|text| !text.trim().is_empty())
-            else {
+    }
+    let texts = [("expression", BOOL), ("messageExpression", STRING)];
+    list("validations").check(&texts, &known, errors);
+    list("auditAnnotations").check(&[("valueExpression", STRING_OR_NULL)], &known, errors);
+}
+
+fn items<'a>(of: &'a Value, list: &str) -> &'a [Value] {
+    of.get(list).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn fields(names: &[&str]) -> Type {
+    Type::Object(names.iter().map(|name| ((*name).to_owned(), Type::Dyn)).collect())
+}
+
+fn of_condition() -> Variables {
+    let mut request: Vec<(String, Type)> = REQUEST.iter().map(|name| ((*name).to_owned(), Type::Dyn)).collect();
+    request.push(("userInfo".to_owned(), fields(&USER)));
+    let kind = |name: &'static str| match name {
+        "request" => (name, Type::Object(request.clone())),
+        _ => (name, Type::Dyn),
+    };
+    CONDITION.into_iter().map(kind).collect()
+}
+
+/// A list of objects with expressions.
+struct List<'a> {
+    of: &'a Value,
+    name: &'static str,
+    path: &'a str,
+}
+
+/// Fields with expressions, and the types that they must give.
+type Texts<'t> = &'t [(&'static str, &'static [&'static str])];
+
+impl List<'_> {
+    fn check(&self, texts: Texts<'_>, variables: &Variables, errors: &mut Vec<FieldError>) {
+        let all = items(self.of, self.name);
+        for (index, item) in all.iter().enumerate() {
+            let name = item.get("name").filter(|_| self.name == "matchConditions");
+            let same = |name: &&Value| all.iter().take(index).any(|other| other.get("name") == Some(*name));
+            self.check_item(index, texts, variables, errors);
+            if let Some(name) = name.filter(same) {
+                let field = format!("{}.{}[{index}].name", self.path, self.name);
+                errors.push(FieldError::with_value(FieldErrorType::Duplicate, field, name, ""));
+            }
+        }
+    }
+
+    fn check_item(&self, index: usize, texts: Texts<'_>, variables: &Variables, errors: &mut Vec<FieldError>) {
+        let Some(item) = items(self.of, self.name).get(index) else {
+            return;
+        };
+        for (key, expected) in texts {
+            let text = item.get(key).and_then(Value::as_str).unwrap_or_default();
+            if text.trim().is_empty() {
                 continue;
-            };
+            }
             let problem = match Program::parse(text) {
-                Ok(program) => expected.and_then(|expected| check(&program, &variables, expected).err()),
+                Ok(program) => check(&program, variables, expected).err().map(worded),
                 Err(error) => Some(format!("compilation failed: {error}")),
             };
             if let Some(problem) = problem {
-                let field = format!("{path}.{list}[{index}].{key}");
-                errors.push(FieldError::with_value(
-                    FieldErrorType::Invalid,
-                    field,
-                    &Value::from(text),
-                    &problem,
-                ));
+                let field = format!("{}.{}[{index}].{key}", self.path, self.name);
+                let value = Value::from(text);
+                errors.push(FieldError::with_value(FieldErrorType::Invalid, field, &value, &problem));
             }
         }
+    }
+}
+
+/// A problem in the words of admission.
+fn worded(problem: Problem) -> String {
+    match problem {
+        Problem::Compilation(_) => problem.to_string(),
+        Problem::OtherType { expected, found } => match expected {
+            [only] => format!("must evaluate to {only} but got {found}"),
+            several => format!("must evaluate to one of [{}] but got {found}", several.join(" ")),
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::check_expressions;
-    use serde_json::json;
+    use serde_json::{Value, json};
+
+    fn found(spec: &Value) -> Vec<(String, String)> {
+        let policy = json!({"kind": "ValidatingAdmissionPolicy", "spec": spec});
+        let errors = check_expressions(&policy).into_iter();
+        errors.map(|error| (error.field, error.message)).collect()
+    }
 
     #[test]
     fn expressions_must_compile_and_give_what_is_asked() {
-        let policy = json!({"kind": "ValidatingAdmissionPolicy", "spec": {
+        let fields: Vec<String> = found(&json!({
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
             "variables": [{"name": "v", "expression": "object.x"}],
             "validations": [{"expression": "object.("}, {"expression": "1 + 1"}, {"expression": "variables.v > params.n"}],
             "matchConditions": [{"name": "c", "expression": "nope"}]
-        }});
-        let fields: Vec<String> = check_expressions(&policy)
-            .into_iter()
-            .map(|error| error.field)
-            .collect();
+        }))
+        .into_iter()
+        .map(|(field, _)| field)
+        .collect();
         assert_eq!(
             fields,
             [
@@ -145,6 +207,46 @@ mod tests {
                 "spec.validations[0].expression",
                 "spec.validations[1].expression"
             ]
+        );
+    }
+
+    #[test]
+    fn only_what_is_declared_can_be_used() {
+        for (expression, end) in [
+            (
+                "params.x",
+                "ERROR: <input>:1:1: undeclared reference to 'params' (in container '')",
+            ),
+            (
+                "variables.x",
+                "ERROR: <input>:1:1: undeclared reference to 'variables' (in container '')",
+            ),
+            ("request.userInfo.foo", "ERROR: <input>:1:17: undefined field 'foo'"),
+            (
+                "object.name.foo()",
+                "ERROR: <input>:1:16: undeclared reference to 'foo' (in container '')",
+            ),
+            ("true && 1", "ERROR: <input>:1:9: expected type 'bool' but found 'int'"),
+            (
+                "1 in [1, \"a\"]",
+                "ERROR: <input>:1:10: expected type 'int' but found 'string'",
+            ),
+            ("1", "must evaluate to bool but got int"),
+        ] {
+            let errors = found(&json!({"validations": [{"expression": expression}]}));
+            let [(_, message)] = errors.as_slice() else {
+                panic!("{errors:?}")
+            };
+            assert!(message.contains(end), "{message}");
+        }
+        let own = json!([{"name": "a", "expression": "variables.b"}, {"name": "b", "expression": "variables.a"}]);
+        let errors = found(&json!({"variables": own, "auditAnnotations": [{"key": "k", "valueExpression": "1"}]}));
+        assert_eq!(errors.len(), 2, "{errors:?}");
+        assert!(errors[0].1.contains("undefined field 'b'"));
+        assert!(
+            errors[1]
+                .1
+                .ends_with("must evaluate to one of [string null_type] but got int")
         );
     }
 }

@@ -13,6 +13,8 @@ use crate::store::{BucketId, Expect, Stored, Write, key_of};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     There,
+    /// Nobody knows its kind, so that nobody can say that it has gone.
+    Unknown,
     Gone,
     /// It waits for its dependents to go first.
     Waiting,
@@ -43,7 +45,7 @@ impl Core {
             .map(|owner| (owner.uid.to_owned(), self.state_of(&owner, &object)))
             .collect();
         let any = |state: Owner| owners.iter().any(|(_, each)| *each == state);
-        if owners.is_empty() {
+        if owners.is_empty() || any(Owner::Unknown) {
             return;
         }
         if any(Owner::There) {
@@ -78,7 +80,9 @@ impl Core {
 
     fn state_of(&self, owner: &meta::Owner<'_>, dependent: &Value) -> Owner {
         let Some((_, found)) = self.store.by_uid(owner.uid) else {
-            return Owner::Gone;
+            let known = || self.registry.current().of_kind(owner.api_version, owner.kind).is_some();
+            let gone = self.store.has_gone(owner.uid) || known();
+            return if gone { Owner::Gone } else { Owner::Unknown };
         };
         let found = found.value();
         let text = |key: &str| found.get(key).and_then(Value::as_str).unwrap_or_default();

@@ -162,6 +162,11 @@ impl Store {
         self.lock().owners.has_dependents(uid)
     }
 
+    /// Whether an object with this uid was here, and has dependents that have not been seen to since.
+    pub(crate) fn has_gone(&self, uid: &str) -> bool {
+        self.lock().owners.has_gone(uid)
+    }
+
     /// Ends the watches of a resource that is no longer served.
     pub(crate) fn retire(&self, bucket: BucketId) {
         self.lock().buckets[bucket.0].retire();

@@ -1,6 +1,6 @@
 //! Who owns whom, kept at every commit, so that garbage collection looks nothing up by searching.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -14,6 +14,8 @@ type Place = (BucketId, String);
 pub(super) struct OwnerIndex {
     objects: HashMap<String, Place>,
     dependents: HashMap<String, BTreeSet<Place>>,
+    /// Owners that have been deleted and are named by somebody still.
+    gone: HashSet<String>,
 }
 
 impl OwnerIndex {
@@ -24,6 +26,10 @@ impl OwnerIndex {
 
     pub(super) fn has_dependents(&self, uid: &str) -> bool {
         self.dependents.contains_key(uid)
+    }
+
+    pub(super) fn has_gone(&self, uid: &str) -> bool {
+        self.gone.contains(uid)
     }
 
     pub(super) fn object(&self, uid: &str) -> Option<Place> {
@@ -40,6 +46,9 @@ impl OwnerIndex {
                 && let Some(uid) = meta::uid(old)
             {
                 self.objects.remove(uid);
+                if self.dependents.contains_key(uid) {
+                    self.gone.insert(uid.to_owned());
+                }
             }
         }
         let Some(new) = new else { return };
@@ -59,6 +68,7 @@ impl OwnerIndex {
             dependents.remove(&(bucket, key.to_owned()));
             if dependents.is_empty() {
                 self.dependents.remove(uid);
+                self.gone.remove(uid);
             }
         }
     }

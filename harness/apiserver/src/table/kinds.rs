@@ -146,7 +146,7 @@ fn other(group: &str, kind: &str) -> &'static [Column] {
                 &[
                     NAME,
                     integer("Validations", Length(&["spec", "validations"])),
-                    column("ParamKind", Cell::At(&["spec", "paramKind", "kind"])),
+                    column("ParamKind", Of(objects::parameter_kind)),
                     AGE,
                 ]
             }

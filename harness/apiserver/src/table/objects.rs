@@ -346,3 +346,12 @@ fn quota_of(quota: &Value, limits: bool) -> Value {
         .collect();
     Value::from(texts.join(", "))
 }
+
+/// The kind of the parameters of a policy.
+pub(super) fn parameter_kind(policy: &Value, _: Timestamp) -> Value {
+    let text = |key: &str| text(policy, &["spec", "paramKind", key]);
+    match (text("apiVersion"), text("kind")) {
+        (_, "") => Value::from("<unset>"),
+        (version, kind) => Value::from(format!("{version}/{kind}")),
+    }
+}

@@ -6,6 +6,7 @@ mod autoscalers;
 mod documents;
 mod kinds;
 mod paths;
+mod policies;
 #[path = "../raw/mod.rs"]
 mod raw;
 

@@ -13,7 +13,7 @@ pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
     match (resource.group, resource.kind) {
         ("", "Pod") => pods::create(members),
         ("", "Namespace") => {
-            members.insert("spec".to_owned(), json!({"finalizers": ["kubernetes"]}));
+            namespace_finalizer(members);
             name_label(members);
         }
         ("", "Node") => not_ready_taint(members),
@@ -28,6 +28,18 @@ pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
         ("apps", "DaemonSet") => set_template_generation(members, 1),
         ("batch", "Job") => job_selector(members),
         _ => {}
+    }
+}
+
+/// A new namespace is held by what empties it, besides what holds it otherwise.
+fn namespace_finalizer(members: &mut Map<String, Value>) {
+    const HOLDER: &str = "kubernetes";
+    let Some(spec) = object_in(members, "spec") else { return };
+    let finalizers = spec.entry("finalizers").or_insert_with(|| json!([]));
+    match finalizers.as_array_mut() {
+        Some(held) if held.iter().any(|each| each == HOLDER) => {}
+        Some(held) => held.push(HOLDER.into()),
+        None => *finalizers = json!([HOLDER]),
     }
 }
 

@@ -12,6 +12,7 @@ mod jobs;
 mod networking;
 mod others;
 mod pods;
+mod policies;
 mod rbac;
 mod selectors;
 mod services;
@@ -116,7 +117,10 @@ fn body(resource: &Resource, object: &Value, found: &mut Findings) {
         ("apps", _) | ("", "ReplicationController") => workloads::body(resource.kind, object, found),
         ("batch", _) => jobs::body(resource.kind, object, found),
         ("rbac.authorization.k8s.io", _) => rbac::body(resource.kind, object, found),
-        ("admissionregistration.k8s.io", _) => webhooks::body(resource.kind, object, found),
+        ("admissionregistration.k8s.io", kind) if kind.starts_with("ValidatingAdmissionPolicy") => {
+            policies::body(kind, object, found);
+        }
+        ("admissionregistration.k8s.io", _) => webhooks::body(object, found),
         ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy") => {
             networking::body(resource.kind, object, found);
         }

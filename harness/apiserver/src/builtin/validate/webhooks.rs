@@ -1,11 +1,11 @@
-//! Configurations of admission: webhooks and policies.
+//! Configurations of webhooks.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::ROOT;
-use super::checks::Check::{Each, In, OneOf, OneOfIfSet, Selector};
+use super::checks::Check::{Each, OneOfIfSet, Selector};
 use super::checks::{Check, list, number, run, text, texts};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -13,7 +13,7 @@ use crate::metadata::names;
 const OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const REVIEW_VERSIONS: &[&str] = &["v1", "v1beta1"];
 
-const RULE: &[Check] = &[Check::Do(rule), OneOfIfSet("scope", &["*", "Cluster", "Namespaced"])];
+pub(super) const RULE: &[Check] = &[Check::Do(rule), OneOfIfSet("scope", &["*", "Cluster", "Namespaced"])];
 
 const WEBHOOK: &[Check] = &[
     Check::Do(name),
@@ -30,44 +30,10 @@ const WEBHOOK: &[Check] = &[
     Each("matchConditions", MATCH_CONDITION),
 ];
 
-const MATCH_CONDITION: &[Check] = &[Check::Required("name"), Check::Required("expression")];
+pub(super) const MATCH_CONDITION: &[Check] = &[Check::Required("name"), Check::Required("expression")];
 
-const MATCH_RESOURCES: &[Check] = &[
-    OneOfIfSet("matchPolicy", &["Equivalent", "Exact"]),
-    Selector("namespaceSelector"),
-    Selector("objectSelector"),
-    Each("resourceRules", RULE),
-    Each("excludeResourceRules", RULE),
-];
-
-const POLICY: &[Check] = &[
-    OneOfIfSet("failurePolicy", &["Fail", "Ignore"]),
-    In("paramKind", &[Check::Required("apiVersion"), Check::Required("kind")]),
-    Check::Do(constraints),
-    In("matchConstraints", MATCH_RESOURCES),
-    Each("matchConditions", MATCH_CONDITION),
-    Each("variables", &[Check::Required("name"), Check::Required("expression")]),
-    Check::Do(validations),
-    Each("validations", &[Check::Do(expression)]),
-];
-
-const BINDING: &[Check] = &[
-    Check::Required("policyName"),
-    In("matchResources", MATCH_RESOURCES),
-    Check::Do(actions),
-    In("paramRef", &[OneOf("parameterNotFoundAction", &["Allow", "Deny"])]),
-];
-
-/// The body of a kind.
-pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
-    match kind {
-        "ValidatingAdmissionPolicy" => run(&[In("spec", POLICY)], object, &ROOT, found),
-        "ValidatingAdmissionPolicyBinding" => run(&[In("spec", BINDING)], object, &ROOT, found),
-        _ => webhooks(object, found),
-    }
-}
-
-fn webhooks(object: &Value, found: &mut Findings) {
+/// The webhooks of a configuration.
+pub(super) fn body(object: &Value, found: &mut Findings) {
     let at = ROOT.child("webhooks");
     let mut seen = BTreeSet::new();
     for (index, webhook) in list(object, "webhooks").iter().enumerate() {
@@ -207,7 +173,9 @@ fn rule(rule: &Value, at: &Field<'_>, found: &mut Findings) {
         if values.is_empty() {
             found.required(&field, "");
         }
-        if values.len() > 1 && values.contains(&"*") && name != "resources" {
+        if name == "resources" {
+            resources(&values, &field, found);
+        } else if values.len() > 1 && values.contains(&"*") {
             let value: Vec<Value> = values.iter().map(|each| Value::from(*each)).collect();
             found.invalid(
                 &field,
@@ -223,49 +191,27 @@ fn rule(rule: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn constraints(policy: &Value, at: &Field<'_>, found: &mut Findings) {
-    let Some(constraints) = policy.get("matchConstraints") else {
-        found.required(&at.child("matchConstraints"), "");
-        return;
-    };
-    if list(constraints, "resourceRules").is_empty() {
-        found.required(&at.child("matchConstraints.resourceRules"), "");
-    }
-}
-
-fn validations(policy: &Value, at: &Field<'_>, found: &mut Findings) {
-    if list(policy, "validations").is_empty() && list(policy, "auditAnnotations").is_empty() {
-        let detail = "validations or auditAnnotations must contain at least one item";
-        found.required(&at.child("validations"), detail);
-        found.required(&at.child("auditAnnotations"), detail);
-    }
-}
-
-fn expression(validation: &Value, at: &Field<'_>, found: &mut Findings) {
-    if text(validation, "expression").trim().is_empty() {
-        found.required(&at.child("expression"), "expression is not specified");
-    }
-}
-
-fn actions(binding: &Value, at: &Field<'_>, found: &mut Findings) {
-    let actions = texts(binding, "validationActions");
-    let at = at.child("validationActions");
-    if actions.is_empty() {
-        found.required(&at, "at least one validation action is required");
-    }
-    let mut seen = BTreeSet::new();
-    for (index, action) in actions.iter().enumerate() {
-        if !matches!(*action, "Audit" | "Deny" | "Warn") {
-            found.not_supported(&at.item(index), *action, &["Audit", "Deny", "Warn"]);
-        }
-        if !seen.insert(*action) {
-            found.duplicate(&at.item(index), *action);
+/// Resources that others stand for already.
+fn resources(values: &[&str], at: &Field<'_>, found: &mut Findings) {
+    let has = |wanted: &str| values.contains(&wanted);
+    let all = || values.iter().map(|value| Value::from(*value)).collect::<Vec<_>>();
+    for (index, value) in values.iter().enumerate() {
+        let Some((resource, subresource)) = value.split_once('/') else {
+            continue;
+        };
+        for wildcard in [format!("*/{subresource}"), format!("{resource}/*")] {
+            if wildcard != *value && wildcard != "*/*" && has(&wildcard) {
+                let detail = format!("if '{wildcard}' is present, must not specify {value}");
+                found.invalid(&at.item(index), *value, &detail);
+            }
         }
     }
-    if actions.contains(&"Deny") && actions.contains(&"Warn") {
-        let value: Vec<Value> = actions.into_iter().map(Value::from).collect();
-        let detail = "must not contain both Deny and Warn (repeating the same validation failure information in the \
-            API response and headers serves no purpose)";
-        found.invalid(&at, value, detail);
+    if values.len() > 1 && has("*/*") {
+        found.invalid(at, all(), "if '*/*' is present, must not specify other resources");
+    }
+    let plain = values.iter().filter(|value| !value.contains('/')).count();
+    if plain > 1 && has("*") {
+        let detail = "if '*' is present, must not specify other resources without subresources";
+        found.invalid(at, all(), detail);
     }
 }

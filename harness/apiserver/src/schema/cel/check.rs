@@ -6,6 +6,7 @@ use ::cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralVal
 use super::super::node::Node;
 use super::Program;
 use super::eval::unescaped;
+use super::names::{GLOBAL_FUNCTIONS, GLOBALS, is_member_function};
 
 /// The type of an expression, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,8 +92,27 @@ impl Type {
     }
 }
 
-/// Checks an expression that may use these variables. The error is worded as the compiler of CEL words it.
-pub fn check(program: &Program, variables: &[(&str, Type)], expected: &str) -> Result<(), String> {
+/// What is wrong with an expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// In the words of the compiler of CEL.
+    #[error("compilation failed: {0}")]
+    Compilation(String),
+    /// It gives something else.
+    #[error("cel expression must evaluate to a {}", expected.join(" or "))]
+    OtherType {
+        /// What it must give.
+        expected: &'static [&'static str],
+        /// What it gives.
+        found: String,
+    },
+}
+
+/// Checks an expression that may use these variables and must give one of these types; any, if there are none.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check(program: &Program, variables: &[(&str, Type)], expected: &'static [&'static str]) -> Result<(), Problem> {
     let mut checker = Checker {
         program,
         errors: Vec::new(),
@@ -103,12 +123,16 @@ pub fn check(program: &Program, variables: &[(&str, Type)], expected: &str) -> R
     };
     let found = checker.infer(program.expr(), &scope);
     if !checker.errors.is_empty() {
-        return Err(format!("compilation failed: {}", checker.errors.join("\n")));
+        return Err(Problem::Compilation(checker.errors.join("\n")));
     }
     match found {
         Type::Dyn => Ok(()),
-        Type::Plain(name) if name == expected => Ok(()),
-        _ => Err(format!("cel expression must evaluate to a {expected}")),
+        Type::Plain(name) if expected.contains(&name) => Ok(()),
+        _ if expected.is_empty() => Ok(()),
+        found => Err(Problem::OtherType {
+            expected,
+            found: found.name(),
+        }),
     }
 }
 
@@ -128,29 +152,6 @@ struct Checker<'p> {
     program: &'p Program,
     errors: Vec<String>,
 }
-
-/// Names of types and of namespaces of functions.
-const GLOBALS: [&str; 19] = [
-    "bool",
-    "int",
-    "uint",
-    "double",
-    "string",
-    "bytes",
-    "list",
-    "map",
-    "null_type",
-    "type",
-    "optional_type",
-    "sets",
-    "optional",
-    "ip",
-    "format",
-    "math",
-    "cel",
-    "google",
-    "@result",
-];
 
 impl Checker<'_> {
     fn report(&mut self, id: u64, message: &str) {
@@ -182,6 +183,7 @@ impl Checker<'_> {
             Expr::Comprehension(comprehension) => self.infer_comprehension(comprehension, names),
             Expr::List(list) => {
                 let kinds: Vec<Type> = list.elements.iter().map(|element| self.infer(element, names)).collect();
+                self.expect_one_type(&list.elements, &kinds);
                 let first = kinds.first().cloned().unwrap_or(Type::Dyn);
                 let same = kinds.iter().all(|kind| *kind == first) && list.optional_indices.is_empty();
                 Type::List(Box::new(if same { first } else { Type::Dyn }))
@@ -218,26 +220,38 @@ impl Checker<'_> {
         if select.test { Type::Plain("bool") } else { found }
     }
 
+    /// Looks into `optMap` and `optFlatMap`, which declare a name; whether it is one of them in full.
+    fn infer_optional_map(&mut self, call: &CallExpr, names: &Names<'_>) -> bool {
+        let ([variable, body], Some(target)) = (call.args.as_slice(), &call.target) else {
+            return false;
+        };
+        self.infer(target, names);
+        if let Expr::Ident(name) = &variable.expr {
+            let own = [(name.as_str(), Type::Dyn)];
+            let inner = Names {
+                parent: Some(names),
+                own: &own,
+            };
+            self.infer(body, &inner);
+        }
+        true
+    }
+
     fn infer_call(&mut self, id: u64, call: &CallExpr, names: &Names<'_>) -> Type {
-        if let ("optMap" | "optFlatMap", [variable, body], Some(target)) =
-            (call.func_name.as_str(), call.args.as_slice(), &call.target)
-        {
-            self.infer(target, names);
-            if let Expr::Ident(name) = &variable.expr {
-                let own = [(name.as_str(), Type::Dyn)];
-                let inner = Names {
-                    parent: Some(names),
-                    own: &own,
-                };
-                self.infer(body, &inner);
-            }
+        if matches!(call.func_name.as_str(), "optMap" | "optFlatMap") && self.infer_optional_map(call, names) {
             return Type::Dyn;
         }
         let target = call.target.as_ref().map(|target| self.infer(target, names));
         let args: Vec<Type> = call.args.iter().map(|arg| self.infer(arg, names)).collect();
         let name = call.func_name.as_str();
         match (name, target, args.as_slice()) {
-            ("_&&_" | "_||_" | "!_", None, args) => {
+            ("_&&_" | "_||_", None, kinds) => {
+                for (arg, kind) in call.args.iter().zip(kinds) {
+                    self.expect(arg.id, &Type::Plain("bool"), kind);
+                }
+                Type::Plain("bool")
+            }
+            ("!_", None, args) => {
                 if args.iter().any(|kind| !kind.is_open() && *kind != Type::Plain("bool")) {
                     self.no_overload(id, name, args);
                 }
@@ -281,7 +295,29 @@ impl Checker<'_> {
                 self.report(id, &format!("undeclared reference to '{name}' (in container '')"));
                 Type::Dyn
             }
+            (name, Some(_), _) if !is_member_function(name) && !of_namespace(call, names) => {
+                self.report(id, &format!("undeclared reference to '{name}' (in container '')"));
+                Type::Dyn
+            }
+            ("quantity", None, _) => Type::Plain("kubernetes.Quantity"),
             _ => Type::Dyn,
+        }
+    }
+
+    /// Reports an expression of another type than the one that is expected of it.
+    fn expect(&mut self, id: u64, expected: &Type, found: &Type) {
+        if let (Type::Plain(wanted), false) = (expected, found.is_open() || found == expected) {
+            let found = found.name();
+            self.report(id, &format!("expected type '{wanted}' but found '{found}'"));
+        }
+    }
+
+    /// The items of a list are all of the type of the first one.
+    fn expect_one_type(&mut self, elements: &[IdedExpr], kinds: &[Type]) {
+        if let Some(first) = kinds.iter().find(|kind| !kind.is_open()) {
+            for (element, kind) in elements.iter().zip(kinds) {
+                self.expect(element.id, first, kind);
+            }
         }
     }
 
@@ -360,30 +396,11 @@ impl Checker<'_> {
     }
 }
 
-const GLOBAL_FUNCTIONS: [&str; 22] = [
-    "size",
-    "int",
-    "uint",
-    "double",
-    "string",
-    "bool",
-    "bytes",
-    "timestamp",
-    "duration",
-    "dyn",
-    "type",
-    "matches",
-    "url",
-    "isURL",
-    "ip",
-    "isIP",
-    "cidr",
-    "isCIDR",
-    "quantity",
-    "isQuantity",
-    "has",
-    "semver",
-];
+/// Whether a call is one of a function in a namespace: `sets.contains(…)`.
+fn of_namespace(call: &CallExpr, names: &Names<'_>) -> bool {
+    let target = call.target.as_ref().map(|target| &target.expr);
+    matches!(target, Some(Expr::Ident(name)) if names.find(name).is_none())
+}
 
 fn go_together(left: &Type, right: &Type) -> bool {
     match (left, right) {

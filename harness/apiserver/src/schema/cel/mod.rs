@@ -2,11 +2,13 @@
 //!
 //! The `cel` crate parses; evaluation is here, because it must look at JSON where it lies, know schemas, offer the
 //! functions of Kubernetes and stop what costs too much. Read `value`, `eval`, `ops`, `library`, then `rules` (what
-//! a schema does with it) and `check` (what is refused before anything is evaluated).
+//! a schema does with it) and `check` (what is refused before anything is evaluated;
+//! `names` are those that it knows).
 
 pub mod check;
 pub mod eval;
 pub mod library;
+mod names;
 pub mod ops;
 pub mod rules;
 pub mod value;

@@ -232,7 +232,7 @@ fn check_expressions(rule: &Value, kind: &Type, path: &str, place: &Place<'_>, e
     };
     let variables = [("self", kind.clone()), ("oldSelf", old)];
     let mut uses_old = false;
-    for (key, expected) in [("rule", "bool"), ("messageExpression", "string")] {
+    for (key, expected) in [("rule", &["bool"]), ("messageExpression", &["string"])] {
         let source = text(rule, key);
         if source.is_empty() {
             continue;
@@ -246,9 +246,8 @@ fn check_expressions(rule: &Value, kind: &Type, path: &str, place: &Place<'_>, e
                 } else {
                     "messageExpression"
                 };
-                cel::check::check(program, &variables, expected)
-                    .err()
-                    .map(|error| error.replace("cel expression", named))
+                let problem = cel::check::check(program, &variables, expected).err();
+                problem.map(|problem| problem.to_string().replace("cel expression", named))
             }
             Err(error) => Some(error.clone()),
         };

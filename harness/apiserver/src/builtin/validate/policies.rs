@@ -1,0 +1,206 @@
+//! `ValidatingAdmissionPolicy` and its bindings.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::ROOT;
+use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Selector};
+use super::checks::{Check, list, run, text, texts};
+use super::webhooks::{MATCH_CONDITION, RULE};
+use crate::findings::{Field, Findings};
+use crate::metadata::names;
+
+const MATCH_RESOURCES: &[Check] = &[
+    OneOfIfSet("matchPolicy", &["Equivalent", "Exact"]),
+    Selector("namespaceSelector"),
+    Selector("objectSelector"),
+    Each("resourceRules", RULE),
+    Each("excludeResourceRules", RULE),
+];
+
+const POLICY: &[Check] = &[
+    OneOfIfSet("failurePolicy", &["Fail", "Ignore"]),
+    In("paramKind", &[Check::Required("apiVersion"), Do(parameter_kind)]),
+    Do(constraints),
+    In("matchConstraints", MATCH_RESOURCES),
+    Each("matchConditions", MATCH_CONDITION),
+    Each("variables", &[Do(variable)]),
+    Do(validations),
+    Each("validations", &[Do(validation)]),
+    Do(annotations),
+];
+
+const BINDING: &[Check] = &[
+    Check::Required("policyName"),
+    Check::Named("policyName", names::dns_subdomain),
+    In(
+        "paramRef",
+        &[Do(parameters), OneOf("parameterNotFoundAction", &["Deny", "Allow"])],
+    ),
+    In("matchResources", MATCH_RESOURCES),
+    Do(actions),
+];
+
+/// The body of a policy or a binding.
+pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
+    let checks = if kind == "ValidatingAdmissionPolicy" {
+        POLICY
+    } else {
+        BINDING
+    };
+    run(&[In("spec", checks)], object, &ROOT, found);
+    if kind == "ValidatingAdmissionPolicy" {
+        annotation_names(object, found);
+    }
+}
+
+fn parameter_kind(kind: &Value, at: &Field<'_>, found: &mut Findings) {
+    let version = text(kind, "apiVersion");
+    if version.matches('/').count() > 1 {
+        let detail = format!("unexpected GroupVersion string: {version}");
+        found.invalid(&at.child("apiVersion"), version, &detail);
+    }
+    let name = text(kind, "kind");
+    if name.is_empty() {
+        found.required(&at.child("kind"), "");
+    } else if let Some(detail) = names::dns_1035_in_one(&name.to_lowercase()) {
+        let detail = format!("may have mixed case, but should otherwise match: {detail}");
+        found.invalid(&at.child("kind"), name, &detail);
+    }
+}
+
+fn constraints(policy: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(constraints) = policy.get("matchConstraints") else {
+        found.required(&at.child("matchConstraints"), "");
+        return;
+    };
+    if list(constraints, "resourceRules").is_empty() {
+        found.required(&at.child("matchConstraints.resourceRules"), "");
+    }
+}
+
+fn variable(variable: &Value, at: &Field<'_>, found: &mut Findings) {
+    const WORDS: [&str; 4] = ["false", "in", "null", "true"];
+    const RESERVED: [&str; 15] = [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "namespace",
+        "package",
+        "return",
+        "var",
+    ];
+    let name = text(variable, "name");
+    let begins = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    let is_word = begins && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let taken = WORDS.contains(&name) || RESERVED.contains(&name) || matches!(name, "void" | "while");
+    if name.trim().is_empty() {
+        found.required(&at.child("name"), "name is not specified");
+    } else if !is_word || taken {
+        found.invalid(&at.child("name"), name, "must be a valid CEL identifier");
+    }
+    expression(variable, at, found);
+}
+
+fn expression(of: &Value, at: &Field<'_>, found: &mut Findings) {
+    if text(of, "expression").trim().is_empty() {
+        found.required(&at.child("expression"), "expression is not specified");
+    }
+}
+
+fn validations(policy: &Value, at: &Field<'_>, found: &mut Findings) {
+    if list(policy, "validations").is_empty() && list(policy, "auditAnnotations").is_empty() {
+        let detail = "validations or auditAnnotations must contain at least one item";
+        found.required(&at.child("validations"), detail);
+        found.required(&at.child("auditAnnotations"), detail);
+    }
+}
+
+fn validation(validation: &Value, at: &Field<'_>, found: &mut Findings) {
+    expression(validation, at, found);
+    for field in ["messageExpression", "message"] {
+        let given = text(validation, field);
+        if !given.is_empty() && given.trim().is_empty() {
+            found.invalid(&at.child(field), given, "must be non-empty if specified");
+        } else if field == "message" && given.contains('\n') {
+            found.invalid(&at.child(field), given, "must not contain line breaks");
+        }
+    }
+}
+
+fn annotations(policy: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("auditAnnotations");
+    for (index, annotation) in list(policy, "auditAnnotations").iter().enumerate() {
+        if text(annotation, "valueExpression").trim().is_empty() {
+            let field = at.item(index);
+            found.required(&field.child("valueExpression"), "valueExpression is not specified");
+        }
+    }
+}
+
+/// The keys of annotations are told with the name of the policy before them.
+fn annotation_names(policy: &Value, found: &mut Findings) {
+    let of = policy
+        .get("metadata")
+        .map(|metadata| text(metadata, "name"))
+        .unwrap_or_default();
+    let (spec, mut seen) = (ROOT.child("spec"), BTreeSet::new());
+    let at = spec.child("auditAnnotations");
+    let annotations = policy
+        .get("spec")
+        .map(|spec| list(spec, "auditAnnotations"))
+        .unwrap_or_default();
+    for (index, annotation) in annotations.iter().enumerate() {
+        let (field, key) = (at.item(index), text(annotation, "key"));
+        let whole = format!("{of}/{key}");
+        found.invalid_each(&field.child("key"), &whole, names::qualified_name(&whole));
+        if !key.is_empty() && !seen.insert(key) {
+            found.duplicate(&field.child("key"), key);
+        }
+    }
+}
+
+fn parameters(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+    let selects = reference.get("selector").is_some_and(Value::is_object);
+    match (text(reference, "name"), selects) {
+        ("", false) => found.required(at, "one of name or selector must be specified"),
+        ("", true) | (_, false) => {}
+        (_, true) => {
+            for field in ["name", "selector"] {
+                found.forbidden(&at.child(field), "name and selector are mutually exclusive");
+            }
+        }
+    }
+}
+
+fn actions(binding: &Value, at: &Field<'_>, found: &mut Findings) {
+    let actions = texts(binding, "validationActions");
+    let at = at.child("validationActions");
+    if actions.is_empty() {
+        found.required(&at, "at least one validation action is required");
+    }
+    let mut seen = BTreeSet::new();
+    for (index, action) in actions.iter().enumerate() {
+        if !matches!(*action, "Audit" | "Deny" | "Warn") {
+            found.not_supported(&at.item(index), *action, &["Audit", "Deny", "Warn"]);
+        }
+        if !seen.insert(*action) {
+            found.duplicate(&at.item(index), *action);
+        }
+    }
+    if actions.contains(&"Deny") && actions.contains(&"Warn") {
+        let value: Vec<Value> = actions.into_iter().map(Value::from).collect();
+        let detail = "must not contain both Deny and Warn (repeating the same validation failure information in the \
+            API response and headers serves no purpose)";
+        found.invalid(&at, value, detail);
+    }
+}
