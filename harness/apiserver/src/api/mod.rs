@@ -20,6 +20,7 @@ mod patch;
 pub(crate) mod query;
 mod read;
 pub(crate) mod reply;
+mod restored;
 mod reviews;
 pub(crate) mod route;
 mod scale;
@@ -352,7 +353,11 @@ fn check_verb(call: &Call) -> Result<(), ApiError> {
     }
     let everywhere = call.resource.namespaced && call.namespace.is_none();
     let fits = match call.verb {
-        Verb::Create => call.name.is_none() != call.subresource.is_some() && !everywhere,
+        // The server of custom resources does not mind a name where there should be none.
+        Verb::Create => {
+            let named = call.name.is_some() && (call.resource.custom().is_none() || call.subresource.is_some());
+            named == call.subresource.is_some() && !everywhere
+        }
         Verb::DeleteCollection => !everywhere,
         Verb::Get | Verb::List | Verb::Watch | Verb::Update | Verb::Patch | Verb::Delete => true,
     };

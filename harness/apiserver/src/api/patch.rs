@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::manage::{Validation, check_options, invalid_patch, report};
 use super::reply::Reply;
-use super::{Call, Core, decode, kinds};
+use super::{Call, Core, decode, kinds, restored};
 use crate::error::{FieldError, FieldErrorType};
 use crate::go_json;
 use crate::gofmt;
@@ -18,13 +18,15 @@ use crate::meta;
 use crate::status::ApiError;
 use crate::yaml;
 
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+
 impl Core {
     pub(super) fn patch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
         check_options(call, "PatchOptions")?;
         match call.media() {
             "application/json-patch+json" => self.json_patch(call, warnings),
             "application/merge-patch+json" => self.merge_patch(call, warnings),
-            "application/strategic-merge-patch+json" => self.strategic_patch(call, warnings),
+            STRATEGIC => self.strategic_patch(call, warnings),
             "application/apply-patch+yaml" => self.apply(call),
             _ => Err(unsupported(call)),
         }
@@ -64,7 +66,9 @@ impl Core {
             let mut new = strategic::merge(call.resource.model(), old, &patch).map_err(merge_error)?;
             // The patch is one of fields of a known type.
             decode::set_type(call, &mut new);
-            patched(call, new, duplicates.clone(), || gofmt::plain(&patch))
+            patched(call, new, duplicates.clone(), || {
+                gofmt::plain(&restored::left_of(&patch))
+            })
         })
     }
 
@@ -132,7 +136,7 @@ pub(super) fn patch_other(call: &Call, old: &Value) -> Result<Value, ApiError> {
             ::json_patch::merge(&mut new, &merge_patch_in(call)?);
             Ok(new)
         }
-        "application/strategic-merge-patch+json" if call.resource.custom().is_none() => {
+        STRATEGIC if call.resource.custom().is_none() => {
             let mut new = old.clone();
             ::json_patch::merge(&mut new, &strategic_patch_in(call)?);
             Ok(new)
@@ -248,6 +252,7 @@ fn patched(
     }
     match kinds::decode(&call.resource, &mut new) {
         Ok(dropped) => findings.extend(dropped.iter().map(|path| strict::unknown_field(path))),
+        Err(error) if call.media() == STRATEGIC => return Err(invalid_patch(quoted(), &restored::worded(&error))),
         Err(error) => return Err(invalid_patch(quoted(), &error)),
     }
     let mut warnings = Vec::new();

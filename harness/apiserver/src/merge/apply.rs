@@ -179,7 +179,11 @@ fn live_or_new(live: Option<&Value>, new: &Value, subresource: &str) -> Managers
     if subresource.is_empty()
         && let Some(sent) = managers::list(new)
     {
-        let reset = matches!(sent.as_slice(), [single] if single.as_object().is_some_and(Map::is_empty));
+        let reset = match sent.as_slice() {
+            [] => true,
+            [single] => single.as_object().is_some_and(Map::is_empty),
+            _ => false,
+        };
         if reset {
             return Managers::default();
         }

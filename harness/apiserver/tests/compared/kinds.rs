@@ -1,9 +1,10 @@
 //! Single kinds.
 
-use serde_json::json;
+use rstest::rstest;
+use serde_json::{Value, json};
 
 use super::client;
-use super::raw::JSON;
+use super::raw::{JSON, MERGE};
 
 #[tokio::test]
 async fn a_template_is_not_looked_at_when_its_selector_is_no_selector() {
@@ -59,4 +60,106 @@ async fn what_an_owner_of_an_unknown_kind_owns_is_no_garbage() {
         tokio::task::yield_now().await;
     }
     assert_eq!(client.get(&format!("{maps}/kept")).await.0, 200);
+}
+
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+
+fn container(more: &Value) -> Value {
+    let mut container = json!({"name": "c", "image": "i"});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        container[key] = value.clone();
+    }
+    json!({"containers": [container]})
+}
+
+fn pod(more: &Value) -> Value {
+    let mut spec = container(&json!({}));
+    for (key, value) in more.as_object().into_iter().flatten() {
+        spec[key] = value.clone();
+    }
+    spec
+}
+
+const C: &str = "spec.containers[0]";
+
+#[rstest]
+#[case(container(&json!({"securityContext": {"runAsUser": -1}})), &format!("{C}.securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive"))]
+#[case(container(&json!({"securityContext": {"seccompProfile": {"type": "Localhost"}}})), &format!("{C}.securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost"))]
+#[case(container(&json!({"securityContext": {"seccompProfile": {"type": "Unconfined", "localhostProfile": "a"}}})), &format!("{C}.securityContext.seccompProfile.localhostProfile: Invalid value: {{\"Type\":\"Unconfined\",\"LocalhostProfile\":\"a\"}}: can only be set when seccomp type is Localhost"))]
+#[case(container(&json!({"securityContext": {"appArmorProfile": {}}})), &format!("{C}.securityContext.appArmorProfile.type: Required value: type is required when appArmorProfile is set"))]
+#[case(container(&json!({"envFrom": [{}]})), &format!("{C}.envFrom: Invalid value: \"\": must specify one of: `configMapRef` or `secretRef`"))]
+#[case(container(&json!({"env": [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "3"}}}]})), &format!("{C}.env[0].valueFrom.resourceFieldRef.divisor: Invalid value: \"limits.cpu\": only divisor's values 1m and 1 are supported with the cpu resource"))]
+#[case(container(&json!({"resources": {"requests": {"example.com/x": "1"}}})), &format!("{C}.resources.limits: Required value: Limit must be set for non overcommitable resources"))]
+#[case(container(&json!({"resources": {"limits": {"example.com/x": "2"}, "requests": {"example.com/x": "1"}}})), &format!("{C}.resources.requests: Invalid value: \"1\": must be equal to example.com/x limit of 2"))]
+#[case(container(&json!({"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "X"}]})), &format!("{C}.resizePolicy: Unsupported value: \"X\": supported values: \"NotRequired\", \"RestartContainer\""))]
+#[case(pod(&json!({"securityContext": {"sysctls": [{"name": "a", "value": "1"}, {"name": "a", "value": "1"}]}})), "spec.securityContext.sysctls[1].name: Duplicate value: \"a\"")]
+#[case(pod(&json!({"schedulingGates": [{"name": "a"}], "nodeName": "n"})), "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared")]
+#[case(pod(&json!({"os": {"name": "x"}})), "spec.os: Unsupported value: \"x\": supported values: \"linux\", \"windows\"")]
+#[case(pod(&json!({"volumes": [{"name": "v", "cephfs": {}}]})), "spec.volumes[0].cephfs.monitors: Required value")]
+#[tokio::test]
+async fn what_is_wrong_with_a_pod(#[case] spec: Value, #[case] expected: &str) {
+    let object = json!({"metadata": {"name": "p"}, "spec": spec});
+    let path = "/api/v1/namespaces/default/pods";
+    let (status, answer) = client().send("POST", path, JSON, &object).await;
+    let message = format!("Pod \"p\" is invalid: {expected}");
+    assert_eq!((status, &answer["message"]), (422, &json!(message)));
+}
+
+#[rstest]
+#[case(json!([]), "endpoints[0].addresses: Required value: must contain at least 1 address")]
+#[case(json!(["x"]), "endpoints[0].addresses[0]: Invalid value: \"x\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
+#[case(json!(["::1"]), "endpoints[0].addresses: Invalid value: \"::1\": must be an IPv4 address")]
+#[case(json!(["127.0.0.1"]), "endpoints[0].addresses[0]: Invalid value: \"127.0.0.1\": may not be in the loopback range (127.0.0.0/8, ::1/128)")]
+#[tokio::test]
+async fn what_is_wrong_with_a_slice(#[case] addresses: Value, #[case] expected: &str) {
+    let object = json!({"metadata": {"name": "e"}, "addressType": "IPv4", "endpoints": [{"addresses": addresses}]});
+    let answer = client().send("POST", SLICES, JSON, &object).await.1;
+    let message = format!("EndpointSlice.discovery.k8s.io \"e\" is invalid: {expected}");
+    assert_eq!(answer["message"], json!(message));
+}
+
+#[tokio::test]
+async fn labels_of_a_slice_count_as_its_content() {
+    let mut client = client();
+    let object = json!({"metadata": {"name": "e"}, "addressType": "IPv4", "endpoints": []});
+    assert_eq!(client.send("POST", SLICES, JSON, &object).await.0, 201);
+    let path = format!("{SLICES}/e");
+    for (change, generation) in [("labels", 2), ("annotations", 2)] {
+        let answer = client
+            .send("PATCH", &path, MERGE, &json!({"metadata": {change: {"a": "b"}}}))
+            .await
+            .1;
+        assert_eq!(answer["metadata"]["generation"], json!(generation), "{change}");
+    }
+}
+
+#[rstest]
+#[case(json!({"data": {"a": 1}}), "map[data:map[a:1]]", "cannot convert int64 to string")]
+#[case(json!({"metadata": {"labels": "x"}}), "map[metadata:map[labels:x]]", "cannot restore map from string")]
+#[tokio::test]
+async fn a_strategic_patch_of_wrong_types_is_not_restored(
+    #[case] patch: Value,
+    #[case] shown: &str,
+    #[case] problem: &str,
+) {
+    let mut client = client();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let object = json!({"metadata": {"name": "m"}});
+    assert_eq!(client.send("POST", maps, JSON, &object).await.0, 201);
+    let (status, answer) = client.send("PATCH", &format!("{maps}/m"), STRATEGIC, &patch).await;
+    let message = format!(" \"\" is invalid: patch: Invalid value: \"{shown}\": {problem}");
+    assert_eq!((status, &answer["message"]), (422, &json!(message)));
+}
+
+#[tokio::test]
+async fn an_empty_list_of_managers_forgets_them() {
+    let mut client = client();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let object = json!({"metadata": {"name": "m"}, "data": {"a": "b"}});
+    assert_eq!(client.send("POST", maps, JSON, &object).await.0, 201);
+    let one = format!("{maps}/m");
+    let patch = json!({"metadata": {"managedFields": []}});
+    let answer = client.send("PATCH", &one, MERGE, &patch).await.1;
+    assert_eq!(answer["metadata"].get("managedFields"), None, "{answer}");
 }

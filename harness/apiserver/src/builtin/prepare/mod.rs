@@ -123,7 +123,9 @@ fn count_generation(
             .and_then(|meta| meta.get("annotations"))
             .cloned()
     };
+    let labels = |members: &Map<String, Value>| members.get("metadata").and_then(|meta| meta.get("labels")).cloned();
     let changed = fields.iter().any(|field| members.get(*field) != before.get(*field))
+        || (resource.kind == "EndpointSlice" && labels(members) != labels(before))
         || (resource.kind == "Deployment" && annotations(members) != annotations(before));
     let generation = old.and_then(|old| old.as_i64()).unwrap_or(0) + i64::from(is_main && changed);
     put(members, &["metadata", "generation"], Value::from(generation));

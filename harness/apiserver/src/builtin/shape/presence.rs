@@ -145,6 +145,10 @@ pub(super) fn presence(of: &str, field: &str, node: Option<&Node>, required: boo
     if required && field == "selector" {
         return Presence::Kept;
     }
+    // Who sends no managers at all wants those that there are to be forgotten.
+    if place == ("ObjectMeta", "managedFields") {
+        return Presence::Kept;
+    }
     if required || is_body || ALWAYS.contains(&place) {
         return Presence::Always;
     }

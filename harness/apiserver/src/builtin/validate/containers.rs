@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::checks::Check::{Do, Each, In, NotNegative, OneOf, OneOfIfSet};
 use super::checks::{Check, list, members, number, port, port_number, run, text};
 use super::pods::uses_host_network;
+use super::{security, variables};
 use crate::builtin::quantity::Quantity;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -21,13 +22,16 @@ const CONTAINER: &[Check] = &[
         &[In("postStart", &[Do(handler)]), In("preStop", &[Do(handler)])],
     ),
     In("livenessProbe", &[Do(probe), Do(succeeds_once)]),
-    In("readinessProbe", &[Do(probe)]),
+    In("readinessProbe", &[Do(probe), Do(no_grace_period)]),
     In("startupProbe", &[Do(probe), Do(succeeds_once)]),
     Do(ports),
-    Each("env", &[Do(env)]),
+    Each("env", &[Do(variables::env)]),
+    Do(variables::sources),
     OneOf("imagePullPolicy", PULL_POLICIES),
     OneOfIfSet("terminationMessagePolicy", &["File", "FallbackToLogsOnError"]),
     In("resources", &[Do(resources)]),
+    Do(resize_policies),
+    In("securityContext", security::OF_CONTAINER),
 ];
 
 /// Checks the containers of a pod's specification.
@@ -133,72 +137,6 @@ fn shared_host_ports<'a>(
     }
 }
 
-fn env(variable: &Value, at: &Field<'_>, found: &mut Findings) {
-    let name = text(variable, "name");
-    if name.is_empty() {
-        found.required(&at.child("name"), "");
-    } else {
-        found.invalid_each(&at.child("name"), name, names::env_name(name));
-    }
-    let Some(source) = members(variable, "valueFrom") else {
-        return;
-    };
-    let at = at.child("valueFrom");
-    if !text(variable, "value").is_empty() {
-        found.invalid(&at, "", "may not be specified when `value` is not empty");
-    }
-    if source.len() > 1 {
-        found.invalid(&at, "", "may not have more than one field specified at a time");
-    }
-    if source.is_empty() {
-        let detail =
-            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`";
-        found.invalid(&at, "", detail);
-    }
-    for (kind, reference) in source {
-        let at = at.child(kind);
-        match kind.as_str() {
-            "configMapKeyRef" | "secretKeyRef" => {
-                let checks = &[Check::Required("name"), Check::Required("key")];
-                run(checks, reference, &at, found);
-            }
-            "fieldRef" => field_path(reference, &at, found),
-            "resourceFieldRef" => run(&[Check::Required("resource")], reference, &at, found),
-            _ => {}
-        }
-    }
-}
-
-/// What a variable can be made from.
-const FIELD_PATHS: &[&str] = &[
-    "metadata.name",
-    "metadata.namespace",
-    "metadata.uid",
-    "spec.nodeName",
-    "spec.serviceAccountName",
-    "status.hostIP",
-    "status.hostIPs",
-    "status.podIP",
-    "status.podIPs",
-];
-
-fn field_path(reference: &Value, at: &Field<'_>, found: &mut Findings) {
-    let path = text(reference, "fieldPath");
-    let at = at.child("fieldPath");
-    let subscripted = ["metadata.labels['", "metadata.annotations['"]
-        .iter()
-        .any(|start| path.starts_with(start) && path.ends_with("']"));
-    match path {
-        "" => found.required(&at, ""),
-        "metadata.labels" | "metadata.annotations" => found.not_supported(&at, path, FIELD_PATHS),
-        _ if subscripted || FIELD_PATHS.contains(&path) => {}
-        _ => {
-            let detail = format!("error converting fieldPath: field label not supported: {path}");
-            found.invalid(&at, path, &detail);
-        }
-    }
-}
-
 fn mounts(container: &Value, volumes: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("volumeMounts");
     let mut paths = BTreeSet::new();
@@ -226,6 +164,24 @@ fn mounts(container: &Value, volumes: &BTreeSet<&str>, at: &Field<'_>, found: &m
         }
     }
 }
+
+fn no_grace_period(probe: &Value, at: &Field<'_>, found: &mut Findings) {
+    if let Some(seconds) = probe.get("terminationGracePeriodSeconds") {
+        let at = at.child("terminationGracePeriodSeconds");
+        found.invalid(&at, seconds.clone(), "must not be set for readinessProbes");
+    }
+}
+
+fn resize_policies(container: &Value, at: &Field<'_>, found: &mut Findings) {
+    for policy in list(container, "resizePolicy") {
+        let policy = text(policy, "restartPolicy");
+        if !RESIZE_POLICIES.contains(&policy) {
+            found.not_supported(&at.child("resizePolicy"), policy, RESIZE_POLICIES);
+        }
+    }
+}
+
+const RESIZE_POLICIES: &[&str] = &["NotRequired", "RestartContainer"];
 
 const PROBE: &[Check] = &[
     NotNegative("initialDelaySeconds"),
@@ -274,26 +230,51 @@ fn handler(handler: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
+fn resource_name(resource: &str, at: &Field<'_>, found: &mut Findings) {
+    found.invalid_each(at, resource, names::qualified_name(resource));
+    let standard = STANDARD_RESOURCES.contains(&resource) || resource.starts_with("hugepages-");
+    if !resource.contains('/') && !standard {
+        found.invalid(at, resource, "must be a standard resource type or fully qualified");
+        found.invalid(at, resource, "must be a standard resource for containers");
+    }
+}
+
 const STANDARD_RESOURCES: &[&str] = &["cpu", "memory", "ephemeral-storage"];
 
 fn resources(resources: &Value, at: &Field<'_>, found: &mut Findings) {
     let nanos = |value: &Value| Quantity::parse(value.as_str().unwrap_or("0")).map_or(0, Quantity::nanos);
     let limits = members(resources, "limits");
+    let resources_limits = at.child("limits");
     for kind in ["limits", "requests"] {
         let at = at.child(kind);
         for (resource, quantity) in members(resources, kind).into_iter().flatten() {
             let field = at.key(resource);
-            found.invalid_each(&field, resource, names::qualified_name(resource));
-            if !resource.contains('/')
-                && !STANDARD_RESOURCES.contains(&resource.as_str())
-                && !resource.starts_with("hugepages-")
-            {
-                found.invalid(&field, resource.clone(), "must be a standard resource for containers");
-            }
+            resource_name(resource, &field, found);
             if nanos(quantity) < 0 {
                 found.invalid(&field, quantity.clone(), "must be greater than or equal to 0");
             }
+            let extended = resource.contains('/');
+            if extended && nanos(quantity) % 1_000_000_000 != 0 {
+                found.invalid(&field, quantity.clone(), "must be an integer");
+            }
             let limit = limits.and_then(|limits| limits.get(resource));
+            let exact = extended && kind == "requests";
+            match limit {
+                None if exact => {
+                    let detail = "Limit must be set for non overcommitable resources";
+                    found.required(&resources_limits, detail);
+                }
+                Some(limit) if exact && nanos(quantity) != nanos(limit) => {
+                    let limit = limit.as_str().unwrap_or_default();
+                    found.invalid(
+                        &at,
+                        quantity.clone(),
+                        &format!("must be equal to {resource} limit of {limit}"),
+                    );
+                    continue;
+                }
+                _ => {}
+            }
             if let Some(limit) = limit.filter(|limit| kind == "requests" && nanos(quantity) > nanos(limit)) {
                 let limit = limit.as_str().unwrap_or_default();
                 let detail = format!("must be less than or equal to {resource} limit of {limit}");

@@ -14,8 +14,11 @@ mod others;
 mod pods;
 mod policies;
 mod rbac;
+mod security;
 mod selectors;
 mod services;
+mod slices;
+mod variables;
 mod volumes;
 mod webhooks;
 mod workloads;
@@ -124,6 +127,7 @@ fn body(resource: &Resource, object: &Value, found: &mut Findings) {
         ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy") => {
             networking::body(resource.kind, object, found);
         }
+        ("discovery.k8s.io", _) => slices::body(object, found),
         ("autoscaling", _) => autoscalers::body(object, found),
         ("", _) => basics::body(resource.kind, object, found),
         _ => others::body(resource, object, found),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::ROOT;
-use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Positive, Required, Selector};
+use super::checks::Check::{Do, In, OneOf, OneOfIfSet, Positive, Required, Selector};
 use super::checks::{Check, at_most_all, immutable, int_or_percent, number, run};
 use crate::builtin::catalogue::Resource;
 use crate::findings::{Field, Findings};
@@ -29,10 +29,6 @@ pub(super) fn body(resource: &Resource, object: &Value, found: &mut Findings) {
             Required("provisioner"),
             OneOf("reclaimPolicy", RECLAIM_POLICIES),
             OneOf("volumeBindingMode", &["Immediate", "WaitForFirstConsumer"]),
-        ],
-        ("discovery.k8s.io", "EndpointSlice") => &[
-            OneOf("addressType", &["FQDN", "IPv4", "IPv6"]),
-            Each("ports", &[OneOf("protocol", &["SCTP", "TCP", "UDP"])]),
         ],
         ("scheduling.k8s.io", "PriorityClass") => &[
             Do(priority),

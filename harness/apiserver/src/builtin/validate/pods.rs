@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::checks::Check::{Do, Each, In, Labels, Named, NotNegative, OneOf, OneOfIfSet};
 use super::checks::{Check, is_true, list, members, number, run, text};
-use super::{ROOT, containers, volumes};
+use super::{ROOT, containers, security, volumes};
 use crate::findings::{Field, Findings};
 use crate::metadata::{names, validate_labels};
 
@@ -20,6 +20,8 @@ const POD_SPEC: &[Check] = &[
     OneOf("restartPolicy", RESTART_POLICIES),
     OneOf("dnsPolicy", DNS_POLICIES),
     Do(dns_config),
+    Do(shared_processes),
+    In("securityContext", security::OF_POD),
     Labels("nodeSelector"),
     In("affinity", &[Do(affinity)]),
     Each(
@@ -36,6 +38,9 @@ const POD_SPEC: &[Check] = &[
     Named("runtimeClassName", names::dns_subdomain),
     OneOfIfSet("preemptionPolicy", &["Never", "PreemptLowerPriority"]),
     NotNegative("terminationGracePeriodSeconds"),
+    Do(readiness_gates),
+    Do(scheduling_gates),
+    Do(system),
 ];
 
 /// A Pod's specification.
@@ -66,6 +71,46 @@ pub(super) fn template(template: Option<&Value>, at: &Field<'_>, found: &mut Fin
     }
     if let Some(spec) = template.get("spec") {
         run(POD_SPEC, spec, &at.child("spec"), found);
+    }
+}
+
+fn shared_processes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if is_true(spec, "hostPID") && is_true(spec, "shareProcessNamespace") {
+        let at = at.child("securityContext.shareProcessNamespace");
+        found.invalid(&at, true, "ShareProcessNamespace and HostPID cannot both be enabled");
+    }
+}
+
+fn readiness_gates(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("readinessGates");
+    for (index, gate) in list(spec, "readinessGates").iter().enumerate() {
+        let (at, kind) = (at.item(index), text(gate, "conditionType"));
+        found.invalid_each(&at.child("conditionType"), kind, names::qualified_name(kind));
+    }
+}
+
+fn scheduling_gates(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let (gates, mut seen) = (list(spec, "schedulingGates"), BTreeSet::new());
+    let field = at.child("schedulingGates");
+    for (index, gate) in gates.iter().enumerate() {
+        let name = text(gate, "name");
+        found.invalid_each(&field.item(index), name, names::qualified_name(name));
+        if !seen.insert(name) {
+            found.duplicate(&field.item(index), name);
+        }
+    }
+    if !gates.is_empty() && !text(spec, "nodeName").is_empty() {
+        let detail = "cannot be set until all schedulingGates have been cleared";
+        found.forbidden(&at.child("nodeName"), detail);
+    }
+}
+
+fn system(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(os) = spec.get("os") else { return };
+    match text(os, "name") {
+        "" => found.required(&at.child("os.name"), ""),
+        "linux" | "windows" => {}
+        other => found.not_supported(&at.child("os"), other, &["linux", "windows"]),
     }
 }
 

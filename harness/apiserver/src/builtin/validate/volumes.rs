@@ -69,6 +69,11 @@ const DETAILS: &[Check] = &[
     ),
     In("nfs", &[Required("server"), Required("path")]),
     In("csi", &[Required("driver")]),
+    In("iscsi", &[Required("targetPortal"), Required("iqn")]),
+    In("image", &[Required("reference")]),
+    In("ephemeral", &[Do(claim_template)]),
+    In("rbd", &[Do(monitors), Required("image")]),
+    In("cephfs", &[Do(monitors)]),
     In(
         "projected",
         &[
@@ -109,6 +114,18 @@ pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         if !seen.insert(name) {
             found.duplicate(&field, name);
         }
+    }
+}
+
+fn claim_template(source: &Value, at: &Field<'_>, found: &mut Findings) {
+    if source.get("volumeClaimTemplate").is_none() {
+        found.required(&at.child("volumeClaimTemplate"), "");
+    }
+}
+
+fn monitors(source: &Value, at: &Field<'_>, found: &mut Findings) {
+    if list(source, "monitors").is_empty() {
+        found.required(&at.child("monitors"), "");
     }
 }
 
