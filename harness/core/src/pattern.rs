@@ -314,6 +314,10 @@ pub fn resolve(text: &str, bindings: &Bindings) -> String {
     resolved
 }
 
+/// What `${namespace}` refers to in every case: the namespace that the case has for itself. Where it is in an object, the
+/// case says `default`; this is for texts that a namespace is a part of.
+pub const NAMESPACE: &str = "namespace";
+
 /// The names that a text refers to, in order.
 pub fn references(text: &str) -> Vec<&str> {
     text.split("${")

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     case::model::{Condition, Expect, Mode},
     names::ClusterName,
-    pattern::{Bindings, Mismatch},
+    pattern::{Bindings, Mismatch, NAMESPACE},
     select,
     timeline::{Change, Entry, Event, Mark, ObjectId, Revision, World},
 };
@@ -18,7 +18,7 @@ use crate::{
 /// What the run knows at a moment: who plays which role, what was captured, who the members are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Roles and captured values.
+    /// Roles, captured values, and the namespace of the case.
     pub bindings: Bindings,
     /// The members of the fleet.
     pub members: Vec<ClusterName>,
@@ -28,7 +28,10 @@ impl Known {
     /// Takes in what an entry says.
     pub fn learn(&mut self, entry: &Entry) {
         match &entry.event {
-            Event::Mark(Mark::Begin(begin)) => self.members.clone_from(&begin.members),
+            Event::Mark(Mark::Begin(begin)) => {
+                self.members.clone_from(&begin.members);
+                self.bindings.insert(NAMESPACE.to_owned(), begin.namespace.clone());
+            }
             Event::Mark(Mark::RoleBound { role, cluster }) => {
                 self.bindings.insert(role.to_string(), cluster.to_string());
             }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::model::{Action, Assertion, Case, Condition, Expect, ObjectRef, Snapshot, Step, Subject};
+use super::model::{Action, Assertion, Case, Condition, Expect, Lever, ObjectRef, Snapshot, Step, Subject};
 use crate::{pattern::Pattern, timeline::DEFAULT_NAMESPACE};
 
 /// The member of objects and references that names a namespace.
@@ -78,13 +78,25 @@ fn action(action: &Action, to: &str) -> Action {
             workload: reference(snapshot.workload, to),
             ..snapshot
         }),
-        // Admission rules see objects of all namespaces.
+        Action::Lever(step) => Action::Lever(lever(step, to)),
+        // Admission rules name no namespace.
         same @ (Action::Admission { .. }
         | Action::Taint { .. }
         | Action::Untaint { .. }
-        | Action::Lever(_)
         | Action::Start(_)
         | Action::Elapse(_)) => same,
+    }
+}
+
+fn lever(lever: Lever, to: &str) -> Lever {
+    match lever {
+        Lever::StopControllerAfter(after) => Lever::StopControllerAfter(condition(after, to)),
+        same @ (Lever::CutOff(_)
+        | Lever::Heal(_)
+        | Lever::Delay(..)
+        | Lever::Fail(..)
+        | Lever::StopController
+        | Lever::StartController) => same,
     }
 }
 
@@ -183,7 +195,12 @@ mod tests {
             of: Subject::EventOf(Box::new(Subject::BindingOf(workload.clone()))),
             expect: Expect::Match(expected),
         };
+        let stop = Action::Lever(Lever::StopControllerAfter(before.clone()));
         let after = condition(before, "n");
+        assert_eq!(
+            action(&stop, "n"),
+            Action::Lever(Lever::StopControllerAfter(after.clone()))
+        );
         let moved = ObjectRef {
             namespace: Some("n".to_owned()),
             ..workload

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     catalogue::Catalogue,
     names::{Feature, RequirementId, RoleName},
-    pattern::{self, Pattern},
+    pattern::{self, NAMESPACE, Pattern},
 };
 
 /// What checking a case needs from outside.
@@ -210,8 +210,9 @@ impl Scope {
     /// Checks that what a text refers to is known: roles that are bound, values that are captured.
     fn references(&self, node: &Node, text: &str, notes: &mut Notes) {
         for name in pattern::references(text) {
-            if !self.roles.contains(name) && !self.captures.contains(name) {
-                let known: Vec<_> = self.roles.iter().chain(&self.captures).map(String::as_str).collect();
+            if name != NAMESPACE && !self.roles.contains(name) && !self.captures.contains(name) {
+                let known = self.roles.iter().chain(&self.captures).map(String::as_str);
+                let known: Vec<_> = known.chain([NAMESPACE]).collect();
                 let message = format!("`${{{name}}}` refers to no role or capture before this step");
                 let help = notes.suggestion(name, known);
                 notes.wrong(node, message, help);

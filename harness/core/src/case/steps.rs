@@ -14,7 +14,7 @@ use super::{
     shapes::steps as shapes,
     yaml::{Data, Node},
 };
-use crate::names::RoleName;
+use crate::{names::RoleName, pattern::NAMESPACE};
 
 /// Reads the steps; what is wrong with one is noted, and reading goes on with the next.
 pub struct Reader<'a> {
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
                 .extend(role_node.and_then(|node| node.value().as_str().map(ToOwned::to_owned)));
             return None;
         };
-        if ["control", "members"].contains(&role.as_str()) || !self.scope.roles.insert(role.clone()) {
+        if ["control", "members", NAMESPACE].contains(&role.as_str()) || !self.scope.roles.insert(role.clone()) {
             self.notes.wrong(
                 role_node,
                 format!("`{role}` means something already"),
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
                 .extend(name_node.and_then(|node| node.value().as_str().map(ToOwned::to_owned)));
             return None;
         };
-        if self.scope.roles.contains(&name) || !self.scope.captures.insert(name.clone()) {
+        if name == NAMESPACE || self.scope.roles.contains(&name) || !self.scope.captures.insert(name.clone()) {
             self.notes.wrong(
                 name_node,
                 format!("`{name}` means something already"),

@@ -16,7 +16,7 @@ use crate::{
     case::model::{Action, Assertion, Case, Condition, Mode, ObjectRef, Place, Subject},
     judge::failovers::result_of,
     names::{ClusterName, RoleName},
-    pattern::{self, Bindings},
+    pattern::{self, Bindings, NAMESPACE},
     plan::Plan,
     select,
     timeline::{Begin, Change, DEFAULT_NAMESPACE, Entry, Event, Mark, Order, Revision, StepEnd, Timeline, World},
@@ -118,11 +118,11 @@ impl<'a> Search<'a> {
             } else {
                 tidying(recording, &namespace)
             },
-            namespace,
             known: Known {
-                bindings: Bindings::new(),
+                bindings: Bindings::from([(NAMESPACE.to_owned(), namespace.clone())]),
                 members,
             },
+            namespace,
             cursor: 0,
             marks: vec![(0, begin)],
             assumed: Vec::new(),
