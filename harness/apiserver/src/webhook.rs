@@ -1,10 +1,10 @@
-//! A webhook that stands for somebody else's: HTTPS on a free port of 127.0.0.1, with a certificate of its own, and
-//! the answers of a function. Any API server on this machine can call it.
+//! A webhook that stands for somebody else's: HTTPS on a free port of an address of this machine, with a certificate of
+//! its own, and the answers of a function. Any API server that reaches the address can call it.
 
 use std::{
     convert::Infallible,
     io,
-    net::{Ipv4Addr, SocketAddr},
+    net::{IpAddr, SocketAddr},
     sync::Arc,
 };
 
@@ -54,14 +54,14 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Begins to listen.
+    /// Begins to listen on an address of this machine.
     ///
     /// # Errors
-    /// If there is no free port, or no certificate can be made.
-    pub async fn serve(review: Review) -> io::Result<Self> {
-        let identity = Identity::generate(Ipv4Addr::LOCALHOST.into())?;
+    /// If there is no free port there, or no certificate can be made.
+    pub async fn serve(address: IpAddr, review: Review) -> io::Result<Self> {
+        let identity = Identity::generate(address)?;
         let acceptor = TlsAcceptor::from(Arc::new(identity.server_config()?));
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let listener = TcpListener::bind((address, 0)).await?;
         let addr = listener.local_addr()?;
         let stop = CancellationToken::new();
         let task = tokio::spawn(listen(listener, acceptor, review, stop.clone()));
@@ -71,6 +71,11 @@ impl Webhook {
             stop,
             task: Some(task),
         })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.addr
     }
 
     /// The `clientConfig` by which an API server finds and trusts it.

@@ -73,8 +73,9 @@ pub struct Choice {
     /// What the workload simulator makes run on the members; the rest they must run themselves
     #[arg(long, value_enum, default_value_t = Simulate::All, help_heading = "Existing clusters")]
     pub simulate: Simulate,
-    /// An address of this machine that a target which is installed reaches: members are registered with doors there, so
-    /// that cases can cut them off
+    /// An address of this machine that a target which is installed reaches, and the members too: members are registered
+    /// with doors there, so that cases can cut them off, and webhooks of cases listen there [default for webhooks:
+    /// loopback, if the members are reached there]
     #[arg(long, value_name = "IP", help_heading = "Existing clusters")]
     pub address: Option<IpAddr>,
     /// Leave on the clusters what a case has made, to look at it
@@ -222,6 +223,7 @@ impl Choice {
             keep: self.keep,
             vouched_for: self.yes_these_are_test_clusters,
             address: self.address,
+            webhooks: self.address.or_else(|| clusters.loopback()),
         };
         Ok(External::connect("kubeconfig", clusters, options).await?)
     }

@@ -351,7 +351,10 @@ pub fn timeline_of(
         }
         shut_down.map_err(|error| chain(&error))?;
         if !failures.is_empty() {
-            return Err(format!("the workload simulator failed: {}", failures.join("; ")));
+            return Err(format!(
+                "what stands for kubelets and policy engines failed: {}",
+                failures.join("; ")
+            ));
         }
         Ok(Ran {
             timeline: timeline?,

@@ -2,7 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
-use std::{collections::BTreeSet, fs, net::Ipv4Addr, path::Path, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    fs,
+    net::{IpAddr, Ipv4Addr},
+    path::Path,
+    sync::Arc,
+};
 
 use baton::{
     load::{Roots, Suite},
@@ -17,15 +23,22 @@ use baton_cluster::{
     },
     runner::chain,
 };
-use baton_core::{case::model::Case, event::CaseOutcome, names::ClusterName};
+use baton_core::{
+    case::model::Case,
+    event::{CaseOutcome, CaseResult},
+    names::ClusterName,
+    timeline::{Entry, Event, Mark, World},
+};
 use jiff::Timestamp;
 use k8s_openapi::{
-    api::core::v1::Namespace, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    api::{admissionregistration::v1::MutatingWebhookConfiguration, core::v1::Namespace},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
     Api, Client, ResourceExt,
     api::{ListParams, Patch, PatchParams},
 };
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 /// Clusters of which nothing is known but kubeconfigs.
@@ -101,6 +114,7 @@ const OPTIONS: Options = Options {
     keep: false,
     vouched_for: true,
     address: None,
+    webhooks: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
 };
 
 fn case(name: &str) -> Case {
@@ -164,6 +178,96 @@ fn levers_act_on_the_way_of_the_target_as_in_the_process() {
         assert_eq!(verdict.shown, expected.shown, "{name}");
     }
     started.runtime.block_on(settings.backend.shut_down()).unwrap();
+}
+
+#[test]
+fn admission_rules_hold_for_a_case_and_leave_nothing_behind() {
+    let started = Started::new(3);
+    let settings = settings(Arc::new(started.connect(true).unwrap()));
+    for name in ["resumes-from-checkpoint-policy", "two-jobs-gracefully"] {
+        let case = case(name);
+        let result = run::run_case(&case, &settings, &|_| {});
+        let CaseOutcome::Conforms(verdict) = &result.outcome else {
+            panic!("{}", output::explanation(&result).unwrap_or_default());
+        };
+        assert_eq!(verdict.shown, case.requirements, "{name}");
+    }
+    for number in 0..3 {
+        let left = started.runtime.block_on(async {
+            let webhooks: Api<MutatingWebhookConfiguration> = Api::all(started.client(number));
+            webhooks.list(&ListParams::default()).await.unwrap().items
+        });
+        assert_eq!(left, [], "on cluster {number}");
+    }
+    started.runtime.block_on(settings.backend.shut_down()).unwrap();
+}
+
+#[test]
+fn members_that_do_not_reach_a_webhook_are_a_broken_environment() {
+    let started = Started::new(3);
+    // An address for documentation: it is not of this machine.
+    let webhooks = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
+    let backend = started.connect_with(Options { webhooks, ..OPTIONS }).unwrap();
+    let case = case("resumes-from-checkpoint-policy");
+    let result = run::run_case(&case, &settings(Arc::new(backend)), &|_| {});
+    let CaseOutcome::Broken { reason } = &result.outcome else {
+        panic!("{:?}", result.outcome);
+    };
+    assert!(reason.contains("cannot listen on 192.0.2.1"), "{reason}");
+
+    let backend = started
+        .connect_with(Options {
+            webhooks: None,
+            ..OPTIONS
+        })
+        .unwrap();
+    let result = run::run_case(&case, &settings(Arc::new(backend)), &|_| {});
+    let CaseOutcome::Unsupported { reasons } = &result.outcome else {
+        panic!("{:?}", result.outcome);
+    };
+    assert!(reasons[0].contains("--address names one"), "{reasons:?}");
+}
+
+#[test]
+fn a_target_that_stops_between_two_writes_is_where_it_is_in_the_process() {
+    let started = Started::new(3);
+    let settings = settings(Arc::new(started.connect(true).unwrap()));
+    let folder = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(settings.roots.cases.join("purge/restart-between-writes.yaml")).unwrap();
+    let file = folder.path().join("restart-between-writes.yaml");
+    // What it waits for to show that nothing happens is real time here.
+    fs::write(&file, text.replace("elapse: 60s", "elapse: 1s")).unwrap();
+    let suite = Suite::select(&settings.roots, &[file.to_str().unwrap().to_owned()]).unwrap();
+    assert_eq!(suite.cases.len(), 4);
+    for case in &suite.cases {
+        let in_process = run::run_case(case, &Settings::new(settings.roots.clone()), &|_| {});
+        let over_https = run::run_case(case, &settings, &|_| {});
+        assert!(
+            matches!(over_https.outcome, CaseOutcome::Conforms(_)),
+            "{}",
+            output::explanation(&over_https).unwrap_or_default()
+        );
+        let id = &case.id;
+        assert_eq!(while_stopped(&over_https), while_stopped(&in_process), "{id}");
+    }
+    started.runtime.block_on(settings.backend.shut_down()).unwrap();
+}
+
+/// What the control plane shows of the failover while the target is stopped.
+fn while_stopped(result: &CaseResult) -> Value {
+    let timeline = result.timeline.as_ref().unwrap();
+    let restarts = |entry: &&Entry| match &entry.event {
+        Event::Mark(Mark::StepStarted { text, .. }) => text.contains("start the controller"),
+        Event::Mark(_) | Event::Revision(_) => false,
+    };
+    let entries = timeline.entries();
+    let restart = entries.iter().position(|entry| restarts(&entry)).unwrap();
+    let world = World::after(&entries[..restart]);
+    let control = ClusterName::control();
+    let (_, binding) = world.of_kind(&control, "ResourceBinding").last().unwrap();
+    let spec = &binding["spec"];
+    let works = world.of_kind(&control, "Work").count();
+    json!({"clusters": spec["clusters"].as_array().map(Vec::len), "tasks": spec["gracefulEvictionTasks"].as_array().map(Vec::len), "works": works})
 }
 
 #[test]

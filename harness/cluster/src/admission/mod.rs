@@ -19,11 +19,16 @@
 //! with the folder that all members share. To read in this order:
 //!
 //! - [`rules`]: reading rules, and what they make of an object;
-//! - [`Admission`]: puts rules in force on a member: a webhook on this machine, which the member calls.
+//! - [`Admission`]: puts rules in force on a member: a webhook on this machine, which the member calls;
+//! - `probe`: waits until it does.
 
+mod probe;
 pub mod rules;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use baton_apiserver::webhook::{Review, Said, Webhook};
 use kube::Client;
@@ -33,37 +38,69 @@ use thiserror::Error;
 use crate::{
     actions::{self, ActionError, BATON},
     fleet::Cluster,
+    runner::chain,
     simulator::Failures,
     storage::Storage,
 };
 
+pub use probe::ProbeError;
 pub use rules::AdmissionRules;
 
 /// Why rules are not in force.
 #[derive(Debug, Error)]
 pub enum AdmissionError {
     /// The webhook cannot listen.
-    #[error("the webhook for admission rules cannot listen")]
-    Listen(#[from] std::io::Error),
+    #[error("the webhook for admission rules cannot listen on {address}")]
+    Listen {
+        /// Where it was to listen.
+        address: IpAddr,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// The member does not serve the kind, or does not take the configuration.
     #[error("the webhook for admission rules cannot be made known")]
     Configure(#[from] ActionError),
+    /// The member does not call the webhook.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+}
+
+/// Where the webhooks of a fleet listen, and for whose objects.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// An address of this machine that the members reach.
+    pub address: IpAddr,
+    /// The namespace whose objects the rules are for, on clusters that are lent; all objects, on the fleet's own. Kinds
+    /// that are in no namespace are always meant.
+    pub namespace: Option<String>,
 }
 
 /// The admission rules in force on a fleet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Admission {
+    site: Site,
     storage: Storage,
     failures: Failures,
     webhooks: Mutex<Vec<Webhook>>,
 }
 
 impl Admission {
-    /// None in force yet; rules look into this storage.
+    /// None in force yet, for clusters in this process; rules look into this storage.
     pub fn new(storage: Storage) -> Self {
+        let site = Site {
+            address: Ipv4Addr::LOCALHOST.into(),
+            namespace: None,
+        };
+        Self::at(site, storage)
+    }
+
+    /// None in force yet, for clusters that are lent.
+    pub fn at(site: Site, storage: Storage) -> Self {
         Self {
+            site,
             storage,
-            ..Self::default()
+            failures: Failures::default(),
+            webhooks: Mutex::default(),
         }
     }
 
@@ -71,41 +108,39 @@ impl Admission {
     /// that they are for.
     ///
     /// # Errors
-    /// If there is no webhook to be had, or the cluster does not take its configuration.
+    /// If there is no webhook to be had, or the cluster does not take its configuration or does not call it.
     pub async fn put_in_force(&self, cluster: &Cluster, rules: &AdmissionRules) -> Result<(), AdmissionError> {
         let client = cluster.inside(BATON);
         let rules = rules.with(self.storage.clone());
         let failures = self.failures.clone();
-        let name = format!("{}.baton.dev", rules.name());
         let (resource, scope) = served(&client, &rules).await?;
-        let operations = rules.operations().to_vec();
+        let (name, operations) = (rules.name().to_owned(), rules.operations().to_vec());
         let review: Review = Arc::new(move |write: &Value| review(&rules, write, &failures));
-        let webhook = Webhook::serve(review).await?;
-        let configuration = json!({
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "MutatingWebhookConfiguration",
-            "metadata": {"name": name},
-            "webhooks": [{
-                "name": name,
-                "clientConfig": webhook.client_config(),
-                "rules": [{
-                    "apiGroups": [resource.group],
-                    "apiVersions": [resource.version],
-                    "resources": [resource.plural],
-                    "operations": operations,
-                    "scope": scope,
-                }],
-                "sideEffects": "None",
-                "failurePolicy": "Fail",
-                "admissionReviewVersions": ["v1"],
-            }],
+        let address = self.site.address;
+        let webhook = Webhook::serve(address, review).await;
+        let webhook = webhook.map_err(|source| AdmissionError::Listen { address, source });
+        let webhook = webhook.inspect_err(|error| self.failures.add(chain(error)))?;
+        let rule = json!({
+            "apiGroups": [resource.group],
+            "apiVersions": [resource.version],
+            "resources": [resource.plural],
+            "operations": operations,
+            "scope": scope,
         });
-        actions::apply(&client, &configuration, "default").await?;
+        let configuration = configuration(&name, &webhook, &rule, self.site.namespace.as_deref());
+        let reached_at = webhook.address();
         self.webhooks
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(webhook);
-        Ok(())
+        actions::apply(&client, &configuration, "default").await?;
+        // A server in this process goes by what it stores; others hear of it some time later.
+        let Some(namespace) = &self.site.namespace else {
+            return Ok(());
+        };
+        let probed = probe::until_called(cluster.name(), &client, namespace, reached_at).await;
+        // The member or the network is not as it must be, and not the target.
+        Ok(probed.inspect_err(|error| self.failures.add(chain(error)))?)
     }
 
     /// What went wrong with rules, in words; the environment is broken if there is anything.
@@ -120,6 +155,35 @@ impl Admission {
             webhook.stop().await;
         }
     }
+}
+
+/// What makes a webhook known to a cluster. With a namespace it is about nothing outside of it, is told apart from those
+/// of other fleets, and can be probed.
+fn configuration(name: &str, webhook: &Webhook, rule: &Value, namespace: Option<&str>) -> Value {
+    let name = match namespace {
+        Some(namespace) => format!("{name}.{namespace}.baton.dev"),
+        None => format!("{name}.baton.dev"),
+    };
+    let mut hook = json!({
+        "name": name,
+        "clientConfig": webhook.client_config(),
+        "rules": [rule],
+        "sideEffects": "None",
+        "failurePolicy": "Fail",
+        "admissionReviewVersions": ["v1"],
+    });
+    let mut hooks = Vec::new();
+    if let Some(namespace) = namespace {
+        hook["namespaceSelector"] = json!({"matchLabels": {"kubernetes.io/metadata.name": namespace}});
+        hooks.push(probe::hook(&hook));
+    }
+    hooks.insert(0, hook);
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": hooks,
+    })
 }
 
 /// How the cluster serves the kind that the rules are for.
@@ -137,6 +201,9 @@ async fn served(
 }
 
 fn review(rules: &AdmissionRules, write: &Value, failures: &Failures) -> Said {
+    if let Some(said) = probe::answer(write) {
+        return said;
+    }
     match rules.changes(&write["object"]) {
         Ok(operations) if operations.is_empty() => Said::Allowed,
         Ok(operations) => Said::Patched(operations),

@@ -1,13 +1,19 @@
 //! Clusters that are made for a run and removed after it, whatever makes them.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    net::{IpAddr, TcpListener},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use baton_core::{case::model::Case, names::ClusterName};
+use futures::future::try_join_all;
 
 use super::{
-    Backend, Fleet, FleetError, Pace, Request, Standing,
-    external::{Access, AccessError, Clusters, ConnectError, External, Options, Workloads},
+    Backend, ControllerError, Fleet, FleetError, Pace, Request, Standing, controllers,
+    embedded::FLEET,
+    external::{self, Access, AccessError, Clusters, ConnectError, External, Options, Workloads},
 };
 
 /// A cluster that has been made and serves its API.
@@ -47,6 +53,13 @@ pub trait Maker: fmt::Debug + Send + Sync {
     /// If they cannot be had. Nothing of them is left then.
     async fn boot(&self) -> Result<Vec<Booted>, FleetError>;
 
+    /// Addresses under which the members, once they are booted, may reach this machine: those of the gateways between
+    /// them and it.
+    async fn gateways(&self) -> Vec<IpAddr>;
+
+    /// The programs of a control plane that hold leases in `kube-system` while they work.
+    fn controllers(&self) -> &'static [&'static str];
+
     /// Removes what has been made and is not meant to stay.
     ///
     /// # Errors
@@ -63,6 +76,9 @@ pub enum MadeError {
     /// What made them does not say how they are reached.
     #[error("the new clusters cannot be reached")]
     Access(#[from] AccessError),
+    /// Their API servers serve, and nobody else works.
+    #[error(transparent)]
+    Controllers(#[from] ControllerError),
     /// They are there, but cannot be used.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -74,7 +90,7 @@ impl MadeError {
         match self {
             Self::Fleet(FleetError::Kind(error)) => error.is_input(),
             Self::Fleet(FleetError::K3s(error)) => error.is_input(),
-            Self::Fleet(_) | Self::Access(_) | Self::Connect(_) => false,
+            Self::Fleet(_) | Self::Access(_) | Self::Controllers(_) | Self::Connect(_) => false,
         }
     }
 
@@ -84,6 +100,11 @@ impl MadeError {
             Self::Fleet(FleetError::Kind(error)) => error.help(),
             Self::Fleet(FleetError::K3s(error)) => error.help(),
             Self::Connect(ConnectError::Check(error)) => error.help(),
+            Self::Controllers(_) => {
+                "the machine may be too busy: the programs of a control plane give up if its API server \
+                                     comes late; try again, with fewer clusters at once"
+                    .to_owned()
+            }
             Self::Fleet(_) | Self::Access(_) | Self::Connect(ConnectError::Fleet(_)) => String::new(),
         }
     }
@@ -103,7 +124,7 @@ impl Made {
     /// If they cannot be had. Nothing of them is left then.
     pub async fn boot(maker: Arc<dyn Maker>) -> Result<Self, MadeError> {
         let booted = maker.boot().await?;
-        match connect(maker.name(), booted).await {
+        match connect(&*maker, booted).await {
             Ok(clusters) => Ok(Self { maker, clusters }),
             Err(error) => {
                 // Why they cannot be used says more than that they cannot be removed either.
@@ -116,8 +137,15 @@ impl Made {
     }
 }
 
+/// The first of some addresses that is one of this machine. The engine may run on another one, or in a machine of its
+/// own.
+fn bindable(addresses: Vec<IpAddr>) -> Option<IpAddr> {
+    let mut addresses = addresses.into_iter();
+    addresses.find(|address| TcpListener::bind((*address, 0)).is_ok())
+}
+
 /// New clusters have kubelets and controllers, but no operators; and nobody else uses them.
-async fn connect(name: &'static str, booted: Vec<Booted>) -> Result<External, MadeError> {
+async fn connect(maker: &dyn Maker, booted: Vec<Booted>) -> Result<External, MadeError> {
     let mut accesses = Vec::new();
     for cluster in booted {
         let access = Access::by_text(cluster.name, &cluster.kubeconfig).await?;
@@ -126,6 +154,7 @@ async fn connect(name: &'static str, booted: Vec<Booted>) -> Result<External, Ma
             None => access,
         });
     }
+    try_join_all(accesses.iter().map(|access| at_work(maker, access))).await?;
     let mut accesses = accesses.into_iter();
     let control = accesses.next().ok_or(AccessError::NoMembers)?;
     let clusters = Clusters::new(control, accesses.collect())?;
@@ -134,8 +163,16 @@ async fn connect(name: &'static str, booted: Vec<Booted>) -> Result<External, Ma
         keep: false,
         vouched_for: true,
         address: None,
+        webhooks: bindable(maker.gateways().await),
     };
-    Ok(External::connect(name, clusters, options).await?)
+    Ok(External::connect(maker.name(), clusters, options).await?)
+}
+
+async fn at_work(maker: &dyn Maker, access: &Access) -> Result<(), MadeError> {
+    let client = external::client(access, FLEET)?;
+    let programs = maker.controllers().iter();
+    try_join_all(programs.map(|program| controllers::at_work(access.name(), &client, program))).await?;
+    Ok(())
 }
 
 #[async_trait]

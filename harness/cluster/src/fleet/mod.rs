@@ -2,10 +2,11 @@
 //!
 //! - [`Backend`]: where fleets come from; [`Fleet`]: what it gives; [`Cluster`]: one of its clusters;
 //! - [`embedded`]: API servers in this process; [`external`]: clusters that somebody else has started;
-//! - [`made`]: clusters that are made for a run; [`kind`] and [`k3s`] make them;
+//! - [`made`]: clusters that are made for a run; [`kind`] and [`k3s`] make them; `controllers`: whether they are at work;
 //! - [`envtest`]: real API servers on this machine;
 //! - `register`: how members are made known to the control plane.
 
+mod controllers;
 pub mod embedded;
 pub mod envtest;
 pub mod external;
@@ -33,6 +34,8 @@ use crate::{
     clock::Clock,
     observer::{Recorder, watching::WatchError},
 };
+
+pub use controllers::ControllerError;
 
 pub use baton_apiserver::{Asking, Failure, Gatekeeper, Matching};
 use baton_apiserver::{Cut, Levers};

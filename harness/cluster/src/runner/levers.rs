@@ -1,34 +1,16 @@
 //! Steps that do something to a cluster's connections or to the target itself.
 
-use std::time::Duration;
-
 use baton_core::{
-    case::model::{Condition, Expected, Failing, Lever, Mode, Phase, Place, Start},
+    case::model::{Expected, Failing, Lever, Place, Start},
     timeline::{Mark, StepEnd},
-    watch::Watch,
 };
-use serde_json::json;
-use tokio::{sync::oneshot, task::JoinHandle, time::timeout};
+use tokio::time::timeout;
 
 use super::{
     Run, TargetError,
     act::{chain, clusters},
 };
-use crate::fleet::{self, Asking, Failure, Matching};
-
-/// A target that is to stop at some moment.
-pub(super) struct Stopping {
-    /// Lets its writes in, until the moment has come. Then the next one waits for ever.
-    watching: JoinHandle<()>,
-    /// Says that the moment has come.
-    stopped: oneshot::Receiver<()>,
-}
-
-impl Drop for Stopping {
-    fn drop(&mut self) {
-        self.watching.abort();
-    }
-}
+use crate::fleet::{self, Failure, Matching};
 
 impl Run<'_> {
     /// Pulls a lever.
@@ -66,63 +48,6 @@ impl Run<'_> {
                 .map_err(|error| chain(&error))?;
         }
         Ok(())
-    }
-
-    /// From now on every write of the target is let in only after a look at the timeline; none is once it shows what is
-    /// waited for. The write that made it so is done by then, since they go one at a time.
-    fn stop_after(&mut self, condition: &Condition) -> Result<(), String> {
-        let backend = self.fleet.backend();
-        let keeper = self.fleet.gate();
-        let mut keeper =
-            keeper.ok_or_else(|| format!("{backend} clusters cannot stop a controller between two writes"))?;
-        let (recorder, condition) = (self.recorder.clone(), condition.clone());
-        let mut follower = recorder.follow();
-        let (stop, stopped) = oneshot::channel();
-        let watching = tokio::spawn(async move {
-            let mut watch = Watch::begin(Mode::Eventually, &condition, &follower.available());
-            let mut asking = None;
-            while watch.outcome().is_none() {
-                if let Some(asking) = Option::take(&mut asking) {
-                    Asking::let_in(asking);
-                }
-                let news = tokio::select! {
-                    biased;
-                    next = keeper.next() => {
-                        asking = next;
-                        follower.available()
-                    }
-                    Some(news) = follower.next() => news,
-                    else => return,
-                };
-                for entry in &news {
-                    watch.feed(entry);
-                }
-            }
-            recorder.mark(Mark::Note {
-                about: "the controller stops".to_owned(),
-                details: json!({"after": condition.to_string()}),
-            });
-            // Nobody waits any more if the case has ended.
-            let _ = stop.send(());
-            std::future::pending::<()>().await;
-            drop((keeper, asking));
-        });
-        self.stopping = Some(Stopping { watching, stopped });
-        Ok(())
-    }
-
-    /// Waits until a target that is to stop has stopped; how the step ends, if it does not.
-    async fn not_stopped(&mut self) -> Option<StepEnd> {
-        let stopping = self.stopping.as_mut()?;
-        let phase = Phase::Purge;
-        let limit: Duration = self.timeouts.of(phase);
-        match timeout(limit, &mut stopping.stopped).await {
-            Ok(Ok(())) => None,
-            Ok(Err(_)) | Err(_) => Some(StepEnd::TimedOut {
-                phase: phase.name().to_owned(),
-                waited_secs: limit.as_secs_f64(),
-            }),
-        }
     }
 
     /// Starts the target with another set-up, and notes what comes of it.

@@ -1,14 +1,17 @@
 //! Carries out a plan on a fleet. What comes of it is a timeline; whether that is right is for the judge to say.
 //!
 //! - [`run`]: the steps in order, each between two marks;
-//! - `act`: steps that do something to objects; `levers`: to connections and to the target;
+//! - `act`: steps that do something to objects; `levers`: to connections and to the target; `between`: stops it between
+//!   two writes, with `committed` for clusters that tell late of what they have stored;
 //! - `clean_up`: what is removed at the end, so that what is left shows;
 //! - `wait`: steps that wait, always on the growing timeline and never by looking again and again;
 //! - `hot_loop`: ends steps in which time cannot pass;
 //! - [`Target`]: the implementation under test.
 
 mod act;
+mod between;
 mod clean_up;
+mod committed;
 mod hot_loop;
 mod levers;
 mod target;
@@ -167,7 +170,7 @@ struct Run<'a> {
     seen: Vec<Entry>,
     running: Option<Box<dyn Running>>,
     /// That the target is to stop at some moment.
-    stopping: Option<levers::Stopping>,
+    stopping: Option<between::Stopping>,
     /// Whether the target has ended by itself; then nothing more can be asked of it.
     ended: bool,
 }

@@ -13,6 +13,7 @@ mod process;
 use std::{
     ffi::OsStr,
     io,
+    net::Ipv4Addr,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
@@ -156,6 +157,7 @@ impl Envtest {
             keep,
             vouched_for: true,
             address: None,
+            webhooks: Some(Ipv4Addr::LOCALHOST.into()),
         };
         let external = External::connect("envtest", Clusters::new(control, members)?, options).await?;
         Ok(Self {

@@ -1,6 +1,10 @@
 //! How clusters are reached that are not this process's own: a kubeconfig and one of its contexts each.
 
-use std::{fmt, path::Path};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr},
+    path::Path,
+};
 
 use baton_core::{case::diagnostic::suggestion, names::ClusterName};
 use http::{HeaderValue, header::USER_AGENT};
@@ -141,6 +145,13 @@ impl Access {
         self.config.cluster_url.to_string()
     }
 
+    /// Whether it is reached on loopback.
+    fn is_on_loopback(&self) -> bool {
+        let host = self.config.cluster_url.host().unwrap_or_default();
+        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        host == "localhost" || address.is_ok_and(|it| it.is_loopback())
+    }
+
     /// The address under which the target reaches it.
     pub(super) fn url_for_target(&self) -> String {
         self.reached_at
@@ -259,6 +270,13 @@ impl Clusters {
             accesses.push(Access::by_context(name, &kubeconfig, context, &shown).await?);
         }
         Self::new(control, accesses)
+    }
+
+    /// Loopback, if all members are reached there: then they reach this machine there too, unless the way to them leads
+    /// into containers.
+    pub fn loopback(&self) -> Option<IpAddr> {
+        let all = self.members.iter().all(Access::is_on_loopback);
+        all.then(|| Ipv4Addr::LOCALHOST.into())
     }
 
     /// All of them, the control plane first.

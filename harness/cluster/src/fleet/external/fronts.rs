@@ -9,7 +9,7 @@ use std::{
 };
 
 use baton_apiserver::{
-    Levers,
+    Gate, Gatekeeper, Levers,
     front::{Front, Kinds, Upstream},
 };
 use baton_core::names::ClusterName;
@@ -52,6 +52,18 @@ impl Fronts {
     /// All levers.
     pub(super) fn all(&self) -> impl Iterator<Item = &Levers> {
         self.0.values().map(Front::levers)
+    }
+
+    /// A gate before all of them, and its keeper; none if there are no fronts.
+    pub(super) fn gate(&self) -> Option<Gatekeeper> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let (gate, keeper) = Gate::new();
+        for levers in self.all() {
+            levers.guard(gate.clone());
+        }
+        Some(keeper)
     }
 
     /// The kubeconfig that leads through one of them.

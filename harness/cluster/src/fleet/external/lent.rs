@@ -17,14 +17,7 @@ use baton_core::{
 };
 use futures::future::{join_all, try_join_all};
 use jiff::Timestamp;
-use k8s_openapi::{
-    api::{
-        authentication::v1::{TokenRequest, TokenRequestSpec},
-        core::v1::{Namespace, ServiceAccount},
-        rbac::v1::{ClusterRoleBinding, RoleRef, Subject},
-    },
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
-};
+use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{
     Api, Client,
     api::{Patch, PatchParams, PostParams},
@@ -33,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 use super::{
-    Access, check, clean,
+    Access, account, check, clean,
     clean::{Inventory, Ours},
     client,
     fronts::Fronts,
@@ -41,9 +34,10 @@ use super::{
 };
 use crate::{
     actions,
+    admission::{Admission, Site},
     clock::{Clock, tokio_clock},
     fleet::{
-        Cluster, Connect, Fleet, FleetError, Lever, Request, Standing,
+        Cluster, Connect, Fleet, FleetError, Gatekeeper, Lever, Request, Standing,
         embedded::{FLEET, SIMULATOR},
         register::{self, Endpoint, clusters},
     },
@@ -62,12 +56,6 @@ pub(super) const CLEANED_WITHIN: Duration = Duration::from_secs(120);
 /// How long a cluster may take to say that it is still there.
 const STILL_THERE_WITHIN: Duration = Duration::from_secs(5);
 
-/// The account that a target uses on members whose kubeconfig holds no token.
-const ACCOUNT: &str = "baton-target";
-
-/// How long its token is good for: longer than any case takes.
-const TOKEN_SECS: i64 = 24 * 60 * 60;
-
 /// What a fleet is made of.
 pub(super) struct Lender<'a> {
     pub backend: &'static str,
@@ -79,6 +67,8 @@ pub(super) struct Lender<'a> {
     pub standing: Standing,
     /// An address of this machine that a target elsewhere reaches.
     pub address: Option<IpAddr>,
+    /// An address of this machine that the members reach, for webhooks.
+    pub webhooks: Option<IpAddr>,
 }
 
 impl Lender<'_> {
@@ -95,6 +85,12 @@ impl Lender<'_> {
         let fronts = Fronts::open(self.all(), self.standing, self.address).await?;
         let control = cluster(self.control, &fronts, &folder).await?;
         let members = try_join_all(self.members.iter().map(|access| cluster(access, &fronts, &folder))).await?;
+        // What the members' workloads share, as they would an object store.
+        let storage = Storage::default();
+        let site = self.webhooks.map(|address| Site {
+            address,
+            namespace: Some(namespace.clone()),
+        });
         let mut lent = Lent {
             backend: self.backend,
             urls: self.all().map(|access| (access.name().clone(), access.url())).collect(),
@@ -105,6 +101,7 @@ impl Lender<'_> {
             before: BTreeMap::new(),
             tainted: Vec::new(),
             simulators: Vec::new(),
+            admission: site.map(|site| Admission::at(site, storage.clone())),
             watching: Mutex::new(None),
             keep: self.keep,
             clock,
@@ -113,7 +110,7 @@ impl Lender<'_> {
             fronts,
             _folder: folder,
         };
-        match self.prepare(&mut lent, request).await {
+        match self.prepare(&mut lent, request, &storage).await {
             Ok(()) => Ok(lent),
             Err(error) => {
                 // The first error is the one to tell; what cannot be removed now is told by the next run.
@@ -123,7 +120,7 @@ impl Lender<'_> {
         }
     }
 
-    async fn prepare(&self, lent: &mut Lent, request: &Request) -> Result<(), FleetError> {
+    async fn prepare(&self, lent: &mut Lent, request: &Request, storage: &Storage) -> Result<(), FleetError> {
         let inventories = lent.all().map(|cluster| {
             let (name, client) = (cluster.name().clone(), cluster.inside(FLEET));
             async move {
@@ -141,9 +138,7 @@ impl Lender<'_> {
         try_join_all(namespaces).await?;
         self.register(lent).await?;
         if let Some(rules) = self.rules {
-            // What the members' workloads share, as they would an object store.
-            let storage = Storage::default();
-            let start = |member| simulate(member, rules, lent, request, &storage);
+            let start = |member| simulate(member, rules, lent, request, storage);
             lent.simulators = lent.members.iter().map(start).collect();
         }
         let watched = lent.all().map(|cluster| watched(cluster, lent.namespace()));
@@ -178,7 +173,7 @@ impl Lender<'_> {
                         name: access.name().clone(),
                         url: access.url_for_target(),
                         ca: access.ca(),
-                        token: token(access, &member.inside(FLEET), &lent.ours.namespace).await?,
+                        token: account::token(access, &member.inside(FLEET), &lent.ours.namespace).await?,
                     },
                 }),
             }
@@ -252,58 +247,6 @@ async fn create_namespace(cluster: &ClusterName, client: &Client, name: &str, ca
         .map_err(refused(cluster, format!("creating the namespace {name}")))
 }
 
-/// What the target shows to be let in: the kubeconfig's token, or one of an account that is made for it.
-async fn token(access: &Access, client: &Client, namespace: &str) -> Result<String, FleetError> {
-    if let Some(token) = access.token() {
-        return Ok(token);
-    }
-    let failed = |what: &'static str| refused(access.name(), what);
-    let metadata = |name: &str| ObjectMeta {
-        name: Some(name.to_owned()),
-        ..ObjectMeta::default()
-    };
-    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
-    let account = ServiceAccount {
-        metadata: metadata(ACCOUNT),
-        ..ServiceAccount::default()
-    };
-    let created = accounts.create(&PostParams::default(), &account).await;
-    created.map_err(failed("creating an account for the target"))?;
-    let binding = ClusterRoleBinding {
-        metadata: metadata(namespace),
-        role_ref: RoleRef {
-            api_group: Some("rbac.authorization.k8s.io".to_owned()),
-            kind: "ClusterRole".to_owned(),
-            name: "cluster-admin".to_owned(),
-        },
-        subjects: Some(vec![Subject {
-            kind: "ServiceAccount".to_owned(),
-            name: ACCOUNT.to_owned(),
-            namespace: Some(namespace.to_owned()),
-            ..Subject::default()
-        }]),
-    };
-    let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
-    let created = bindings.create(&PostParams::default(), &binding).await;
-    created.map_err(failed("giving rights to the target"))?;
-    let request = TokenRequest {
-        spec: Some(TokenRequestSpec {
-            expiration_seconds: Some(TOKEN_SECS),
-            ..TokenRequestSpec::default()
-        }),
-        ..TokenRequest::default()
-    };
-    let given = accounts
-        .create_token_request(ACCOUNT, &PostParams::default(), &request)
-        .await;
-    let given = given.map_err(failed("asking for a token for the target"))?;
-    given
-        .status
-        .and_then(|status| status.token)
-        .filter(|token| !token.is_empty())
-        .ok_or_else(|| FleetError::NoToken(access.name().clone()))
-}
-
 fn simulate(member: &Cluster, rules: &Arc<Rules>, lent: &Lent, request: &Request, storage: &Storage) -> Simulator {
     let with = simulator::Options {
         cluster: member.name().to_string(),
@@ -343,6 +286,8 @@ pub(super) struct Lent {
     /// The taints of members that were registered before.
     tainted: Vec<(ClusterName, Value)>,
     simulators: Vec<Simulator>,
+    /// None if no address is known under which the members would reach a webhook.
+    admission: Option<Admission>,
     fronts: Fronts,
     watching: Mutex<Option<Watching>>,
     keep: bool,
@@ -435,6 +380,14 @@ impl Fleet for Lent {
         Ok(())
     }
 
+    fn gate(&self) -> Option<Gatekeeper> {
+        self.fronts.gate()
+    }
+
+    fn admission(&self) -> Option<&Admission> {
+        self.admission.as_ref()
+    }
+
     fn observe(&self, begin: Begin) -> Result<Recorder, FleetError> {
         let watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner).take();
         let watching = watching.ok_or(FleetError::Observed)?;
@@ -448,7 +401,9 @@ impl Fleet for Lent {
     }
 
     fn simulator_failures(&self) -> Vec<String> {
-        self.simulators.iter().flat_map(Simulator::failures).collect()
+        let of_simulators = self.simulators.iter().flat_map(Simulator::failures);
+        let of_admission = self.admission.iter().flat_map(Admission::failures);
+        of_simulators.chain(of_admission).collect()
     }
 
     async fn lost(&self) -> Vec<String> {
@@ -473,6 +428,10 @@ impl Fleet for Lent {
         // They may have had finalizers to see to until now.
         for simulator in self.simulators {
             simulator.stop().await;
+        }
+        // Nobody is told to call them any more.
+        if let Some(admission) = self.admission {
+            admission.stop().await;
         }
         self.fronts.close().await;
         let left = cleaned?;

@@ -4,7 +4,7 @@
 //!
 //! - [`access`]: how they are reached; `check`: whether they may be used and can be;
 //! - [`External`]: the backend; `lent`: what a case gets of it, with a namespace of its own; `fronts`: the way of the
-//!   target to it, on which levers act;
+//!   target to it, on which levers act; `account`: what lets it in where it goes around them;
 //! - `reach`: what cases ask for that these clusters cannot do;
 //! - [`record`](fn@record): writes down what happens on clusters while somebody else drives;
 //! - `clean`: removes all that came of a case, and proves it.
@@ -13,6 +13,7 @@
 //! Those that are registered already, for an implementation that is installed there, stay as they are.
 
 pub mod access;
+mod account;
 mod check;
 mod clean;
 mod fronts;
@@ -66,6 +67,9 @@ pub struct Options {
     /// An address of this machine under which a target that stands elsewhere reaches it: members are registered with
     /// fronts there, so that levers act on its way.
     pub address: Option<IpAddr>,
+    /// An address of this machine that the members reach: what they are to call listens there. None if no such address
+    /// is known.
+    pub webhooks: Option<IpAddr>,
 }
 
 /// Clusters that somebody else has started, as a backend.
@@ -144,7 +148,7 @@ async fn look(access: &Access, vouched_for: bool) -> Result<Option<(ClusterName,
     Ok(ahead.map(|ahead| (access.name().clone(), ahead)))
 }
 
-fn client(access: &Access, user_agent: &str) -> Result<kube::Client, FleetError> {
+pub(super) fn client(access: &Access, user_agent: &str) -> Result<kube::Client, FleetError> {
     access
         .client(user_agent)
         .map_err(|source| refused(access.name(), "making a client")(source))
@@ -183,6 +187,7 @@ impl Backend for External {
             backend: self.name,
             standing,
             has_address: self.options.address.is_some(),
+            has_webhooks: self.options.webhooks.is_some(),
             registered: &self.registered,
         };
         let beyond = case.steps.iter().find_map(|step| way.beyond_reach(&step.action));
@@ -211,6 +216,7 @@ impl Backend for External {
             keep: self.options.keep,
             standing: request.standing,
             address: self.options.address,
+            webhooks: self.options.webhooks,
         };
         Ok(Box::new(lender.lend(request).await?))
     }

@@ -19,6 +19,8 @@ pub(super) struct Way<'a> {
     pub standing: Standing,
     /// Whether a target that stands elsewhere is told an address of this machine.
     pub has_address: bool,
+    /// Whether an address of this machine is known that the members reach.
+    pub has_webhooks: bool,
     /// Members that were registered before.
     pub registered: &'a BTreeSet<ClusterName>,
 }
@@ -27,9 +29,7 @@ impl Way<'_> {
     /// Why what a step does cannot be done here, in words; none if it can.
     pub(super) fn beyond_reach(&self, step: &Action) -> Option<String> {
         let lever = match step {
-            Action::Admission { .. } => {
-                return Some(self.never("lets a webhook of this process stand for a policy engine"));
-            }
+            Action::Admission { .. } => return self.no_webhooks(),
             Action::Lever(lever) => lever,
             Action::Apply { .. }
             | Action::Patch { .. }
@@ -51,14 +51,22 @@ impl Way<'_> {
             Lever::CutOff(_) | Lever::Heal(_) => self.around(false, "cuts a member off"),
             Lever::Delay(place, _) => self.around(*place == Place::Control, "delays answers"),
             Lever::Fail(place, _) => self.around(*place == Place::Control, "lets requests fail"),
-            // What a write has led to is heard of only after the next one may have been let in.
-            Lever::StopControllerAfter(_) => Some(self.never("stops the controller between two writes")),
+            Lever::StopControllerAfter(_) => {
+                let what = "stops the controller between two writes";
+                self.around(true, what).or_else(|| self.around(false, what))
+            }
             Lever::StopController | Lever::StartController => None,
         }
     }
 
-    fn never(&self, what: &str) -> String {
-        format!("{what}, which cannot be done with {} clusters", self.backend)
+    fn no_webhooks(&self) -> Option<String> {
+        (!self.has_webhooks).then(|| {
+            format!(
+                "lets a webhook of this process stand for a policy engine, and no address of this machine is known that \
+                 {} members reach; --address names one",
+                self.backend
+            )
+        })
     }
 
     /// Why levers on a cluster do not act on the target, if it goes around the fronts.

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    net::IpAddr,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -167,6 +168,23 @@ impl Maker for K3sClusters {
         Ok(self.boot().await?)
     }
 
+    /// They are parts of the one program that is waited for.
+    fn controllers(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    async fn gateways(&self) -> Vec<IpAddr> {
+        let member = self.lock().iter().find_map(|(name, container)| {
+            let id = container.as_ref()?.id().to_owned();
+            (!name.ends_with(ClusterName::control().as_str())).then_some(id)
+        });
+        match (member, engine().await) {
+            (Some(id), Ok(engine)) => gateways(&engine, &id).await.unwrap_or_default(),
+            // Cases whose members have to reach this machine are unsupported then.
+            (None, _) | (_, Err(_)) => Vec::new(),
+        }
+    }
+
     async fn remove(&self) -> Result<(), FleetError> {
         Ok(self.remove().await?)
     }
@@ -264,6 +282,17 @@ async fn address(engine: &Docker, id: &str) -> Option<String> {
     let networks = container.network_settings?.networks?;
     let addresses = networks.into_values().filter_map(|network| network.ip_address);
     addresses.into_iter().find(|address| !address.is_empty())
+}
+
+/// The addresses of the gateways of a container's networks.
+async fn gateways(engine: &Docker, id: &str) -> Option<Vec<IpAddr>> {
+    let container = engine
+        .inspect_container(id, None::<InspectContainerOptions>)
+        .await
+        .ok()?;
+    let networks = container.network_settings?.networks?;
+    let gateways = networks.into_values().filter_map(|network| network.gateway);
+    Some(gateways.filter_map(|address| address.parse().ok()).collect())
 }
 
 /// What is in a file of a container.

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    net::IpAddr,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -238,9 +239,28 @@ impl Maker for KindClusters {
         Ok(self.boot().await?)
     }
 
+    fn controllers(&self) -> &'static [&'static str] {
+        &["kube-controller-manager", "kube-scheduler"]
+    }
+
+    async fn gateways(&self) -> Vec<IpAddr> {
+        let member = self.names().into_iter().find(|name| !name.is_control());
+        let Some(member) = member else { return Vec::new() };
+        // Without an answer, cases whose members have to reach this machine are unsupported.
+        let answer = self.options.programs.gateways(&node(&self.kind_name(&member))).await;
+        answer
+            .inspect_err(|error| tracing::debug!(%error, "no gateway is known"))
+            .unwrap_or_default()
+    }
+
     async fn remove(&self) -> Result<(), FleetError> {
         Ok(self.remove().await?)
     }
+}
+
+/// The container that kind calls the only node of a cluster.
+fn node(kind_name: &str) -> String {
+    format!("{kind_name}-control-plane")
 }
 
 /// The configuration for a cluster of this name.

@@ -1,6 +1,6 @@
 //! Runs kind and the container engine's client.
 
-use std::{ffi::OsString, io, process::Stdio, time::Duration};
+use std::{ffi::OsString, io, net::IpAddr, process::Stdio, time::Duration};
 
 use tokio::process::Command;
 
@@ -51,6 +51,15 @@ impl Programs {
         let call = Call::engine(&self.engine, &["info", "--format", "{{.MemTotal}}"]);
         let answer = self.run(&call, ASKED).await?;
         Ok(answer.stdout.trim().parse().ok())
+    }
+
+    /// The addresses of the gateways of a container's networks.
+    pub(super) async fn gateways(&self, container: &str) -> Result<Vec<IpAddr>, KindError> {
+        const GATEWAYS: &str = "{{range .NetworkSettings.Networks}}{{.Gateway}} {{end}}";
+        let call = Call::engine(&self.engine, &["inspect", "--format", GATEWAYS, container]);
+        let answer = self.run(&call, ASKED).await?.succeeded(&call)?;
+        let words = answer.stdout.split_whitespace();
+        Ok(words.filter_map(|word| word.parse().ok()).collect())
     }
 
     /// The names of all kind clusters on the engine.

@@ -1,0 +1,283 @@
+//! Stops a target between two writes: at a gate where its writes are let in one at a time, each after a look at the
+//! timeline.
+
+use std::time::Duration;
+
+use baton_core::{
+    case::model::{Condition, Mode, Phase},
+    timeline::{Entry, Mark, StepEnd},
+    watch::{Known, Watch},
+};
+use serde_json::json;
+use tokio::{
+    sync::oneshot,
+    task::JoinHandle,
+    time::{timeout, timeout_at},
+};
+
+use super::{Run, act::chain, committed::Committed};
+use crate::{
+    fleet::{Asking, Cluster, Gatekeeper},
+    observer::{Follower, Recorder},
+};
+
+/// How long an observer may take to hear of what has been committed.
+const HEARD_WITHIN: Duration = Duration::from_secs(30);
+
+/// A target that is to stop at some moment.
+pub(super) struct Stopping {
+    /// Lets its writes in, until the moment has come. Then the next one waits for ever.
+    watching: JoinHandle<()>,
+    /// Says that the moment has come.
+    stopped: oneshot::Receiver<()>,
+}
+
+impl Drop for Stopping {
+    fn drop(&mut self) {
+        self.watching.abort();
+    }
+}
+
+impl Run<'_> {
+    /// From now on every write of the target is let in only after a look at the timeline; none is once it shows what is
+    /// waited for. The write that made it so is done by then, since they go one at a time.
+    pub(super) fn stop_after(&mut self, condition: &Condition) -> Result<(), String> {
+        let backend = self.fleet.backend();
+        let keeper = self.fleet.gate();
+        let keeper = keeper.ok_or_else(|| format!("{backend} clusters cannot stop a controller between two writes"))?;
+        let clusters = std::iter::once(self.fleet.control()).chain(self.fleet.members());
+        // Where the timeline is exact, what is committed is on it.
+        let late = (!self.fleet.order().is_exact()).then(|| clusters.cloned().collect());
+        let (recorder, condition) = (self.recorder.clone(), condition.clone());
+        let (stop, stopped) = oneshot::channel();
+        let watching = tokio::spawn(async move {
+            let mut gate = Gate {
+                keeper,
+                follower: recorder.follow(),
+                seen: Vec::new(),
+                late,
+            };
+            // With the gate goes what waits before it; it stays until the target has been stopped.
+            let Some(_refused) = gate.until(&condition).await else {
+                return;
+            };
+            note(&recorder, &condition);
+            // Nobody waits any more if the case has ended.
+            let _ = stop.send(());
+            std::future::pending::<()>().await;
+        });
+        self.stopping = Some(Stopping { watching, stopped });
+        Ok(())
+    }
+
+    /// Waits until a target that is to stop has stopped; how the step ends, if it does not.
+    pub(super) async fn not_stopped(&mut self) -> Option<StepEnd> {
+        let stopping = self.stopping.as_mut()?;
+        let phase = Phase::Purge;
+        let limit: Duration = self.timeouts.of(phase);
+        match timeout(limit, &mut stopping.stopped).await {
+            Ok(Ok(())) => None,
+            Ok(Err(_)) | Err(_) => Some(StepEnd::TimedOut {
+                phase: phase.name().to_owned(),
+                waited_secs: limit.as_secs_f64(),
+            }),
+        }
+    }
+}
+
+fn note(recorder: &Recorder, condition: &Condition) {
+    recorder.mark(Mark::Note {
+        about: "the controller stops".to_owned(),
+        details: json!({"after": condition.to_string()}),
+    });
+}
+
+/// The gate before all writes of the target.
+struct Gate {
+    keeper: Gatekeeper,
+    follower: Follower,
+    /// What was read of the timeline so far.
+    seen: Vec<Entry>,
+    /// The clusters of a fleet whose timeline hears of commits some time after them.
+    late: Option<Vec<Cluster>>,
+}
+
+impl Gate {
+    /// Lets writes in until the timeline shows what is waited for. Gives the write that waits at that moment, if one
+    /// does; nothing at all if nobody is left who would write or tell.
+    async fn until(&mut self, condition: &Condition) -> Option<Option<Asking>> {
+        self.seen = self.follower.available();
+        let history = self.seen.clone();
+        let mut watch = Watch::begin(Mode::Eventually, condition, &history);
+        let mut asking = None;
+        while watch.outcome().is_none() {
+            if let Some(asking) = Option::take(&mut asking) {
+                Asking::let_in(asking);
+            }
+            tokio::select! {
+                biased;
+                next = self.keeper.next() => {
+                    asking = next;
+                    let news = self.follower.available();
+                    self.take(news, &mut watch);
+                    self.catch_up(condition, &mut watch).await;
+                }
+                Some(news) = self.follower.next() => self.take(news, &mut watch),
+                else => return None,
+            }
+        }
+        Some(asking)
+    }
+
+    fn take(&mut self, news: Vec<Entry>, watch: &mut Watch<'_>) {
+        for entry in &news {
+            watch.feed(entry);
+        }
+        self.seen.extend(news);
+    }
+
+    /// Reads on until the timeline shows all that has been committed by now of what the condition is about: the next
+    /// write must not be let in because the news of the last one is on its way.
+    async fn catch_up(&mut self, condition: &Condition, watch: &mut Watch<'_>) {
+        let Some(clusters) = &self.late else { return };
+        let deadline = tokio::time::Instant::now() + HEARD_WITHIN;
+        let mut known = Known::default();
+        for entry in &self.seen {
+            known.learn(entry);
+        }
+        let committed = Committed::now(condition, &known, clusters, &self.seen).await;
+        let mut committed = match committed {
+            Ok(committed) => committed,
+            // A cluster that is lost is told of at the end.
+            Err(error) => return tracing::warn!("what is committed cannot be seen: {}", chain(&error)),
+        };
+        while !committed.is_shown() && watch.outcome().is_none() {
+            let Ok(Some(news)) = timeout_at(deadline, self.follower.next()).await else {
+                return tracing::warn!("the timeline does not show all that is committed");
+            };
+            committed.see(&news);
+            self.take(news, watch);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::Arc,
+        task::{Context, Poll},
+    };
+
+    use baton_core::{
+        case::model::{Expect, ObjectRef, Place, Subject},
+        names::ClusterName,
+        timeline::{Change, Revision},
+    };
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{
+        Api, ResourceExt,
+        api::{ObjectMeta, PostParams},
+    };
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::{
+        fleet::{
+            Fleet,
+            embedded::{Embedded, Options, Time},
+        },
+        observer::{Source, recorder::Seen},
+    };
+
+    /// Tells what it is told to.
+    struct Told(mpsc::UnboundedReceiver<Seen>);
+
+    impl Source for Told {
+        fn take(&mut self, context: Option<&mut Context<'_>>) -> Vec<Seen> {
+            let mut seen = Vec::new();
+            match context {
+                Some(context) => {
+                    while let Poll::Ready(Some(news)) = self.0.poll_recv(context) {
+                        seen.push(news);
+                    }
+                }
+                None => seen.extend(std::iter::from_fn(|| self.0.try_recv().ok())),
+            }
+            seen
+        }
+
+        fn rest(&mut self) -> Vec<Seen> {
+            Vec::new()
+        }
+    }
+
+    fn map(name: &str) -> ConfigMap {
+        ConfigMap {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                ..ObjectMeta::default()
+            },
+            ..ConfigMap::default()
+        }
+    }
+
+    fn seen(map: &ConfigMap, fleet: &Embedded) -> Seen {
+        let revision = Revision {
+            cluster: ClusterName::control(),
+            kind: "ConfigMap".to_owned(),
+            change: Change::Added,
+            object: Arc::new(serde_json::to_value(map).unwrap()),
+            by: None,
+        };
+        Seen::revision((fleet.clock())(), revision)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_write_is_let_in_while_the_news_of_the_last_one_is_on_its_way() {
+        let fleet = Embedded::boot(Options::new(0, Time::Virtual)).await.unwrap();
+        let (tell, told) = mpsc::unbounded_channel();
+        let begin = Mark::Note {
+            about: "test".to_owned(),
+            details: json!({}),
+        };
+        let recorder = Recorder::start(fleet.clock(), (fleet.clock())(), begin, Box::new(Told(told)));
+        let mut gate = Gate {
+            keeper: fleet.gate().unwrap(),
+            follower: recorder.follow(),
+            seen: Vec::new(),
+            late: Some(vec![fleet.control().clone()]),
+        };
+        let condition = Condition {
+            on: Place::Control,
+            of: Subject::Object(ObjectRef {
+                api_version: "v1".to_owned(),
+                kind: "ConfigMap".to_owned(),
+                namespace: Some("default".to_owned()),
+                name: "awaited".to_owned(),
+            }),
+            expect: Expect::Present,
+        };
+        let maps: Api<ConfigMap> = Api::namespaced(fleet.control().client("target"), "default");
+        let everywhere: Api<ConfigMap> = Api::all(fleet.control().client("target"));
+        for old in everywhere.list(&kube::api::ListParams::default()).await.unwrap() {
+            tell.send(seen(&old, &fleet)).unwrap();
+        }
+        let writes = async {
+            let awaited = maps.create(&PostParams::default(), &map("awaited")).await.unwrap();
+            let news = async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                tell.send(seen(&awaited, &fleet)).unwrap();
+            };
+            let (params, next) = (PostParams::default(), map("next"));
+            let (next, ()) = tokio::join!(maps.create(&params, &next), news);
+            next
+        };
+        let stops = async {
+            let refused = gate.until(&condition).await;
+            assert!(refused.is_some_and(|asking| asking.is_some()), "the next write waits");
+        };
+        let (next, ()) = tokio::join!(writes, stops);
+        let next = next.map(|map| map.name_any()).map_err(|error| error.to_string());
+        assert!(next.as_ref().is_err_and(|it| it.contains("not let in")), "{next:?}");
+    }
+}
