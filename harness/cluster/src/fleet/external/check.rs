@@ -9,6 +9,8 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client, client::Body};
 use thiserror::Error;
 
+use super::tls;
+
 /// The annotation on the namespace `kube-system` by which its owner gives a cluster away for tests.
 pub const TEST_CLUSTER: &str = "baton.dev/test-cluster";
 
@@ -47,6 +49,26 @@ pub enum CheckError {
         /// Its address.
         url: String,
     },
+    /// Its certificate is over.
+    #[error("the certificate of {cluster} at {url} has expired")]
+    ServerExpired {
+        /// The cluster.
+        cluster: ClusterName,
+        /// Its address.
+        url: String,
+        /// What happened.
+        source: Box<kube::Error>,
+    },
+    /// Its certificate is not one that the kubeconfig trusts.
+    #[error("the certificate of {cluster} at {url} is not one that the kubeconfig trusts")]
+    ServerNotTrusted {
+        /// The cluster.
+        cluster: ClusterName,
+        /// Its address.
+        url: String,
+        /// What happened.
+        source: Box<kube::Error>,
+    },
     /// It does not let the harness do what a case needs.
     #[error("{cluster} does not allow {what}; a run needs the rights of cluster-admin")]
     Forbidden {
@@ -78,6 +100,14 @@ impl CheckError {
                 "is the cluster running, and is the address in the kubeconfig right?".to_owned()
             }
             Self::Unauthorized { .. } => "get a new kubeconfig from whoever runs the cluster".to_owned(),
+            Self::ServerExpired { .. } => {
+                "whoever runs the cluster must renew it, such as with `kubeadm certs renew apiserver`; compare the clock of \
+                 this machine too"
+                    .to_owned()
+            }
+            Self::ServerNotTrusted { .. } => {
+                "is this kubeconfig of that cluster, and its address one that the certificate is for?".to_owned()
+            }
             Self::Forbidden { .. } => "use a context with more rights".to_owned(),
             Self::NotMarked(_) => format!(
                 "cases taint clusters and remove workloads. If it may be used for that, say so with \
@@ -94,6 +124,8 @@ impl CheckError {
             Self::Unreachable { .. }
             | Self::Silent { .. }
             | Self::Unauthorized { .. }
+            | Self::ServerExpired { .. }
+            | Self::ServerNotTrusted { .. }
             | Self::Forbidden { .. }
             | Self::Skew { .. } => false,
         }
@@ -106,11 +138,7 @@ pub(super) async fn answers(
     url: &str,
     client: &Client,
 ) -> Result<Option<SignedDuration>, CheckError> {
-    let unreachable = |source| CheckError::Unreachable {
-        cluster: name.clone(),
-        url: url.to_owned(),
-        source: Box::new(source),
-    };
+    let unreachable = |source| tls::unreachable(name, url, source);
     // Unlike /version, this is not told to strangers.
     let request = Request::get("/api/v1/namespaces?limit=1").body(Body::empty());
     let request = request.map_err(|error| unreachable(kube::Error::HttpError(error)))?;

@@ -2,7 +2,7 @@
 //!
 //! To read in this order:
 //!
-//! - [`access`]: how they are reached; `check`: whether they may be used and can be;
+//! - [`access`]: how they are reached; `check`: whether they may be used and can be; `tls`: why a connection fails;
 //! - [`External`]: the backend; `lent`: what a case gets of it, with a namespace of its own; `fronts`: the way of the
 //!   target to it, on which levers act; `account`: what lets it in where it goes around them;
 //! - `reach`: what cases ask for that these clusters cannot do;
@@ -20,6 +20,7 @@ mod fronts;
 mod lent;
 mod reach;
 mod record;
+mod tls;
 
 use std::{
     collections::BTreeSet,
