@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use baton_core::event::Shard;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -114,8 +114,8 @@ pub struct Run {
     #[command(flatten)]
     pub choose: Choose,
     /// How many cases run at once [default: one a processor]
-    #[arg(short, long)]
-    pub jobs: Option<usize>,
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
     /// Run each case so many times, with one seed after the other
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub repeat: u64,

@@ -53,7 +53,7 @@ pub struct Suite {
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// A folder or file is not there, or cannot be read.
-    #[error("{} cannot be read: {source}", path.display())]
+    #[error("{} cannot be read", path.display())]
     Io {
         /// Which.
         path: PathBuf,
@@ -66,6 +66,14 @@ pub enum LoadError {
     /// Cases are wrong: everything that is, in all files.
     #[error("{} in the cases", count(.0.len()))]
     Cases(Vec<Diagnostic>),
+    /// A target file is not there, or cannot be read.
+    #[error("the target file {} cannot be read", path.display())]
+    NoTarget {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A target file is wrong: everything that is.
     #[error("{} in the target", count(.0.len()))]
     Target(Vec<Diagnostic>),
@@ -97,7 +105,7 @@ impl Suite {
     /// Reads these files.
     pub fn load_files(roots: &Roots, files: &[PathBuf]) -> Result<Self, LoadError> {
         let catalogue_file = roots.cases.join("requirements.yaml");
-        let catalogue = Catalogue::parse(&String::from_utf8_lossy(&read_file(&catalogue_file)?))?;
+        let catalogue = Catalogue::parse(&String::from_utf8_lossy(&read_suite_file(&catalogue_file)?))?;
         let fixtures = fixtures_of(&roots.fixtures);
         let fixture = |name: &str| fixture(&roots.fixtures, name);
         let check_path = |path: &str| Template::parse(path).map(|_| ()).map_err(|error| error.to_string());
@@ -115,7 +123,7 @@ impl Suite {
         let mut cases = Vec::new();
         let mut wrong = Vec::new();
         for file in files {
-            match read::read(file, &area(&roots.cases, file), &read_file(file)?, &around) {
+            match read::read(file, &area(&roots.cases, file), &read_suite_file(file)?, &around) {
                 Ok(found) => cases.extend(found),
                 Err(found) => wrong.extend(found),
             }
@@ -167,7 +175,11 @@ pub fn target(file: &Path, suite: &Suite) -> Result<TargetSpec, LoadError> {
         catalogue: &suite.catalogue,
         cases: &cases,
     };
-    target::read::read(file, &read_file(file)?, &around).map_err(LoadError::Target)
+    let text = read_file(file).map_err(|source| LoadError::NoTarget {
+        path: file.to_owned(),
+        source,
+    })?;
+    target::read::read(file, &text, &around).map_err(LoadError::Target)
 }
 
 fn is_case(path: &Path) -> bool {
@@ -229,18 +241,17 @@ fn files_below(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<Path
     Ok(files)
 }
 
-/// Reads a file, or the beginning of one that is refused for its size anyway.
-fn read_file(path: &Path) -> Result<Vec<u8>, LoadError> {
-    let fail = |source| LoadError::Io {
+fn read_suite_file(path: &Path) -> Result<Vec<u8>, LoadError> {
+    read_file(path).map_err(|source| LoadError::Io {
         path: path.to_owned(),
         source,
-    };
+    })
+}
+
+/// Reads a file, or the beginning of one that is refused for its size anyway.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let enough = baton_core::case::yaml::LARGEST_FILE as u64 + 1;
     let mut bytes = Vec::new();
-    fs::File::open(path)
-        .map_err(fail)?
-        .take(enough)
-        .read_to_end(&mut bytes)
-        .map_err(fail)?;
+    fs::File::open(path)?.take(enough).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

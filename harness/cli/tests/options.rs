@@ -100,6 +100,12 @@ fn what_is_wrong_is_told_before_anything_boots() {
         "did you mean `LabelInjection`?",
     );
     assert_bad_input(&["run", "--shard", "3/2"], "such as 2/4");
+    assert_bad_input(&["run", "--jobs", "0"], "non-zero");
+    // Why is told once, and what would help with a target file.
+    assert_bad_input(
+        &["run", "--target", &format!("{here}/none.yaml")],
+        "none.yaml cannot be read: No such file or directory (os error 2)\nhelp: fixtures/targets/ has examples",
+    );
     assert_bad_input(&["run", "--timeout-factor", "0"], "greater than 0");
     assert_bad_input(
         &["run", "--rerun-failed", "--timelines", here],

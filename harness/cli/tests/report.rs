@@ -36,8 +36,9 @@ use baton_core::{
 };
 use tempfile::TempDir;
 
-const HOSTILE: &str =
-    "</script><script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">";
+/// Scripts, and a word that fits into no narrow window.
+const HOSTILE: &str = "</script><script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\"> \
+    ResourceBindingClusterFailoverControllerOfAnotherImplementation";
 
 fn roots() -> Roots {
     Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
@@ -155,6 +156,35 @@ fn a_browser_draws_the_timeline_and_keys_move_along_it() {
     ] {
         assert!(told.contains(line), "{line} is not in\n{told}");
     }
+}
+
+/// Tells how wide the page's content is in a window of 390 pixels.
+const NARROW: &str = r"<body><iframe id='page' style='width: 390px; height: 800px; border: 0'></iframe><script>
+  const frame = document.getElementById('page');
+  frame.onload = () => {
+    const all = frame.contentDocument.documentElement;
+    document.body.append(`content of ${all.scrollWidth} in ${all.clientWidth} pixels`);
+  };
+  frame.srcdoc = PAGE;
+</script></body>";
+
+#[test]
+fn a_telephone_shows_the_page_without_scrolling_sideways() {
+    let Some(browser) = browser() else {
+        println!("there is no Chromium here: the page has not been opened in a browser");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("narrow.html");
+    let inner = serde_json::Value::from(hostile_page())
+        .to_string()
+        .replace("</", "<\\/");
+    fs::write(&page, NARROW.replace("PAGE", &inner)).unwrap();
+    let dom = dump(&browser, &folder, &page);
+    let (_, told) = dom.rsplit_once("content of ").expect("the script has not run");
+    let (content, window) = told.split_once(" in ").unwrap();
+    let window: u32 = window.split_once(' ').unwrap().0.parse().unwrap();
+    assert!(content.parse::<u32>().unwrap() <= window, "{content} in {window}");
 }
 
 fn browser() -> Option<PathBuf> {

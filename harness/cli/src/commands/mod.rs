@@ -144,6 +144,7 @@ fn not_loaded(error: &LoadError) -> Exit {
         LoadError::Cases(found) | LoadError::Target(found) => eprint!("{}", show::diagnostics(found)),
         LoadError::NoSuchCase { help, .. } => return bad_input(error, help),
         LoadError::Io { .. } => return bad_input(error, "run this in the repository, or say where it is with --root"),
+        LoadError::NoTarget { .. } => return bad_input(error, "fixtures/targets/ has examples of target files"),
         LoadError::Catalogue(_) => return bad_input(error, ""),
     }
     eprintln!("error: {error}");

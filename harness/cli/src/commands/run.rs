@@ -182,15 +182,15 @@ fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<(Se
         interrupt: &interrupt,
     };
     let jobs = if arguments.pause_on_failure {
-        Some(1)
+        1
     } else {
-        arguments.jobs
+        arguments.jobs.map_or(default.jobs, usize::from)
     };
     let chosen = Settings {
         backend: arguments.on.backend(roots, &wishes).map_err(|error| refused(&error))?,
         interrupt,
         max_case_time: arguments.on.max_case_time(),
-        jobs: jobs.unwrap_or(default.jobs),
+        jobs,
         seed: arguments.seed,
         timeouts: default.timeouts.scaled(arguments.timeout_factor),
         timelines: arguments.timelines.clone(),

@@ -194,12 +194,15 @@ pub(super) fn with_references(value: &Value, bindings: &Bindings) -> Value {
     }
 }
 
-/// An error with all its sources, on one line.
+/// An error with all its sources, on one line. Many errors of others end with their source already.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        text = format!("{text}: {cause}");
+        let told = cause.to_string();
+        if !text.ends_with(&told) {
+            text = format!("{text}: {told}");
+        }
         source = cause.source();
     }
     text
