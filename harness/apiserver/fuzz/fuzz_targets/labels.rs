@@ -1,0 +1,5 @@
+#![no_main]
+
+use baton_apiserver_fuzz::{targets, try_input};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| try_input(&targets::LABELS, input));
