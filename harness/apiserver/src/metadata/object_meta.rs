@@ -59,6 +59,7 @@ pub fn validate_create(object: &Value, namespaced: bool, rule: NameRule, strictn
     }
     shared(metadata, found);
     finalizers(metadata, found);
+    managers(metadata, found);
     if strictness == Strictness::Builtin {
         standard_finalizers(metadata, found);
     }
@@ -188,6 +189,27 @@ fn finalizer_names(metadata: &Value) -> impl Iterator<Item = &str> {
     list.into_iter()
         .flatten()
         .map(|finalizer| finalizer.as_str().unwrap_or_default())
+}
+
+const MAX_MANAGER: usize = 128;
+
+/// Who owns which fields, as far as a client may say it.
+fn managers(metadata: &Value, found: &mut Findings) {
+    let entries = metadata.get("managedFields").and_then(Value::as_array);
+    let at = METADATA.child("managedFields");
+    for (index, entry) in entries.into_iter().flatten().enumerate() {
+        let at = at.item(index);
+        let manager = entry.get("manager").and_then(Value::as_str).unwrap_or_default();
+        let at = at.child("manager");
+        if manager.len() > MAX_MANAGER {
+            found.too_long(&at, MAX_MANAGER);
+        }
+        let mut characters = manager.char_indices();
+        if let Some((place, control)) = characters.find(|(_, character)| character.is_control()) {
+            let detail = format!("invalid character U+{:04X} (at position {place})", u32::from(control));
+            found.invalid_text(&at, &crate::gofmt::quoted(manager), &detail);
+        }
+    }
 }
 
 fn finalizers(metadata: &Value, found: &mut Findings) {

@@ -163,3 +163,50 @@ async fn an_empty_list_of_managers_forgets_them() {
     let answer = client.send("PATCH", &one, MERGE, &patch).await.1;
     assert_eq!(answer["metadata"].get("managedFields"), None, "{answer}");
 }
+
+fn job(more: &Value) -> Value {
+    let mut spec = json!({"template": {"spec": container(&json!({}))}, "completionMode": "Indexed", "completions": 3});
+    spec["template"]["spec"]["restartPolicy"] = json!("Never");
+    for (key, value) in more.as_object().into_iter().flatten() {
+        spec[key] = value.clone();
+    }
+    spec
+}
+
+const RULE: &str = "spec.podFailurePolicy.rules[0]";
+
+#[rstest]
+#[case(json!({"completionMode": "NonIndexed", "backoffLimitPerIndex": 1}), "spec.backoffLimitPerIndex: Invalid value: 1: requires indexed completion mode")]
+#[case(json!({"maxFailedIndexes": 1}), "spec.backoffLimitPerIndex: Required value: when maxFailedIndexes is specified")]
+#[case(json!({"podFailurePolicy": {"rules": [{"action": "FailJob"}]}}), &format!("{RULE}: Invalid value: specifying one of OnExitCodes and OnPodConditions is required"))]
+#[case(json!({"podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [0]}}]}}), &format!("{RULE}.onExitCodes.values[0]: Invalid value: 0: must not be 0 for the In operator"))]
+#[case(json!({"podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [2, 1]}}]}}), &format!("{RULE}.onExitCodes.values: Invalid value: [2,1]: must be ordered"))]
+#[case(json!({"podFailurePolicy": {"rules": [{"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [1]}}]}}), &format!("{RULE}.action: Invalid value: \"FailIndex\": requires the backoffLimitPerIndex to be set"))]
+#[case(json!({"successPolicy": {"rules": [{"succeededIndexes": "0-9"}]}}), "spec.successPolicy.rules[0].succeededIndexes: Invalid value: \"0-9\": error parsing succeededIndexes: too large index: \"9\"")]
+#[case(json!({"successPolicy": {"rules": [{"succeededCount": 3, "succeededIndexes": "0-1"}]}}), "spec.successPolicy.rules[0].succeededCount: Invalid value: 3: must be less than or equal to 2 (the number of indexes in the specified succeededIndexes field)")]
+#[case(json!({"managedBy": "x"}), "spec.managedBy: Invalid value: \"x\": must be a domain-prefixed path (such as \"acme.io/foo\")")]
+#[tokio::test]
+async fn what_is_wrong_with_a_job(#[case] more: Value, #[case] expected: &str) {
+    let object = json!({"metadata": {"name": "j"}, "spec": job(&more)});
+    let path = "/apis/batch/v1/namespaces/default/jobs";
+    let (status, answer) = client().send("POST", path, JSON, &object).await;
+    let message = format!("Job.batch \"j\" is invalid: {expected}");
+    assert_eq!((status, &answer["message"]), (422, &json!(message)));
+}
+
+#[tokio::test]
+async fn names_of_managers_are_short() {
+    let mut client = client();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let object = json!({"metadata": {"name": "m"}, "data": {"a": "b"}});
+    assert_eq!(client.send("POST", maps, JSON, &object).await.0, 201);
+    let entry = json!({
+        "manager": "m".repeat(129), "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:data": {"f:a": {}}},
+    });
+    let change = json!({"metadata": {"managedFields": [entry]}});
+    let (status, answer) = client.send("PATCH", &format!("{maps}/m"), MERGE, &change).await;
+    let message =
+        "ConfigMap \"m\" is invalid: metadata.managedFields[0].manager: Too long: may not be more than 128 bytes";
+    assert_eq!((status, &answer["message"]), (422, &json!(message)));
+}

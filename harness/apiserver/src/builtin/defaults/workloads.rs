@@ -116,6 +116,10 @@ pub(super) const JOB: &[Rule] = &[
             Bool("suspend", false),
             Bool("manualSelector", false),
             Do(pod_replacement),
+            In(
+                "podFailurePolicy",
+                &[Each("rules", &[Each("onPodConditions", &[Text("status", "True")])])],
+            ),
             TEMPLATE,
         ],
     ),

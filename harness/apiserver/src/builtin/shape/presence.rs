@@ -61,6 +61,7 @@ const NULL: &[(&str, &str)] = &[
     ("Event", "lastTimestamp"),
     ("EventSeries", "lastObservedTime"),
     ("HorizontalPodAutoscalerStatus", "currentMetrics"),
+    ("PodFailurePolicy", "rules"),
     ("Role", "rules"),
 ];
 

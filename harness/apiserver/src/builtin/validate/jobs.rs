@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::checks::Check::{Do, NotNegative, OneOf, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, is_true, members, number, run, text};
-use super::{ROOT, pods, selectors};
+use super::{ROOT, job_policies, pods, selectors};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -102,6 +102,7 @@ fn generated_selector(object: &Value, spec: &Value, found: &mut Findings) {
 
 /// What jobs and templates of jobs have in common.
 fn job(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    job_policies::validate(spec, at, found);
     run(JOB, spec, at, found);
     if text(spec, "completionMode") == "Indexed" {
         if spec.get("completions").is_none() {

@@ -8,6 +8,7 @@ mod basics;
 mod checks;
 mod containers;
 mod events;
+mod job_policies;
 mod jobs;
 mod networking;
 mod others;
