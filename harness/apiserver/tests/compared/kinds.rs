@@ -95,6 +95,8 @@ const C: &str = "spec.containers[0]";
 #[case(container(&json!({"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "X"}]})), &format!("{C}.resizePolicy: Unsupported value: \"X\": supported values: \"NotRequired\", \"RestartContainer\""))]
 #[case(pod(&json!({"securityContext": {"sysctls": [{"name": "a", "value": "1"}, {"name": "a", "value": "1"}]}})), "spec.securityContext.sysctls[1].name: Duplicate value: \"a\"")]
 #[case(pod(&json!({"schedulingGates": [{"name": "a"}], "nodeName": "n"})), "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared")]
+#[case(pod(&json!({"hostAliases": [{"ip": "x"}]})), "spec.hostAliases[0].ip: Invalid value: \"x\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
+#[case(pod(&json!({"dnsConfig": {"nameservers": ["1.1.1.1", "1.1.1.1", "1.1.1.1", "1.1.1.1"]}})), "spec.dnsConfig.nameservers: Invalid value: [\"1.1.1.1\",\"1.1.1.1\",\"1.1.1.1\",\"1.1.1.1\"]: must not have more than 3 nameservers")]
 #[case(pod(&json!({"os": {"name": "x"}})), "spec.os: Unsupported value: \"x\": supported values: \"linux\", \"windows\"")]
 #[case(pod(&json!({"volumes": [{"name": "v", "cephfs": {}}]})), "spec.volumes[0].cephfs.monitors: Required value")]
 #[tokio::test]

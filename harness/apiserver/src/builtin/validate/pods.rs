@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::checks::Check::{Do, Each, In, Labels, Named, NotNegative, OneOf, OneOfIfSet};
-use super::checks::{Check, is_true, list, members, number, run, text};
+use super::checks::{Check, is_true, list, members, number, run, text, texts};
 use super::{ROOT, containers, security, volumes};
 use crate::findings::{Field, Findings};
 use crate::metadata::{names, validate_labels};
@@ -38,6 +38,8 @@ const POD_SPEC: &[Check] = &[
     Named("runtimeClassName", names::dns_subdomain),
     OneOfIfSet("preemptionPolicy", &["Never", "PreemptLowerPriority"]),
     NotNegative("terminationGracePeriodSeconds"),
+    Do(host_aliases),
+    Do(name_servers),
     Do(readiness_gates),
     Do(scheduling_gates),
     Do(system),
@@ -78,6 +80,39 @@ fn shared_processes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if is_true(spec, "hostPID") && is_true(spec, "shareProcessNamespace") {
         let at = at.child("securityContext.shareProcessNamespace");
         found.invalid(&at, true, "ShareProcessNamespace and HostPID cannot both be enabled");
+    }
+}
+
+const NO_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+
+fn is_address(text: &str) -> bool {
+    text.parse::<std::net::IpAddr>().is_ok()
+}
+
+fn host_aliases(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("hostAliases");
+    for (index, alias) in list(spec, "hostAliases").iter().enumerate() {
+        let (at, ip) = (at.item(index), text(alias, "ip"));
+        if !is_address(ip) {
+            found.invalid(&at.child("ip"), ip, NO_ADDRESS);
+        }
+        let names_at = at.child("hostnames");
+        for (index, name) in texts(alias, "hostnames").iter().enumerate() {
+            found.invalid_each(&names_at.item(index), name, names::dns_subdomain(name));
+        }
+    }
+}
+
+fn name_servers(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(config) = spec.get("dnsConfig") else { return };
+    let at = at.child("dnsConfig.nameservers");
+    let servers = texts(config, "nameservers");
+    if servers.len() > 3 {
+        let all: Vec<Value> = servers.iter().map(|server| Value::from(*server)).collect();
+        found.invalid(&at, all, "must not have more than 3 nameservers");
+    }
+    for (index, server) in servers.iter().enumerate().filter(|(_, server)| !is_address(server)) {
+        found.invalid(&at.item(index), *server, NO_ADDRESS);
     }
 }
 
