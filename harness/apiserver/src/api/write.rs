@@ -139,6 +139,9 @@ impl Core {
     ) -> Result<Arc<Stored>, Moved> {
         let committed = self.store.commit(bucket, key, expect, write, &caller.user_agent)?;
         self.after_commit(&committed);
+        if let Some(previous) = &committed.previous {
+            previous.supersede();
+        }
         Ok(committed.stored)
     }
 

@@ -148,6 +148,14 @@ impl Stored {
         look(meta::label(&self.value(), key))
     }
 
+    /// Keeps only the JSON from now on, if it has been written: there is a later revision, and hardly anybody asks for the
+    /// tree of this one.
+    pub(crate) fn supersede(&self) {
+        if self.text.get().is_some() {
+            self.pack();
+        }
+    }
+
     /// Keeps only the JSON from now on.
     pub(super) fn pack(&self) {
         let value = self.value();
