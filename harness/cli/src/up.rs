@@ -40,6 +40,7 @@ async fn boot_and_wait(arguments: &args::Up) -> Result<(), String> {
     let options = Options {
         doors: true,
         bare: arguments.bare,
+        observed: false,
         ..Options::new(arguments.members, Time::Real(Timestamp::now()))
     };
     let fleet = Embedded::boot(options).await.map_err(|error| chain(&error))?;

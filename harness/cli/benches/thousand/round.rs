@@ -71,6 +71,7 @@ pub struct Memory {
 pub async fn run(place: Place, count: u32) -> Result<Round, Failure> {
     let options = Options {
         doors: place == Place::Alone,
+        observed: false,
         ..Options::new(2, Time::Real(Timestamp::now()))
     };
     let fleet = Embedded::boot(options).await?;

@@ -71,6 +71,8 @@ pub struct Options {
     /// Whether the clusters are left as they are when they are new: the control plane knows neither the failover API nor
     /// members, and nobody runs workloads.
     pub bare: bool,
+    /// Whether what happens can be observed. All of it is kept until somebody does.
+    pub observed: bool,
     /// What the simulator does; if not given, what `fixtures/simulator` says.
     pub rules: Option<Arc<Rules>>,
 }
@@ -85,6 +87,7 @@ impl Options {
             doors: false,
             definitions: None,
             bare: false,
+            observed: true,
             rules: None,
         }
     }
@@ -189,7 +192,7 @@ impl Embedded {
             members,
             simulators,
             admission: Admission::new(storage),
-            taps: Mutex::new(Some(taps)),
+            taps: Mutex::new(taps),
             doors,
         })
     }
@@ -216,7 +219,7 @@ fn paused() -> bool {
     single && (0..10_000).all(|_| Instant::now() == now)
 }
 
-fn servers(options: &Options, clock: &Clock) -> (BTreeMap<ClusterName, ApiServer>, Taps) {
+fn servers(options: &Options, clock: &Clock) -> (BTreeMap<ClusterName, ApiServer>, Option<Taps>) {
     let revisions = Revisions::new();
     let names = (1..=options.members).map(|number| ClusterName::new(format!("member{number}")));
     let servers: BTreeMap<ClusterName, ApiServer> = std::iter::once(ClusterName::control())
@@ -228,8 +231,10 @@ fn servers(options: &Options, clock: &Clock) -> (BTreeMap<ClusterName, ApiServer
             (name, ApiServer::new(with))
         })
         .collect();
-    let taps = servers.iter().map(|(name, server)| (name.clone(), server.commits()));
-    let taps = Taps::new(taps.collect(), revisions.current());
+    let taps = || servers.iter().map(|(name, server)| (name.clone(), server.commits()));
+    let taps = options
+        .observed
+        .then(|| Taps::new(taps().collect(), revisions.current()));
     (servers, taps)
 }
 

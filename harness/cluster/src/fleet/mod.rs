@@ -57,8 +57,8 @@ pub enum FleetError {
         /// What was asked.
         lever: String,
     },
-    /// The fleet is observed already; a timeline begins once.
-    #[error("the fleet is observed already")]
+    /// The fleet is observed already, and a timeline begins once; or it is one that is not to be observed.
+    #[error("the fleet is observed already, or is not to be")]
     Observed,
     /// A definition that is part of the binary is no JSON.
     #[error("a definition of the failover API is no JSON")]
