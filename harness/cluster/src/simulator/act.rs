@@ -11,8 +11,8 @@ use super::{
     ensure::{self, Child, Manner, Step},
     merge::merge,
     rules::{Ensure, KindRef},
-    store::{Key, deleting, text},
-    template::{TemplateError, Templates, data},
+    store::{Key, Known, deleting, text},
+    template::{TemplateError, Templates},
 };
 
 /// Why a rule could not be carried out.
@@ -57,7 +57,7 @@ pub(super) fn plan(
     rule: &Ensure,
     templates: &Templates,
     context: &minijinja::Value,
-    children: &[&Value],
+    children: &[&Known],
 ) -> Result<Vec<Step>, ActError> {
     let wanted = match templates.render(&rule.objects, context)? {
         Value::Null => Vec::new(),
@@ -72,10 +72,11 @@ pub(super) fn plan(
         None => None,
     };
     let mut there = Vec::new();
-    for object in children {
+    for known in children {
+        let object = &known.object;
         let ready = match &rule.ready {
             Some(expression) => {
-                let context = minijinja::context! { child => data(object), ..context.clone() };
+                let context = minijinja::context! { child => known.data(), ..context.clone() };
                 templates.holds(expression, &context)?
             }
             None => true,
@@ -162,7 +163,7 @@ impl Target<'_> {
     pub(super) async fn carry_out(
         &self,
         kind: &KindRef,
-        children: &[&Value],
+        children: &[&Known],
         steps: Vec<Step>,
     ) -> Result<Outcome, ActError> {
         let mut all = Vec::new();
@@ -175,8 +176,9 @@ impl Target<'_> {
                     outcome(kind, written)?
                 }
                 Step::Delete(name) => {
-                    if let Some(child) = children.iter().find(|child| text(child, "/metadata/name") == name) {
-                        self.delete_one(kind, child).await?;
+                    let named = |child: &&&Known| text(&child.object, "/metadata/name") == name;
+                    if let Some(child) = children.iter().find(named) {
+                        self.delete_one(kind, &child.object).await?;
                     }
                     Outcome::Nothing
                 }

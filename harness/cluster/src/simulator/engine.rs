@@ -27,7 +27,7 @@ use super::{
     duration,
     functions::Source,
     rules::{Action, After, KindRef, Rule, Rules},
-    store::{Key, Store, deleting, text},
+    store::{Key, Known, Store, deleting, text},
     template::{TemplateError, Templates, data},
 };
 use crate::storage::Storage;
@@ -105,8 +105,8 @@ impl Engine {
         }
         loop {
             if self.watches.unlisted.is_empty() {
-                while let Some(key) = self.dirty.pop_first() {
-                    self.look_at(&key).await;
+                while !self.dirty.is_empty() {
+                    self.look_at_all().await;
                 }
             }
             let next = self.timers.first().map(|(at, _)| *at);
@@ -118,6 +118,14 @@ impl Engine {
                 },
                 () = at(next) => self.ring(),
             }
+        }
+    }
+
+    /// Looks at what must be looked at by now. What comes of that is looked at when all are done: two pods that become
+    /// ready are one change to their set.
+    async fn look_at_all(&mut self) {
+        for key in std::mem::take(&mut self.dirty) {
+            self.look_at(&key).await;
         }
     }
 
@@ -153,7 +161,7 @@ impl Engine {
             Event::Delete(object) => {
                 let object = act::value(kind, object);
                 let key = Key::of(kind, &object);
-                let known = self.store.get(&key).map(|known| text(known, "/metadata/uid"));
+                let known = self.store.get(&key).map(|known| text(&known.object, "/metadata/uid"));
                 if known == Some(text(&object, "/metadata/uid")) {
                     self.remove(&key);
                 }
@@ -223,22 +231,22 @@ impl Engine {
             return;
         };
         for (number, rule) in kind.rules.iter().enumerate() {
-            let Some(object) = self.store.get(key) else {
+            let Some(known) = self.store.get(key) else {
                 self.held.remove(key);
                 return;
             };
-            let settings = self.store.settings(object);
+            let settings = self.store.settings(&known.object);
             let paused = settings.get("paused").and_then(Value::as_str) == Some("true");
-            if paused || rule.deleting != deleting(object) {
+            if paused || rule.deleting != deleting(&known.object) {
                 self.let_go(key, number);
                 continue;
             }
-            let children: Vec<&Value> = match &kind.children {
-                Some(children) => self.store.children(object, children).collect(),
+            let children: Vec<minijinja::Value> = match &kind.children {
+                Some(children) => self.store.children(&known.object, children).map(Known::data).collect(),
                 None => Vec::new(),
             };
             let context = minijinja::context! {
-                object => data(object), children => data(&children), settings => data(&settings)
+                object => known.data(), children => children, settings => data(&settings)
             };
             match self.due(key, number, rule, &context) {
                 Ok(false) => {}
@@ -310,7 +318,7 @@ impl Engine {
     }
 
     async fn act(&mut self, key: &Key, rule: &Rule, context: &minijinja::Value) -> Result<Outcome, act::ActError> {
-        let Some(object) = self.store.get(key) else {
+        let Some(Known { object, .. }) = self.store.get(key) else {
             return Ok(Outcome::Nothing);
         };
         let target = act::Target {
@@ -332,7 +340,7 @@ impl Engine {
                 let Some(kind) = rules.and_then(|rules| rules.children.as_ref()) else {
                     return Ok(Outcome::Nothing);
                 };
-                let children: Vec<&Value> = self.store.children(object, kind).collect();
+                let children: Vec<&Known> = self.store.children(object, kind).collect();
                 let steps = act::plan(ensure, &self.templates, context, &children)?;
                 target.carry_out(kind, &children, steps).await
             }

@@ -1,10 +1,13 @@
 //! What the simulator knows of its cluster: the objects of the watched kinds, and who owns whom.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::OnceLock,
+};
 
 use serde_json::{Map, Value};
 
-use super::rules::KindRef;
+use super::{rules::KindRef, template};
 
 /// Annotations that begin so are settings of the simulator.
 pub(super) const SETTINGS_PREFIX: &str = "simulator.baton.dev/";
@@ -62,17 +65,32 @@ fn own_settings(object: &Value) -> BTreeMap<&str, &Value> {
         .collect()
 }
 
+/// An object, and how templates see it.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// The object.
+    pub object: Value,
+    data: OnceLock<minijinja::Value>,
+}
+
+impl Known {
+    /// As templates see it; made once, because several rules look at each revision, and those of its owner too.
+    pub(super) fn data(&self) -> minijinja::Value {
+        self.data.get_or_init(|| template::data(&self.object)).clone()
+    }
+}
+
 /// The objects.
 #[derive(Debug, Default)]
 pub(super) struct Store {
-    objects: BTreeMap<Key, Value>,
+    objects: BTreeMap<Key, Known>,
     by_uid: BTreeMap<String, Key>,
     children: BTreeMap<String, BTreeSet<Key>>,
 }
 
 impl Store {
     /// One object.
-    pub(super) fn get(&self, key: &Key) -> Option<&Value> {
+    pub(super) fn get(&self, key: &Key) -> Option<&Known> {
         self.objects.get(key)
     }
 
@@ -83,7 +101,7 @@ impl Store {
     }
 
     /// The children of an object that are of a kind, by name.
-    pub(super) fn children<'a>(&'a self, object: &Value, kind: &'a KindRef) -> impl Iterator<Item = &'a Value> {
+    pub(super) fn children<'a>(&'a self, object: &Value, kind: &'a KindRef) -> impl Iterator<Item = &'a Known> {
         let keys = self.children.get(text(object, "/metadata/uid"));
         let keys = keys.into_iter().flatten().filter(move |key| key.kind == *kind);
         keys.filter_map(|key| self.objects.get(key))
@@ -93,8 +111,8 @@ impl Store {
     pub(super) fn put(&mut self, kind: &KindRef, object: Value) -> BTreeSet<Key> {
         let key = Key::of(kind, &object);
         if let Some(known) = self.objects.get(&key)
-            && text(known, "/metadata/uid") == text(&object, "/metadata/uid")
-            && revision(known) >= revision(&object)
+            && text(&known.object, "/metadata/uid") == text(&object, "/metadata/uid")
+            && revision(&known.object) >= revision(&object)
         {
             return BTreeSet::new();
         }
@@ -113,7 +131,8 @@ impl Store {
             self.add_descendants(&object, LONGEST_CHAIN, &mut keys);
         }
         keys.insert(key.clone());
-        self.objects.insert(key, object);
+        let data = OnceLock::new();
+        self.objects.insert(key, Known { object, data });
         keys
     }
 
@@ -123,7 +142,7 @@ impl Store {
     }
 
     fn take(&mut self, key: &Key) -> Option<(Value, BTreeSet<Key>)> {
-        let object = self.objects.remove(key)?;
+        let object = self.objects.remove(key)?.object;
         self.by_uid.remove(text(&object, "/metadata/uid"));
         let mut touched = BTreeSet::new();
         if let Some(owner) = owner(&object) {
@@ -145,7 +164,7 @@ impl Store {
             if let Some(child) = self.objects.get(key)
                 && depth > 0
             {
-                self.add_descendants(child, depth - 1, keys);
+                self.add_descendants(&child.object, depth - 1, keys);
             }
         }
     }
@@ -160,7 +179,7 @@ impl Store {
                 settings.entry(name).or_insert_with(|| value.clone());
             }
             let owner = owner(object).and_then(|uid| self.by_uid.get(uid));
-            next = owner.and_then(|key| self.objects.get(key));
+            next = owner.and_then(|key| self.objects.get(key)).map(|known| &known.object);
         }
         settings
     }
