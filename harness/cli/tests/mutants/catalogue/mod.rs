@@ -1,9 +1,12 @@
 //! The mutants, by area.
 
+mod application;
+mod clearing;
 mod flink;
 mod gates;
 mod invariants;
 mod policy;
+mod prefer;
 mod preservation;
 mod purge;
 mod recovery;
@@ -19,7 +22,10 @@ pub fn all() -> Vec<Mutant> {
         preservation::mutants(),
         recovery::mutants(),
         purge::mutants(),
+        clearing::mutants(),
         taints::mutants(),
+        prefer::mutants(),
+        application::mutants(),
         gates::mutants(),
         flink::mutants(),
         writers::mutants(),

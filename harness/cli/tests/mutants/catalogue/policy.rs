@@ -137,6 +137,12 @@ fn lifetime() -> Vec<Mutant> {
             fault: |_| pretended(Of::Copies),
         },
         Mutant {
+            name: "refused-kind-stops-all",
+            breaks: "POL-07",
+            defect: "no status comes from a member any more that refuses a single kind",
+            fault: |_| refused_kind_stops_all(),
+        },
+        Mutant {
             name: "status-collected-once",
             breaks: "POL-07",
             defect: "the first status that a cluster reports is shown for ever (a watch that broke and was not renewed)",
@@ -155,6 +161,27 @@ fn lifetime() -> Vec<Mutant> {
             },
         },
     ]
+}
+
+/// From the moment at which a member refuses something, the status of its copies is shown as it was.
+fn refused_kind_stops_all() -> Fault {
+    let refused: Memory<bool> = Memory::new();
+    let stopped = refused.clone();
+    let shown: Memory<BTreeMap<String, Value>> = Memory::new();
+    Fault::none()
+        .after(Of::Copies, move |_, answer, _| {
+            *refused.get() |= answer["code"] == 403;
+            Box::pin(std::future::ready(()))
+        })
+        .read(Of::Copies, move |copy| {
+            let mut shown = shown.get();
+            let last = shown.entry(uid(copy)).or_default();
+            if *stopped.get() {
+                copy["status"] = last.clone();
+            } else {
+                *last = copy["status"].clone();
+            }
+        })
 }
 
 fn forget_in_selectors(policy: &mut Value, member: &str) {

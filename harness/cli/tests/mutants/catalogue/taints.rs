@@ -92,17 +92,7 @@ fn times() -> Vec<Mutant> {
             name: "evicted-although-the-taint-went",
             breaks: "TNT-05",
             defect: "a taint that was removed in time evicts all the same",
-            fault: |_| {
-                let seen: Memory<BTreeMap<String, Value>> = Memory::new();
-                Fault::none().read(Of::Clusters, move |cluster| {
-                    let mut seen = seen.get();
-                    if list(cluster, "/spec/taints").next().is_some() {
-                        seen.insert(uid(cluster), cluster["spec"]["taints"].clone());
-                    } else if let Some(taints) = seen.get(&uid(cluster)) {
-                        cluster["spec"]["taints"] = taints.clone();
-                    }
-                })
-            },
+            fault: |_| taints_that_stay(),
         },
         Mutant {
             name: "restart-resets-the-clock",
@@ -190,7 +180,21 @@ fn budget_and_place() -> Vec<Mutant> {
     ]
 }
 
-fn effect_read_as(effect: &'static str, other: &'static str) -> Fault {
+/// Taints that are removed are seen all the same.
+pub fn taints_that_stay() -> Fault {
+    let seen: Memory<BTreeMap<String, Value>> = Memory::new();
+    Fault::none().read(Of::Clusters, move |cluster| {
+        let mut seen = seen.get();
+        if list(cluster, "/spec/taints").next().is_some() {
+            seen.insert(uid(cluster), cluster["spec"]["taints"].clone());
+        } else if let Some(taints) = seen.get(&uid(cluster)) {
+            cluster["spec"]["taints"] = taints.clone();
+        }
+    })
+}
+
+/// Taints of one effect are taken for taints of another.
+pub fn effect_read_as(effect: &'static str, other: &'static str) -> Fault {
     Fault::none().read(Of::Clusters, move |cluster| {
         for taint in list(cluster, "/spec/taints").filter(|taint| taint["effect"] == effect) {
             taint["effect"] = json!(other);

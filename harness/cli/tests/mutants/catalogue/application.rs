@@ -1,0 +1,190 @@
+//! Workloads that leave because they are not healthy.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::{
+    fault::{Fault, Of},
+    mutant::Mutant,
+    pieces::{Memory, list, map, remove, tasks, text, uid},
+};
+
+pub fn mutants() -> Vec<Mutant> {
+    let mut mutants = when();
+    mutants.extend(health());
+    mutants.extend(how());
+    mutants
+}
+
+fn when() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "unhealthy-moves-unasked",
+            breaks: "APP-01",
+            defect: "an unhealthy workload is moved although its policy does not ask for that",
+            fault: |_| {
+                Fault::none().read(Of::Policies, |policy| {
+                    if let Some(failover) = map(policy, "/spec/failover") {
+                        let default = json!({"decisionConditions": {"tolerationSeconds": 10}, "purgeMode": "Directly"});
+                        failover.entry("application").or_insert(default);
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "unhealthy-leaves-soon",
+            breaks: "APP-02",
+            defect: "an unhealthy workload leaves after a second, whatever its policy says",
+            fault: |_| of_policy(|application| application["decisionConditions"] = json!({"tolerationSeconds": 1})),
+        },
+        Mutant {
+            name: "reason-of-a-taint",
+            breaks: "APP-02",
+            defect: "the task of an unhealthy workload says that a taint was not tolerated",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |binding| {
+                    of_health(binding, |task| task["reason"] = json!("TaintUntolerated"));
+                })
+            },
+        },
+        Mutant {
+            name: "delay-ignored",
+            breaks: "APP-05",
+            defect: "delaySeconds holds nothing back",
+            fault: |_| of_policy(|application| remove(application, "/preConditions", "delaySeconds")),
+        },
+        Mutant {
+            name: "never-healthy-moves",
+            breaks: "APP-06",
+            defect: "a workload that was never healthy fails over although the policy says that it must have been",
+            fault: |_| of_policy(|application| remove(application, "/preConditions", "healthyState")),
+        },
+    ]
+}
+
+fn health() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "unhealthy-time-adds-up",
+            breaks: "APP-03",
+            defect: "the clock of a workload that was healthy again goes on from where it was",
+            fault: |_| {
+                let first: Memory<BTreeMap<String, Value>> = Memory::new();
+                Fault::none().read(Of::Bindings, move |binding| {
+                    let uid = uid(binding);
+                    for item in list(binding, "/status/aggregatedStatus") {
+                        if let Some(since) = item.get("unhealthySince").cloned() {
+                            let key = format!("{uid} {}", text(item, "/clusterName"));
+                            item["unhealthySince"] = first.get().entry(key).or_insert(since).clone();
+                        }
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "unknown-counts-as-healthy",
+            breaks: "APP-04",
+            defect: "a workload whose health is unknown for a moment has its clock taken back",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |binding| {
+                    unknown(binding, |item| remove(item, "", "unhealthySince"));
+                })
+            },
+        },
+        Mutant {
+            name: "unknown-counts-as-unhealthy",
+            breaks: "APP-04",
+            defect: "a workload whose health is unknown is moved",
+            fault: |_| {
+                Fault::none().read(Of::Bindings, |binding| {
+                    unknown(binding, |item| {
+                        item["unhealthySince"] = item["creationTimestamp"].clone();
+                        item["health"] = json!("Unhealthy");
+                    });
+                })
+            },
+        },
+    ]
+}
+
+fn how() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "mode-of-clusters-alone",
+            breaks: "APP-07",
+            defect: "the purge mode has no say over unhealthy workloads: they leave Gracefully",
+            fault: |_| of_policy(|application| application["purgeMode"] = json!("Gracefully")),
+        },
+        Mutant {
+            name: "grace-period-not-recorded",
+            breaks: "APP-07",
+            defect: "the task does not say how long the old copy may stay",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |binding| {
+                    of_health(binding, |task| remove(task, "", "gracePeriodSeconds"));
+                })
+            },
+        },
+        Mutant {
+            name: "grace-period-of-another-task",
+            breaks: "APP-07",
+            defect: "the grace period of an earlier task counts for later ones too",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |binding| {
+                    of_health(binding, |task| task["gracePeriodSeconds"] = json!(600));
+                })
+            },
+        },
+        Mutant {
+            name: "state-of-clusters-alone",
+            breaks: "APP-09",
+            defect: "no state of unhealthy workloads is preserved",
+            fault: |_| of_policy(|application| remove(application, "", "statePreservation")),
+        },
+        Mutant {
+            name: "healthy-copies-move-too",
+            breaks: "APP-11",
+            defect: "when one copy is not healthy, all copies are moved",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |binding| {
+                    let mut others = Vec::new();
+                    of_health(binding, |task| {
+                        let mut other = task.clone();
+                        other["fromCluster"] = json!("member2");
+                        others.push(other);
+                    });
+                    if let Some(tasks) = binding
+                        .pointer_mut("/spec/gracefulEvictionTasks")
+                        .and_then(Value::as_array_mut)
+                    {
+                        tasks.extend(others);
+                    }
+                })
+            },
+        },
+    ]
+}
+
+/// Changes what policies say of unhealthy workloads, where they do.
+fn of_policy(edit: fn(&mut Value)) -> Fault {
+    Fault::none().read(Of::Policies, move |policy| {
+        if let Some(application) = policy.pointer_mut("/spec/failover/application") {
+            edit(application);
+        }
+    })
+}
+
+/// The tasks of unhealthy workloads.
+fn of_health(binding: &mut Value, edit: impl FnMut(&mut Value)) {
+    tasks(binding)
+        .filter(|task| text(task, "/reason") == "ApplicationFailure")
+        .for_each(edit);
+}
+
+/// What is reported of clusters where the health is not known.
+fn unknown(binding: &mut Value, edit: impl FnMut(&mut Value)) {
+    list(binding, "/status/aggregatedStatus")
+        .filter(|item| text(item, "/health") == "Unknown")
+        .for_each(edit);
+}
