@@ -80,6 +80,12 @@ fn recovered() -> Vec<Mutant> {
 fn met_by_others() -> Vec<Mutant> {
     vec![
         Mutant {
+            name: "suppressed-blocks-others",
+            breaks: "PRG-09",
+            defect: "as long as the removal of one copy waits for a user, no other task is cleared",
+            fault: |_| suppressed_blocks_others(),
+        },
+        Mutant {
             name: "status-lost-to-a-conflict",
             breaks: "STP-11",
             defect: "a status whose write met a conflict is not written again",
@@ -117,6 +123,30 @@ fn task_stays_after_recovery() -> Fault {
         .written(Of::Bindings, move |body| {
             if clears(body) && list(body, "/spec/clusters").next().is_some() {
                 remove(body, "/spec", "gracefulEvictionTasks");
+            }
+        })
+}
+
+/// Tasks beside one that is suppressed are put back when they are cleared.
+fn suppressed_blocks_others() -> Fault {
+    let known: Memory<Vec<Value>> = Memory::new();
+    let seen = known.clone();
+    Fault::none()
+        .read(Of::Bindings, move |binding| {
+            *seen.get() = tasks(binding).map(|task| task.clone()).collect()
+        })
+        .written(Of::Bindings, move |body| {
+            let known = known.get();
+            let suppressed = known.iter().any(|task| task["suppressDeletion"] == true);
+            let kept: Vec<String> = tasks(body).map(|task| text(task, "/fromCluster").to_owned()).collect();
+            let listed = body
+                .pointer_mut("/spec/gracefulEvictionTasks")
+                .and_then(Value::as_array_mut);
+            if let Some(listed) = listed.filter(|_| suppressed) {
+                let cleared = known
+                    .iter()
+                    .filter(|task| !kept.iter().any(|from| task["fromCluster"] == from.as_str()));
+                listed.extend(cleared.cloned());
             }
         })
 }

@@ -21,6 +21,15 @@ pub fn mutants() -> Vec<Mutant> {
     mutants
 }
 
+/// A rule that matches nothing, where there is none.
+fn ask_for_what_is_not_there(binding: &mut Value) {
+    let none = rules(binding).is_none_or(|rules| rules.is_empty());
+    if none && binding.pointer("/spec/failover/cluster").is_some() {
+        let rule = json!({"aliasLabelName": "none", "jsonPath": "{ .none }"});
+        binding["spec"]["failover"]["cluster"]["statePreservation"] = json!({"rules": [rule]});
+    }
+}
+
 fn tasks_spoiled() -> Vec<Mutant> {
     vec![
         Mutant {
@@ -125,12 +134,17 @@ fn rules_misread() -> Vec<Mutant> {
             name: "rules-required",
             breaks: "STP-09",
             defect: "without rules an eviction never happens",
+            fault: |_| Fault::none().read(Of::Bindings, ask_for_what_is_not_there),
+        },
+        Mutant {
+            name: "status-required",
+            breaks: "STP-09",
+            defect: "a workload that reports no status is never evicted",
             fault: |_| {
                 Fault::none().read(Of::Bindings, |binding| {
-                    let none = rules(binding).is_none_or(|rules| rules.is_empty());
-                    if none && binding.pointer("/spec/failover/cluster").is_some() {
-                        let rule = json!({"aliasLabelName": "none", "jsonPath": "{ .none }"});
-                        binding["spec"]["failover"]["cluster"]["statePreservation"] = json!({"rules": [rule]});
+                    let reports = |item: &mut Value| item.get("status").is_some_and(|status| !status.is_null());
+                    if !list(binding, "/status/aggregatedStatus").any(reports) {
+                        ask_for_what_is_not_there(binding);
                     }
                 })
             },

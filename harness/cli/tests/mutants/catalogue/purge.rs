@@ -216,7 +216,7 @@ fn recorded() -> Vec<Mutant> {
             fault: |_| Fault::none().setup(|setup| drop(setup.options.remove(MODE))),
         },
         Mutant {
-            name: "mode-option-ignored-without-namespace",
+            name: "mode-option-namespaced-only",
             breaks: "PRG-08",
             defect: "the option has no effect on kinds in no namespace",
             fault: |_| {
