@@ -323,14 +323,14 @@ fn lint_warns_of_paths_that_no_status_has() {
     };
     // Of a kind that the case defines, in the step and in a scenario; of a built-in kind.
     let flink = changed(
-        "preservation/second-failover.yaml",
+        "recovery/consecutive-without-state.yaml",
         &[("{ .jobStatus.jobID }", "{ .jobStatus.jobIdd }")],
     );
     let text = lint(&flink);
     let message = "the path `{ .jobStatus.jobIdd }` matches nothing: the status of a FlinkDeployment has no";
     assert!(text.contains(message) && text.contains("jobStatus.jobIdd"), "{text}");
     assert!(text.contains("did you mean `jobId`?"), "{text}");
-    assert!(text.contains("second-failover.yaml:29:68"), "{text}");
+    assert!(text.contains("consecutive-without-state.yaml:29:68"), "{text}");
     assert!(text.contains("1 cases are fine"), "{text}");
     let scenario = changed("preservation/any-kind.yaml", &[("{ .succeeded }", "{ .suceeded }")]);
     let text = lint(&scenario);
