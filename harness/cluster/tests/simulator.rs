@@ -26,9 +26,15 @@ async fn a_deployment_becomes_ready_step_by_step() {
     apply(&fleet.members()[0], &fixture("workloads/deploy.yaml")).await;
     let statuses = until_status(&recorder, "Deployment", "deploy", "readyReplicas", json!(2)).await;
     assert_eq!(fleet.simulator_failures(), Vec::<String>::new());
+    // Both pods become ready at the same moment, which is one change to their set.
     assert_eq!(
         course(&statuses, "readyReplicas"),
-        [Value::Null, json!(1), json!(2)],
+        [Value::Null, json!(2)],
+        "{statuses:#?}"
+    );
+    assert_eq!(
+        course(&statuses, "unavailableReplicas")[1..],
+        [json!(2), Value::Null],
         "{statuses:#?}"
     );
     let last = statuses.last().unwrap();
