@@ -182,6 +182,8 @@ pub fn line(mutant: &Mutant, death: &Death) -> String {
 /// Compares the table of all mutants with the one in the repository.
 pub fn compare_table(mutants: &[Mutant], deaths: &[Death]) {
     let mut table = show::table(&["MUTANT", "BREAKS", "KILLED BY"]);
+    // A row is read again by its words: none goes over two lines.
+    table.set_width(200);
     for (mutant, death) in mutants.iter().zip(deaths) {
         if let Death::Killed { case } = death {
             table.add_row([mutant.name, mutant.breaks, case]);

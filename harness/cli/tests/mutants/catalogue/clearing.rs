@@ -133,7 +133,7 @@ fn suppressed_blocks_others() -> Fault {
     let seen = known.clone();
     Fault::none()
         .read(Of::Bindings, move |binding| {
-            *seen.get() = tasks(binding).map(|task| task.clone()).collect()
+            *seen.get() = tasks(binding).map(|task| task.clone()).collect();
         })
         .written(Of::Bindings, move |body| {
             let known = known.get();

@@ -15,6 +15,7 @@ use crate::{
 pub fn mutants() -> Vec<Mutant> {
     let mut mutants = tasks_spoiled();
     mutants.extend(rules_misread());
+    mutants.push(status_required());
     mutants.extend(statuses_misread());
     mutants.push(unfit());
     mutants.extend(over_time());
@@ -88,6 +89,22 @@ fn tasks_spoiled() -> Vec<Mutant> {
     ]
 }
 
+fn status_required() -> Mutant {
+    Mutant {
+        name: "status-required",
+        breaks: "STP-09",
+        defect: "a workload that reports no status is never evicted",
+        fault: |_| {
+            Fault::none().read(Of::Bindings, |binding| {
+                let reports = |item: &mut Value| item.get("status").is_some_and(|status| !status.is_null());
+                if !list(binding, "/status/aggregatedStatus").any(reports) {
+                    ask_for_what_is_not_there(binding);
+                }
+            })
+        },
+    }
+}
+
 fn rules_misread() -> Vec<Mutant> {
     vec![
         Mutant {
@@ -135,19 +152,6 @@ fn rules_misread() -> Vec<Mutant> {
             breaks: "STP-09",
             defect: "without rules an eviction never happens",
             fault: |_| Fault::none().read(Of::Bindings, ask_for_what_is_not_there),
-        },
-        Mutant {
-            name: "status-required",
-            breaks: "STP-09",
-            defect: "a workload that reports no status is never evicted",
-            fault: |_| {
-                Fault::none().read(Of::Bindings, |binding| {
-                    let reports = |item: &mut Value| item.get("status").is_some_and(|status| !status.is_null());
-                    if !list(binding, "/status/aggregatedStatus").any(reports) {
-                        ask_for_what_is_not_there(binding);
-                    }
-                })
-            },
         },
         Mutant {
             name: "only-deployments",

@@ -216,6 +216,18 @@ fn recorded() -> Vec<Mutant> {
             fault: |_| Fault::none().setup(|setup| drop(setup.options.remove(MODE))),
         },
         Mutant {
+            name: "mode-option-namespaced-only",
+            breaks: "PRG-08",
+            defect: "the option has no effect on kinds in no namespace",
+            fault: |_| {
+                Fault::none().written_at(Of::Bindings, |call, body| {
+                    if call.at.plural == "clusterresourcebindings" {
+                        tasks(body).for_each(|task| task["purgeMode"] = json!("Gracefully"));
+                    }
+                })
+            },
+        },
+        Mutant {
             name: "default-mode-directly",
             breaks: "PRG-08",
             defect: "without the option workloads leave Directly",
