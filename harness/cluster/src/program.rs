@@ -19,11 +19,17 @@ use tokio::process::{Child, Command};
 /// Tells the watchdog the program's process group, then becomes the program.
 const LAUNCH: &str = r#"echo $$ >&0; exec "$@" </dev/null"#;
 
-/// Reads the process group, then signals to pass on; at the end of the pipe whatever is left is killed.
+/// Reads the process group, and signals to pass on; at the end of the pipe whatever is left is killed. On a busy machine
+/// somebody may want an end before the program has told its group.
 const WATCH: &str = r#"
-read -r group || exit 0
-while read -r signal; do kill -s "$signal" -- "-$group"; done
-kill -s KILL -- "-$group"
+group= early=
+while read -r word; do
+    case $word in
+        [0-9]*) group=$word; for signal in $early; do kill -s "$signal" -- "-$group"; done ;;
+        *) if [ "$group" ]; then kill -s "$word" -- "-$group"; else early="$early $word"; fi ;;
+    esac
+done
+[ -z "$group" ] || kill -s KILL -- "-$group"
 "#;
 
 /// A program that runs.

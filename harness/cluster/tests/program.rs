@@ -48,6 +48,17 @@ async fn it_is_asked_to_end_before_it_is_killed() {
 }
 
 #[tokio::test]
+async fn one_that_has_hardly_begun_can_be_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    for grace in [Duration::ZERO, Duration::from_secs(60)] {
+        let program = start("exec sleep 600", &folder.path().join("log"));
+        // It has not said yet who it is. What is not ended now is not ended at all.
+        let stopped = tokio::time::timeout(Duration::from_secs(120), program.stop(grace)).await;
+        stopped.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
 async fn one_that_does_not_end_is_killed_with_all_that_it_started() {
     let folder = tempfile::tempdir().unwrap();
     let (output, fifo) = (folder.path().join("log"), fifo(folder.path()));
