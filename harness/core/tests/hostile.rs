@@ -108,7 +108,7 @@ fn the_good_case_is_good() {
 #[case(
     "{from: \"${origin}\"}",
     "{from: \"${origan}\", to: \"${nobody}\"}",
-    "22:75: `${origan}` refers to no role or capture before this step (did you mean `origin`?)\nc.yaml:22:92: `${nobody}` refers to no role or capture before this step (possible are origin, replicas)"
+    "22:75: `${origan}` refers to no role or capture before this step (did you mean `origin`?)\nc.yaml:22:92: `${nobody}` refers to no role or capture before this step (possible are origin, replicas, namespace)"
 )]
 #[case(
     "jsonPath: \"{.replicas}\"",
