@@ -57,23 +57,34 @@ fn closeness(
     template: &TemplateKey,
     labels: Option<&BTreeMap<String, String>>,
 ) -> Option<Closeness> {
-    let named = |wanted: &Option<String>| wanted.as_deref().filter(|wanted| !wanted.is_empty()).map(str::to_owned);
-    if selector.api_version != template.gvk.api_version() || selector.kind != template.gvk.kind {
+    if !may_select(selector, policy_namespace, template) {
         return None;
     }
-    let namespace = policy_namespace
-        .map(str::to_owned)
-        .or_else(|| named(&selector.namespace));
-    if namespace.is_some() && namespace != template.key.namespace {
-        return None;
-    }
-    if let Some(name) = named(&selector.name) {
-        return (name == template.key.name).then_some(Closeness::Name);
+    if named(selector.name.as_deref()).is_some() {
+        return Some(Closeness::Name);
     }
     match &selector.label_selector {
         Some(wanted) => selects(wanted, labels).then_some(Closeness::Labels),
         None => Some(Closeness::Kind),
     }
+}
+
+/// Whether kind, namespace and name allow that a selector of a policy in this namespace selects a resource: all that can
+/// be said without its labels.
+pub fn may_select(selector: &ResourceSelector, policy_namespace: Option<&str>, template: &TemplateKey) -> bool {
+    let allows = |wanted: Option<&str>, given: Option<&str>| wanted.is_none() || wanted == given;
+    allows(named(selector.name.as_deref()), Some(&template.key.name))
+        && selector.kind == template.gvk.kind
+        && allows(
+            policy_namespace.or_else(|| named(selector.namespace.as_deref())),
+            template.key.namespace.as_deref(),
+        )
+        && selector.api_version == template.gvk.api_version()
+}
+
+/// An empty name is none.
+fn named(wanted: Option<&str>) -> Option<&str> {
+    wanted.filter(|wanted| !wanted.is_empty())
 }
 
 #[cfg(test)]

@@ -181,8 +181,8 @@ impl Context {
         part: Part,
     ) -> Result<bool, WriteError>
     where
-        S: Serialize,
-        T: Serialize,
+        S: PartialEq + Serialize,
+        T: PartialEq + Serialize,
     {
         let Some(resource) = source.resource() else {
             return Ok(false);

@@ -8,7 +8,7 @@ use baton_decide::keys::{self, Gvk, ObjectKey, TemplateKey};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::packed::Packed;
+use crate::packed::{Hand, Packed};
 use crate::queue::Key;
 use crate::source::{Scope, Source};
 use crate::table::{Sight, Table};
@@ -32,6 +32,7 @@ pub struct World {
     /// Kinds that policies select or bindings are about, and that nobody has asked for yet.
     new_kinds: BTreeSet<Gvk>,
     objects: BTreeMap<String, BTreeMap<Gvk, Table<Packed<Value>>>>,
+    hand: Arc<Hand>,
 }
 
 /// The keys that a change concerns.
@@ -210,6 +211,7 @@ impl World {
         }
         let Some(key) = key_of(&object) else { return Keys::new() };
         let revision = revision_of(&object);
+        let hand = Arc::clone(&self.hand);
         match source {
             Source::Policies(scope) => self.see_policy(*scope, &key, revision, object),
             Source::Bindings(scope) => self.see_binding(*scope, key, revision, &object),
@@ -221,14 +223,14 @@ impl World {
             },
             Source::Templates(gvk) => {
                 let table = self.templates.entry(gvk.clone()).or_default();
-                match table.see(&key, revision, || packed(&object, |_| {})) {
+                match table.see(&key, revision, || packed(&object, &hand, |_| {})) {
                     Sight::New(_) => concerned_by_template(TemplateKey { gvk: gvk.clone(), key }),
                     Sight::Old => Keys::new(),
                 }
             }
             Source::Objects { cluster, gvk } => {
                 let table = self.member_table(cluster, gvk);
-                match table.see(&key, revision, || packed(&object, |_| {})) {
+                match table.see(&key, revision, || packed(&object, &hand, |_| {})) {
                     Sight::New(_) => concerned_by_object(&object).into_iter().collect(),
                     Sight::Old => Keys::new(),
                 }
@@ -326,10 +328,11 @@ impl World {
     }
 
     fn see_binding(&mut self, scope: Scope, key: ObjectKey, revision: u64, object: &Value) -> Keys {
+        let hand = Arc::clone(&self.hand);
         let mut resource = None;
         let table = self.bindings.entry(scope).or_default();
         let look = |binding: &Binding| resource = Some(TemplateKey::of(&binding.spec.resource).gvk);
-        if matches!(table.see(&key, revision, || packed(object, look)), Sight::Old) {
+        if matches!(table.see(&key, revision, || packed(object, &hand, look)), Sight::Old) {
             return Keys::new();
         }
         if let Some(gvk) = resource {
@@ -339,9 +342,13 @@ impl World {
     }
 
     fn see_work(&mut self, key: &ObjectKey, revision: u64, object: &Value) -> Keys {
+        let hand = Arc::clone(&self.hand);
         let mut binding = None;
         let look = |work: &Work| binding = keys::binding_of(work);
-        if matches!(self.works.see(key, revision, || packed(object, look)), Sight::Old) {
+        if matches!(
+            self.works.see(key, revision, || packed(object, &hand, look)),
+            Sight::Old
+        ) {
             return Keys::new();
         }
         let mut concerned = vec![Key::Work(key.clone())];
@@ -442,8 +449,11 @@ fn typed<T: DeserializeOwned>(object: Value) -> Option<T> {
 }
 
 /// Packs an object, and has a look at it before.
-fn packed<T: DeserializeOwned>(object: &Value, look: impl FnOnce(&T)) -> Option<Packed<T>> {
-    let packed = Packed::new(object).inspect_err(|error| not_understood(key_of(object), error));
+fn packed<T>(object: &Value, hand: &Arc<Hand>, look: impl FnOnce(&T)) -> Option<Packed<T>>
+where
+    T: DeserializeOwned + Send + Sync + 'static,
+{
+    let packed = Packed::new(object, hand).inspect_err(|error| not_understood(key_of(object), error));
     let (packed, read) = packed.ok()?;
     look(&read);
     Some(packed)

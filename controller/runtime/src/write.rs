@@ -127,15 +127,14 @@ impl<'a> Door<'a> {
         part: Part,
     ) -> Result<Option<Value>, WriteError>
     where
-        S: Serialize,
-        T: Serialize,
+        S: PartialEq + Serialize,
+        T: PartialEq + Serialize,
     {
-        let (before, after) = (serde_json::to_value(old)?, serde_json::to_value(new)?);
-        let pick = |object: &Value| match part {
-            Part::Status => json!({"status": object.get("status")}),
-            Part::Main => json!({"metadata": object.get("metadata"), "spec": object.get("spec")}),
-        };
-        let Some(mut patch) = difference(&pick(&before), &pick(&after)) else {
+        // Most decisions change nothing, and to find that out must be cheap.
+        if part.is_same(old, new) {
+            return Ok(None);
+        }
+        let Some(mut patch) = difference(&part.of(old)?, &part.of(new)?) else {
             return Ok(None);
         };
         patch["metadata"]["resourceVersion"] = json!(old.metadata.resource_version);
@@ -182,6 +181,30 @@ pub enum Part {
     Main,
     /// Status.
     Status,
+}
+
+impl Part {
+    fn is_same<S: PartialEq, T: PartialEq>(self, one: &Resource<S, T>, other: &Resource<S, T>) -> bool {
+        match self {
+            Self::Main => one.metadata == other.metadata && one.spec == other.spec,
+            Self::Status => one.status == other.status,
+        }
+    }
+
+    /// An object without its other part.
+    fn of<S: Serialize, T: Serialize>(self, object: &Resource<S, T>) -> Result<Value, serde_json::Error> {
+        let mut fields = Map::new();
+        match self {
+            Self::Main => {
+                fields.insert("metadata".to_owned(), serde_json::to_value(&object.metadata)?);
+                fields.insert("spec".to_owned(), serde_json::to_value(&object.spec)?);
+            }
+            Self::Status => {
+                fields.insert("status".to_owned(), serde_json::to_value(&object.status)?);
+            }
+        }
+        Ok(Value::Object(fields))
+    }
 }
 
 /// An object of our own API, to be created.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use baton_decide::api::{Binding, Policy};
 use baton_decide::execute;
 use baton_decide::keys::{Gvk, ObjectKey, TemplateKey};
-use baton_decide::names;
+use baton_decide::{matching, names};
 use serde_json::Value;
 
 use super::{Keys, World};
 use crate::queue::Key;
+use crate::table::Table;
 
 impl World {
     /// The Works on a cluster; they are looked at again when it answers again.
@@ -38,24 +39,21 @@ impl World {
 
     /// The resources that a policy selects, or selected before it changed.
     pub(super) fn concerned_by_policy(&self, key: &ObjectKey, versions: &[&Arc<Policy>]) -> Keys {
-        let selectors = versions.iter().flat_map(|policy| policy.spec.resource_selectors.iter());
-        let kinds: BTreeSet<Gvk> = selectors
+        let selectors = || versions.iter().flat_map(|policy| &policy.spec.resource_selectors);
+        let kinds: BTreeSet<Gvk> = selectors()
             .map(|selector| Gvk::new(&selector.api_version, &selector.kind))
             .collect();
         let mut concerned = vec![Key::Policy(key.clone())];
         for gvk in kinds {
-            let Some(table) = self.templates.get(&gvk) else {
-                continue;
+            let templates = self.templates.get(&gvk).into_iter().flat_map(Table::iter);
+            let templates = templates.map(|(template, _)| TemplateKey {
+                gvk: gvk.clone(),
+                key: template.clone(),
+            });
+            let may_be_selected = |template: &TemplateKey| {
+                selectors().any(|selector| matching::may_select(selector, key.namespace.as_deref(), template))
             };
-            let here = table
-                .iter()
-                .filter(|(template, _)| key.namespace.is_none() || template.namespace == key.namespace);
-            concerned.extend(here.map(|(template, _)| {
-                Key::Template(TemplateKey {
-                    gvk: gvk.clone(),
-                    key: template.clone(),
-                })
-            }));
+            concerned.extend(templates.filter(may_be_selected).map(Key::Template));
         }
         concerned
     }
