@@ -28,8 +28,8 @@ const HEARD_WITHIN: Duration = Duration::from_secs(30);
 pub(super) struct Stopping {
     /// Lets its writes in, until the moment has come. Then the next one waits for ever.
     watching: JoinHandle<()>,
-    /// Says that the moment has come.
-    stopped: oneshot::Receiver<()>,
+    /// Says that the moment has come, or why nobody can tell.
+    stopped: oneshot::Receiver<Result<(), String>>,
 }
 
 impl Drop for Stopping {
@@ -57,13 +57,17 @@ impl Run<'_> {
                 seen: Vec::new(),
                 late,
             };
-            // With the gate goes what waits before it; it stays until the target has been stopped.
-            let Some(_refused) = gate.until(&condition).await else {
-                return;
+            let stopped = match gate.until(&condition).await {
+                Ok(refused) => {
+                    note(&recorder, &condition);
+                    Ok(refused)
+                }
+                Err(Lost::Everybody) => return,
+                Err(Lost::Sight(why)) => Err(why),
             };
-            note(&recorder, &condition);
             // Nobody waits any more if the case has ended.
-            let _ = stop.send(());
+            let _ = stop.send(stopped.as_ref().map(|_| ()).map_err(String::clone));
+            // With the gate goes what waits before it; it stays until the target has been stopped.
             std::future::pending::<()>().await;
         });
         self.stopping = Some(Stopping { watching, stopped });
@@ -76,7 +80,8 @@ impl Run<'_> {
         let phase = Phase::Purge;
         let limit: Duration = self.timeouts.of(phase);
         match timeout(limit, &mut stopping.stopped).await {
-            Ok(Ok(())) => None,
+            Ok(Ok(Ok(()))) => None,
+            Ok(Ok(Err(message))) => Some(StepEnd::Refused { message }),
             Ok(Err(_)) | Err(_) => Some(StepEnd::TimedOut {
                 phase: phase.name().to_owned(),
                 waited_secs: limit.as_secs_f64(),
@@ -92,6 +97,15 @@ fn note(recorder: &Recorder, condition: &Condition) {
     });
 }
 
+/// Why a gate cannot tell when the moment comes.
+#[derive(Debug)]
+enum Lost {
+    /// Nobody is left who would write or tell.
+    Everybody,
+    /// What has been committed cannot be seen, in words. Then no more may be let in: it might be too much.
+    Sight(String),
+}
+
 /// The gate before all writes of the target.
 struct Gate {
     keeper: Gatekeeper,
@@ -103,9 +117,8 @@ struct Gate {
 }
 
 impl Gate {
-    /// Lets writes in until the timeline shows what is waited for. Gives the write that waits at that moment, if one
-    /// does; nothing at all if nobody is left who would write or tell.
-    async fn until(&mut self, condition: &Condition) -> Option<Option<Asking>> {
+    /// Lets writes in until the timeline shows what is waited for. Gives the write that waits at that moment, if one does.
+    async fn until(&mut self, condition: &Condition) -> Result<Option<Asking>, Lost> {
         self.seen = self.follower.available();
         let history = self.seen.clone();
         let mut watch = Watch::begin(Mode::Eventually, condition, &history);
@@ -120,13 +133,13 @@ impl Gate {
                     asking = next;
                     let news = self.follower.available();
                     self.take(news, &mut watch);
-                    self.catch_up(condition, &mut watch).await;
+                    self.catch_up(condition, &mut watch).await.map_err(Lost::Sight)?;
                 }
                 Some(news) = self.follower.next() => self.take(news, &mut watch),
-                else => return None,
+                else => return Err(Lost::Everybody),
             }
         }
-        Some(asking)
+        Ok(asking)
     }
 
     fn take(&mut self, news: Vec<Entry>, watch: &mut Watch<'_>) {
@@ -138,26 +151,27 @@ impl Gate {
 
     /// Reads on until the timeline shows all that has been committed by now of what the condition is about: the next
     /// write must not be let in because the news of the last one is on its way.
-    async fn catch_up(&mut self, condition: &Condition, watch: &mut Watch<'_>) {
-        let Some(clusters) = &self.late else { return };
+    async fn catch_up(&mut self, condition: &Condition, watch: &mut Watch<'_>) -> Result<(), String> {
+        let Some(clusters) = &self.late else { return Ok(()) };
         let deadline = tokio::time::Instant::now() + HEARD_WITHIN;
         let mut known = Known::default();
         for entry in &self.seen {
             known.learn(entry);
         }
         let committed = Committed::now(condition, &known, clusters, &self.seen).await;
-        let mut committed = match committed {
-            Ok(committed) => committed,
-            // A cluster that is lost is told of at the end.
-            Err(error) => return tracing::warn!("what is committed cannot be seen: {}", chain(&error)),
-        };
+        let mut committed =
+            committed.map_err(|error| format!("what is committed cannot be seen: {}", chain(&error)))?;
         while !committed.is_shown() && watch.outcome().is_none() {
             let Ok(Some(news)) = timeout_at(deadline, self.follower.next()).await else {
-                return tracing::warn!("the timeline does not show all that is committed");
+                let seconds = HEARD_WITHIN.as_secs();
+                return Err(format!(
+                    "what is committed has not come onto the timeline within {seconds} s"
+                ));
             };
             committed.see(&news);
             self.take(news, watch);
         }
+        Ok(())
     }
 }
 
@@ -232,8 +246,8 @@ mod tests {
         Seen::revision((fleet.clock())(), revision)
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn no_write_is_let_in_while_the_news_of_the_last_one_is_on_its_way() {
+    /// A gate before the writes to a control plane whose timeline hears of commits when it is told.
+    async fn gate() -> (Embedded, Gate, mpsc::UnboundedSender<Seen>) {
         let fleet = Embedded::boot(Options::new(0, Time::Virtual)).await.unwrap();
         let (tell, told) = mpsc::unbounded_channel();
         let begin = Mark::Note {
@@ -241,13 +255,17 @@ mod tests {
             details: json!({}),
         };
         let recorder = Recorder::start(fleet.clock(), (fleet.clock())(), begin, Box::new(Told(told)));
-        let mut gate = Gate {
+        let gate = Gate {
             keeper: fleet.gate().unwrap(),
             follower: recorder.follow(),
             seen: Vec::new(),
             late: Some(vec![fleet.control().clone()]),
         };
-        let condition = Condition {
+        (fleet, gate, tell)
+    }
+
+    fn awaited() -> Condition {
+        Condition {
             on: Place::Control,
             of: Subject::Object(ObjectRef {
                 api_version: "v1".to_owned(),
@@ -256,7 +274,35 @@ mod tests {
                 name: "awaited".to_owned(),
             }),
             expect: Expect::Present,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_write_is_let_in_when_what_is_committed_never_comes_onto_the_timeline() {
+        let (fleet, mut gate, _tell) = gate().await;
+        let maps: Api<ConfigMap> = Api::namespaced(fleet.control().client("target"), "default");
+        let stops = async {
+            let lost = gate.until(&awaited()).await;
+            assert!(
+                matches!(&lost, Err(Lost::Sight(why)) if why.contains("within 30 s")),
+                "{lost:?}"
+            );
+            drop(gate);
         };
+        let writes = async {
+            let params = PostParams::default();
+            maps.create(&params, &map("first")).await.unwrap();
+            maps.create(&params, &map("next")).await
+        };
+        let (next, ()) = tokio::join!(writes, stops);
+        let next = next.map(|map| map.name_any()).map_err(|error| error.to_string());
+        assert!(next.as_ref().is_err_and(|it| it.contains("not let in")), "{next:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_write_is_let_in_while_the_news_of_the_last_one_is_on_its_way() {
+        let (fleet, mut gate, tell) = gate().await;
+        let condition = awaited();
         let maps: Api<ConfigMap> = Api::namespaced(fleet.control().client("target"), "default");
         let everywhere: Api<ConfigMap> = Api::all(fleet.control().client("target"));
         for old in everywhere.list(&kube::api::ListParams::default()).await.unwrap() {
@@ -274,7 +320,7 @@ mod tests {
         };
         let stops = async {
             let refused = gate.until(&condition).await;
-            assert!(refused.is_some_and(|asking| asking.is_some()), "the next write waits");
+            assert!(matches!(refused, Ok(Some(_))), "the next write waits");
         };
         let (next, ()) = tokio::join!(writes, stops);
         let next = next.map(|map| map.name_any()).map_err(|error| error.to_string());

@@ -43,7 +43,7 @@ use super::{
     embedded::{FLEET, bundled_rules},
     register,
 };
-use crate::simulator::Rules;
+use crate::simulator::{Rules, rules::KindRef};
 
 /// Who makes workloads run on the members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,10 +195,16 @@ impl Backend for External {
         if beyond.is_some() {
             return beyond;
         }
-        let own = self.options.workloads != Workloads::Simulated;
-        let by_simulator = own && case.steps.iter().any(|step| reach::tells_simulator(&step.action));
-        by_simulator
-            .then(|| "tells the workload simulator what to do, and the members run workloads themselves".to_owned())
+        let simulated: fn(&KindRef) -> bool = match self.options.workloads {
+            Workloads::Simulated => |_| true,
+            Workloads::CustomSimulated => KindRef::is_custom,
+            Workloads::Own => |_| false,
+        };
+        let beyond = case
+            .steps
+            .iter()
+            .any(|step| reach::tells_simulator(&step.action, simulated));
+        beyond.then(|| "tells the workload simulator what to do, and the members run workloads themselves".to_owned())
     }
 
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {

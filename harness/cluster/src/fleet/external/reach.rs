@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use baton_core::{
-    case::model::{Action, Lever, Place},
+    case::model::{Action, Lever, ObjectRef, Place, Subject},
     names::ClusterName,
 };
 use serde_json::Value;
 
-use crate::fleet::Standing;
+use crate::{fleet::Standing, simulator::rules::KindRef};
 
 /// The prefix of annotations by which cases tell the workload simulator what to do.
 const SIMULATOR_SETTING: &str = "simulator.baton.dev/";
@@ -87,11 +87,23 @@ impl Way<'_> {
     }
 }
 
-/// Whether a step tells the workload simulator what to do.
-pub(super) fn tells_simulator(step: &Action) -> bool {
+/// Whether a step tells the workload simulator what to do with a kind that it does not stand for.
+pub(super) fn tells_simulator(step: &Action, stands_for: impl Fn(&KindRef) -> bool) -> bool {
+    let is_beyond = |kind: &KindRef, said: &Value| !stands_for(kind) && mentions_simulator(said);
     match step {
-        Action::Apply { objects, .. } => objects.iter().any(mentions_simulator),
-        Action::Patch { merge, .. } => mentions_simulator(merge),
+        Action::Apply { objects, .. } => objects.iter().any(|object| {
+            let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
+            let (api_version, kind) = (text("apiVersion"), text("kind"));
+            is_beyond(&KindRef { api_version, kind }, object)
+        }),
+        Action::Patch { of, merge, .. } => match of {
+            Subject::Object(ObjectRef { api_version, kind, .. }) => {
+                let (api_version, kind) = (api_version.clone(), kind.clone());
+                is_beyond(&KindRef { api_version, kind }, merge)
+            }
+            // What the control plane makes of workloads is nothing that a simulator looks at.
+            Subject::BindingOf(_) | Subject::WorkOf { .. } | Subject::Cluster(_) | Subject::EventOf(_) => false,
+        },
         Action::Admission { .. }
         | Action::SetStatus { .. }
         | Action::Delete { .. }
@@ -117,5 +129,50 @@ fn mentions_simulator(value: &Value) -> bool {
             .any(|(key, value)| key.starts_with(SIMULATOR_SETTING) || mentions_simulator(value)),
         Value::Array(items) => items.iter().any(mentions_simulator),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn settings_of_kinds_that_run_by_themselves_are_out_of_reach() {
+        let (deployment, flink) = (
+            ("apps/v1", "Deployment"),
+            ("flink.apache.org/v1beta1", "FlinkDeployment"),
+        );
+        for ((api_version, kind), annotation, beyond) in [
+            (deployment, "simulator.baton.dev/ready", true),
+            (deployment, "example.com/ready", false),
+            (flink, "simulator.baton.dev/checkpoint-every", false),
+        ] {
+            let said = json!({"metadata": {"annotations": {annotation: "1s"}}});
+            let mut object = said.clone();
+            (object["apiVersion"], object["kind"]) = (json!(api_version), json!(kind));
+            let of = ObjectRef {
+                api_version: api_version.to_owned(),
+                kind: kind.to_owned(),
+                namespace: None,
+                name: "workload".to_owned(),
+            };
+            let steps = [
+                Action::Apply {
+                    on: vec![Place::Control],
+                    objects: vec![object],
+                    file: None,
+                },
+                Action::Patch {
+                    on: Place::Control,
+                    of: Subject::Object(of),
+                    merge: said,
+                },
+            ];
+            for step in &steps {
+                assert_eq!(tells_simulator(step, KindRef::is_custom), beyond, "{step:?}");
+            }
+        }
     }
 }
