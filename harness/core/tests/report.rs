@@ -287,6 +287,29 @@ fn what_became_worse_is_told_apart_from_what_became_better() {
 }
 
 #[test]
+fn what_was_not_asked_for_is_neither_better_nor_worse() {
+    let before = report(vec![result("deployment-directly", "good")], None);
+    let after = report(Vec::new(), None);
+    let comparison = compare::compare(&before, &after);
+    assert_eq!((comparison.better.len(), comparison.worse.len()), (0, 0));
+    let other: Vec<_> = comparison.other.iter().map(|moved| moved.what.as_str()).collect();
+    assert!(
+        other.contains(&"REC-01") && other.contains(&"deployment-directly"),
+        "{other:?}"
+    );
+    // But that it was asked for and not shown is.
+    let mut silent = before.clone();
+    for requirement in &mut silent.requirements {
+        requirement.result = RequirementResult::NotShown;
+    }
+    let comparison = compare::compare(&before, &silent);
+    assert!(
+        comparison.worse.iter().any(|moved| moved.what == "REC-01"),
+        "{comparison:?}"
+    );
+}
+
+#[test]
 fn shards_become_the_report_of_one_run() {
     let shard = |number| Some(Shard { number, of: 2 });
     let mut results = mixed();
