@@ -92,6 +92,15 @@ impl Findings {
         }
     }
 
+    /// `Required value` if there is none, else `Invalid value`, once for every message.
+    pub fn required_each(&mut self, field: &Field<'_>, value: &str, details: Vec<String>) {
+        if value.is_empty() {
+            self.required(field, "");
+        } else {
+            self.invalid_each(field, value, details);
+        }
+    }
+
     /// `Required value`, with `: DETAIL` if there is one.
     pub fn required(&mut self, field: &Field<'_>, detail: &str) {
         self.0.push(FieldError::without_value(

@@ -58,6 +58,10 @@ fn main() -> Result<(), Failure> {
     let wanted = Wanted::from_arguments();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
+        // First, since later objects are put where earlier ones were.
+        if wanted.has("memory") {
+            memory().await?;
+        }
         for door in [Door::InProcess, Door::Https] {
             let row = format!("boot {door}");
             if wanted.has(&row) {
@@ -90,19 +94,26 @@ fn server() -> ApiServer {
     ApiServer::new(Options::new("bench", Arc::new(Timestamp::now)))
 }
 
-/// Everything that is measured on a server that holds so many objects.
-async fn at_size(wanted: &Wanted, size: usize) -> Result<(), Failure> {
+/// By how much the process grows with many objects.
+async fn memory() -> Result<(), Failure> {
+    let size = SIZES.into_iter().max().unwrap_or_default();
     let before = figures::memory_kib();
     let server = server();
     let serving = server.serve().await?;
     work::fill(&server, &serving, size).await?;
-    let after = figures::memory_kib();
-    if let (Some(before), Some(after)) = (before, after)
-        && wanted.has("memory")
-    {
+    if let (Some(before), Some(after)) = (before, figures::memory_kib()) {
         let mib = after.saturating_sub(before) / 1024;
         println!("memory of {size} ConfigMaps of 1 KiB: {mib} MiB");
     }
+    serving.stop().await;
+    Ok(())
+}
+
+/// Everything that is measured on a server that holds so many objects.
+async fn at_size(wanted: &Wanted, size: usize) -> Result<(), Failure> {
+    let server = server();
+    let serving = server.serve().await?;
+    work::fill(&server, &serving, size).await?;
     println!("{}", figures::head(size));
     for door in [Door::InProcess, Door::Https] {
         for clients in CLIENTS {

@@ -64,11 +64,7 @@ pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 
 fn name_and_image(container: &Value, at: &Field<'_>, found: &mut Findings) {
     let name = text(container, "name");
-    if name.is_empty() {
-        found.required(&at.child("name"), "");
-    } else {
-        found.invalid_each(&at.child("name"), name, names::dns_label(name));
-    }
+    found.required_each(&at.child("name"), name, names::dns_label(name));
     let image = text(container, "image");
     if image.is_empty() {
         found.required(&at.child("image"), "");

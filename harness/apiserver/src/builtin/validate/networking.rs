@@ -78,11 +78,7 @@ fn backend(backend: &Value, at: &Field<'_>, found: &mut Findings) {
 fn service_backend(service: &Value, at: &Field<'_>, found: &mut Findings) {
     let of = at.child("service");
     let name = text(service, "name");
-    if name.is_empty() {
-        found.required(&of.child("name"), "");
-    } else {
-        found.invalid_each(&of.child("name"), name, names::dns_1035_label(name));
-    }
+    found.required_each(&of.child("name"), name, names::dns_1035_label(name));
     let given = service.get("port");
     let port_name = given.map(|port| text(port, "name")).unwrap_or_default();
     let number = given

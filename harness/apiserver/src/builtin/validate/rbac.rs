@@ -69,11 +69,7 @@ fn binding(object: &Value, namespaced: bool, found: &mut Findings) {
         found.not_supported(&at.child("kind"), text(role, "kind"), kinds);
     }
     let name = text(role, "name");
-    if name.is_empty() {
-        found.required(&at.child("name"), "");
-    } else {
-        found.invalid_each(&at.child("name"), name, names::path_segment(name, false));
-    }
+    found.required_each(&at.child("name"), name, names::path_segment(name, false));
     let at = ROOT.child("subjects");
     for (index, subject) in list(object, "subjects").iter().enumerate() {
         self::subject(subject, &at.item(index), found);

@@ -71,11 +71,7 @@ fn external(spec: &Value, addresses: &[&str], at: &Field<'_>, found: &mut Findin
     }
     let given = text(spec, "externalName");
     let name = given.strip_suffix('.').unwrap_or(given);
-    if name.is_empty() {
-        found.required(&at.child("externalName"), "");
-    } else {
-        found.invalid_each(&at.child("externalName"), name, names::dns_subdomain(name));
-    }
+    found.required_each(&at.child("externalName"), name, names::dns_subdomain(name));
 }
 
 fn ports(all: &[Value], kind: &str, at: &Field<'_>, found: &mut Findings) {

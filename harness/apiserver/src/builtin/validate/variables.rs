@@ -8,11 +8,7 @@ use crate::metadata::names;
 
 pub(super) fn env(variable: &Value, at: &Field<'_>, found: &mut Findings) {
     let name = text(variable, "name");
-    if name.is_empty() {
-        found.required(&at.child("name"), "");
-    } else {
-        found.invalid_each(&at.child("name"), name, names::env_name(name));
-    }
+    found.required_each(&at.child("name"), name, names::env_name(name));
     let Some(source) = members(variable, "valueFrom") else {
         return;
     };
@@ -72,11 +68,7 @@ fn field_path(reference: &Value, at: &Field<'_>, found: &mut Findings) {
 fn key_of(reference: &Value, at: &Field<'_>, found: &mut Findings) {
     let (name, key) = (text(reference, "name"), text(reference, "key"));
     found.invalid_each(&at.child("name"), name, names::dns_subdomain(name));
-    if key.is_empty() {
-        found.required(&at.child("key"), "");
-    } else {
-        found.invalid_each(&at.child("key"), key, names::config_key(key));
-    }
+    found.required_each(&at.child("key"), key, names::config_key(key));
 }
 
 /// The resources that a variable can be made from, besides huge pages.
