@@ -71,6 +71,11 @@ impl Findings {
         self.0.extend(findings);
     }
 
+    /// Puts what was found so far in another order.
+    pub fn sort_with(&mut self, sort: impl FnOnce(&mut [FieldError])) {
+        sort(&mut self.0);
+    }
+
     /// `Invalid value: VALUE: DETAIL`.
     pub fn invalid(&mut self, field: &Field<'_>, value: impl Into<Value>, detail: &str) {
         self.with_value(FieldErrorType::Invalid, field, &value.into(), detail);

@@ -33,6 +33,11 @@ const BOOL: &[&str] = &["bool"];
 const STRING: &[&str] = &["string"];
 const STRING_OR_NULL: &[&str] = &["string", "null_type"];
 
+/// The lists of a policy whose items are judged one after the other, in their order.
+const LISTS: [&str; 4] = ["matchConditions", "variables", "validations", "auditAnnotations"];
+/// The lists whose items must differ in a field.
+const KEYS: [(&str, &str); 2] = [("matchConditions", "name"), ("auditAnnotations", "key")];
+
 /// What expressions may use.
 type Variables = Vec<(&'static str, Type)>;
 
@@ -54,6 +59,20 @@ pub(crate) fn check_expressions(object: &Value) -> Vec<FieldError> {
         check_policy(spec, &mut errors);
     }
     errors
+}
+
+/// Puts what is wrong with a policy, expressions and all, in the order of its items.
+pub(crate) fn in_order_of_items(found: &mut [FieldError]) {
+    found.sort_by_key(|error| {
+        let place = error.field.strip_prefix("spec.").unwrap_or_default();
+        let (list, rest) = place.split_once('[').unwrap_or((place, ""));
+        let index = rest.split_once(']').and_then(|(index, _)| index.parse::<usize>().ok());
+        let rank = LISTS
+            .iter()
+            .position(|known| *known == list)
+            .filter(|_| index.is_some());
+        (rank.map_or(0, |rank| rank + 1), index)
+    });
 }
 
 fn check_policy(spec: &Value, errors: &mut Vec<FieldError>) {
@@ -135,11 +154,13 @@ impl List<'_> {
     fn check(&self, texts: Texts<'_>, variables: &Variables, errors: &mut Vec<FieldError>) {
         let all = items(self.of, self.name);
         for (index, item) in all.iter().enumerate() {
-            let name = item.get("name").filter(|_| self.name == "matchConditions");
-            let same = |name: &&Value| all.iter().take(index).any(|other| other.get("name") == Some(*name));
             self.check_item(index, texts, variables, errors);
-            if let Some(name) = name.filter(same) {
-                let field = format!("{}.{}[{index}].name", self.path, self.name);
+            let Some((_, key)) = KEYS.iter().find(|(list, _)| *list == self.name) else {
+                continue;
+            };
+            let same = |name: &&Value| all.iter().take(index).any(|other| other.get(key) == Some(*name));
+            if let Some(name) = item.get(key).filter(same) {
+                let field = format!("{}.{}[{index}].{key}", self.path, self.name);
                 errors.push(FieldError::with_value(FieldErrorType::Duplicate, field, name, ""));
             }
         }

@@ -55,8 +55,9 @@ pub(crate) struct Policies {
     bindings: Vec<Binding>,
 }
 
-/// Finds parameters by `apiVersion`, `kind` and `paramRef`.
-pub(crate) type FindParams<'a> = dyn Fn(&str, &str, &Value) -> Vec<Arc<Value>> + 'a;
+/// Finds parameters by `apiVersion`, `kind` and `paramRef`; `None` if there is no such kind. Without a `paramRef` none are
+/// looked for.
+pub(crate) type FindParams<'a> = dyn Fn(&str, &str, Option<&Value>) -> Option<Vec<Arc<Value>>> + 'a;
 
 /// What a policy sees of a write.
 pub(crate) struct Context<'a> {
@@ -92,7 +93,19 @@ impl Policies {
     pub(crate) fn check(&self, context: &Context<'_>) -> (Option<ApiError>, Vec<String>) {
         let (mut refusal, mut warnings) = (None, Vec::new());
         for policy in &self.policies {
-            for binding in self.bindings.iter().filter(|binding| binding.policy == policy.name) {
+            let mut bindings = self
+                .bindings
+                .iter()
+                .filter(|binding| binding.policy == policy.name)
+                .peekable();
+            if bindings.peek().is_some()
+                && let Some(message) = policy.lacks_parameters(context)
+            {
+                let message = format!("ValidatingAdmissionPolicy '{}' denied request: {message}", policy.name);
+                refusal.get_or_insert_with(|| denied(context, &message, ""));
+                continue;
+            }
+            for binding in bindings {
                 for (message, reason) in policy.failures(binding, context) {
                     let (policy, binding_name) = (&policy.name, &binding.name);
                     if binding.actions.iter().any(|action| action == "Warn") {
@@ -186,16 +199,32 @@ impl Policy {
         }
     }
 
+    fn matches(&self, subject: &Subject<'_>) -> bool {
+        self.matcher.version(subject).is_some() && self.matcher.selects(subject)
+    }
+
+    /// That the kind of the parameters is not there, in words, if that is to be told of this write.
+    fn lacks_parameters(&self, context: &Context<'_>) -> Option<String> {
+        let (api_version, kind) = self.param_kind.as_ref()?;
+        if !self.fails || !self.matches(&context.subject) || (context.params)(api_version, kind, None).is_some() {
+            return None;
+        }
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Some(format!(
+            "failed to configure policy: failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'"
+        ))
+    }
+
     /// What the write violates: message and reason of each.
     fn failures(&self, binding: &Binding, context: &Context<'_>) -> Vec<(String, String)> {
         let subject = &context.subject;
-        if self.matcher.version(subject).is_none() || !self.matcher.selects(subject) || !binding.matches(subject) {
+        if !self.matches(subject) || !binding.matches(subject) {
             return Vec::new();
         }
         let Some((api_version, kind)) = &self.param_kind else {
             return self.failures_with(&Value::Null, context);
         };
-        let params = (context.params)(api_version, kind, &binding.param_ref);
+        let params = (context.params)(api_version, kind, Some(&binding.param_ref)).unwrap_or_default();
         if params.is_empty() {
             let allowed = binding.param_ref.get("parameterNotFoundAction").and_then(Value::as_str) == Some("Allow");
             if allowed || !self.fails {

@@ -186,8 +186,9 @@ impl Core {
         } else {
             format!("{}.{}", about.kind, about.group)
         };
-        let params =
-            |api_version: &str, kind: &str, param_ref: &Value| self.params(request, api_version, kind, param_ref);
+        let params = |api_version: &str, kind: &str, param_ref: Option<&Value>| {
+            self.params(request, api_version, kind, param_ref)
+        };
         let context = Context {
             subject: view.subject(),
             request: &body,
@@ -207,17 +208,18 @@ impl Core {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// The parameters that a binding names.
+    /// The parameters that a binding names; `None` if there is no such kind.
     fn params(
         &self,
         request: &AdmissionRequest<'_>,
         api_version: &str,
         kind: &str,
-        param_ref: &Value,
-    ) -> Vec<Arc<Value>> {
+        param_ref: Option<&Value>,
+    ) -> Option<Vec<Arc<Value>>> {
         let catalogue = self.registry.current();
-        let Some(resource) = catalogue.of_kind(api_version, kind) else {
-            return Vec::new();
+        let resource = catalogue.of_kind(api_version, kind)?;
+        let Some(param_ref) = param_ref else {
+            return Some(Vec::new());
         };
         let text = |key: &str| {
             param_ref
@@ -228,13 +230,13 @@ impl Core {
         let namespace = text("namespace").or(request.namespace).filter(|_| resource.namespaced);
         if let Some(name) = text("name") {
             let found = self.store.get(resource.bucket, &key(namespace, name));
-            return found.map(|stored| stored.value()).into_iter().collect();
+            return Some(found.map(|stored| stored.value()).into_iter().collect());
         }
         let prefix = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
         let selector = param_ref.get("selector").unwrap_or(&Value::Null);
         let (all, _) = self.store.list(resource.bucket, &prefix);
         let objects = all.iter().map(|stored| stored.value());
-        objects.filter(|object| admission::selected(selector, object)).collect()
+        Some(objects.filter(|object| admission::selected(selector, object)).collect())
     }
 
     /// Asks one webhook: the version that it was shown and its answer; `None` when it is not concerned or its failure

@@ -219,6 +219,7 @@ pub(super) fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldE
             found.extend(validate::validate_create(entry, &object));
             if entry.group == admission::GROUP {
                 found.extend(admission::check::check_expressions(&object));
+                found.sort_with(admission::check::in_order_of_items);
             }
         }
         Kind::Definition => {
@@ -248,6 +249,7 @@ pub(super) fn validate_update(
             found.extend(validate::validate_update(entry, &new, &old, subresource));
             if entry.group == admission::GROUP && subresource.is_none() {
                 found.extend(admission::check::check_expressions(&new));
+                found.sort_with(admission::check::in_order_of_items);
             }
         }
         Kind::Definition => {

@@ -156,7 +156,7 @@ fn other(group: &str, kind: &str) -> &'static [Column] {
                 &[
                     NAME,
                     column("PolicyName", At(&["spec", "policyName"])),
-                    column("ParamRef", Cell::At(&["spec", "paramRef", "name"])),
+                    column("ParamRef", Of(objects::parameters)),
                     AGE,
                 ]
             }

@@ -347,11 +347,81 @@ fn quota_of(quota: &Value, limits: bool) -> Value {
     Value::from(texts.join(", "))
 }
 
+/// Which parameters a binding means.
+pub(super) fn parameters(binding: &Value, _: Timestamp) -> Value {
+    let Some(reference) = at(binding, &["spec", "paramRef"]) else {
+        return Value::from("<unset>");
+    };
+    let selector = reference.get("selector").filter(|selector| selector.is_object());
+    Value::from(match (text(reference, &["namespace"]), text(reference, &["name"])) {
+        (_, "") => selector.map(selector_in_go).unwrap_or_default(),
+        ("", name) => format!("*/{name}"),
+        (namespace, name) => format!("{namespace}/{name}"),
+    })
+}
+
+/// A label selector as Go prints its type.
+fn selector_in_go(selector: &Value) -> String {
+    let labels = at(selector, &["matchLabels"]).and_then(Value::as_object);
+    let labels = labels.into_iter().flatten();
+    let labels: String = labels
+        .map(|(name, value)| format!("{name}: {},", value.as_str().unwrap_or_default()))
+        .collect();
+    let expressions = at(selector, &["matchExpressions"]).and_then(Value::as_array);
+    let expressions = expressions.into_iter().flatten();
+    let expressions: String = expressions
+        .map(|expression| {
+            let values = at(expression, &["values"]).and_then(Value::as_array);
+            let values: Vec<&str> = values.into_iter().flatten().filter_map(Value::as_str).collect();
+            format!(
+                "LabelSelectorRequirement{{Key:{},Operator:{},Values:[{}],}},",
+                text(expression, &["key"]),
+                text(expression, &["operator"]),
+                values.join(" ")
+            )
+        })
+        .collect();
+    format!(
+        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
+}
+
 /// The kind of the parameters of a policy.
 pub(super) fn parameter_kind(policy: &Value, _: Timestamp) -> Value {
     let text = |key: &str| text(policy, &["spec", "paramKind", key]);
     match (text("apiVersion"), text("kind")) {
         (_, "") => Value::from("<unset>"),
         (version, kind) => Value::from(format!("{version}/{kind}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_parameters_of_a_binding_are_told_as_the_api_server_does() {
+        let selector = json!({"matchLabels": {"a": "b"},
+            "matchExpressions": [{"key": "k", "operator": "In", "values": ["v", "w"]}, {"key": "z", "operator": "Exists"}]});
+        for (reference, told) in [
+            (Value::Null, "<unset>"),
+            (json!({"name": "a"}), "*/a"),
+            (json!({"name": "a", "namespace": "n"}), "n/a"),
+            (
+                json!({"selector": {}, "namespace": "n"}),
+                "&LabelSelector{MatchLabels:map[string]string{},MatchExpressions:[]LabelSelectorRequirement{},}",
+            ),
+            (
+                json!({"selector": selector}),
+                "&LabelSelector{MatchLabels:map[string]string{a: b,},MatchExpressions:[]LabelSelectorRequirement{\
+                 LabelSelectorRequirement{Key:k,Operator:In,Values:[v w],},\
+                 LabelSelectorRequirement{Key:z,Operator:Exists,Values:[],},},}",
+            ),
+        ] {
+            let binding = json!({"spec": {"paramRef": reference}});
+            assert_eq!(parameters(&binding, Timestamp::UNIX_EPOCH), json!(told));
+        }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::ROOT;
 use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Selector};
 use super::checks::{Check, list, run, text, texts};
-use super::webhooks::{MATCH_CONDITION, RULE};
+use super::webhooks::{MATCH_CONDITION, RULE_SCOPE, rule};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -15,9 +15,12 @@ const MATCH_RESOURCES: &[Check] = &[
     OneOfIfSet("matchPolicy", &["Equivalent", "Exact"]),
     Selector("namespaceSelector"),
     Selector("objectSelector"),
-    Each("resourceRules", RULE),
-    Each("excludeResourceRules", RULE),
+    Each("resourceRules", NAMED_RULE),
+    Each("excludeResourceRules", NAMED_RULE),
 ];
+
+/// A rule that may name objects.
+const NAMED_RULE: &[Check] = &[Do(resource_names), Check::Do(rule), RULE_SCOPE];
 
 const POLICY: &[Check] = &[
     OneOfIfSet("failurePolicy", &["Fail", "Ignore"]),
@@ -28,7 +31,6 @@ const POLICY: &[Check] = &[
     Each("variables", &[Do(variable)]),
     Do(validations),
     Each("validations", &[Do(validation)]),
-    Do(annotations),
 ];
 
 const BINDING: &[Check] = &[
@@ -51,7 +53,7 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
     };
     run(&[In("spec", checks)], object, &ROOT, found);
     if kind == "ValidatingAdmissionPolicy" {
-        annotation_names(object, found);
+        annotations(object, found);
     }
 }
 
@@ -137,34 +139,28 @@ fn validation(validation: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn annotations(policy: &Value, at: &Field<'_>, found: &mut Findings) {
-    let at = at.child("auditAnnotations");
-    for (index, annotation) in list(policy, "auditAnnotations").iter().enumerate() {
+/// The keys of annotations are told with the name of the policy before them.
+fn annotations(policy: &Value, found: &mut Findings) {
+    let part = |key: &str| policy.get(key).unwrap_or(&Value::Null);
+    let (of, spec) = (text(part("metadata"), "name"), ROOT.child("spec"));
+    let at = spec.child("auditAnnotations");
+    for (index, annotation) in list(part("spec"), "auditAnnotations").iter().enumerate() {
+        let field = at.item(index);
+        let key = format!("{of}/{}", text(annotation, "key"));
+        found.invalid_each(&field.child("key"), &key, names::qualified_name(&key));
         if text(annotation, "valueExpression").trim().is_empty() {
-            let field = at.item(index);
             found.required(&field.child("valueExpression"), "valueExpression is not specified");
         }
     }
 }
 
-/// The keys of annotations are told with the name of the policy before them.
-fn annotation_names(policy: &Value, found: &mut Findings) {
-    let of = policy
-        .get("metadata")
-        .map(|metadata| text(metadata, "name"))
-        .unwrap_or_default();
-    let (spec, mut seen) = (ROOT.child("spec"), BTreeSet::new());
-    let at = spec.child("auditAnnotations");
-    let annotations = policy
-        .get("spec")
-        .map(|spec| list(spec, "auditAnnotations"))
-        .unwrap_or_default();
-    for (index, annotation) in annotations.iter().enumerate() {
-        let (field, key) = (at.item(index), text(annotation, "key"));
-        let whole = format!("{of}/{key}");
-        found.invalid_each(&field.child("key"), &whole, names::qualified_name(&whole));
-        if !key.is_empty() && !seen.insert(key) {
-            found.duplicate(&field.child("key"), key);
+fn resource_names(rule: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("resourceNames");
+    let mut seen = BTreeSet::new();
+    for (index, name) in texts(rule, "resourceNames").into_iter().enumerate() {
+        found.invalid_each(&at.item(index), name, names::path_segment(name, false));
+        if !seen.insert(name) {
+            found.duplicate(&at.item(index), name);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::metadata::names;
 const OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const REVIEW_VERSIONS: &[&str] = &["v1", "v1beta1"];
 
-pub(super) const RULE: &[Check] = &[Check::Do(rule), OneOfIfSet("scope", &["*", "Cluster", "Namespaced"])];
+pub(super) const RULE_SCOPE: Check = OneOfIfSet("scope", &["*", "Cluster", "Namespaced"]);
 
 const WEBHOOK: &[Check] = &[
     Check::Do(name),
@@ -21,7 +21,7 @@ const WEBHOOK: &[Check] = &[
     Check::Do(review_versions),
     Check::Do(side_effects),
     Check::Do(timeout),
-    Each("rules", RULE),
+    Each("rules", &[Check::Do(rule), RULE_SCOPE]),
     OneOfIfSet("failurePolicy", &["Fail", "Ignore"]),
     OneOfIfSet("matchPolicy", &["Equivalent", "Exact"]),
     OneOfIfSet("reinvocationPolicy", &["IfNeeded", "Never"]),
@@ -148,7 +148,7 @@ fn timeout(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn rule(rule: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn rule(rule: &Value, at: &Field<'_>, found: &mut Findings) {
     let operations = texts(rule, "operations");
     let field = at.child("operations");
     if operations.is_empty() {

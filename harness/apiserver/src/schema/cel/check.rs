@@ -123,7 +123,10 @@ pub fn check(program: &Program, variables: &[(&str, Type)], expected: &'static [
     };
     let found = checker.infer(program.expr(), &scope);
     if !checker.errors.is_empty() {
-        return Err(Problem::Compilation(checker.errors.join("\n")));
+        let mut errors = checker.errors;
+        errors.sort_by_key(|(place, _)| *place);
+        let errors: Vec<String> = errors.into_iter().map(|(_, error)| error).collect();
+        return Err(Problem::Compilation(errors.join("\n")));
     }
     match found {
         Type::Dyn => Ok(()),
@@ -150,12 +153,14 @@ impl Names<'_> {
 
 struct Checker<'p> {
     program: &'p Program,
-    errors: Vec<String>,
+    /// With where they are.
+    errors: Vec<(u32, String)>,
 }
 
 impl Checker<'_> {
     fn report(&mut self, id: u64, message: &str) {
-        self.errors.push(self.program.error_at(id, message));
+        let error = self.program.error_at(id, message);
+        self.errors.push((self.program.offset_of(id), error));
     }
 
     fn infer(&mut self, expr: &IdedExpr, names: &Names<'_>) -> Type {

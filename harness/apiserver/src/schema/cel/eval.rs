@@ -203,7 +203,12 @@ impl Evaluator {
             ..*outermost
         };
         let outcome = match lazy.expr {
-            Some(expr) => self.eval(expr, &inner),
+            Some(expr) => self.eval(expr, &inner).map_err(|error| match error {
+                CelError::Eval(why) => {
+                    CelError::Eval(format!("composited variable {field:?} fails to evaluate: {why}"))
+                }
+                CelError::Cost => CelError::Cost,
+            }),
             None => Err(CelError::Eval(format!(
                 "composited variable {field:?} fails to compile"
             ))),

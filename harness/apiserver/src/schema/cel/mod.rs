@@ -78,12 +78,17 @@ impl Program {
     /// An error at a part of the expression, as CEL words it.
     pub fn error_at(&self, id: u64, message: &str) -> String {
         let text = &self.inner.source.source;
-        let offset = self.inner.source.offset_for(id).map_or(0, |(start, _)| start as usize);
+        let offset = self.offset_of(id) as usize;
         let before = text.get(..offset.min(text.len())).unwrap_or_default();
         let line = before.matches('\n').count();
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
         let line = isize::try_from(line).unwrap_or_default() + 1;
         worded(text, line, isize::try_from(column).unwrap_or_default() + 1, message)
+    }
+
+    /// Where a part of the expression begins.
+    fn offset_of(&self, id: u64) -> u32 {
+        self.inner.source.offset_for(id).map_or(0, |(start, _)| start)
     }
 
     /// Whether the expression names a variable.
