@@ -12,6 +12,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, W
 use kube::runtime::{WatchStreamExt as _, reflector, watcher};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
+use tokio::time::Instant;
 
 fn server() -> ApiServer {
     ApiServer::new(Options::new("test", Arc::new(|| Timestamp::UNIX_EPOCH)))
@@ -41,6 +42,27 @@ async fn a_reflector_follows() {
     let second = stream.try_next().await.expect("an event").expect("an object");
     assert_eq!(second.name_any(), "b");
     assert_eq!(reader.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_bookmark_comes_two_seconds_before_the_end() {
+    let server = server();
+    let api: Api<ConfigMap> = Api::default_namespaced(Client::new(server.service("tester"), "default"));
+    for (timeout, expected) in [(2, &[][..]), (3, &[1][..]), (30, &[28][..]), (150, &[60, 120, 148][..])] {
+        let begin = Instant::now();
+        let params = WatchParams::default().timeout(timeout);
+        let events = api.watch(&params, "0").await.expect("a watch");
+        let bookmarks: Vec<u64> = events
+            .try_filter_map(async |event| {
+                let is_bookmark = matches!(event, WatchEvent::Bookmark(_));
+                Ok(is_bookmark.then(|| begin.elapsed().as_secs()))
+            })
+            .try_collect()
+            .await
+            .expect("events");
+        assert_eq!(bookmarks, expected, "of a watch of {timeout} s");
+        assert_eq!(begin.elapsed().as_secs(), u64::from(timeout));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -34,6 +34,8 @@ use crate::store::{Event, Stored};
 const DEFAULT_TIMEOUT_SECS: i64 = 1800;
 /// How often a watch that allows bookmarks gets one.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+/// How long before its end it gets the last one, so that its client goes on from there.
+const BEFORE_END: Duration = Duration::from_secs(2);
 
 struct Watch {
     core: Arc<Core>,
@@ -107,7 +109,7 @@ impl Core {
         };
         let now = Instant::now();
         let deadline = now + timeout(call)?;
-        let bookmark_at = bookmarks.then(|| now + BOOKMARK_PERIOD);
+        let bookmark_at = if bookmarks { next_bookmark(now, deadline) } else { None };
         let (side, breaks) = (call.caller.side, self.levers.breaks());
         let watch = Watch {
             core: self.clone(),
@@ -206,7 +208,7 @@ impl Watch {
                 if now == self.deadline {
                     self.over = true;
                 } else {
-                    self.bookmark_at = Some(now + BOOKMARK_PERIOD);
+                    self.bookmark_at = next_bookmark(now, self.deadline);
                     self.timer.as_mut().reset(wake_at(self.deadline, self.bookmark_at));
                     let line = self.viewer.bookmark(revision, false);
                     self.pending.push_back(line);
@@ -247,6 +249,12 @@ impl Watch {
 
 fn moved(levers: Levers, side: Side, breaks: u64) -> BoxFuture<'static, ()> {
     async move { levers.moved(side, breaks).await }.boxed()
+}
+
+/// When a watch gets its next bookmark; none if it ends before.
+fn next_bookmark(now: Instant, deadline: Instant) -> Option<Instant> {
+    let last = deadline.checked_sub(BEFORE_END)?;
+    (now < last).then(|| last.min(now + BOOKMARK_PERIOD))
 }
 
 fn wake_at(deadline: Instant, bookmark_at: Option<Instant>) -> Instant {
