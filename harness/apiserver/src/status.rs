@@ -1,6 +1,7 @@
 //! The errors of the API, worded as a kube-apiserver words them.
 
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 use crate::error::FieldError;
 
@@ -10,7 +11,7 @@ use crate::error::FieldError;
 pub(crate) struct ApiError {
     pub(crate) code: u16,
     /// `NotFound`, `Invalid`, …; empty when the answer has none.
-    pub(crate) reason: &'static str,
+    pub(crate) reason: Cow<'static, str>,
     pub(crate) message: String,
     pub(crate) details: Option<Value>,
 }
@@ -44,10 +45,15 @@ impl About<'_> {
 }
 
 impl ApiError {
-    pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>, details: Option<Value>) -> Self {
+    pub(crate) fn new(
+        code: u16,
+        reason: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+        details: Option<Value>,
+    ) -> Self {
         Self {
             code,
-            reason,
+            reason: reason.into(),
             message: message.into(),
             details,
         }
@@ -170,7 +176,7 @@ impl ApiError {
         });
         if let Some(members) = status.as_object_mut() {
             if !self.reason.is_empty() {
-                members.insert("reason".to_owned(), self.reason.into());
+                members.insert("reason".to_owned(), self.reason.as_ref().into());
             }
             if let Some(details) = &self.details {
                 members.insert("details".to_owned(), details.clone());

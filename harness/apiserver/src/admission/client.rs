@@ -1,6 +1,7 @@
 //! One HTTPS request to a webhook.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -9,7 +10,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{DigitallySignedStruct, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -17,11 +18,13 @@ use super::Pending;
 
 /// How large an answer may be.
 const MAX_ANSWER: usize = 4 << 20;
+/// How much of an error is shown.
+const MAX_SHOWN: usize = 2048;
 
 /// Makes a call; the error is worded as a Go client words it.
 pub(crate) async fn call(call: &Pending) -> Result<Vec<u8>, String> {
     let _time_stands = hold_time();
-    let within = tokio::time::timeout(call.timeout, post(call)).await;
+    let within = tokio::time::timeout(call.timeout, post_until_answered(call)).await;
     let outcome = within.unwrap_or_else(|_| Err(Failed::Call("context deadline exceeded".to_owned())));
     outcome.map_err(|failed| match failed {
         Failed::Call(reason) => format!("failed to call webhook: Post {:?}: {reason}", call.url),
@@ -45,7 +48,23 @@ enum Failed {
     Answer(String),
 }
 
-async fn post(call: &Pending) -> Result<Vec<u8>, Failed> {
+/// What came of one call.
+enum Answered {
+    Body(Vec<u8>),
+    /// The webhook asks to be called again, after this time.
+    Later(Duration),
+}
+
+async fn post_until_answered(call: &Pending) -> Result<Vec<u8>, Failed> {
+    loop {
+        match post(call).await? {
+            Answered::Body(body) => return Ok(body),
+            Answered::Later(pause) => tokio::time::sleep(pause).await,
+        }
+    }
+}
+
+async fn post(call: &Pending) -> Result<Answered, Failed> {
     let uri: http::Uri = call
         .url
         .parse()
@@ -60,7 +79,7 @@ async fn post(call: &Pending) -> Result<Vec<u8>, Failed> {
     let stream = tls
         .connect(name, stream)
         .await
-        .map_err(|error| Failed::Call(format!("tls: failed to verify certificate: {error}")))?;
+        .map_err(|error| Failed::Call(format!("tls: failed to verify certificate: {}", verifying(&error))))?;
     let broken = |error: hyper::Error| Failed::Call(error.to_string());
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
@@ -75,27 +94,67 @@ async fn post(call: &Pending) -> Result<Vec<u8>, Failed> {
         .body(Full::new(Bytes::from(call.body.clone())))
         .map_err(|error| Failed::Call(error.to_string()))?;
     let response = sender.send_request(request).await.map_err(broken)?;
-    let status = response.status();
-    let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await;
+    let (head, body) = response.into_parts();
+    let body = Limited::new(body, MAX_ANSWER).collect().await;
     driver.abort();
     let body = body.map_err(|error| Failed::Call(error.to_string()))?.to_bytes();
-    if status.is_success() {
-        return Ok(body.to_vec());
+    if let Some(pause) = pause_of(&head) {
+        return Ok(Answered::Later(pause));
     }
-    Err(Failed::Answer(match status.as_u16() {
-        404 => "the server could not find the requested resource".to_owned(),
+    let media = head.headers.get(http::header::CONTENT_TYPE);
+    let media = media.and_then(|media| media.to_str().ok()).unwrap_or_default();
+    if !head.status.is_success() {
+        return Err(Failed::Answer(worded(head.status.as_u16(), media, &body)));
+    }
+    if body.is_empty() {
+        let (code, media) = (
+            head.status.as_u16(),
+            if media.is_empty() { "application/json" } else { media },
+        );
+        let empty = format!("0-length response with status code: {code} and content type: {media}");
+        return Err(Failed::Answer(empty));
+    }
+    Ok(Answered::Body(body.to_vec()))
+}
+
+/// How long to wait before the call is tried again, if the answer says so.
+fn pause_of(head: &http::response::Parts) -> Option<Duration> {
+    let may = head.status == http::StatusCode::TOO_MANY_REQUESTS || head.status.is_server_error();
+    let pause = head.headers.get(http::header::RETRY_AFTER).filter(|_| may)?;
+    Some(Duration::from_secs(pause.to_str().ok()?.parse().ok()?))
+}
+
+/// An answer with an error, in the words of a Go client. What is text is shown, of other bodies only a status.
+fn worded(code: u16, media: &str, body: &[u8]) -> String {
+    let status: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    let member = |key: &str| status.get(key).and_then(serde_json::Value::as_str).unwrap_or_default();
+    if member("kind") == "Status" && member("status") != "Success" {
+        return member("message").to_owned();
+    }
+    let shown = body.get(..MAX_SHOWN).unwrap_or(body);
+    let text = String::from_utf8_lossy(shown);
+    let is_text = media.is_empty() || media.starts_with("text/");
+    let text = if is_text { text.trim() } else { "unknown" };
+    match code {
         400 => "the server rejected our request for an unknown reason".to_owned(),
-        code if code >= 500 => {
-            // What is no object of the API is not shown.
-            let status = serde_json::from_slice::<serde_json::Value>(&body).unwrap_or_default();
-            let text = status
-                .get("message")
-                .and_then(serde_json::Value::as_str)
-                .unwrap_or("unknown");
-            format!("an error on the server ({text:?}) has prevented the request from succeeding")
+        401 => "the server has asked for the client to provide credentials".to_owned(),
+        404 => "the server could not find the requested resource".to_owned(),
+        405 => "the server does not allow this method on the requested resource".to_owned(),
+        406 if matches!(text, "" | "unknown") => {
+            "the server was unable to respond with a content type that the client supports".to_owned()
         }
-        _ => "the server responded with an unexpected status".to_owned(),
-    }))
+        403 | 406 | 415 => text.to_owned(),
+        409 => "the server reported a conflict".to_owned(),
+        422 => "the server rejected our request due to an error in our request".to_owned(),
+        429 => "the server has received too many requests and has asked us to try again later".to_owned(),
+        503 => "the server is currently unable to handle the request".to_owned(),
+        504 => {
+            "the server was unable to return a response in the time allotted, but may still be processing the request"
+                .to_owned()
+        }
+        500.. => format!("an error on the server ({text:?}) has prevented the request from succeeding"),
+        _ => format!("the server responded with the status code {code} but did not return more information"),
+    }
 }
 
 fn dialing(error: &std::io::Error) -> String {
@@ -106,6 +165,39 @@ fn dialing(error: &std::io::Error) -> String {
     }
 }
 
+fn verifying(error: &std::io::Error) -> String {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    match cause {
+        Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => UNKNOWN_AUTHORITY.to_owned(),
+        Some(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { expected, presented })) => {
+            other_name(&expected.to_str(), presented)
+        }
+        Some(_) | None => error.to_string(),
+    }
+}
+
+/// That a certificate is not of a host. `presented` are its names: `DnsName("a")`, `IpAddress(127.0.0.1)`.
+fn other_name(wanted: &str, presented: &[String]) -> String {
+    let of = |kind: &str| {
+        let names = presented
+            .iter()
+            .filter_map(|name| name.strip_prefix(kind)?.strip_suffix(')'));
+        let names: Vec<&str> = names.map(|name| name.trim_matches(['(', '"'])).collect();
+        names.join(", ")
+    };
+    let is_address = wanted.parse::<std::net::IpAddr>().is_ok();
+    let names = of(if is_address { "IpAddress" } else { "DnsName" });
+    match (is_address, names.is_empty()) {
+        (true, true) => {
+            format!("x509: cannot validate certificate for {wanted} because it doesn't contain any IP SANs")
+        }
+        (false, true) => format!("x509: certificate is not valid for any names, but wanted to match {wanted}"),
+        (_, false) => format!("x509: certificate is valid for {names}, not {wanted}"),
+    }
+}
+
+const UNKNOWN_AUTHORITY: &str = "x509: certificate signed by unknown authority";
+
 /// A client that trusts these certificates and no others.
 fn trusting(ca: &[u8]) -> Result<rustls::ClientConfig, Failed> {
     let mut roots = rustls::RootCertStore::empty();
@@ -115,6 +207,11 @@ fn trusting(ca: &[u8]) -> Result<rustls::ClientConfig, Failed> {
         // A certificate that cannot be read is not trusted, which the handshake will say.
         let _ = roots.add(certificate.clone());
         own.push(certificate);
+    }
+    if own.is_empty() {
+        return Err(Failed::Call(format!(
+            "tls: failed to verify certificate: {UNKNOWN_AUTHORITY}"
+        )));
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
@@ -175,5 +272,92 @@ impl ServerCertVerifier for Trusting {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.chains.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{other_name, worded};
+
+    #[test]
+    fn whose_a_certificate_is_not() {
+        let presented = [
+            "DnsName(\"a.example\")",
+            "DnsName(\"b.example\")",
+            "IpAddress(10.0.0.1)",
+        ]
+        .map(str::to_owned);
+        for (wanted, presented, words) in [
+            (
+                "c.example",
+                &presented[..],
+                "x509: certificate is valid for a.example, b.example, not c.example",
+            ),
+            (
+                "127.0.0.1",
+                &presented[..],
+                "x509: certificate is valid for 10.0.0.1, not 127.0.0.1",
+            ),
+            (
+                "c.example",
+                &presented[2..],
+                "x509: certificate is not valid for any names, but wanted to match c.example",
+            ),
+            (
+                "127.0.0.1",
+                &presented[..2],
+                "x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs",
+            ),
+        ] {
+            assert_eq!(other_name(wanted, presented), words);
+        }
+    }
+
+    #[test]
+    fn errors_are_those_of_a_go_client() {
+        let status = r#"{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "bad"}"#;
+        for (code, media, body, words) in [
+            (500, "application/json", status, "bad"),
+            (
+                500,
+                "text/html; charset=utf-8",
+                "boom\n",
+                "an error on the server (\"boom\") has prevented the request from succeeding",
+            ),
+            (
+                502,
+                "",
+                "boom",
+                "an error on the server (\"boom\") has prevented the request from succeeding",
+            ),
+            (
+                500,
+                "application/json",
+                "boom",
+                "an error on the server (\"unknown\") has prevented the request from succeeding",
+            ),
+            (503, "", "boom", "the server is currently unable to handle the request"),
+            (403, "text/plain", "no\n", "no"),
+            (
+                406,
+                "application/json",
+                "",
+                "the server was unable to respond with a content type that the client supports",
+            ),
+            (
+                301,
+                "text/plain",
+                "there",
+                "the server responded with the status code 301 but did not return more information",
+            ),
+            (
+                429,
+                "",
+                "",
+                "the server has received too many requests and has asked us to try again later",
+            ),
+        ] {
+            assert_eq!(worded(code, media, body.as_bytes()), words);
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! The `AdmissionReview` that a webhook gets, and its answer.
 
-use base64::Engine as _;
-use serde_json::{Value, json};
+use base64::{DecodeError, Engine as _};
+use serde_json::{Map, Value, json};
 
-use crate::api::decode::{not_registered, not_typed};
+use crate::api::decode::{not_registered_in, not_typed};
 use crate::go_json;
-use crate::merge::json_patch;
+use crate::merge::go_type;
+use crate::merge::json_patch::{self, JsonPatchError};
 use crate::status::ApiError;
+use crate::yaml;
 
 /// What a webhook has said.
 #[derive(Debug, Clone)]
@@ -32,59 +34,176 @@ pub(crate) fn read_answer(body: &[u8], version: &str, uid: &str, validating: boo
     let invalid = |detail: String| format!("received invalid webhook response: {detail}");
     let called = |error: String| format!("failed to call webhook: {error}");
     let untyped = |error: String| called(format!("couldn't get version/kind; json parse error: {error}"));
-    let review = go_json::parse(body).map_err(untyped)?;
-    if !review.is_object() {
-        return Err(untyped(not_typed(&review)));
-    }
+    let review = match document(body).map_err(untyped)? {
+        review @ Value::Object(_) => review,
+        Value::Null => Value::Object(Map::new()),
+        other => return Err(untyped(not_typed(&other))),
+    };
     let expected = format!("admission.k8s.io/{version}");
-    let given = |name, default| {
-        Some(text(&review, name))
-            .filter(|text| !text.is_empty())
-            .unwrap_or(default)
-    };
-    // What leaves its type out is taken for what is expected.
-    let (api_version, kind) = (given("apiVersion", expected.as_str()), given("kind", "AdmissionReview"));
-    let served = matches!(api_version, "admission.k8s.io/v1" | "admission.k8s.io/v1beta1");
-    if !served || kind != "AdmissionReview" {
-        return Err(called(not_registered(api_version, kind)));
-    }
+    let (given_version, given_kind) = (text(&review, "apiVersion"), text(&review, "kind"));
+    // What leaves its type out is read as what is expected.
+    let or = |given: &str, default: &str| if given.is_empty() { default } else { given }.to_owned();
+    let (api_version, kind) = (or(given_version, &expected), or(given_kind, "AdmissionReview"));
     if api_version != expected || kind != "AdmissionReview" {
-        return Err(invalid(format!(
-            "expected webhook response of {expected}, Kind=AdmissionReview, got {api_version}, Kind={kind}"
-        )));
+        return Err(called(other_type(&api_version, &kind, version)));
     }
-    let Some(response) = review.get("response").filter(|response| response.is_object()) else {
-        return Err(invalid("webhook response was absent".to_owned()));
+    let response = match review.get("response") {
+        None | Some(Value::Null) => return Err(invalid("webhook response was absent".to_owned())),
+        Some(response) => response,
     };
+    check_types(response).map_err(called)?;
+    let patch = patch_bytes(response).map_err(called)?;
     let given = text(response, "uid");
     if version == "v1" && given != uid {
         return Err(invalid(format!("expected response.uid={uid:?}, got {given:?}")));
     }
-    let patch_type = text(response, "patchType");
-    let patch = match response.get("patch").and_then(Value::as_str) {
-        None | Some("") => None,
-        Some(_) if validating => return Err(invalid("validating webhook may not return response.patch".to_owned())),
-        Some(_) if version == "v1" && patch_type.is_empty() => {
-            let detail = "webhook returned response.patch but not response.patchType";
-            return Err(invalid(detail.to_owned()));
-        }
-        Some(_) if version == "v1" && patch_type != "JSONPatch" => {
-            return Err(invalid(format!(
-                "webhook returned response.patchType of {patch_type:?}, expected \"JSONPatch\""
-            )));
-        }
-        Some(encoded) => {
-            let bytes = base64::engine::general_purpose::STANDARD.decode(encoded);
-            let bytes = bytes.map_err(|error| invalid(error.to_string()))?;
-            Some(serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?)
-        }
-    };
+    if version == "v1" && (given_version.is_empty() || given_kind.is_empty()) {
+        let given = if given_version.is_empty() { "/" } else { given_version };
+        return Err(invalid(format!(
+            "expected webhook response of {expected}, Kind=AdmissionReview, got {given}, Kind={given_kind}"
+        )));
+    }
+    let patch_type = response.get("patchType").and_then(Value::as_str);
+    if version == "v1" {
+        check_patch_type(!patch.is_empty(), patch_type, validating).map_err(invalid)?;
+    }
     Ok(Answer {
         allowed: response.get("allowed").and_then(Value::as_bool).unwrap_or(false),
         status: response.get("status").cloned().unwrap_or(Value::Null),
-        patch,
+        patch: if validating {
+            None
+        } else {
+            operations(&patch, patch_type)?
+        },
         warnings: super::matching::strings(response, "warnings"),
     })
+}
+
+/// The document in a body, JSON or YAML.
+fn document(body: &[u8]) -> Result<Value, String> {
+    let is_json = body
+        .trim_ascii_start()
+        .first()
+        .is_some_and(|first| b"{[\"".contains(first));
+    if is_json {
+        return go_json::parse(body);
+    }
+    yaml::read(body).map_err(|error| error.to_string())
+}
+
+/// Why an object of another type is no answer.
+fn other_type(api_version: &str, kind: &str, expected: &str) -> String {
+    let known = [
+        ("admission.k8s.io/v1", "AdmissionReview"),
+        ("admission.k8s.io/v1beta1", "AdmissionReview"),
+        ("v1", "Status"),
+    ];
+    if !known.contains(&(api_version, kind)) {
+        return not_registered_in(api_version, kind, "pkg/runtime/scheme.go:111");
+    }
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    format!("converting ({version}.{kind}) to ({expected}.AdmissionReview): unknown conversion")
+}
+
+/// Whether a value is of a type.
+type Fits = fn(&Value) -> bool;
+
+/// The members of a response: their types in JSON, and as the API server calls them.
+const TYPES: &[(&str, Fits, &str)] = &[
+    ("uid", Value::is_string, "types.UID"),
+    ("allowed", Value::is_boolean, "bool"),
+    ("status", Value::is_object, "v1.Status"),
+    ("patch", Value::is_string, "[]uint8"),
+    ("patchType", Value::is_string, "v1.PatchType"),
+    ("auditAnnotations", Value::is_object, "map[string]string"),
+    ("warnings", Value::is_array, "[]string"),
+];
+
+fn check_types(response: &Value) -> Result<(), String> {
+    let wrong = |value: &Value, field: &str, wanted: &str| {
+        let given = go_type(value);
+        format!("json: cannot unmarshal {given} into Go struct field {field} of type {wanted}")
+    };
+    if !response.is_object() {
+        return Err(wrong(response, "AdmissionReview.response", "v1.AdmissionResponse"));
+    }
+    for (name, fits, wanted) in TYPES {
+        let Some(value) = response.get(name).filter(|value| !value.is_null()) else {
+            continue;
+        };
+        let field = format!("AdmissionResponse.response.{name}");
+        if !fits(value) {
+            return Err(wrong(value, &field, wanted));
+        }
+        let inner = value.as_array().into_iter().flatten();
+        let inner = inner.chain(
+            value
+                .as_object()
+                .filter(|_| *name == "auditAnnotations")
+                .into_iter()
+                .flat_map(Map::values),
+        );
+        if let Some(other) = inner.into_iter().find(|inner| !inner.is_string() && !inner.is_null()) {
+            return Err(wrong(other, &field, "string"));
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of the patch; empty if there is none.
+fn patch_bytes(response: &Value) -> Result<Vec<u8>, String> {
+    let encoded = text(response, "patch");
+    base64::engine::general_purpose::STANDARD
+        .decode(encoded)
+        .map_err(|error| {
+            let at = match error {
+                DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol { offset: at, .. } => at,
+                // A group of four that is not whole.
+                DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => encoded.len() / 4 * 4,
+            };
+            format!("illegal base64 data at input byte {at}")
+        })
+}
+
+fn check_patch_type(has_patch: bool, patch_type: Option<&str>, validating: bool) -> Result<(), String> {
+    Err(match (validating, has_patch, patch_type) {
+        (true, true, _) => "validating webhook may not return response.patch".to_owned(),
+        (true, false, Some(_)) => "validating webhook may not return response.patchType".to_owned(),
+        (false, true, None) => "webhook returned response.patch but not response.patchType".to_owned(),
+        (false, false, Some(_)) => "webhook returned response.patchType but not response.patch".to_owned(),
+        (false, true, Some("")) => "webhook returned invalid response.patchType of \"\"".to_owned(),
+        (_, false, None) | (false, true, Some(_)) => return Ok(()),
+    })
+}
+
+/// The operations of a patch; none if it is empty.
+fn operations(patch: &[u8], patch_type: Option<&str>) -> Result<Option<Value>, String> {
+    if patch.is_empty() {
+        return Ok(None);
+    }
+    let undecodable = |error: String| format!("received undecodable patch in webhook response: {error}");
+    let patch = go_json::parse(patch).map_err(undecodable)?;
+    let unlike = |value: &Value, wanted: &str| {
+        undecodable(format!(
+            "json: cannot unmarshal {} into Go value of type {wanted}",
+            go_type(value)
+        ))
+    };
+    let Some(operations) = patch.as_array() else {
+        return if patch.is_null() {
+            Ok(None)
+        } else {
+            Err(unlike(&patch, "jsonpatch.Patch"))
+        };
+    };
+    if let Some(other) = operations.iter().find(|operation| !operation.is_object()) {
+        return Err(unlike(other, "jsonpatch.Operation"));
+    }
+    match patch_type {
+        _ if operations.is_empty() => Ok(None),
+        Some("JSONPatch") | None => Ok(Some(patch)),
+        Some(other) => Err(format!("unsupported patch type {other:?}")),
+    }
 }
 
 fn text<'v>(value: &'v Value, key: &str) -> &'v str {
@@ -105,71 +224,104 @@ pub(crate) fn refusal(webhook: &str, status: &Value) -> ApiError {
         ("", reason) => format!("{denied}: {reason}"),
         (message, _) => format!("{denied}: {message}"),
     };
-    ApiError::new(code, known_reason(reason), message, status.get("details").cloned())
-}
-
-/// The reasons of the API.
-pub(crate) fn known_reason(reason: &str) -> &'static str {
-    const REASONS: [&str; 18] = [
-        "Unauthorized",
-        "Forbidden",
-        "NotFound",
-        "AlreadyExists",
-        "Conflict",
-        "Gone",
-        "Invalid",
-        "ServerTimeout",
-        "StoreReadError",
-        "Timeout",
-        "TooManyRequests",
-        "BadRequest",
-        "MethodNotAllowed",
-        "NotAcceptable",
-        "RequestEntityTooLarge",
-        "UnsupportedMediaType",
-        "InternalError",
-        "ServiceUnavailable",
-    ];
-    REASONS.into_iter().find(|known| *known == reason).unwrap_or_default()
+    ApiError::new(code, reason.to_owned(), message, status.get("details").cloned())
 }
 
 /// An object with the patch of a webhook.
 pub(crate) fn patched(object: &Value, patch: &Value) -> Result<Value, String> {
-    json_patch::apply(object, patch).map_err(|error| error.to_string())
+    json_patch::apply(object, patch).map_err(|error| match error {
+        JsonPatchError::Failed(why) => why,
+        JsonPatchError::NotAList(_) | JsonPatchError::TooLarge(_) => error.to_string(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::{read_answer, refusal};
+    use rstest::rstest;
     use serde_json::{Value, json};
 
+    fn response(more: &Value) -> Vec<u8> {
+        let mut response = json!({"uid": "u", "allowed": true});
+        for (key, value) in more.as_object().into_iter().flatten() {
+            response[key] = value.clone();
+        }
+        let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
+        review.to_string().into_bytes()
+    }
+
     #[test]
-    fn answers_are_checked() {
-        let good = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
-            "response": {"uid": "u", "allowed": true, "patchType": "JSONPatch", "patch": "W10=", "warnings": ["w"]}});
-        let answer = read_answer(good.to_string().as_bytes(), "v1", "u", false).unwrap();
-        assert!(answer.allowed && answer.patch == Some(json!([])) && answer.warnings == ["w"]);
-        let patching = read_answer(good.to_string().as_bytes(), "v1", "u", true).unwrap_err();
-        let words = "received invalid webhook response: validating webhook may not return response.patch";
-        assert_eq!(patching, words);
-        let wrong = read_answer(good.to_string().as_bytes(), "v1", "x", false).unwrap_err();
-        assert_eq!(
-            wrong,
-            "received invalid webhook response: expected response.uid=\"x\", got \"u\""
-        );
+    fn what_a_webhook_answers_is_taken_in() {
+        let patching = response(&json!({"patchType": "JSONPatch", "patch": "W3sib3AiOiJhZGQifV0=", "warnings": ["w"]}));
+        let answer = read_answer(&patching, "v1", "u", false).unwrap();
+        assert!(answer.allowed && answer.patch == Some(json!([{"op": "add"}])) && answer.warnings == ["w"]);
+        for (more, patch) in [
+            (json!({"patchType": "JSONPatch", "patch": "W10="}), None),
+            (json!({"patchType": "Merge", "patch": "W10="}), None),
+            (json!({"allowed": null, "status": null}), None),
+        ] {
+            assert_eq!(
+                read_answer(&response(&more), "v1", "u", false).unwrap().patch,
+                patch,
+                "{more}"
+            );
+        }
+        let yaml = b"apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nresponse: {uid: u, allowed: true}\n";
+        assert!(read_answer(yaml, "v1", "u", true).unwrap().allowed);
+    }
+
+    /// A patch of one operation.
+    const ONE: &str = "W3sib3AiOiJhZGQifV0=";
+
+    #[rstest]
+    #[case(json!({"uid": "x"}), false, "received invalid webhook response: expected response.uid=\"u\", got \"x\"")]
+    #[case(json!({"patchType": "JSONPatch", "patch": ONE}), true, "received invalid webhook response: validating webhook may not return response.patch")]
+    #[case(json!({"patchType": "JSONPatch"}), true, "received invalid webhook response: validating webhook may not return response.patchType")]
+    #[case(json!({"patchType": "JSONPatch"}), false, "received invalid webhook response: webhook returned response.patchType but not response.patch")]
+    #[case(json!({"patch": ONE}), false, "received invalid webhook response: webhook returned response.patch but not response.patchType")]
+    #[case(json!({"patch": ONE, "patchType": ""}), false, "received invalid webhook response: webhook returned invalid response.patchType of \"\"")]
+    #[case(json!({"patch": ONE, "patchType": "Merge"}), false, "unsupported patch type \"Merge\"")]
+    #[case(json!({"patch": "eHg=", "patchType": "JSONPatch"}), false, "received undecodable patch in webhook response: invalid character 'x' looking for beginning of value")]
+    #[case(json!({"patch": "e30=", "patchType": "JSONPatch"}), false, "received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch")]
+    #[case(json!({"patch": "WyJ4Il0=", "patchType": "JSONPatch"}), false, "received undecodable patch in webhook response: json: cannot unmarshal string into Go value of type jsonpatch.Operation")]
+    #[case(json!({"patch": "%%%"}), true, "failed to call webhook: illegal base64 data at input byte 0")]
+    #[case(json!({"patch": "W10"}), false, "failed to call webhook: illegal base64 data at input byte 0")]
+    #[case(json!({"patch": "W1%0="}), false, "failed to call webhook: illegal base64 data at input byte 2")]
+    #[case(json!({"allowed": "yes"}), false, "failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool")]
+    #[case(json!({"warnings": [1]}), false, "failed to call webhook: json: cannot unmarshal number into Go struct field AdmissionResponse.response.warnings of type string")]
+    #[case(json!({"auditAnnotations": {"a": 1}}), true, "failed to call webhook: json: cannot unmarshal number into Go struct field AdmissionResponse.response.auditAnnotations of type string")]
+    fn what_is_wrong_with_an_answer_is_told_as_the_api_server_does(
+        #[case] more: Value,
+        #[case] validating: bool,
+        #[case] words: &str,
+    ) {
+        assert_eq!(read_answer(&response(&more), "v1", "u", validating).unwrap_err(), words);
+    }
+
+    #[test]
+    fn other_documents_are_no_answers() {
+        let untyped = "failed to call webhook: couldn't get version/kind; json parse error: json: cannot unmarshal";
+        let got = "received invalid webhook response: expected webhook response of admission.k8s.io/v1, \
+                   Kind=AdmissionReview, got";
         for (body, words) in [
-            (
-                "\"no\"",
-                "failed to call webhook: couldn't get version/kind; json parse error: json: cannot unmarshal string",
-            ),
-            ("{}", "received invalid webhook response: webhook response was absent"),
+            ("\"no\"", format!("{untyped} string into Go value of type struct")),
+            ("hello", format!("{untyped} string into Go value of type struct")),
+            ("{}", "received invalid webhook response: webhook response was absent".to_owned()),
+            ("null", "received invalid webhook response: webhook response was absent".to_owned()),
+            (r#"{"response": {"uid": "u"}}"#, format!("{got} /, Kind=")),
+            (r#"{"kind": "AdmissionReview", "response": {"uid": "u"}}"#, format!("{got} /, Kind=AdmissionReview")),
             (
                 r#"{"apiVersion": "admission.k8s.io/v2"}"#,
-                "failed to call webhook: no kind \"AdmissionReview\" is registered",
+                "failed to call webhook: no kind \"AdmissionReview\" is registered for version \"admission.k8s.io/v2\" in \
+                 scheme \"pkg/runtime/scheme.go:111\"".to_owned(),
+            ),
+            (
+                r#"{"apiVersion": "admission.k8s.io/v1beta1", "kind": "AdmissionReview"}"#,
+                "failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion".to_owned(),
             ),
         ] {
             let error = read_answer(body.as_bytes(), "v1", "u", false).unwrap_err();
-            assert!(error.starts_with(words), "{error}");
+            assert!(error.starts_with(&words), "{body}: {error}");
         }
     }
 
@@ -183,11 +335,17 @@ mod tests {
                 "denied the request: no",
             ),
             (json!({"message": "no", "code": 200}), 400, "", "denied the request: no"),
+            (
+                json!({"reason": "because"}),
+                400,
+                "because",
+                "denied the request: because",
+            ),
             (Value::Null, 400, "", "denied the request without explanation"),
         ];
         for (status, code, reason, end) in cases {
             let error = refusal("a.b.c", &status);
-            assert_eq!((error.code, error.reason), (code, reason));
+            assert_eq!((error.code, error.reason.as_ref()), (code, reason));
             assert_eq!(error.message, format!("admission webhook \"a.b.c\" {end}"));
         }
     }

@@ -247,10 +247,12 @@ fn cause_of(resource: &Resource, api_version: &str, kind: &str) -> Option<String
 }
 
 pub(crate) fn not_registered(api_version: &str, kind: &str) -> String {
-    format!(
-        "no kind {kind:?} is registered for version {api_version:?} in scheme \
-         \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\""
-    )
+    not_registered_in(api_version, kind, "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30")
+}
+
+/// `scheme` is where the kinds are known, as the API server words it.
+pub(crate) fn not_registered_in(api_version: &str, kind: &str, scheme: &str) -> String {
+    format!("no kind {kind:?} is registered for version {api_version:?} in scheme {scheme:?}")
 }
 
 fn other_version(resource: &Resource, api_version: &str) -> ApiError {

@@ -126,6 +126,7 @@ impl Core {
         if !dropped.is_empty() {
             request.call.memo.note_unknown_fields();
         }
+        check_namespace(request.namespace.filter(|_| resource.namespaced), &mut new)?;
         let changed = new != *object;
         *object = new;
         Ok(changed)
@@ -397,6 +398,21 @@ impl Core {
     }
 }
 
+/// A webhook may take the namespace away, which puts it back, but not give another one.
+fn check_namespace(namespace: Option<&str>, object: &mut Value) -> Result<(), ApiError> {
+    let given = meta::str_at(object, &["metadata", "namespace"]).unwrap_or_default();
+    match namespace {
+        Some(namespace) if given.is_empty() => {
+            meta::set(object, "namespace", namespace);
+            Ok(())
+        }
+        Some(namespace) if given != namespace => Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// The options of the write, as the review shows them.
 fn options(request: &AdmissionRequest<'_>) -> Value {
     let query = &request.call.query;
@@ -429,4 +445,25 @@ fn options(request: &AdmissionRequest<'_>) -> Value {
         options.extend(given);
     }
     Value::Object(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_webhook_may_take_a_namespace_away_but_not_give_another_one() {
+        for (namespace, given, outcome) in [
+            (Some("a"), json!({"metadata": {"namespace": "a"}}), Some("a")),
+            (Some("a"), json!({"metadata": {"name": "n"}}), Some("a")),
+            (Some("a"), json!({}), Some("a")),
+            (Some("a"), json!({"metadata": {"namespace": "b"}}), None),
+            (None, json!({"metadata": {"namespace": "b"}}), Some("b")),
+        ] {
+            let mut object = given.clone();
+            let checked = check_namespace(namespace, &mut object).ok();
+            let left = checked.and_then(|()| meta::str_at(&object, &["metadata", "namespace"]));
+            assert_eq!(left, outcome, "{given}");
+        }
+    }
 }

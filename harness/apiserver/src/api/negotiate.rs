@@ -204,9 +204,39 @@ pub(crate) fn error(headers: &HeaderMap, error: &ApiError, pretty: bool) -> Resp
     written(&wish, error.code, &error.to_status())
 }
 
+/// How many letters all warnings may have together; with more, each is shortened, and those that do not fit are left out.
+const MOST_LETTERS: usize = 4 * 1024;
+/// How many letters a shortened warning has.
+const SHORTENED: usize = 256;
+
+/// What clients are warned of: nothing empty and nothing twice.
+fn told(warnings: &[String]) -> Vec<String> {
+    let mut all: Vec<&String> = Vec::new();
+    for warning in warnings {
+        if !warning.is_empty() && !all.contains(&warning) {
+            all.push(warning);
+        }
+    }
+    let letters = |text: &str| text.chars().count();
+    if all.iter().map(|text| letters(text)).sum::<usize>() <= MOST_LETTERS {
+        return all.into_iter().cloned().collect();
+    }
+    let mut room = MOST_LETTERS;
+    let shortened = all
+        .into_iter()
+        .map(|text| text.chars().take(SHORTENED).collect::<String>());
+    shortened
+        .take_while(|text| {
+            let fits = room > 0;
+            room = room.saturating_sub(letters(text));
+            fits
+        })
+        .collect()
+}
+
 /// One `Warning` header each, in the form that clients take apart.
 pub(super) fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
-    for warning in warnings {
+    for warning in told(warnings) {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = header::HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
             headers.append(header::WARNING, value);

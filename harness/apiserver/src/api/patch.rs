@@ -282,7 +282,7 @@ fn json_patch_error(error: &JsonPatchError) -> ApiError {
     match error {
         JsonPatchError::NotAList(_) => ApiError::bad_request(message),
         JsonPatchError::TooLarge(_) => ApiError::new(413, "RequestEntityTooLarge", message, Some(json!({}))),
-        JsonPatchError::Failed => ApiError::new(422, "Invalid", message, Some(json!({}))),
+        JsonPatchError::Failed(_) => ApiError::new(422, "Invalid", message, Some(json!({}))),
     }
 }
 

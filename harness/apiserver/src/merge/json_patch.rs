@@ -18,12 +18,20 @@ pub enum JsonPatchError {
     /// It has too many operations: 413.
     #[error("The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {0}")]
     TooLarge(usize),
-    /// An operation does not apply: 422.
+    /// An operation does not apply: 422, without the reason, which only those hear who have not sent the patch themselves.
     #[error("the server rejected our request due to an error in our request")]
-    Failed,
+    Failed(String),
 }
 
 type Outcome<T> = Result<T, JsonPatchError>;
+
+/// Why there is nothing at a place.
+enum Missing {
+    /// Nothing holds it.
+    Path,
+    /// What should hold it does not; in words.
+    Key(String),
+}
 
 /// Applies a JSON patch to an object.
 pub fn apply(object: &Value, patch: &Value) -> Outcome<Value> {
@@ -41,82 +49,147 @@ pub fn apply(object: &Value, patch: &Value) -> Outcome<Value> {
     let mut document = object.clone();
     let mut copied = 0;
     for operation in operations {
-        let text = |name: &str| operation.get(name).and_then(Value::as_str);
-        let place = Pointer::parse(text("path").ok_or(JsonPatchError::Failed)?)?;
-        let from = || Pointer::parse(text("from").ok_or(JsonPatchError::Failed)?);
-        let value = operation.get("value").cloned().unwrap_or_default();
-        match text("op").ok_or(JsonPatchError::Failed)? {
-            "add" => place.add(&mut document, value)?,
-            "remove" => drop(place.remove(&mut document)?),
-            "replace" => place.replace(&mut document, value)?,
-            "test" => {
-                if place.get(&document).unwrap_or(&Value::Null) != &value {
-                    return Err(JsonPatchError::Failed);
-                }
-            }
-            "move" => {
-                let moved = from()?.remove(&mut document)?;
-                place.add(&mut document, moved)?;
-            }
-            "copy" => {
-                let value = from()?.existing(&document)?;
-                copied += value.to_string().len();
-                if copied > MAX_COPIED {
-                    return Err(JsonPatchError::Failed);
-                }
-                place.add(&mut document, value)?;
-            }
-            _ => return Err(JsonPatchError::Failed),
-        }
+        carry_out(operation, &mut document, &mut copied).map_err(JsonPatchError::Failed)?;
     }
     Ok(document)
 }
 
-/// A JSON pointer.
-struct Pointer(Vec<String>);
+/// Carries out one operation; `copied` counts the bytes that copies have made.
+fn carry_out(operation: &Value, document: &mut Value, copied: &mut usize) -> Result<(), String> {
+    let text = |name: &str| operation.get(name).and_then(Value::as_str);
+    let op = text("op").unwrap_or("unknown");
+    if !matches!(op, "add" | "remove" | "replace" | "test" | "move" | "copy") {
+        return Err(format!("Unexpected kind: {op}"));
+    }
+    let path = text("path").ok_or_else(|| format!("{op} operation failed to decode path: missing value"))?;
+    let from = || {
+        let missing = "operation, missing from field: missing value";
+        text("from").ok_or_else(|| format!("{op} operation failed to decode from: {missing}"))
+    };
+    let does_not_apply = |what: &str| format!("{op} operation does not apply: {what}: missing value");
+    let destination = |missing: Missing| match missing {
+        Missing::Path => does_not_apply(&format!("doc is missing destination path: {path}")),
+        Missing::Key(why) => format!("error in {op} for path: '{path}': {why}"),
+    };
+    let place = Pointer::parse(path);
+    let value = operation.get("value").cloned().unwrap_or_default();
+    match op {
+        "test" => {
+            let known = place.get(document);
+            if known.is_none() && !place.has_parent(document) {
+                return Err(does_not_apply(&format!("is missing path: {path}")));
+            }
+            if known.unwrap_or(&Value::Null) != &value {
+                return Err(format!("testing value {path} failed: test failed"));
+            }
+            Ok(())
+        }
+        "replace" => place.replace(document, value).map_err(|missing| {
+            does_not_apply(&match missing {
+                Missing::Path => format!("doc is missing path: {path}"),
+                Missing::Key(_) => format!("doc is missing key: {path}"),
+            })
+        }),
+        "move" => {
+            let from = from()?;
+            let origin = Pointer::parse(from);
+            let moved = origin.remove(document).map_err(|missing| match missing {
+                Missing::Path => does_not_apply(&format!("doc is missing from path: {from}")),
+                Missing::Key(why) => format!("error in move for path: '{}': {why}", origin.last()),
+            })?;
+            place.add(document, moved).map_err(destination)
+        }
+        "copy" => {
+            let from = from()?;
+            let origin = Pointer::parse(from);
+            let value = origin.existing(document).map_err(|missing| match missing {
+                Missing::Path => does_not_apply(&format!("doc is missing from path: {from}")),
+                Missing::Key(why) => format!("error in copy for from: '{}': {why}", origin.last()),
+            })?;
+            *copied += value.to_string().len();
+            if *copied > MAX_COPIED {
+                return Err(format!("copies of more than {MAX_COPIED} bytes"));
+            }
+            place.add(document, value).map_err(destination)
+        }
+        // To add or to remove.
+        _ => {
+            let done = if op == "add" {
+                place.add(document, value)
+            } else {
+                place.remove(document).map(drop)
+            };
+            done.map_err(|missing| match missing {
+                Missing::Path => does_not_apply(&format!("doc is missing path: {path:?}")),
+                Missing::Key(why) => format!("error in {op} for path: '{path}': {why}"),
+            })
+        }
+    }
+}
+
+/// A JSON pointer; `None` if it has no slash, and so leads nowhere.
+struct Pointer(Option<Vec<String>>);
 
 impl Pointer {
-    fn parse(text: &str) -> Outcome<Self> {
+    fn parse(text: &str) -> Self {
         if text.is_empty() {
-            return Ok(Self(Vec::new()));
+            return Self(Some(Vec::new()));
         }
         // What stands before the first slash does not matter, but there must be one.
-        let (_, rest) = text.split_once('/').ok_or(JsonPatchError::Failed)?;
         let unescape = |part: &str| part.replace("~1", "/").replace("~0", "~");
-        Ok(Self(rest.split('/').map(unescape).collect()))
+        Self(
+            text.split_once('/')
+                .map(|(_, rest)| rest.split('/').map(unescape).collect()),
+        )
+    }
+
+    fn is_root(&self) -> bool {
+        self.0.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    fn last(&self) -> &str {
+        self.0.iter().flatten().next_back().map_or("", String::as_str)
     }
 
     fn get<'v>(&self, document: &'v Value) -> Option<&'v Value> {
         let mut here = document;
-        for part in &self.0 {
-            here = match here {
-                Value::Object(members) => members.get(part)?,
-                Value::Array(items) => items.get(index(part, items.len()).ok()?)?,
-                _ => return None,
-            };
+        for part in self.0.as_ref()? {
+            here = step(here, part)?;
         }
         Some(here)
     }
 
+    fn has_parent(&self, document: &Value) -> bool {
+        let Some((_, parents)) = self.0.as_ref().and_then(|parts| parts.split_last()) else {
+            return false;
+        };
+        let parent = parents.iter().try_fold(document, |here, part| step(here, part));
+        parent.is_some_and(|parent| parent.is_object() || parent.is_array())
+    }
+
     /// What holds the last step, and that step.
-    fn parent<'v>(&self, document: &'v mut Value) -> Outcome<(&'v mut Value, &str)> {
-        let (last, parents) = self.0.split_last().ok_or(JsonPatchError::Failed)?;
+    fn parent<'v>(&self, document: &'v mut Value) -> Result<(&'v mut Value, &str), Missing> {
+        let (last, parents) = self
+            .0
+            .as_ref()
+            .and_then(|parts| parts.split_last())
+            .ok_or(Missing::Path)?;
         let mut here = document;
         for part in parents {
             here = match here {
-                Value::Object(members) => members.get_mut(part).ok_or(JsonPatchError::Failed)?,
+                Value::Object(members) => members.get_mut(part).ok_or(Missing::Path)?,
                 Value::Array(items) => {
-                    let at = index(part, items.len())?;
-                    items.get_mut(at).ok_or(JsonPatchError::Failed)?
+                    let at = index(part, items.len()).map_err(|_| Missing::Path)?;
+                    items.get_mut(at).ok_or(Missing::Path)?
                 }
-                _ => return Err(JsonPatchError::Failed),
+                _ => return Err(Missing::Path),
             };
         }
         Ok((here, last))
     }
 
-    fn add(&self, document: &mut Value, value: Value) -> Outcome<()> {
-        if self.0.is_empty() {
+    fn add(&self, document: &mut Value, value: Value) -> Result<(), Missing> {
+        if self.is_root() {
             *document = value;
             return Ok(());
         }
@@ -131,33 +204,26 @@ impl Pointer {
             }
             (Value::Array(items), position) => {
                 // One more than there are items: the place behind the last.
-                let at = index(position, items.len() + 1)?;
-                if at > items.len() {
-                    return Err(JsonPatchError::Failed);
-                }
-                items.insert(at, value);
+                items.insert(index(position, items.len() + 1)?, value);
                 Ok(())
             }
-            _ => Err(JsonPatchError::Failed),
+            _ => Err(Missing::Path),
         }
     }
 
-    fn remove(&self, document: &mut Value) -> Outcome<Value> {
+    fn remove(&self, document: &mut Value) -> Result<Value, Missing> {
         match self.parent(document)? {
-            (Value::Object(members), name) => members.remove(name).ok_or(JsonPatchError::Failed),
-            (Value::Array(items), position) => {
-                let at = index(position, items.len())?;
-                if at >= items.len() {
-                    return Err(JsonPatchError::Failed);
-                }
-                Ok(items.remove(at))
+            (Value::Object(members), name) => {
+                let nonexistent = || Missing::Key(format!("Unable to remove nonexistent key: {name}: missing value"));
+                members.remove(name).ok_or_else(nonexistent)
             }
-            _ => Err(JsonPatchError::Failed),
+            (Value::Array(items), position) => Ok(items.remove(index(position, items.len())?)),
+            _ => Err(Missing::Path),
         }
     }
 
-    fn replace(&self, document: &mut Value, value: Value) -> Outcome<()> {
-        if self.0.is_empty() {
+    fn replace(&self, document: &mut Value, value: Value) -> Result<(), Missing> {
+        if self.is_root() {
             *document = value;
             return Ok(());
         }
@@ -168,43 +234,58 @@ impl Pointer {
             }
             (Value::Array(items), position) => {
                 let at = index(position, items.len())?;
-                *items.get_mut(at).ok_or(JsonPatchError::Failed)? = value;
-                Ok(())
+                items.get_mut(at).map(|item| *item = value).ok_or(Missing::Path)
             }
-            _ => Err(JsonPatchError::Failed),
+            _ => Err(Missing::Path),
         }
     }
 
     /// The value to copy: `null` for a member that is not there.
-    fn existing(&self, document: &Value) -> Outcome<Value> {
+    fn existing(&self, document: &Value) -> Result<Value, Missing> {
         let mut document = document.clone();
-        if self.0.is_empty() {
+        if self.is_root() {
             return Ok(document);
         }
         match self.parent(&mut document)? {
             (Value::Object(members), name) => Ok(members.remove(name).unwrap_or_default()),
-            (Value::Array(items), position) => {
-                let at = index(position, items.len())?;
-                items.get(at).cloned().ok_or(JsonPatchError::Failed)
-            }
-            _ => Err(JsonPatchError::Failed),
+            (Value::Array(items), position) => Ok(items.swap_remove(index(position, items.len())?)),
+            _ => Err(Missing::Path),
         }
     }
 }
 
-/// A position in a list; negative ones count from the end.
-fn index(part: &str, length: usize) -> Outcome<usize> {
-    let position: i64 = part.parse().map_err(|_| JsonPatchError::Failed)?;
-    if position >= 0 {
-        return usize::try_from(position).map_err(|_| JsonPatchError::Failed);
+fn step<'v>(here: &'v Value, part: &str) -> Option<&'v Value> {
+    match here {
+        Value::Object(members) => members.get(part),
+        Value::Array(items) => items.get(index(part, items.len()).ok()?),
+        _ => None,
     }
-    let from_end = usize::try_from(position.unsigned_abs()).map_err(|_| JsonPatchError::Failed)?;
-    length.checked_sub(from_end).ok_or(JsonPatchError::Failed)
+}
+
+/// A position in a list of this length; negative ones count from the end.
+fn index(part: &str, length: usize) -> Result<usize, Missing> {
+    let position: i64 = part.parse().map_err(|_| {
+        let parsing = format!("strconv.Atoi: parsing {part:?}: invalid syntax");
+        Missing::Key(format!("value was not a proper array index: '{part}': {parsing}"))
+    })?;
+    let size = usize::try_from(position.unsigned_abs()).unwrap_or(usize::MAX);
+    let at = if position >= 0 {
+        Some(size)
+    } else {
+        length.checked_sub(size)
+    };
+    let invalid = || {
+        Missing::Key(format!(
+            "Unable to access invalid index: {part}: invalid index referenced"
+        ))
+    };
+    at.filter(|at| *at < length).ok_or_else(invalid)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rstest::rstest;
     use serde_json::json;
 
     #[test]
@@ -241,22 +322,33 @@ mod tests {
         }
     }
 
-    #[test]
-    fn operations_that_do_not_apply_fail() {
+    #[rstest]
+    #[case(json!({"op": "test", "path": "/data/k", "value": "other"}), "testing value /data/k failed: test failed")]
+    #[case(json!({"op": "test", "path": "/x/y", "value": null}), "test operation does not apply: is missing path: /x/y: missing value")]
+    #[case(json!({"op": "remove", "path": "/data/nope"}), "error in remove for path: '/data/nope': Unable to remove nonexistent key: nope: missing value")]
+    #[case(json!({"op": "remove", "path": ""}), "remove operation does not apply: doc is missing path: \"\": missing value")]
+    #[case(json!({"op": "remove", "path": "/list/-2"}), "error in remove for path: '/list/-2': Unable to access invalid index: -2: invalid index referenced")]
+    #[case(json!({"op": "replace", "path": "/nope/new", "value": "x"}), "replace operation does not apply: doc is missing path: /nope/new: missing value")]
+    #[case(json!({"op": "replace", "path": "/list/1", "value": "x"}), "replace operation does not apply: doc is missing key: /list/1: missing value")]
+    #[case(json!({"op": "add", "path": "/list/3", "value": "x"}), "error in add for path: '/list/3': Unable to access invalid index: 3: invalid index referenced")]
+    #[case(json!({"op": "add", "path": "/list/q", "value": "x"}), "error in add for path: '/list/q': value was not a proper array index: 'q': strconv.Atoi: parsing \"q\": invalid syntax")]
+    #[case(json!({"op": "add", "path": "data", "value": {}}), "add operation does not apply: doc is missing path: \"data\": missing value")]
+    #[case(json!({"op": "add", "path": "/data/k/l", "value": 1}), "add operation does not apply: doc is missing path: \"/data/k/l\": missing value")]
+    #[case(json!({"op": "move", "from": "/data/nope", "path": "/data/x"}), "error in move for path: 'nope': Unable to remove nonexistent key: nope: missing value")]
+    #[case(json!({"op": "move", "from": "/data/k", "path": "/x/y"}), "move operation does not apply: doc is missing destination path: /x/y: missing value")]
+    #[case(json!({"op": "copy", "from": "/x/y", "path": "/data/x"}), "copy operation does not apply: doc is missing from path: /x/y: missing value")]
+    #[case(json!({"op": "copy", "path": "/data/x"}), "copy operation failed to decode from: operation, missing from field: missing value")]
+    #[case(json!({"op": "explode", "path": "/data/k"}), "Unexpected kind: explode")]
+    #[case(json!({"path": "/data/k"}), "Unexpected kind: unknown")]
+    #[case(json!({"op": "add", "value": "x"}), "add operation failed to decode path: missing value")]
+    fn operations_that_do_not_apply_fail(#[case] patch: Value, #[case] why: &str) {
         let object = json!({"data": {"k": "v"}, "list": ["a"]});
-        for patch in [
-            json!({"op": "test", "path": "/data/k", "value": "other"}),
-            json!({"op": "remove", "path": "/data/nope"}),
-            json!({"op": "replace", "path": "/nope/new", "value": "x"}),
-            json!({"op": "add", "path": "/list/3", "value": "x"}),
-            json!({"op": "replace", "path": "/list/1", "value": "x"}),
-            json!({"op": "explode", "path": "/data/k"}),
-            json!({"path": "/data/k"}),
-            json!({"op": "add", "value": "x"}),
-            json!({"op": "add", "path": "data", "value": {}}),
-        ] {
-            assert_eq!(apply(&object, &json!([patch])), Err(JsonPatchError::Failed), "{patch}");
-        }
-        assert_eq!(apply(&object, &json!({})), Err(JsonPatchError::NotAList("object")));
+        let failed = Err(JsonPatchError::Failed(why.to_owned()));
+        assert_eq!(apply(&object, &json!([patch])), failed);
+    }
+
+    #[test]
+    fn a_patch_is_a_list() {
+        assert_eq!(apply(&json!({}), &json!({})), Err(JsonPatchError::NotAList("object")));
     }
 }

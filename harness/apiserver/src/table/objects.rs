@@ -364,12 +364,12 @@ pub(super) fn parameters(binding: &Value, _: Timestamp) -> Value {
 fn selector_in_go(selector: &Value) -> String {
     let labels = at(selector, &["matchLabels"]).and_then(Value::as_object);
     let labels = labels.into_iter().flatten();
-    let labels: String = labels
+    let labels: Vec<String> = labels
         .map(|(name, value)| format!("{name}: {},", value.as_str().unwrap_or_default()))
         .collect();
     let expressions = at(selector, &["matchExpressions"]).and_then(Value::as_array);
     let expressions = expressions.into_iter().flatten();
-    let expressions: String = expressions
+    let expressions: Vec<String> = expressions
         .map(|expression| {
             let values = at(expression, &["values"]).and_then(Value::as_array);
             let values: Vec<&str> = values.into_iter().flatten().filter_map(Value::as_str).collect();
@@ -382,7 +382,9 @@ fn selector_in_go(selector: &Value) -> String {
         })
         .collect();
     format!(
-        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+        "&LabelSelector{{MatchLabels:map[string]string{{{}}},MatchExpressions:[]LabelSelectorRequirement{{{}}},}}",
+        labels.concat(),
+        expressions.concat()
     )
 }
 
