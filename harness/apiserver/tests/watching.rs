@@ -45,13 +45,28 @@ async fn a_reflector_follows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_bookmark_comes_two_seconds_before_the_end() {
+async fn the_last_bookmark_comes_two_seconds_before_the_end_if_something_has_happened() {
     let server = server();
     let api: Api<ConfigMap> = Api::default_namespaced(Client::new(server.service("tester"), "default"));
-    for (timeout, expected) in [(2, &[][..]), (3, &[1][..]), (30, &[28][..]), (150, &[60, 120, 148][..])] {
+    let created = api.create(&PostParams::default(), &config_map("old")).await;
+    let mut revision = created.expect("created").resource_version().expect("a revision");
+    for (timeout, happens, expected) in [
+        (3, false, &[][..]),
+        (30, false, &[][..]),
+        (150, false, &[60, 120][..]),
+        (2, true, &[][..]),
+        (3, true, &[1][..]),
+        (30, true, &[28][..]),
+        (150, true, &[60, 120, 148][..]),
+    ] {
         let begin = Instant::now();
         let params = WatchParams::default().timeout(timeout);
-        let events = api.watch(&params, "0").await.expect("a watch");
+        let events = api.watch(&params, &revision).await.expect("a watch");
+        if happens {
+            let name = format!("new-{timeout}");
+            let created = api.create(&PostParams::default(), &config_map(&name)).await;
+            revision = created.expect("created").resource_version().expect("a revision");
+        }
         let bookmarks: Vec<u64> = events
             .try_filter_map(async |event| {
                 let is_bookmark = matches!(event, WatchEvent::Bookmark(_));
@@ -60,8 +75,40 @@ async fn the_last_bookmark_comes_two_seconds_before_the_end() {
             .try_collect()
             .await
             .expect("events");
-        assert_eq!(bookmarks, expected, "of a watch of {timeout} s");
+        assert_eq!(
+            bookmarks, expected,
+            "of a watch of {timeout} s, something happens: {happens}"
+        );
         assert_eq!(begin.elapsed().as_secs(), u64::from(timeout));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_from_nowhere_tells_the_end_of_the_state_if_it_allows_bookmarks() {
+    let server = server();
+    let api: Api<ConfigMap> = Api::default_namespaced(Client::new(server.service("tester"), "default"));
+    let created = api.create(&PostParams::default(), &config_map("a")).await;
+    let revision = created.expect("created").resource_version().expect("a revision");
+    for (from, bookmarks, expected) in [
+        ("0", true, &["a", "end"][..]),
+        ("0", false, &["a"][..]),
+        (&revision, true, &[][..]),
+    ] {
+        let mut params = WatchParams::default().timeout(1);
+        params.bookmarks = bookmarks;
+        let events = api.watch(&params, from).await.expect("a watch");
+        let told: Vec<String> = events
+            .map_ok(|event| match event {
+                WatchEvent::Bookmark(mark) if mark.metadata.annotations.contains_key("k8s.io/initial-events-end") => {
+                    "end".to_owned()
+                }
+                WatchEvent::Added(object) => object.name_any(),
+                other => format!("{other:?}"),
+            })
+            .try_collect()
+            .await
+            .expect("events");
+        assert_eq!(told, expected, "from {from}");
     }
 }
 

@@ -34,7 +34,7 @@ use crate::store::{Event, Stored};
 const DEFAULT_TIMEOUT_SECS: i64 = 1800;
 /// How often a watch that allows bookmarks gets one.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
-/// How long before its end it gets the last one, so that its client goes on from there.
+/// How long before its end it gets the last one, so that its client goes on from there; unless nothing has happened.
 const BEFORE_END: Duration = Duration::from_secs(2);
 
 struct Watch {
@@ -50,6 +50,8 @@ struct Watch {
     pending: VecDeque<Bytes>,
     deadline: Instant,
     bookmark_at: Option<Instant>,
+    /// Whether anything happened to objects of the kind since the watch began.
+    has_news: bool,
     /// Ends when there is a bookmark to be sent, or with the watch.
     timer: Pin<Box<Sleep>>,
     viewer: Viewer,
@@ -118,10 +120,11 @@ impl Core {
             selectors,
             cursor,
             state: state.into_iter(),
-            state_end: (send_initial == Some(true) && bookmarks).then_some(from),
+            state_end: (wants_state && bookmarks).then_some(from),
             pending: VecDeque::new(),
             deadline,
             bookmark_at,
+            has_news: false,
             timer: Box::pin(sleep_until(wake_at(deadline, bookmark_at))),
             viewer,
             over: false,
@@ -171,6 +174,7 @@ impl Watch {
             match self.cursor.take() {
                 Ok(taken) if taken.events.is_empty() => self.wait(taken.revision).await,
                 Ok(taken) => {
+                    self.has_news = true;
                     for event in taken.events {
                         let line = self.seen(&event);
                         self.pending.extend(line);
@@ -210,8 +214,10 @@ impl Watch {
                 } else {
                     self.bookmark_at = next_bookmark(now, self.deadline);
                     self.timer.as_mut().reset(wake_at(self.deadline, self.bookmark_at));
-                    let line = self.viewer.bookmark(revision, false);
-                    self.pending.push_back(line);
+                    if self.has_news || now + BEFORE_END < self.deadline {
+                        let line = self.viewer.bookmark(revision, false);
+                        self.pending.push_back(line);
+                    }
                 }
             }
         }
