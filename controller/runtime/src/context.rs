@@ -24,9 +24,11 @@ use crate::options::Options;
 use crate::queue::Key;
 use crate::source::Source;
 use crate::watch::{self, News};
-use crate::world::World;
+use crate::world::{Doubt, World};
 use crate::write::{Door, Part, WriteError};
 
+/// How long to wait before something is asked for again.
+const PAUSE: Duration = Duration::from_secs(1);
 /// How long a member may take to answer.
 pub const MEMBER_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -152,7 +154,7 @@ impl Context {
 
     /// Takes note of an object that an answer brought.
     pub fn note(&self, source: &Source, object: Value) {
-        let concerned = self.world().see(source, object);
+        let concerned = self.world().note(source, object);
         for key in concerned {
             self.wake(key);
         }
@@ -161,6 +163,24 @@ impl Context {
     /// Takes note that an object is not there.
     pub fn note_missing(&self, source: &Source, key: &ObjectKey) {
         let concerned = self.world().miss(source, key);
+        for key in concerned {
+            self.wake(key);
+        }
+    }
+
+    /// Asks for an object of which nobody may say that it is gone, until there is an answer.
+    pub async fn settle(self, doubt: Doubt) {
+        let (source, key, _) = &doubt;
+        let Some(resource) = source.resource() else { return };
+        loop {
+            match self.door(&resource, key).get().await {
+                Ok(Some(object)) => return self.note(source, object),
+                Ok(None) => break,
+                Err(error) => tracing::debug!(%error, "asked again after a pause"),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        let concerned = self.world().miss_doubtful(&doubt);
         for key in concerned {
             self.wake(key);
         }

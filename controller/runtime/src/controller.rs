@@ -145,6 +145,12 @@ impl Loop {
             self.learn(item);
         }
         self.watch_new_kinds();
+        // Those that have found out are let go.
+        while self.watches.try_join_next().is_some() {}
+        let doubtful = self.context.world().take_doubtful();
+        for doubt in doubtful {
+            self.watches.spawn(self.context.clone().settle(doubt));
+        }
     }
 
     fn learn(&mut self, item: News) {

@@ -1,6 +1,6 @@
 //! What is known of one kind on one cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_decide::keys::ObjectKey;
@@ -26,6 +26,10 @@ pub struct Table<T> {
     /// The last revision at which the watch said that something is gone.
     lost_at: u64,
     listing: u64,
+    is_listing: bool,
+    /// What only an answer has told of since the listing began: it may have gone before the listing looked, and then
+    /// nobody will say so.
+    doubtful: BTreeSet<ObjectKey>,
     is_synced: bool,
 }
 
@@ -44,6 +48,8 @@ impl<T> Default for Table<T> {
             deleted: BTreeMap::new(),
             lost_at: 0,
             listing: 0,
+            is_listing: false,
+            doubtful: BTreeSet::new(),
             is_synced: false,
         }
     }
@@ -68,11 +74,41 @@ impl<T> Table<T> {
     /// A listing begins.
     pub fn begin(&mut self) {
         self.listing += 1;
+        self.is_listing = true;
+        self.doubtful.clear();
+    }
+
+    /// What was seen last came with an answer, not with the watch.
+    pub fn doubt(&mut self, key: &ObjectKey) {
+        if self.is_listing && self.objects.contains_key(key) {
+            self.doubtful.insert(key.clone());
+        }
+    }
+
+    /// What only answers have told of while the listing went on, each with its revision.
+    pub fn take_doubtful(&mut self) -> Vec<(ObjectKey, u64)> {
+        let keys = std::mem::take(&mut self.doubtful).into_iter();
+        keys.filter_map(|key| Some((key.clone(), self.objects.get(&key)?.revision)))
+            .collect()
+    }
+
+    /// Whether an object is known at this very revision.
+    pub fn is_at(&self, key: &ObjectKey, revision: u64) -> bool {
+        self.objects.get(key).is_some_and(|row| row.revision == revision)
+    }
+
+    /// Leaves out an object as if it had never been seen at this revision.
+    pub fn leave_out(&mut self, key: &ObjectKey, revision: u64) -> Option<Arc<T>> {
+        if !self.is_at(key, revision) {
+            return None;
+        }
+        self.objects.remove(key).map(|row| row.object)
     }
 
     /// The listing is complete: what was not seen since it began is gone. Its last known versions are returned.
     pub fn complete(&mut self) -> Vec<(ObjectKey, Arc<T>)> {
         self.is_synced = true;
+        self.is_listing = false;
         let listing = self.listing;
         let gone: Vec<ObjectKey> = self
             .objects
@@ -87,6 +123,7 @@ impl<T> Table<T> {
 
     /// The object was seen. It is only made if it is news; what cannot be made is passed over.
     pub fn see(&mut self, key: &ObjectKey, revision: u64, make: impl FnOnce() -> Option<T>) -> Sight<T> {
+        self.doubtful.remove(key);
         if self.deleted.get(key).is_some_and(|deleted| *deleted >= revision) {
             return Sight::Old;
         }
@@ -159,6 +196,27 @@ mod tests {
             .collect::<Vec<_>>();
         assert_eq!(gone, ["a"]);
         assert!(table.is_synced());
+    }
+
+    #[test]
+    fn what_only_an_answer_has_told_of_during_a_listing_is_doubtful() {
+        let mut table = Table::default();
+        table.see(&key("before"), 1, || Some(()));
+        table.doubt(&key("before"));
+        table.begin();
+        for name in ["answered", "both"] {
+            table.see(&key(name), 2, || Some(()));
+            table.doubt(&key(name));
+        }
+        for name in ["before", "both"] {
+            table.see(&key(name), 2, || Some(()));
+        }
+        assert!(table.complete().is_empty());
+        assert_eq!(table.take_doubtful(), [(key("answered"), 2)]);
+        assert_eq!(table.take_doubtful(), []);
+        assert_eq!(table.leave_out(&key("answered"), 1), None, "it has been seen anew");
+        assert!(table.leave_out(&key("answered"), 2).is_some());
+        assert_eq!(table.see(&key("answered"), 2, || Some(())), Sight::New(None));
     }
 
     #[test]

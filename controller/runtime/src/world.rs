@@ -14,6 +14,9 @@ use crate::source::{Scope, Source};
 use crate::table::{Sight, Table};
 
 mod concern;
+mod doubt;
+
+pub use doubt::Doubt;
 
 use concern::{concerned_by_binding, concerned_by_object, concerned_by_template};
 
@@ -33,6 +36,8 @@ pub struct World {
     new_kinds: BTreeSet<Gvk>,
     objects: BTreeMap<String, BTreeMap<Gvk, Table<Packed<Value>>>>,
     hand: Arc<Hand>,
+    /// What is to be asked for, because nobody may say that it is gone.
+    doubtful: Vec<Doubt>,
 }
 
 /// The keys that a change concerns.
@@ -146,8 +151,7 @@ impl World {
         }
     }
 
-    /// A listing is complete.
-    pub fn complete(&mut self, source: &Source) -> Keys {
+    fn complete_tables(&mut self, source: &Source) -> Keys {
         match source {
             Source::Policies(scope) => {
                 let gone = self.policies.entry(*scope).or_default().complete();
@@ -195,9 +199,13 @@ impl World {
                 gone.chain(here).chain(bound).flat_map(concerned_by_template).collect()
             }
             Source::Objects { cluster, gvk } => {
-                let gone = self.member_table(cluster, gvk).complete();
-                gone.iter()
-                    .filter_map(|(_, object)| concerned_by_object(object.get()?.as_ref()))
+                let table = self.member_table(cluster, gvk);
+                let gone = table.complete().into_iter().map(|(_, object)| object);
+                // Whoever looks for what is not here asks the member.
+                let doubtful = table.take_doubtful().into_iter();
+                let left_out = doubtful.filter_map(|(key, revision)| table.leave_out(&key, revision));
+                gone.chain(left_out)
+                    .filter_map(|object| concerned_by_object(object.get()?.as_ref()))
                     .collect()
             }
             Source::Definitions(_) => Keys::new(),
