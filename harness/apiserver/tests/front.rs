@@ -118,7 +118,11 @@ async fn strangers_are_turned_away_before_the_server_hears_of_them() {
 async fn a_cut_holds_back_a_watch_and_a_request_until_it_is_healed() {
     let both = Both::new().await;
     let maps = both.maps().await;
-    let mut watch = maps.watch(&WatchParams::default(), "0").await.expect("a watch").boxed();
+    let mut watch = maps
+        .watch(&WatchParams::default().disable_bookmarks(), "0")
+        .await
+        .expect("a watch")
+        .boxed();
     both.maps_behind()
         .create(&add(), &map("before"))
         .await
@@ -159,7 +163,11 @@ async fn a_cut_holds_back_a_watch_and_a_request_until_it_is_healed() {
 async fn a_stop_breaks_watches_off_and_refuses_connections() {
     let both = Both::new().await;
     let maps = both.maps().await;
-    let mut watch = maps.watch(&WatchParams::default(), "0").await.expect("a watch").boxed();
+    let mut watch = maps
+        .watch(&WatchParams::default().disable_bookmarks(), "0")
+        .await
+        .expect("a watch")
+        .boxed();
     both.front.levers().stop();
     assert!(!matches!(watch.next().await, Some(Ok(_))));
     assert!(maps.get("a").await.is_err());
