@@ -23,7 +23,6 @@ const MAX_SHOWN: usize = 2048;
 
 /// Makes a call; the error is worded as a Go client words it.
 pub(crate) async fn call(call: &Pending) -> Result<Vec<u8>, String> {
-    let _time_stands = hold_time();
     let within = tokio::time::timeout(call.timeout, post_until_answered(call)).await;
     let outcome = within.unwrap_or_else(|_| Err(Failed::Call("context deadline exceeded".to_owned())));
     outcome.map_err(|failed| match failed {
@@ -65,6 +64,8 @@ async fn post_until_answered(call: &Pending) -> Result<Vec<u8>, Failed> {
 }
 
 async fn post(call: &Pending) -> Result<Answered, Failed> {
+    // Not while a call waits to be made again: that pause is time.
+    let _time_stands = hold_time();
     let uri: http::Uri = call
         .url
         .parse()

@@ -57,16 +57,16 @@ impl Run<'_> {
                 seen: Vec::new(),
                 late,
             };
-            let stopped = match gate.until(&condition).await {
+            let (_refused, outcome) = match gate.until(&condition).await {
                 Ok(refused) => {
                     note(&recorder, &condition);
-                    Ok(refused)
+                    (refused, Ok(()))
                 }
                 Err(Lost::Everybody) => return,
-                Err(Lost::Sight(why)) => Err(why),
+                Err(Lost::Sight(why)) => (None, Err(why)),
             };
             // Nobody waits any more if the case has ended.
-            let _ = stop.send(stopped.as_ref().map(|_| ()).map_err(String::clone));
+            let _ = stop.send(outcome);
             // With the gate goes what waits before it; it stays until the target has been stopped.
             std::future::pending::<()>().await;
         });
