@@ -58,6 +58,41 @@ impl Key {
     }
 }
 
+/// Keys and when they are due, each once.
+#[derive(Debug, Default)]
+struct Due {
+    by_key: BTreeMap<Key, Instant>,
+    by_time: BTreeSet<(Instant, Key)>,
+}
+
+impl Due {
+    /// The earliest time that was named counts.
+    fn add(&mut self, key: Key, at: Instant) {
+        if self.by_key.get(&key).is_some_and(|due| *due <= at) {
+            return;
+        }
+        self.remove(&key);
+        self.by_key.insert(key.clone(), at);
+        self.by_time.insert((at, key));
+    }
+
+    fn remove(&mut self, key: &Key) {
+        if let Some(at) = self.by_key.remove(key) {
+            self.by_time.remove(&(at, key.clone()));
+        }
+    }
+
+    fn first(&self) -> Option<Instant> {
+        self.by_time.first().map(|(at, _)| *at)
+    }
+
+    fn take_first(&mut self) -> Option<Key> {
+        let (_, key) = self.by_time.pop_first()?;
+        self.by_key.remove(&key);
+        Some(key)
+    }
+}
+
 /// The queue. A key that is added while it runs is run once more afterwards.
 #[derive(Debug, Default)]
 pub struct Queue {
@@ -67,7 +102,7 @@ pub struct Queue {
     waiting: BTreeSet<Key>,
     running: BTreeMap<Lane, BTreeSet<Key>>,
     again: BTreeSet<Key>,
-    due: BTreeMap<Key, Instant>,
+    due: Due,
     failures: BTreeMap<Key, u32>,
 }
 
@@ -81,12 +116,6 @@ impl Queue {
             self.added += 1;
             self.ready.entry(lane).or_default().push_back((self.added, key));
         }
-    }
-
-    /// Adds a key for later; the earliest time that was named counts.
-    fn add_at(&mut self, key: Key, at: Instant) {
-        let due = self.due.entry(key).or_insert(at);
-        *due = at.min(*due);
     }
 
     /// The next key to run.
@@ -110,7 +139,7 @@ impl Queue {
     pub fn done(&mut self, key: Key, next: Option<Instant>) {
         self.failures.remove(&key);
         if let Some(at) = next {
-            self.add_at(key.clone(), at);
+            self.due.add(key.clone(), at);
         }
         self.leave(key);
     }
@@ -122,7 +151,7 @@ impl Queue {
         let pause = FIRST_BACKOFF
             .saturating_mul(1 << failures.saturating_sub(1).min(16))
             .min(LONGEST_BACKOFF);
-        self.add_at(key.clone(), now + pause);
+        self.due.add(key.clone(), now + pause);
         self.leave(key);
     }
 
@@ -137,20 +166,14 @@ impl Queue {
 
     /// When the next key becomes due.
     pub fn next_due(&self) -> Option<Instant> {
-        self.due.values().min().copied()
+        self.due.first()
     }
 
     /// Adds the keys that are due.
     pub fn wake(&mut self, now: Instant) {
-        let mut due: Vec<(Instant, Key)> = self
-            .due
-            .iter()
-            .filter(|(_, at)| **at <= now)
-            .map(|(key, at)| (*at, key.clone()))
-            .collect();
-        due.sort();
-        for (_, key) in due {
-            self.due.remove(&key);
+        while self.due.first().is_some_and(|at| at <= now)
+            && let Some(key) = self.due.take_first()
+        {
             self.add(key);
         }
     }

@@ -80,7 +80,8 @@ fn told(event: Event<DynamicObject>, resource: &ApiResource, source: &Source) ->
     }
 }
 
-/// The object as JSON, with its kind, which items of lists do not have, and without `managedFields`.
+/// The object as JSON, with its kind, which items of lists do not have, and without `managedFields`, which are dropped
+/// here already because they take long to be written.
 fn raw(mut object: DynamicObject, resource: &ApiResource) -> Value {
     object.metadata.managed_fields = None;
     let mut value = object.data;

@@ -213,12 +213,16 @@ impl World {
     }
 
     /// An object was seen. Returns the keys that it concerns; none if nothing is new.
-    pub fn see(&mut self, source: &Source, object: Value) -> Keys {
+    pub fn see(&mut self, source: &Source, mut object: Value) -> Keys {
         if is_gone(&object) {
             return self.forget(source, &object);
         }
         let Some(key) = key_of(&object) else { return Keys::new() };
         let revision = revision_of(&object);
+        // Nobody asks who owns which field, and that is often longer than the rest.
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
         let hand = Arc::clone(&self.hand);
         match source {
             Source::Policies(scope) => self.see_policy(*scope, &key, revision, object),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::admission;
 use crate::builtin::{catalogue, prepare, shape, validate, versions, warnings};
@@ -137,13 +137,7 @@ pub(super) fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, 
             });
         }
         Kind::Definition | Kind::Custom(_) if subresource == Some("status") => {
-            let status = new.get("status").cloned();
-            let managed = meta::at(new, &["metadata", "managedFields"]).cloned();
-            *new = old.clone();
-            put(new, "status", status);
-            if let Some(managed) = managed {
-                meta::set(new, "managedFields", managed);
-            }
+            keep_all_but_status(new, old);
         }
         Kind::Definition => {
             crd::prepare_update(new, old);
@@ -156,6 +150,31 @@ pub(super) fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, 
             count_generation(new, old, custom.has_status);
         }
     }
+}
+
+/// A write of the status changes it and who owns it, and nothing else.
+fn keep_all_but_status(new: &mut Value, old: &Value) {
+    let (Some(members), Some(before)) = (new.as_object_mut(), old.as_object()) else {
+        return;
+    };
+    let others = |members: &Map<String, Value>, but: &[&str]| -> Map<String, Value> {
+        let kept = members.iter().filter(|(key, _)| !but.contains(&key.as_str()));
+        kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    let mut kept = others(before, &["metadata", "status"]);
+    kept.extend(members.remove_entry("status"));
+    if let Some(Value::Object(metadata)) = before.get("metadata") {
+        let own = members.get_mut("metadata").and_then(Value::as_object_mut);
+        let metadata = match own.and_then(|own| own.remove_entry("managedFields")) {
+            Some(managed) => others(metadata, &["managedFields"])
+                .into_iter()
+                .chain([managed])
+                .collect(),
+            None => metadata.clone(),
+        };
+        kept.insert("metadata".to_owned(), Value::Object(metadata));
+    }
+    *members = kept;
 }
 
 fn put(object: &mut Value, key: &str, value: Option<Value>) {

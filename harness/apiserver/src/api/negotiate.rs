@@ -43,7 +43,7 @@ fn one(wish: &Wish<'_>, code: u16, resource: &Resource, object: &Shown) -> Resul
         View::Whole if wish.form.format == Format::Json && !wish.pretty => Ok(response(
             code,
             JSON,
-            ResponseBody::full(object.with_text(|text| text.whole().clone())),
+            ResponseBody::full(object.with_text(|text| [text.object(), b"\n"].concat())),
         )),
         View::Whole => Ok(written(wish, code, &object.value())),
         View::Partial(version) => Ok(written(wish, code, &partial(&object.value(), version))),

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::body::ResponseBody;
 use crate::registry::Resource;
+use crate::store::commits::Change;
 use crate::store::{Stored, Text};
 
 /// An answer that is no error.
@@ -53,7 +54,7 @@ impl Shown {
     pub(crate) fn with_text<T>(&self, look: impl FnOnce(&Text) -> T) -> T {
         match self {
             Self::Stored(stored) => look(stored.text()),
-            Self::Value(value) => look(&Text::write(value)),
+            Self::Value(value) => look(&Text::write(Change::Existing, value)),
         }
     }
 }

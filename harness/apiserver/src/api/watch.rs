@@ -39,7 +39,6 @@ const BEFORE_END: Duration = Duration::from_secs(2);
 
 struct Watch {
     core: Arc<Core>,
-    resource: Arc<Resource>,
     prefix: String,
     selectors: Selectors,
     cursor: Cursor,
@@ -115,7 +114,6 @@ impl Core {
         let (side, breaks) = (call.caller.side, self.levers.breaks());
         let watch = Watch {
             core: self.clone(),
-            resource: call.resource.clone(),
             prefix,
             selectors,
             cursor,
@@ -229,21 +227,17 @@ impl Watch {
             return None;
         }
         if self.selectors.is_empty() {
-            let typed = event.change.watch_type();
-            if self.viewer.form.view == View::Whole && self.resource.api_version == self.resource.storage_api_version {
-                return Some(event.line(|| self.viewer.line(typed, &event.object)));
-            }
-            return Some(self.viewer.line(typed, &event.object));
+            return Some(self.viewer.line(event.change().watch_type(), &event.object));
         }
         let before = event
             .previous
             .as_ref()
             .is_some_and(|previous| self.selectors.matches(previous));
-        let after = event.change != Change::Deleted && self.selectors.matches(&event.object);
+        let after = event.change() != Change::Deleted && self.selectors.matches(&event.object);
         match (before, after) {
             (true, true) => Some(self.viewer.line("MODIFIED", &event.object)),
             (false, true) => Some(self.viewer.line("ADDED", &event.object)),
-            (true, false) if event.change == Change::Deleted => Some(self.viewer.line("DELETED", &event.object)),
+            (true, false) if event.change() == Change::Deleted => Some(self.viewer.line("DELETED", &event.object)),
             (true, false) => event
                 .previous
                 .as_ref()
@@ -283,15 +277,10 @@ impl Viewer {
         if self.form.view != View::Whole {
             return line_of(typed, &self.seen_as(&shown));
         }
-        shown.with_text(|text| {
-            let mut out = Vec::with_capacity(text.object().len() + 40);
-            out.extend_from_slice(b"{\"type\":\"");
-            out.extend_from_slice(typed.as_bytes());
-            out.extend_from_slice(b"\",\"object\":");
-            out.extend_from_slice(text.object());
-            out.extend_from_slice(b"}\n");
-            Bytes::from(out)
-        })
+        match &shown {
+            Shown::Stored(stored) if stored.change.watch_type() == typed => stored.text().line().clone(),
+            Shown::Stored(_) | Shown::Value(_) => shown.with_text(|text| text.line_of(typed)),
+        }
     }
 
     /// An object in the view of the watch.

@@ -202,7 +202,7 @@ fn record(model: &TypeModel, live: Option<&Value>, new: &Value, managers: &mut M
     let mut mine = changes.change.set.clone();
     let owned_by_somebody = || {
         let mut owned = managers.entries.values();
-        owned.any(|owned| !owned.set.intersection(&mine).is_empty())
+        owned.any(|owned| owned.set.meets(&mine))
     };
     // The scale subresource sees only who owns the replicas: if that is nobody, nobody is tracked.
     let tracked = write.subresource != "scale" || owned_by_somebody();
@@ -247,7 +247,7 @@ fn strip(set: &mut Set) {
         }
         set
     });
-    *set = set.difference(&NOBODYS);
+    set.subtract(&NOBODYS);
 }
 
 fn acceptable(model: &TypeModel, applied: &Value, write: &Write<'_>) -> Result<(), ApplyError> {

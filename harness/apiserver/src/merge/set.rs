@@ -116,6 +116,27 @@ impl Set {
         })
     }
 
+    /// Takes out the members of another set.
+    pub(crate) fn subtract(&mut self, other: &Self) {
+        for (element, theirs) in &other.nodes {
+            if let Some(node) = self.nodes.get_mut(element) {
+                node.member &= !theirs.member;
+                node.below.subtract(&theirs.below);
+                if node.is_empty() {
+                    self.nodes.remove(element);
+                }
+            }
+        }
+    }
+
+    /// Whether some member is in both sets.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        self.nodes.iter().any(|(element, node)| {
+            let theirs = other.nodes.get(element);
+            theirs.is_some_and(|theirs| (node.member && theirs.member) || node.below.meets(&theirs.below))
+        })
+    }
+
     /// The members of this set that are neither members of the other nor below one.
     pub(crate) fn recursive_difference(&self, other: &Self) -> Self {
         self.filter(|element, node| match other.nodes.get(element) {
@@ -293,6 +314,12 @@ mod tests {
         let left = set(&json!({"f:a": {".": {}, "f:b": {}, "f:c": {}}}));
         let right = set(&json!({"f:a": {".": {}, "f:c": {}}}));
         assert_eq!(left.difference(&right), set(&json!({"f:a": {"f:b": {}}})));
+        let mut less = left.clone();
+        less.subtract(&right);
+        assert_eq!(less, left.difference(&right));
+        assert!(left.meets(&right) && !less.meets(&right));
+        less.subtract(&left);
+        assert!(less.is_empty());
         assert_eq!(left.intersection(&right), right);
         let parent = set(&json!({"f:a": {}}));
         assert_eq!(left.difference(&parent), set(&json!({"f:a": {"f:b": {}, "f:c": {}}})));

@@ -102,9 +102,7 @@ impl<'a> Changes<'a> {
                 return false;
             };
             for set in [&change.set, &change.removed] {
-                if !set.is_empty() {
-                    owned.set = owned.set.difference(set);
-                }
+                owned.set.subtract(set);
             }
             true
         });

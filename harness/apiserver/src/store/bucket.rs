@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
-use std::sync::{Arc, OnceLock};
-
-use bytes::Bytes;
+use std::sync::Arc;
 
 use super::commits::Change;
 use super::{Compacted, Stored};
@@ -16,30 +14,26 @@ const MAX_TREES: usize = 1_000;
 /// One thing that happened to an object.
 #[derive(Debug)]
 pub(crate) struct Event {
-    pub(crate) change: Change,
     /// The key of the object.
     pub(crate) key: Box<str>,
     /// The new state; of a deletion the last one.
     pub(crate) object: Arc<Stored>,
     /// The state before, if there was one.
     pub(crate) previous: Option<Arc<Stored>>,
-    line: OnceLock<Bytes>,
 }
 
 impl Event {
-    pub(crate) fn new(change: Change, key: &str, object: Arc<Stored>, previous: Option<Arc<Stored>>) -> Self {
+    pub(crate) fn new(key: &str, object: Arc<Stored>, previous: Option<Arc<Stored>>) -> Self {
         Self {
-            change,
             key: key.into(),
             object,
             previous,
-            line: OnceLock::new(),
         }
     }
 
-    /// The event as a line of a watch, written once by `write` for all watchers that want the same.
-    pub(crate) fn line(&self, write: impl FnOnce() -> Bytes) -> Bytes {
-        self.line.get_or_init(write).clone()
+    /// What happened.
+    pub(crate) fn change(&self) -> Change {
+        self.object.change
     }
 }
 
@@ -181,7 +175,7 @@ impl Bucket {
     /// would only wait for each other.
     pub(super) fn apply(&mut self, event: Event) {
         let key = &*event.key;
-        match event.change {
+        match event.change() {
             Change::Existing | Change::Added | Change::Modified => {
                 if let Some(slot) = self.objects.get_mut(key) {
                     *slot = event.object.clone();

@@ -206,7 +206,7 @@ impl Store {
             Write::Delete(value) => (Change::Deleted, value),
         };
         meta::set(&mut value, "resourceVersion", revision.to_string());
-        let stored = Arc::new(Stored::new(revision, value, had_unknown_fields));
+        let stored = Arc::new(Stored::new(revision, change, value, had_unknown_fields));
         let value = stored.value();
         let live = match change {
             Change::Existing | Change::Added | Change::Modified => Some(&*value),
@@ -215,7 +215,7 @@ impl Store {
         let before = previous.as_ref().map(|previous| previous.value());
         inner.owners.replace(bucket, key, before.as_deref(), live);
         inner.tell(|| Commit::new(change, &stored, at, by.clone()));
-        inner.buckets[bucket.0].apply(Event::new(change, key, stored.clone(), previous.clone()));
+        inner.buckets[bucket.0].apply(Event::new(key, stored.clone(), previous.clone()));
         let bell = inner.buckets[bucket.0].bell();
         drop(inner);
         bell.ring();

@@ -1,15 +1,18 @@
 //! One revision of one object: as a tree while it is fresh, as the JSON that clients get from then on.
 //!
+//! The JSON is kept once, as the line that tells watches of the revision: what lists and answers show is a part of it.
 //! A tree takes many times the room of its JSON. What nobody has written for as long as the history goes back is
 //! therefore kept as JSON alone, with the labels beside it, which lists look at; whoever needs the tree gets it read
 //! anew ([`Stored::value`]).
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::commits::Change;
 use crate::meta;
 
 /// What is nested deeper stays a tree, because it could not be read again.
@@ -19,9 +22,13 @@ const MAX_PACKED_DEPTH: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) revision: u64,
+    /// What its commit did to the object.
+    pub(crate) change: Change,
     /// Whether the write had fields that the schema does not know. The reference stores them and drops them when it
     /// reads the object, so that the next write has an effect even if it changes nothing.
     pub(crate) had_unknown_fields: bool,
+    /// Whether there is a later revision, or the object is gone.
+    is_past: AtomicBool,
     text: OnceLock<Text>,
     /// The labels of an object that is packed.
     labels: OnceLock<Labels>,
@@ -37,17 +44,21 @@ enum Tree {
     Packed(Weak<Value>),
 }
 
-/// An object as JSON.
+/// An object as JSON, and the line of a watch around it.
 #[derive(Debug)]
 pub(crate) struct Text {
-    /// `{"kind":…,"apiVersion":…,"metadata":…}` and a line feed.
-    whole: Bytes,
-    /// Where the members behind the first two begin.
+    /// `{"type":…,"object":{"kind":…,"apiVersion":…,"metadata":…}}` and a line feed.
+    line: Bytes,
+    /// Where the object begins.
+    object: usize,
+    /// Where its members behind the first two begin.
     rest: usize,
 }
 
+const LINE_END: &[u8] = b"}\n";
+
 impl Text {
-    pub(crate) fn write(object: &Value) -> Self {
+    pub(crate) fn write(change: Change, object: &Value) -> Self {
         let typed = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
         let others: BTreeMap<&String, &Value> = object
             .as_object()
@@ -57,33 +68,50 @@ impl Text {
             .collect();
         // Trees of JSON can always be written.
         let others = serde_json::to_vec(&others).unwrap_or_default();
-        let mut whole = Vec::with_capacity(others.len() + 80);
-        crate::api::reply::write_head(&mut whole, typed("apiVersion"), typed("kind"));
+        let mut line = Vec::with_capacity(others.len() + 140);
+        write_line_head(&mut line, change.watch_type());
+        let object = line.len();
+        crate::api::reply::write_head(&mut line, typed("apiVersion"), typed("kind"));
         if others.len() > 2 {
-            whole.push(b',');
+            line.push(b',');
         }
-        let rest = whole.len();
-        whole.extend_from_slice(others.get(1..).unwrap_or(b"}"));
-        whole.push(b'\n');
+        let rest = line.len();
+        line.extend_from_slice(others.get(1..).unwrap_or(b"}"));
+        line.extend_from_slice(LINE_END);
         Self {
-            whole: Bytes::from(whole.into_boxed_slice()),
+            line: Bytes::from(line.into_boxed_slice()),
+            object,
             rest,
         }
     }
 
-    /// The object and a line feed.
-    pub(crate) fn whole(&self) -> &Bytes {
-        &self.whole
+    /// The line of a watch that tells of what the commit did.
+    pub(crate) fn line(&self) -> &Bytes {
+        &self.line
+    }
+
+    /// The line of a watch for which something else has happened.
+    pub(crate) fn line_of(&self, typed: &str) -> Bytes {
+        let mut line = Vec::with_capacity(self.line.len() + typed.len());
+        write_line_head(&mut line, typed);
+        line.extend_from_slice(self.object());
+        line.extend_from_slice(LINE_END);
+        Bytes::from(line)
     }
 
     /// The object alone.
     pub(crate) fn object(&self) -> &[u8] {
-        self.whole.strip_suffix(b"\n").unwrap_or_default()
+        self.rest_from(self.object)
+    }
+
+    fn rest_from(&self, begin: usize) -> &[u8] {
+        let end = self.line.len() - LINE_END.len();
+        self.line.get(begin..end).unwrap_or_default()
     }
 
     /// Whether the object is in this version.
     fn is_in(&self, api_version: &str) -> bool {
-        let head = self.whole.get(..self.rest).unwrap_or_default();
+        let head = self.line.get(..self.rest).unwrap_or_default();
         let version = head.strip_suffix(b",").unwrap_or(head).strip_suffix(b"\"");
         let before = version.and_then(|head| head.strip_suffix(api_version.as_bytes()));
         before.is_some_and(|before| before.ends_with(b"\"apiVersion\":\""))
@@ -91,15 +119,24 @@ impl Text {
 
     /// What follows `apiVersion` and `kind`: `"metadata":…}`, or `}` alone.
     pub(crate) fn rest(&self) -> &[u8] {
-        self.object().get(self.rest..).unwrap_or_default()
+        self.rest_from(self.rest)
     }
 }
 
+fn write_line_head(line: &mut Vec<u8>, typed: &str) {
+    line.extend_from_slice(b"{\"type\":\"");
+    line.extend_from_slice(typed.as_bytes());
+    line.extend_from_slice(b"\",\"object\":");
+}
+
 impl Stored {
-    pub(super) fn new(revision: u64, value: Value, had_unknown_fields: bool) -> Self {
+    pub(super) fn new(revision: u64, change: Change, value: Value, had_unknown_fields: bool) -> Self {
         Self {
             revision,
+            change,
             had_unknown_fields,
+            // Of an object that is gone nothing more is asked for than what watches are told.
+            is_past: AtomicBool::new(change == Change::Deleted),
             text: OnceLock::new(),
             labels: OnceLock::new(),
             tree: Mutex::new(Tree::Kept(Arc::new(value))),
@@ -118,9 +155,9 @@ impl Stored {
             Tree::Packed(value) => value.upgrade(),
         };
         packed.unwrap_or_else(|| {
-            let text = self.text.get().map(|text| text.whole.clone()).unwrap_or_default();
+            let text = self.text.get().map(Text::object).unwrap_or_default();
             // It has been written by this server.
-            let value = Arc::new(serde_json::from_slice(&text).unwrap_or_default());
+            let value = Arc::new(serde_json::from_slice(text).unwrap_or_default());
             *tree = Tree::Packed(Arc::downgrade(&value));
             value
         })
@@ -128,7 +165,14 @@ impl Stored {
 
     /// The object as JSON, written once.
     pub(crate) fn text(&self) -> &Text {
-        self.text.get_or_init(|| Text::write(&self.value()))
+        if let Some(text) = self.text.get() {
+            return text;
+        }
+        let text = self.text.get_or_init(|| Text::write(self.change, &self.value()));
+        if self.is_past.load(Ordering::Relaxed) {
+            self.pack();
+        }
+        text
     }
 
     /// Whether the object is in this version.
@@ -148,9 +192,10 @@ impl Stored {
         look(meta::label(&self.value(), key))
     }
 
-    /// Keeps only the JSON from now on, if it has been written: there is a later revision, and hardly anybody asks for the
-    /// tree of this one.
+    /// There is a later revision, and hardly anybody asks for the tree of this one: keeps only the JSON as soon as that
+    /// has been written.
     pub(crate) fn supersede(&self) {
+        self.is_past.store(true, Ordering::Relaxed);
         if self.text.get().is_some() {
             self.pack();
         }
@@ -162,7 +207,7 @@ impl Stored {
         if !survives(&value, 0) {
             return;
         }
-        self.text.get_or_init(|| Text::write(&value));
+        self.text.get_or_init(|| Text::write(self.change, &value));
         self.labels.get_or_init(|| {
             let labels = meta::at(&value, &["metadata", "labels"]).and_then(Value::as_object);
             let texts = labels
@@ -199,7 +244,7 @@ mod tests {
 
     #[test]
     fn what_is_packed_is_the_same() {
-        let stored = Stored::new(1, object(), false);
+        let stored = Stored::new(1, Change::Added, object(), false);
         stored.pack();
         assert!(matches!(&*stored.tree(), Tree::Packed(value) if value.upgrade().is_none()));
         assert_eq!(*stored.value(), object());
@@ -207,6 +252,25 @@ mod tests {
         assert!(stored.with_label("other", |value| value.is_none()));
         let in_hand = stored.value();
         assert!(Arc::ptr_eq(&in_hand, &stored.value()));
+    }
+
+    #[test]
+    fn what_is_past_is_packed_when_it_has_been_written() {
+        let is_packed = |stored: &Stored| matches!(&*stored.tree(), Tree::Packed(_));
+        let gone = Stored::new(2, Change::Deleted, object(), false);
+        let past = Stored::new(1, Change::Added, object(), false);
+        past.supersede();
+        for stored in [gone, past] {
+            assert!(!is_packed(&stored));
+            let written: Value = serde_json::from_slice(stored.text().object()).expect("JSON");
+            assert_eq!(written, object());
+            assert!(is_packed(&stored));
+        }
+        let present = Stored::new(1, Change::Added, object(), false);
+        present.text();
+        assert!(!is_packed(&present));
+        present.supersede();
+        assert!(is_packed(&present));
     }
 
     #[test]
@@ -218,7 +282,7 @@ mod tests {
         for odd in [json!(0.1), deep] {
             let mut value = object();
             value["spec"] = odd;
-            let stored = Stored::new(1, value.clone(), false);
+            let stored = Stored::new(1, Change::Added, value.clone(), false);
             stored.pack();
             assert!(matches!(*stored.tree(), Tree::Kept(_)));
             assert_eq!(*stored.value(), value);
@@ -227,13 +291,16 @@ mod tests {
 
     #[test]
     fn texts_begin_with_the_type() {
-        let text = Text::write(&object());
-        let whole: Value = serde_json::from_slice(text.whole()).expect("JSON");
-        assert_eq!(whole, object());
+        let text = Text::write(Change::Modified, &object());
+        let line: Value = serde_json::from_slice(text.line()).expect("JSON");
+        assert_eq!(line, json!({"type": "MODIFIED", "object": object()}));
+        assert_eq!(&text.line_of("MODIFIED"), text.line());
+        let alone: Value = serde_json::from_slice(text.object()).expect("JSON");
+        assert_eq!(alone, object());
         assert!(text.rest().starts_with(b"\"data\":") && text.rest().ends_with(b"}"));
-        let bare = Text::write(&json!({"apiVersion": "v1", "kind": "Odd"}));
+        let bare = Text::write(Change::Existing, &json!({"apiVersion": "v1", "kind": "Odd"}));
         assert_eq!(bare.rest(), b"}");
         assert!(bare.is_in("v1") && !bare.is_in("v") && !bare.is_in("1") && text.is_in("v1"));
-        assert_eq!(&bare.whole()[..], b"{\"kind\":\"Odd\",\"apiVersion\":\"v1\"}\n");
+        assert_eq!(bare.object(), b"{\"kind\":\"Odd\",\"apiVersion\":\"v1\"}");
     }
 }

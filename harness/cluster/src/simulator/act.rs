@@ -2,7 +2,7 @@
 
 use kube::{
     Api, Client,
-    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams, Preconditions},
+    api::{ApiResource, DeleteParams, GroupVersionKind, Patch, PatchParams, PostParams, Preconditions},
 };
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -10,6 +10,7 @@ use thiserror::Error;
 use super::{
     ensure::{self, Child, Manner, Step},
     merge::merge,
+    plain::Plain,
     rules::{Ensure, KindRef},
     store::{Key, Known, deleting, text},
     template::{TemplateError, Templates},
@@ -38,18 +39,6 @@ pub(super) enum Outcome {
 /// How a kind is addressed.
 pub(super) fn resource(kind: &KindRef) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(kind.group(), kind.version(), &kind.kind))
-}
-
-/// An object as plain data, with its kind, which lists leave out.
-pub(super) fn value(kind: &KindRef, object: DynamicObject) -> Value {
-    let mut value = object.data;
-    if !value.is_object() {
-        value = json!({});
-    }
-    value["apiVersion"] = Value::String(kind.api_version.clone());
-    value["kind"] = Value::String(kind.kind.clone());
-    value["metadata"] = serde_json::to_value(object.metadata).unwrap_or_default();
-    value
 }
 
 /// The steps that a rule about children asks for.
@@ -107,7 +96,7 @@ pub(super) struct Target<'a> {
 }
 
 impl Target<'_> {
-    fn api(&self, kind: &KindRef) -> Api<DynamicObject> {
+    fn api(&self, kind: &KindRef) -> Api<Plain> {
         let resource = resource(kind);
         match self.key.namespace.as_str() {
             "" => Api::all_with(self.client.clone(), &resource),
@@ -203,7 +192,7 @@ impl Target<'_> {
             "apiVersion": self.key.kind.api_version, "kind": self.key.kind.kind, "name": self.key.name,
             "uid": text(self.object, "/metadata/uid"), "controller": true, "blockOwnerDeletion": true,
         }]);
-        let object: DynamicObject = serde_json::from_value(object).map_err(kube::Error::SerdeError)?;
+        let object: Plain = serde_json::from_value(object).map_err(kube::Error::SerdeError)?;
         let written = self.api(kind).create(&PostParams::default(), &object).await;
         outcome(kind, written)
     }
@@ -229,9 +218,9 @@ impl Target<'_> {
     }
 }
 
-fn outcome(kind: &KindRef, written: kube::Result<DynamicObject>) -> Result<Outcome, ActError> {
+fn outcome(kind: &KindRef, written: kube::Result<Plain>) -> Result<Outcome, ActError> {
     match written {
-        Ok(object) => Ok(Outcome::Written(vec![(kind.clone(), value(kind, object))])),
+        Ok(object) => Ok(Outcome::Written(vec![(kind.clone(), object.of(kind))])),
         Err(error) => absent(error).map(|()| Outcome::Nothing),
     }
 }

@@ -11,7 +11,6 @@ use std::{
 use futures::{StreamExt, future, stream::BoxStream, stream::SelectAll};
 use kube::{
     Api, Client,
-    api::DynamicObject,
     runtime::{
         WatchStreamExt, utils,
         watcher::{self, Event},
@@ -26,13 +25,14 @@ use super::{
     act::{self, Outcome},
     duration,
     functions::Source,
+    plain::Plain,
     rules::{Action, After, KindRef, Rule, Rules},
     store::{Key, Known, Store, deleting, text},
     template::{TemplateError, Templates, data},
 };
 use crate::storage::Storage;
 
-type Events = SelectAll<BoxStream<'static, (KindRef, watcher::Result<Event<DynamicObject>>)>>;
+type Events = SelectAll<BoxStream<'static, (KindRef, watcher::Result<Event<Plain>>)>>;
 
 /// A simulator's state.
 pub(super) struct Engine {
@@ -139,13 +139,13 @@ impl Engine {
         }
     }
 
-    fn take_in(&mut self, kind: &KindRef, event: Event<DynamicObject>, events: &mut Events) {
+    fn take_in(&mut self, kind: &KindRef, event: Event<Plain>, events: &mut Events) {
         match event {
             Event::Init => {
                 self.watches.listing.insert(kind.clone(), BTreeSet::new());
             }
             Event::InitApply(object) => {
-                let object = act::value(kind, object);
+                let object = object.of(kind);
                 let seen = self.watches.listing.entry(kind.clone()).or_default();
                 seen.insert(Key::of(kind, &object));
                 self.put(kind, object, events);
@@ -157,9 +157,9 @@ impl Engine {
                     self.remove(gone);
                 }
             }
-            Event::Apply(object) => self.put(kind, act::value(kind, object), events),
+            Event::Apply(object) => self.put(kind, object.of(kind), events),
             Event::Delete(object) => {
-                let object = act::value(kind, object);
+                let object = object.of(kind);
                 let key = Key::of(kind, &object);
                 let known = self.store.get(&key).map(|known| text(&known.object, "/metadata/uid"));
                 if known == Some(text(&object, "/metadata/uid")) {
@@ -382,11 +382,10 @@ async fn at(instant: Option<Instant>) {
     }
 }
 
-fn watch(client: &Client, kind: &KindRef) -> BoxStream<'static, (KindRef, watcher::Result<Event<DynamicObject>>)> {
-    let api: Api<DynamicObject> = Api::all_with(client.clone(), &act::resource(kind));
+fn watch(client: &Client, kind: &KindRef) -> BoxStream<'static, (KindRef, watcher::Result<Event<Plain>>)> {
+    let api: Api<Plain> = Api::all_with(client.clone(), &act::resource(kind));
     let kind = kind.clone();
     watcher::watcher(api, watcher::Config::default())
-        .modify(|object| object.metadata.managed_fields = None)
         .backoff(Backoff::default())
         .map(move |event| (kind.clone(), event))
         .boxed()

@@ -5,7 +5,7 @@
 //!
 //! - [`rules`]: what rules say, and `read`, which reads them from YAML and finds what is wrong;
 //! - [`template`] and `functions`: the templates in rules;
-//! - `store`: what is known of the cluster;
+//! - `store`: what is known of the cluster; `plain`: objects as they are read from there;
 //! - `engine`: watches, and carries out the rules that hold; `act` writes what they say;
 //! - `ensure` and `merge`: which children to make, patch and delete, and how patches work. Pure.
 //!
@@ -59,6 +59,7 @@ mod engine;
 mod ensure;
 mod functions;
 pub(crate) mod merge;
+mod plain;
 mod read;
 pub mod rules;
 mod store;

@@ -25,10 +25,17 @@ impl Comparison {
         if ignored.is_empty() {
             return self;
         }
+        let kept = |set: Set| {
+            if set.is_empty() {
+                set
+            } else {
+                set.recursive_difference(ignored)
+            }
+        };
         Self {
-            added: self.added.recursive_difference(ignored),
-            modified: self.modified.recursive_difference(ignored),
-            removed: self.removed.recursive_difference(ignored),
+            added: kept(self.added),
+            modified: kept(self.modified),
+            removed: kept(self.removed),
         }
     }
 
@@ -120,6 +127,10 @@ fn maps(
     out: &mut Comparison,
 ) {
     let mut one = |name: &str, old: Option<&Value>, new: Option<&Value>| {
+        // Most members are as they were; to find that out is cheaper than to go through them.
+        if old == new {
+            return;
+        }
         let mut inner = Comparison::default();
         let itself = values(model, member(map, name), old, new, &mut inner);
         let nothing = matches!(itself, Itself::Same) && inner == Comparison::default();
@@ -149,6 +160,9 @@ fn lists(model: &TypeModel, items: NodeId, kind: &ListKind, old: &[Value], new: 
         }
     }
     for (element, [before, after]) in pairs {
+        if before == after {
+            continue;
+        }
         let mut inner = Comparison::default();
         let first = |side: &[&Value], other: &[&Value], inner: &mut Comparison, swapped: bool| {
             let (old, new) = (side.first().copied(), other.first().copied());
@@ -157,7 +171,6 @@ fn lists(model: &TypeModel, items: NodeId, kind: &ListKind, old: &[Value], new: 
         };
         let itself = match (before.len(), after.len()) {
             (0..=1, 0..=1) => first(&before, &after, &mut inner, false),
-            (2.., 2..) if before == after => Itself::Same,
             (2.., 2..) => Itself::Modified,
             (2.., _) => {
                 if !after.is_empty() {
