@@ -12,7 +12,7 @@
 pub(crate) mod check;
 pub(crate) mod client;
 mod config;
-mod matching;
+pub(crate) mod matching;
 mod memo;
 mod policy;
 mod review;

@@ -2,19 +2,22 @@
 //!
 //! The order of a write is: mutating admission, defaulting and preparation, validation, validating admission, commit.
 //! [`Core::mutate`] and [`Core::validate`] are the two places; both get an [`AdmissionRequest`] with everything that
-//! an `AdmissionReview` says. What a real server's default plug-ins do happens in the first one.
+//! an `AdmissionReview` says. What a real server's default plug-ins do happens in the first one; what they refuse, in
+//! the second.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::{Call, Core};
+use crate::builtin::limits;
 use crate::builtin::prepare::{PriorityClass, admit, readmit};
 use crate::builtin::services::Allocations;
 use crate::error::FieldError;
 use crate::meta;
 use crate::registry::Resource;
 use crate::status::{About, ApiError};
+use crate::store::Stored;
 
 /// What a write is about, as an `AdmissionReview` tells it.
 pub(crate) struct AdmissionRequest<'a> {
@@ -83,7 +86,12 @@ impl Core {
         }
         if request.resource.is("", "pods") && request.subresource.is_none() {
             match request.operation {
-                Operation::Create => self.admit_pod(request, object)?,
+                Operation::Create => {
+                    for range in self.limit_ranges(request) {
+                        limits::fill(object, &range.value());
+                    }
+                    self.admit_pod(request, object)?;
+                }
                 Operation::Update => readmit(object),
                 Operation::Delete => {}
             }
@@ -93,6 +101,8 @@ impl Core {
 
     /// Validating admission: nothing can be changed any more.
     pub(super) fn validate(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
+        self.check_limits(request, object)?;
+        self.check_node_of_resized(request, object)?;
         self.call_validating(request, Some(object))
     }
 
@@ -118,6 +128,50 @@ impl Core {
             details.insert("causes".to_owned(), serde_json::json!([cause]));
         }
         Err(error)
+    }
+
+    /// The limit ranges that a request must keep to.
+    fn limit_ranges(&self, request: &AdmissionRequest<'_>) -> Vec<Arc<Stored>> {
+        let prefix = request.namespace.map(|namespace| format!("{namespace}/"));
+        let bucket = self.store.bucket("", "limitranges");
+        prefix
+            .map(|prefix| self.store.list(bucket, &prefix).0)
+            .unwrap_or_default()
+    }
+
+    fn check_limits(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
+        let resource = request.resource;
+        let judged = resource.is("", "pods") || resource.is("", "persistentvolumeclaims");
+        let is_new = request.operation == Operation::Create;
+        if !judged || request.subresource.is_some() || !(is_new || resource.is("", "persistentvolumeclaims")) {
+            return Ok(());
+        }
+        for range in self.limit_ranges(request) {
+            let refused = limits::refused(&resource.kind, object, &range.value());
+            let cause = match refused.as_slice() {
+                [] => continue,
+                [one] => one.clone(),
+                several => format!("[{}]", several.join(", ")),
+            };
+            return Err(ApiError::forbidden(request.call.about(request.name), &cause));
+        }
+        Ok(())
+    }
+
+    /// Whether a node can resize a pod is asked of the node.
+    fn check_node_of_resized(&self, request: &AdmissionRequest<'_>, pod: &Value) -> Result<(), ApiError> {
+        if !request.resource.is("", "pods") || request.subresource != Some("resize") {
+            return Ok(());
+        }
+        let Some(node) = meta::str_at(pod, &["spec", "nodeName"]) else {
+            return Ok(());
+        };
+        let is_there = self.store.get(self.store.bucket("", "nodes"), node).is_some();
+        if is_there || request.old.is_some_and(|old| old.get("spec") == pod.get("spec")) {
+            return Ok(());
+        }
+        let cause = format!("node {node:?} not found");
+        Err(ApiError::forbidden(request.call.about(request.name), &cause))
     }
 
     /// Priority, and tolerations of nodes that fail.

@@ -247,7 +247,8 @@ fn answers_with_object(resource: &Resource) -> bool {
         "services",
     ];
     let core = resource.group.is_empty() && CORE.contains(&resource.plural.as_str());
-    resource.custom().is_none() && (core || resource.group == "storage.k8s.io")
+    let storage = resource.group == "storage.k8s.io" && resource.plural != "csistoragecapacities";
+    resource.custom().is_none() && (core || storage)
 }
 
 /// The seconds that a kind with graceful deletion gets; `None` for all other kinds.
@@ -305,7 +306,7 @@ fn with_defaults(call: &Call, options: DeleteOptions, warnings: &mut Vec<String>
     }
 }
 
-fn check_preconditions(
+pub(super) fn check_preconditions(
     resource: &Resource,
     name: &str,
     stored: &Stored,

@@ -119,8 +119,9 @@ pub(super) fn deprecation(resource: &Resource) -> Option<String> {
 }
 
 /// What is stored as it is but probably not meant.
-pub(super) fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<String> {
+pub(super) fn warnings(resource: &Resource, object: &Value, subresource: Option<&str>, created: bool) -> Vec<String> {
     match kind_of(resource) {
+        Kind::Builtin(_) if subresource.is_some() => Vec::new(),
         Kind::Builtin(entry) => warnings::warnings(entry, object, created),
         Kind::Definition if created => crd::format_warnings(object),
         Kind::Definition | Kind::Custom(_) => Vec::new(),

@@ -12,6 +12,7 @@ mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
 mod dynamic;
+mod evict;
 pub(crate) mod kinds;
 mod manage;
 pub(crate) mod negotiate;
@@ -285,7 +286,8 @@ impl Core {
         if let (Verb::Create | Verb::Update | Verb::Patch, Reply::Object { code, object, resource }) =
             (call.verb, &reply)
         {
-            warnings.extend(kinds::warnings(resource, &object.value(), *code == 201));
+            let subresource = call.subresource.as_deref();
+            warnings.extend(kinds::warnings(resource, &object.value(), subresource, *code == 201));
         }
         Ok(reply)
     }
@@ -308,7 +310,7 @@ impl Core {
 
     fn dispatch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
         if call.subresource.as_deref() == Some("scale") {
-            return self.scale(call);
+            return self.scale(call, warnings);
         }
         if connect::is_connection(call) {
             return self.connect(call);

@@ -9,6 +9,7 @@ use super::query::Query;
 use super::reply::{List, Reply, Shown};
 use super::response;
 use super::table;
+use crate::builtin::prepare::TEMPLATE_GENERATION;
 use crate::registry::Resource;
 use crate::status::ApiError;
 
@@ -28,7 +29,12 @@ pub(super) fn reply(wish: &Wish<'_>, reply: Reply) -> Result<Response<ResponseBo
     match reply {
         Reply::Object { code, object, resource } => one(wish, code, &resource, &object),
         Reply::List(list) => many(wish, &list),
-        Reply::Made { code, object } => Ok(written(wish, code, &object)),
+        Reply::Made { code, object } => Ok(match wish.form.view {
+            View::Partial(version) if object.pointer("/metadata/uid").is_some() => {
+                written(wish, code, &partial(&object, version))
+            }
+            _ => written(wish, code, &object),
+        }),
         Reply::Watch(body, content_type) => Ok(response(200, content_type, body)),
         Reply::Raw {
             code,
@@ -111,11 +117,19 @@ fn go_type(resource: &Resource, list: bool) -> String {
 
 /// An object's metadata.
 pub(super) fn partial(object: &Value, version: MetaVersion) -> Value {
-    json!({
-        "kind": "PartialObjectMetadata",
-        "apiVersion": version.api_version(),
-        "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
-    })
+    let mut metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
+    // This one is part of how the object is written, not of its metadata.
+    if object.get("kind").is_some_and(|kind| kind == "DaemonSet")
+        && let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut)
+    {
+        annotations.remove(TEMPLATE_GENERATION);
+        if annotations.is_empty()
+            && let Some(members) = metadata.as_object_mut()
+        {
+            members.remove("annotations");
+        }
+    }
+    json!({"kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": metadata})
 }
 
 fn written(wish: &Wish<'_>, code: u16, object: &Value) -> Response<ResponseBody> {

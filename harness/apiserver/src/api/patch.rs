@@ -18,7 +18,8 @@ use crate::meta;
 use crate::status::ApiError;
 use crate::yaml;
 
-const STRATEGIC: &str = "application/strategic-merge-patch+json";
+/// The media type of patches that know the types of their fields.
+pub(super) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
 impl Core {
     pub(super) fn patch(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {

@@ -74,9 +74,18 @@ fn access(_: &Core, call: &Call, review: Value) -> Result<Reply, ApiError> {
         errors.push(FieldError::with_value(FieldErrorType::Invalid, field, value, detail));
     };
     let (of_resource, of_path) = (spec("resourceAttributes"), spec("nonResourceAttributes"));
-    if of_resource.is_some() && of_path.is_some() {
-        let detail = "cannot be specified in combination with resourceAttributes";
-        invalid("spec.nonResourceAttributes", of_path.unwrap_or(&Value::Null), detail);
+    if let Some(attributes) = of_path {
+        let text = |key: &str| meta::str_at(attributes, &[key]).unwrap_or_default();
+        // As the fields are called in the program.
+        let shown = json!({"Path": text("path"), "Verb": text("verb")});
+        if of_resource.is_some() {
+            let detail = "cannot be specified in combination with resourceAttributes";
+            invalid("spec.nonResourceAttributes", &shown, detail);
+        }
+        if call.namespace.is_some() {
+            let detail = "disallowed on this kind of request";
+            invalid("spec.nonResourceAttributes", &shown, detail);
+        }
     }
     if of_resource.is_none() && of_path.is_none() {
         let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";

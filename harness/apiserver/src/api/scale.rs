@@ -4,20 +4,21 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::manage::{check_options, invalid_patch};
-use super::patch::{applied, apply_error, patch_other};
+use super::manage::{cannot_be_handled, check_options, invalid_patch, report};
+use super::patch::{STRATEGIC, applied, apply_error, patch_other};
 use super::reply::Reply;
 use super::write::check_name;
 use super::{Call, Core, Verb, decode};
 use crate::error::{FieldError, FieldErrorType};
-use crate::merge::apply::apply;
+use crate::merge::apply::{apply, disown};
+use crate::merge::strict;
 use crate::meta;
 use crate::registry::Resource;
 use crate::schema::crd::scale::{get, set};
 use crate::status::{About, ApiError};
 
 impl Core {
-    pub(super) fn scale(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
+    pub(super) fn scale(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
         let resource = &call.resource;
         match call.verb {
             Verb::Get => {
@@ -36,6 +37,7 @@ impl Core {
                     let message = format!("Scale in version \"v1\" cannot be handled as a Scale: {error}");
                     return Err(ApiError::bad_request(message));
                 }
+                report(call, unknown(&wanted), warnings).map_err(|error| cannot_be_handled(call, &error))?;
                 check_name(call, &wanted)?;
                 self.change_scale(call, |_| Ok(wanted.clone()))
             }
@@ -44,13 +46,38 @@ impl Core {
                 if call.is_apply() {
                     return self.apply_scale(call);
                 }
-                self.change_scale(call, |old| {
-                    let scale = patch_other(call, &lenient(resource, old))?;
-                    match wrong_type(&scale) {
-                        Some(error) => Err(invalid_patch(scale.to_string(), &error)),
-                        None => Ok(scale),
+                let mut found = Vec::new();
+                let reply = self.change_scale(call, |old| {
+                    let present = lenient(resource, old);
+                    let mut scale = patch_other(call, &present)?;
+                    // A strategic patch is one of fields of a known type.
+                    if call.media() == STRATEGIC {
+                        scale["apiVersion"] = "autoscaling/v1".into();
+                        scale["kind"] = "Scale".into();
                     }
-                })
+                    if let Some(error) = other_kind(&scale).or_else(|| wrong_type(&scale)) {
+                        return Err(invalid_patch(scale.to_string(), &error));
+                    }
+                    check_name(call, &scale)?;
+                    if let (Some(given), Some(found)) = (meta::uid(&scale), meta::uid(&present))
+                        && given != found
+                    {
+                        let cause =
+                            format!("Precondition failed: UID in precondition: {given}, UID in object meta: {found}");
+                        let about = About {
+                            group: &resource.group,
+                            kind: &format!("{}/scale", resource.plural),
+                            name: call.name.as_deref().unwrap_or_default(),
+                        };
+                        return Err(ApiError::conflict(about, &cause));
+                    }
+                    found.clear();
+                    report(call, unknown(&scale), &mut found)
+                        .map_err(|error| invalid_patch(scale.to_string(), &error))?;
+                    Ok(scale)
+                })?;
+                warnings.append(&mut found);
+                Ok(reply)
             }
             Verb::Create | Verb::Delete | Verb::List | Verb::Watch | Verb::DeleteCollection => {
                 Err(ApiError::method_not_allowed())
@@ -61,7 +88,7 @@ impl Core {
     fn change_scale(
         self: &Arc<Self>,
         call: &Call,
-        change: impl Fn(&Value) -> Result<Value, ApiError>,
+        mut change: impl FnMut(&Value) -> Result<Value, ApiError>,
     ) -> Result<Reply, ApiError> {
         let resource = &call.resource;
         let reply = self.change(call, |old| {
@@ -157,6 +184,32 @@ fn wrong_type(scale: &Value) -> Option<String> {
     (!fits).then(|| format!("json: cannot unmarshal {kind} into Go struct field ScaleSpec.spec.replicas of type int32"))
 }
 
+/// What the decoder says about something that is no `Scale`.
+fn other_kind(scale: &Value) -> Option<String> {
+    let text = |key: &str| scale.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    (api_version != "autoscaling/v1" || kind != "Scale").then(|| not_registered(api_version, kind))
+}
+
+fn not_registered(api_version: &str, kind: &str) -> String {
+    format!("no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\"")
+}
+
+/// The members of a `Scale` that it does not have.
+fn unknown(scale: &Value) -> Vec<String> {
+    let of = |value: Option<&Value>, before: &str, known: &[&str]| -> Vec<String> {
+        let members = value.and_then(Value::as_object).into_iter().flatten();
+        let unknown = members.filter(|(name, _)| !known.contains(&name.as_str()));
+        unknown
+            .map(|(name, _)| strict::unknown_field(&format!("{before}{name}")))
+            .collect()
+    };
+    let mut found = of(Some(scale), "", &["apiVersion", "kind", "metadata", "spec", "status"]);
+    found.extend(of(scale.get("spec"), "spec.", &["replicas"]));
+    found.extend(of(scale.get("status"), "status.", &["replicas", "selector"]));
+    found
+}
+
 fn spec_path(resource: &Resource) -> &str {
     let custom = resource.custom().and_then(|custom| custom.scale.as_ref());
     custom.map_or(".spec.replicas", |paths| &paths.spec_replicas)
@@ -175,6 +228,15 @@ pub(super) fn is_owned(resource: &Resource, object: &Value) -> bool {
                 .try_fold(fields, |fields, segment| fields.get(format!("f:{segment}")))
                 .is_some()
         })
+}
+
+/// A `Scale` that asks for no replicas does not have the field, and nobody owns what is not there.
+pub(super) fn disown_none(resource: &Resource, object: &mut Value) {
+    let path = spec_path(resource);
+    if get(object, path).and_then(Value::as_i64).unwrap_or(0) == 0 {
+        let segments: Vec<&str> = path.trim_start_matches('.').split('.').collect();
+        disown(object, &segments);
+    }
 }
 
 /// The `Scale` of an object.
@@ -271,9 +333,20 @@ fn check_kind(scale: &Value) -> Result<(), ApiError> {
     if matches!(kind, "" | "Scale") && matches!(api_version, "" | "autoscaling/v1") {
         return Ok(());
     }
+    // What is not said is filled in.
+    let kind = if kind.is_empty() { "Scale" } else { kind };
+    let api_version = if api_version.is_empty() {
+        "autoscaling/v1"
+    } else {
+        api_version
+    };
     let version = api_version.rsplit('/').next().unwrap_or_default();
+    let error = if api_version.split('/').next() == Some("autoscaling") {
+        not_registered(api_version, kind)
+    } else {
+        format!("converting ({version}.{kind}) to (autoscaling.Scale): unknown conversion")
+    };
     Err(ApiError::bad_request(format!(
-        "{kind} in version {version:?} cannot be handled as a Scale: converting ({version}.{kind}) to \
-         (autoscaling.Scale): unknown conversion"
+        "{kind} in version {version:?} cannot be handled as a Scale: {error}"
     )))
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::admit::{AdmissionRequest, Operation};
-use super::delete::{DeleteOptions, Given, read_options};
+use super::evict::set_condition;
 use super::reply::Reply;
+use super::write::uid_mismatch;
 use super::{Call, Core, decode, reviews};
 use crate::meta;
 use crate::status::{About, ApiError};
@@ -68,6 +69,10 @@ impl Core {
 
     /// Puts a pod on a node.
     fn bind(self: &Arc<Self>, call: &Call, name: &str, binding: &Value) -> Result<Reply, ApiError> {
+        check_target(binding)?;
+        if name.is_empty() {
+            return Err(ApiError::bad_request("Name parameter required."));
+        }
         let node = meta::str_at(binding, &["target", "name"]).unwrap_or_default();
         let bucket = self.store.bucket("", "pods");
         let key = key(call.namespace.as_deref(), name);
@@ -78,6 +83,10 @@ impl Core {
         };
         loop {
             let stored = self.store.get(bucket, &key).ok_or_else(|| ApiError::not_found(about))?;
+            let found = meta::uid(&stored.value()).unwrap_or_default().to_owned();
+            if let Some(given) = meta::uid(binding).filter(|given| call.subresource.is_some() && *given != found) {
+                return Err(ApiError::conflict(about, &uid_mismatch(call, given, &found)));
+            }
             let about = About {
                 group: "",
                 kind: "pods/binding",
@@ -97,7 +106,11 @@ impl Core {
             if let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) {
                 spec.insert("nodeName".to_owned(), node.into());
             }
-            schedule(&mut pod, &self.now());
+            annotate(&mut pod, binding);
+            let scheduled = json!({
+                "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": self.now(),
+            });
+            set_condition(&mut pod, scheduled);
             let success =
                 json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
             let write = Write::Put(pod);
@@ -113,42 +126,29 @@ impl Core {
             }
         }
     }
-
-    /// Deletes a pod as a drain does.
-    fn evict(self: &Arc<Self>, call: &Call, eviction: &Value) -> Result<Reply, ApiError> {
-        let options = match eviction.get("deleteOptions") {
-            Some(options) => read_options(&Given {
-                body: Some(options),
-                query: &call.query,
-            })?,
-            None => DeleteOptions {
-                dry_run: call.query.dry_run(),
-                ..DeleteOptions::default()
-            },
-        };
-        self.delete_object(&call.resource, &call.key(), &options, &call.caller)?;
-        let success = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-        Ok(Reply::Made {
-            code: 201,
-            object: success,
-        })
-    }
 }
 
-/// The condition of a pod that has a node.
-fn schedule(pod: &mut Value, now: &str) {
-    let Some(status) = pod
-        .as_object_mut()
-        .map(|pod| pod.entry("status").or_insert_with(|| json!({})))
-    else {
-        return;
-    };
-    let condition = json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now});
-    if let Some(status) = status.as_object_mut() {
-        let conditions = status.entry("conditions").or_insert_with(|| json!([]));
-        if let Some(conditions) = conditions.as_array_mut() {
-            conditions.retain(|each| each.get("type") != Some(&"PodScheduled".into()));
-            conditions.push(condition);
+/// What keeps a binding from being one, and the first thing alone is told.
+fn check_target(binding: &Value) -> Result<(), ApiError> {
+    let kind = meta::str_at(binding, &["target", "kind"]).unwrap_or_default();
+    if !matches!(kind, "" | "Node") {
+        let supported = "supported values: \"Node\", \"<empty>\"";
+        return Err(ApiError::plain_500(format!(
+            "target.kind: Unsupported value: {kind:?}: {supported}"
+        )));
+    }
+    if meta::str_at(binding, &["target", "name"]).is_none() {
+        return Err(ApiError::plain_500("target.name: Required value"));
+    }
+    Ok(())
+}
+
+/// A pod takes over what the binding says of itself.
+fn annotate(pod: &mut Value, binding: &Value) {
+    for kind in ["annotations", "labels"] {
+        let given = meta::at(binding, &["metadata", kind]).and_then(Value::as_object);
+        for (name, value) in given.into_iter().flatten() {
+            pod["metadata"][kind][name] = value.clone();
         }
     }
 }

@@ -79,6 +79,9 @@ impl Core {
             if call.subresource.as_deref() != Some("scale") || scale::is_owned(resource, old) {
                 self.track(call, Some(old), &mut new);
             }
+            if call.subresource.as_deref() == Some("scale") && !call.is_apply() {
+                scale::disown_none(resource, &mut new);
+            }
             kinds::prepare_update(resource, &mut new, old, call.subresource.as_deref());
             settle(old, &mut new);
             decode::check_custom(call, &new)?;
@@ -175,7 +178,7 @@ fn check_uid(call: &Call, new: &Value, old: &Value) -> Result<(), ApiError> {
     Err(ApiError::invalid(call.about_kind(name), &[error.clone(), error]))
 }
 
-fn uid_mismatch(call: &Call, given: &str, found: &str) -> String {
+pub(super) fn uid_mismatch(call: &Call, given: &str, found: &str) -> String {
     let plural = match call.resource.custom() {
         Some(_) => format!("{}/{}", call.resource.group, call.resource.plural),
         None => call.resource.plural.clone(),

@@ -68,6 +68,21 @@ impl Quantity {
         })
     }
 
+    /// The sum, written as this one is.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            nanos: self.nanos.saturating_add(other.nanos),
+            format: self.format,
+        }
+    }
+
+    /// The value, to some sixteen digits.
+    #[expect(clippy::cast_precision_loss, reason = "ratios are told with six digits")]
+    pub fn as_f64(self) -> f64 {
+        self.nanos as f64 / NANOS as f64
+    }
+
     /// The value in billionths, to compare.
     pub fn nanos(self) -> i128 {
         self.nanos

@@ -19,7 +19,7 @@ pub fn deprecation(resource: &Resource) -> Option<&'static str> {
 /// The warnings about an object that was written: most only when it is new.
 pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<String> {
     let mut warnings = Vec::new();
-    if !created && resource.kind != "Secret" {
+    if !created && !matches!(resource.kind, "Secret" | "Service") {
         return warnings;
     }
     let spec = Field::Named(&Field::Root, "spec");

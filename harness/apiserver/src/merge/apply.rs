@@ -168,6 +168,18 @@ pub fn settle(old: &Value, new: &mut Value) {
     }
 }
 
+/// Takes a field from everybody who owns it.
+pub fn disown(object: &mut Value, path: &[&str]) {
+    let mut managers = Managers::of(Some(object));
+    let mut field = Set::default();
+    field.insert_path(path);
+    for owned in managers.entries.values_mut() {
+        owned.set.subtract(&field);
+    }
+    managers.drop_empty();
+    managers.write(object);
+}
+
 fn take_managed_fields(object: &mut Value) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");

@@ -9,7 +9,8 @@ use crate::findings::{Field, Findings};
 
 const METADATA: Field<'static> = Field::Named(&Field::Root, "metadata");
 const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
-const STANDARD_FINALIZERS: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
+/// Finalizers that need no domain.
+pub(crate) const STANDARD_FINALIZERS: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
 
 /// How strictly finalizers are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

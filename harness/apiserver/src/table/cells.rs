@@ -223,12 +223,17 @@ pub(super) fn endpoints(object: &Value, _: Timestamp) -> Value {
     let mut all = Vec::new();
     for subset in items(object, &["subsets"]) {
         let ports = items(subset, &["ports"]);
-        for address in items(subset, &["addresses"]) {
-            let ip = text(address, &["ip"]);
-            if ports.is_empty() {
-                all.push(ip.to_owned());
-            }
-            all.extend(ports.iter().map(|port| format!("{ip}:{}", number(port, &["port"]))));
+        let addresses = || {
+            items(subset, &["addresses"])
+                .iter()
+                .map(|address| text(address, &["ip"]))
+        };
+        if ports.is_empty() {
+            all.extend(addresses().map(str::to_owned));
+        }
+        for port in ports {
+            let port = number(port, &["port"]);
+            all.extend(addresses().map(|ip| format!("{ip}:{port}")));
         }
     }
     shortened(all)

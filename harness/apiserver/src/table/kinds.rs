@@ -129,7 +129,7 @@ fn other(group: &str, kind: &str) -> &'static [Column] {
                 &[
                     NAME,
                     column("Controller", At(&["spec", "controller"])),
-                    column("Parameters", OrNone(&["spec", "parameters", "name"])),
+                    column("Parameters", Of(objects::class_parameters)),
                     AGE,
                 ]
             }
@@ -137,7 +137,7 @@ fn other(group: &str, kind: &str) -> &'static [Column] {
         ("networking.k8s.io", "NetworkPolicy") => {
             const { &[NAME, column("Pod-Selector", Of(cells::pod_selector)), AGE] }
         }
-        ("storage.k8s.io", "StorageClass") => STORAGE_CLASS,
+        ("storage.k8s.io", _) => storage(kind),
         ("discovery.k8s.io", _) => SLICE,
         ("scheduling.k8s.io", _) => PRIORITY,
         ("node.k8s.io", _) => const { &[NAME, column("Handler", At(&["handler"])), AGE] },
@@ -162,6 +162,17 @@ fn other(group: &str, kind: &str) -> &'static [Column] {
             }
         }
         ("admissionregistration.k8s.io", _) => const { &[NAME, integer("Webhooks", Length(&["webhooks"])), AGE] },
+        _ => OTHER,
+    }
+}
+
+fn storage(kind: &str) -> &'static [Column] {
+    match kind {
+        "StorageClass" => STORAGE_CLASS,
+        "CSIDriver" => CSI_DRIVER,
+        "CSINode" => const { &[NAME, integer("Drivers", Length(&["spec", "drivers"])), AGE] },
+        "VolumeAttachment" => ATTACHMENT,
+        "CSIStorageCapacity" => CREATED_AT,
         _ => OTHER,
     }
 }
@@ -366,8 +377,31 @@ const INGRESS: &[Column] = &[
     AGE,
 ];
 
-const STORAGE_CLASS: &[Column] = &[
+const CSI_DRIVER: &[Column] = &[
     NAME,
+    boolean("AttachRequired", Of(objects::attach_required)),
+    boolean("PodInfoOnMount", Of(objects::pod_info_on_mount)),
+    boolean("StorageCapacity", Of(objects::storage_capacity)),
+    column("TokenRequests", Of(objects::token_requests)),
+    boolean("RequiresRepublish", Of(objects::requires_republish)),
+    column("Modes", Of(objects::lifecycle_modes)),
+    AGE,
+];
+
+const ATTACHMENT: &[Column] = &[
+    NAME,
+    column("Attacher", At(&["spec", "attacher"])),
+    column("PV", At(&["spec", "source", "persistentVolumeName"])),
+    column("Node", At(&["spec", "nodeName"])),
+    boolean("Attached", Of(objects::attached)),
+    AGE,
+];
+
+const STORAGE_CLASS: &[Column] = &[
+    Column {
+        format: "name",
+        ..column("Name", Of(objects::storage_class_name))
+    },
     column("Provisioner", At(&["provisioner"])),
     column("ReclaimPolicy", At(&["reclaimPolicy"])),
     column("VolumeBindingMode", At(&["volumeBindingMode"])),

@@ -127,6 +127,30 @@ mod tests {
                     "<unknown>"
                 ]),
             ),
+            (
+                "networking.k8s.io",
+                "IngressClass",
+                json!({"spec": {"controller": "c", "parameters": {"apiGroup": "g.h", "kind": "K", "name": "n"}}}),
+                json!(["a", "c", "K.g.h/n", "60m"]),
+            ),
+            (
+                "storage.k8s.io",
+                "CSIDriver",
+                json!({"spec": {"attachRequired": true, "tokenRequests": [{"audience": "x"}, {"audience": "y"}]}}),
+                json!(["a", true, false, false, "x,y", false, "<none>", "60m"]),
+            ),
+            (
+                "storage.k8s.io",
+                "VolumeAttachment",
+                json!({"spec": {"attacher": "x", "nodeName": "n", "source": {"persistentVolumeName": "p"}}, "status": {"attached": true}}),
+                json!(["a", "x", "p", "n", true, "60m"]),
+            ),
+            (
+                "storage.k8s.io",
+                "CSINode",
+                json!({"spec": {"drivers": [{}]}}),
+                json!(["a", 1, "60m"]),
+            ),
             ("x", "Other", json!({}), json!(["a", "60m"])),
         ] {
             let mut object = object;

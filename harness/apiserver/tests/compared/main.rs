@@ -5,10 +5,12 @@
 mod autoscalers;
 mod documents;
 mod kinds;
+mod limits;
 mod paths;
 mod policies;
 #[path = "../raw/mod.rs"]
 mod raw;
+mod subresources;
 
 use std::sync::Arc;
 

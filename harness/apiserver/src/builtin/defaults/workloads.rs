@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::pods::TEMPLATE;
 use super::rules::Rule::{Bool, Do, Each, If, In, Int, Text};
 use super::rules::{Object, Rule, set};
+use crate::builtin::prepare::TEMPLATE_GENERATION;
 
 pub(super) const DEPLOYMENT: &[Rule] = &[In(
     "spec",
@@ -40,27 +41,43 @@ pub(super) const REPLICATION_CONTROLLER: &[Rule] = &[
     In("spec", &[Do(selector_from_template), Int("replicas", 1), TEMPLATE]),
 ];
 
-pub(super) const DAEMON_SET: &[Rule] = &[In(
-    "spec",
-    &[
-        Int("revisionHistoryLimit", 10),
-        In(
-            "updateStrategy",
-            &[
-                Text("type", "RollingUpdate"),
-                If(
-                    "type",
-                    "RollingUpdate",
-                    &[
-                        Do(make_rolling_update),
-                        In("rollingUpdate", &[Int("maxUnavailable", 1), Int("maxSurge", 0)]),
-                    ],
-                ),
-            ],
-        ),
-        TEMPLATE,
-    ],
-)];
+/// A daemon set says as an annotation which template it is at, 0 before it is stored.
+fn template_generation(set: &mut Object) {
+    let Some(metadata) = set.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let annotations = metadata
+        .entry("annotations")
+        .or_insert_with(|| Value::Object(Map::new()));
+    if let Some(annotations) = annotations.as_object_mut() {
+        annotations.entry(TEMPLATE_GENERATION).or_insert_with(|| "0".into());
+    }
+}
+
+pub(super) const DAEMON_SET: &[Rule] = &[
+    Do(template_generation),
+    In(
+        "spec",
+        &[
+            Int("revisionHistoryLimit", 10),
+            In(
+                "updateStrategy",
+                &[
+                    Text("type", "RollingUpdate"),
+                    If(
+                        "type",
+                        "RollingUpdate",
+                        &[
+                            Do(make_rolling_update),
+                            In("rollingUpdate", &[Int("maxUnavailable", 1), Int("maxSurge", 0)]),
+                        ],
+                    ),
+                ],
+            ),
+            TEMPLATE,
+        ],
+    ),
+];
 
 pub(super) const STATEFUL_SET: &[Rule] = &[In(
     "spec",

@@ -6,7 +6,8 @@ use super::super::catalogue::Resource;
 use super::super::services;
 use super::{copy, object_in, pods, put};
 
-const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+/// Which template of a daemon set it is, as an annotation.
+pub const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 /// A new object.
 pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
@@ -57,6 +58,13 @@ pub(super) fn update(
             }
             name_label(members);
         }
+        ("", "Pod") => match subresource {
+            Some("ephemeralcontainers") => keep_all_but(members, before, |new, spec| {
+                copy(spec, new, "ephemeralContainers");
+            }),
+            Some("resize") => keep_all_but(members, before, pods::resize),
+            Some(_) | None => {}
+        },
         ("", "Service") => services::keep_allocated(members, before),
         ("apps", "DaemonSet") => {
             let generation = template_generation(before);
@@ -69,17 +77,39 @@ pub(super) fn update(
     }
 }
 
+/// Of what is written only a part of the specification counts: `take` takes it from the new one into the old one.
+fn keep_all_but(
+    members: &mut Map<String, Value>,
+    before: &Map<String, Value>,
+    take: impl FnOnce(&Map<String, Value>, &mut Map<String, Value>),
+) {
+    let mut kept = before.clone();
+    if let (Some(Value::Object(new)), Some(spec)) = (members.get("spec"), object_in(&mut kept, "spec")) {
+        take(new, spec);
+    }
+    if let (Some(own), Some(metadata)) = (
+        object_in(members, "metadata").and_then(|own| own.remove("managedFields")),
+        object_in(&mut kept, "metadata"),
+    ) {
+        metadata.insert("managedFields".to_owned(), own);
+    }
+    *members = kept;
+}
+
 /// A write of the status; everything but status and metadata is the old one already.
 pub(super) fn update_status(resource: &Resource, members: &mut Map<String, Value>, before: &Map<String, Value>) {
-    let kept = match (resource.group, resource.kind) {
-        ("apps", "Deployment") => "labels",
-        ("", "Pod") => "ownerReferences",
+    let kept: &[&str] = match (resource.group, resource.kind) {
+        ("apps", "Deployment") => &["labels"],
+        ("", "Pod") => &["ownerReferences"],
+        ("storage.k8s.io", "VolumeAttachment") => &["annotations", "finalizers", "labels", "ownerReferences"],
         _ => return,
     };
     let none = Map::new();
     let before = before.get("metadata").and_then(Value::as_object).unwrap_or(&none);
     if let Some(metadata) = object_in(members, "metadata") {
-        copy(metadata, before, kept);
+        for key in kept {
+            copy(metadata, before, key);
+        }
     }
 }
 

@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 use super::catalogue::Resource;
 use super::shape;
 
-pub use pods::{PriorityClass, PriorityRefused, admit, readmit};
+pub use kinds::TEMPLATE_GENERATION;
+pub use pods::{PriorityClass, PriorityRefused, admit, quality_of_service, readmit};
 
 /// What makes a generation grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::quantity::Quantity;
-use super::object_in;
+use super::{copy, object_in};
 
 /// A pod starts as pending.
 pub(super) fn create(members: &mut Map<String, Value>) {
@@ -16,6 +16,26 @@ pub(super) fn create(members: &mut Map<String, Value>) {
         .is_some_and(|seconds| seconds < 0)
     {
         spec.insert("terminationGracePeriodSeconds".to_owned(), Value::from(1));
+    }
+}
+
+/// Takes from the new specification of a pod what a resize changes: what its containers ask for.
+pub(super) fn resize(new: &Map<String, Value>, spec: &mut Map<String, Value>) {
+    for list in ["containers", "initContainers"] {
+        let wanted = new.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let there = spec.get_mut(list).and_then(Value::as_array_mut);
+        if there.as_ref().map_or(0, |there| there.len()) != wanted.len() {
+            // Validation says so.
+            copy(spec, new, list);
+            continue;
+        }
+        for container in there.into_iter().flatten() {
+            let named = wanted.iter().find(|other| other.get("name") == container.get("name"));
+            if let (Some(Value::Object(wanted)), Some(container)) = (named, container.as_object_mut()) {
+                copy(container, wanted, "resources");
+                copy(container, wanted, "resizePolicy");
+            }
+        }
     }
 }
 

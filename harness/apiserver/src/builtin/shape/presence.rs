@@ -10,7 +10,9 @@ const ALWAYS: &[(&str, &str)] = &[
     ("Container", "resources"),
     ("ContainerStatus", "lastState"),
     ("ContainerStatus", "state"),
+    ("DaemonSetCondition", "status"),
     ("DaemonSetSpec", "updateStrategy"),
+    ("DeploymentCondition", "status"),
     ("DeploymentSpec", "strategy"),
     ("Endpoint", "conditions"),
     ("EphemeralContainer", "resources"),
@@ -40,7 +42,9 @@ const ALWAYS: &[(&str, &str)] = &[
     ("PodTemplateSpec", "metadata"),
     ("PodTemplateSpec", "spec"),
     ("ResourceFieldSelector", "divisor"),
+    ("ReplicaSetCondition", "status"),
     ("ServiceStatus", "loadBalancer"),
+    ("StatefulSetCondition", "status"),
     ("StatefulSetSpec", "serviceName"),
     ("StatefulSetSpec", "updateStrategy"),
     ("StatefulSetStatus", "availableReplicas"),
@@ -48,7 +52,9 @@ const ALWAYS: &[(&str, &str)] = &[
 
 /// Written as `null` when nothing is in them.
 const NULL: &[(&str, &str)] = &[
+    ("CSINodeDriver", "topologyKeys"),
     ("ClusterRole", "rules"),
+    ("ContainerImage", "names"),
     ("ContainerStateRunning", "startedAt"),
     ("ContainerStateTerminated", "finishedAt"),
     ("ContainerStateTerminated", "startedAt"),

@@ -8,7 +8,7 @@ use super::checks::Check::{Each, In, OneOf, OneOfIfSet, Required};
 use super::checks::{Check, immutable, is_true, list, members, run, text};
 use crate::builtin::quantity::Quantity;
 use crate::findings::{Field, Findings};
-use crate::metadata::names;
+use crate::metadata::{STANDARD_FINALIZERS, names};
 use crate::schema::is_cidr;
 
 const DATA_MAX_BYTES: usize = 1024 * 1024;
@@ -25,6 +25,21 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
         "ResourceQuota" => run(&[In("spec", &[Check::Do(hard)])], object, &ROOT, found),
         "Endpoints" => run(&[Each("subsets", SUBSET)], object, &ROOT, found),
         _ => {}
+    }
+}
+
+/// What holds a namespace.
+pub(super) fn namespace_finalizers(namespace: &Value, found: &mut Findings) {
+    let at = ROOT.child("spec.finalizers");
+    let finalizers = namespace.pointer("/spec/finalizers").and_then(Value::as_array);
+    let finalizers = finalizers.into_iter().flatten().filter_map(Value::as_str);
+    for (index, finalizer) in finalizers.enumerate() {
+        let at = at.item(index);
+        found.invalid_each(&at, finalizer, names::qualified_name(finalizer));
+        if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            found.invalid(&at, finalizer, detail);
+        }
     }
 }
 

@@ -62,6 +62,60 @@ pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
+/// What an ephemeral container cannot have.
+const NOT_EPHEMERAL: &[&str] = &[
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+];
+
+/// Checks the ephemeral containers of a pod's specification.
+pub(super) fn validate_ephemeral(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    const FORBIDDEN: &str = "cannot be set for an Ephemeral Container";
+    let named = |field: &'static str| list(spec, field).iter().map(|each| text(each, "name"));
+    let volumes: BTreeSet<&str> = named("volumes").collect();
+    let targets: BTreeSet<&str> = named("containers").chain(named("initContainers")).collect();
+    let mut seen = targets.clone();
+    let at = at.child("ephemeralContainers");
+    for (index, container) in list(spec, "ephemeralContainers").iter().enumerate() {
+        let at = at.item(index);
+        run(CONTAINER, container, &at, found);
+        mounts(container, &volumes, &at, found);
+        let name = text(container, "name");
+        if !name.is_empty() && !seen.insert(name) {
+            found.duplicate(&at.child("name"), name);
+        }
+        let target = text(container, "targetContainerName");
+        if !target.is_empty() && !targets.contains(target) {
+            found.not_found(&at.child("targetContainerName"), target);
+        }
+        for field in NOT_EPHEMERAL {
+            let is_set = container.get(field).is_some_and(|value| match value {
+                Value::Object(members) => *field == "lifecycle" || !members.is_empty(),
+                Value::Array(items) => !items.is_empty(),
+                other => !other.is_null(),
+            });
+            if is_set {
+                found.forbidden(&at.child(field), FORBIDDEN);
+            }
+        }
+        let mounts_at = at.child("volumeMounts");
+        for (index, mount) in list(container, "volumeMounts").iter().enumerate() {
+            let at = mounts_at.item(index);
+            for field in ["subPath", "subPathExpr"] {
+                if !text(mount, field).is_empty() {
+                    found.forbidden(&at.child(field), FORBIDDEN);
+                }
+            }
+        }
+    }
+}
+
 fn name_and_image(container: &Value, at: &Field<'_>, found: &mut Findings) {
     let name = text(container, "name");
     found.required_each(&at.child("name"), name, names::dns_label(name));

@@ -12,6 +12,7 @@ mod job_policies;
 mod jobs;
 mod networking;
 mod others;
+mod pod_changes;
 mod pods;
 mod policies;
 mod rbac;
@@ -40,8 +41,10 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
     let mut found = Findings::default();
     kind_metadata(resource, object, &mut found);
     body(resource, object, &mut found);
-    if resource.kind == "CronJob" {
-        jobs::cron_job_name(object, &mut found);
+    match (resource.group, resource.kind) {
+        ("batch", "CronJob") => jobs::cron_job_name(object, &mut found),
+        ("", "Pod") => pods::created(object, &mut found),
+        _ => {}
     }
     found.into_vec()
 }
@@ -70,6 +73,9 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
             change(resource, new, old, &mut found);
         }
         Some("status") => status(resource, new, &mut found),
+        Some("ephemeralcontainers") => pod_changes::ephemeral(new, old, &mut found),
+        Some("resize") => pod_changes::resize(new, old, &mut found),
+        Some("finalize") => basics::namespace_finalizers(new, &mut found),
         Some(_) => {}
     }
     found.into_vec()
@@ -138,7 +144,7 @@ fn body(resource: &Resource, object: &Value, found: &mut Findings) {
 /// What may not change.
 fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
     match (resource.group, resource.kind) {
-        ("", "Pod") => pods::change(new, old, found),
+        ("", "Pod") => pod_changes::change(new, old, found),
         ("", "Service") => services::change(new, old, found),
         ("events.k8s.io", _) => events::change(new, old, found),
         ("apps", "ControllerRevision") => others::change(resource, new, old, found),
@@ -153,6 +159,8 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
 fn status(resource: &Resource, new: &Value, found: &mut Findings) {
     match (resource.group, resource.kind) {
         ("", "Namespace") => basics::namespace_status(new, found),
+        ("", "Pod") => pods::status(new, found),
+        ("", "Service") => services::status(new, found),
         ("apps", _) => workloads::status(resource.kind, new, found),
         ("batch", "Job") => jobs::status(new, found),
         _ => {}

@@ -45,10 +45,42 @@ const POD_SPEC: &[Check] = &[
     Do(system),
 ];
 
+/// What a new pod cannot have.
+pub(super) fn created(pod: &Value, found: &mut Findings) {
+    if pod
+        .get("spec")
+        .is_some_and(|spec| !list(spec, "ephemeralContainers").is_empty())
+    {
+        found.forbidden(&ROOT.child("spec.ephemeralContainers"), "cannot be set on create");
+    }
+}
+
 /// A Pod's specification.
 pub(super) fn pod(object: &Value, found: &mut Findings) {
     if let Some(spec) = object.get("spec") {
         run(POD_SPEC, spec, &ROOT.child("spec"), found);
+    }
+}
+
+/// The addresses in a pod's status.
+pub(super) fn status(pod: &Value, found: &mut Findings) {
+    let Some(status) = pod.get("status") else { return };
+    let at = ROOT.child("status.podIPs");
+    for (index, address) in list(status, "podIPs").iter().enumerate() {
+        let ip = text(address, "ip");
+        if !is_address(ip) {
+            found.invalid(&at.item(index), ip, NO_ADDRESS);
+        }
+    }
+    let at = ROOT.child("status.hostIPs");
+    for (index, address) in list(status, "hostIPs").iter().enumerate() {
+        let (at, ip) = (at.item(index), text(address, "ip"));
+        if index == 0 && ip != text(status, "hostIP") {
+            found.invalid(&at.child("ip"), ip, "must be equal to `hostIP`");
+        }
+        if !is_address(ip) {
+            found.invalid(&at, ip, NO_ADDRESS);
+        }
     }
 }
 
@@ -318,80 +350,6 @@ fn weight(term: &Value, at: &Field<'_>, found: &mut Findings) {
     let weight = number(term, "weight");
     if !(1..=100).contains(&weight) {
         found.invalid(&at.child("weight"), weight, "must be in the range 1-100");
-    }
-}
-
-const UPDATE_MESSAGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
-    `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
-    tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-
-/// What may not change in a Pod.
-pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
-    let none = Value::Null;
-    let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
-    let at = ROOT.child("spec");
-    for field in ["containers", "initContainers"] {
-        if list(new, field).len() != list(old, field).len() {
-            found.forbidden(&at.child(field), "pod updates may not add or remove containers");
-            return;
-        }
-    }
-    deadline_change(new, old, &at, found);
-    tolerations_change(new, old, &at, found);
-    if fixed(new) != fixed(old) {
-        found.forbidden(&at, UPDATE_MESSAGE);
-    }
-}
-
-/// A specification without what may change.
-fn fixed(spec: &Value) -> Value {
-    let mut spec = spec.clone();
-    let Some(members) = spec.as_object_mut() else {
-        return spec;
-    };
-    for field in ["activeDeadlineSeconds", "tolerations"] {
-        members.remove(field);
-    }
-    for field in ["containers", "initContainers"] {
-        let containers = members.get_mut(field).and_then(Value::as_array_mut);
-        for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
-            container.remove("image");
-        }
-    }
-    spec
-}
-
-fn deadline_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
-    let field = at.child("activeDeadlineSeconds");
-    let seconds = |spec: &Value| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
-    match (seconds(new), seconds(old)) {
-        (Some(new), Some(old)) if new > old => {
-            found.invalid(&field, new, "must be less than or equal to previous value");
-        }
-        (None, Some(_)) => found.invalid(
-            &field,
-            Value::Null,
-            "must not update from a positive integer to nil value",
-        ),
-        (Some(_) | None, _) => {}
-    }
-}
-
-fn tolerations_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
-    let key = |toleration: &Value| {
-        let mut toleration = toleration.clone();
-        if let Some(members) = toleration.as_object_mut() {
-            members.remove("tolerationSeconds");
-        }
-        toleration.to_string()
-    };
-    let kept: BTreeSet<String> = list(new, "tolerations").iter().map(key).collect();
-    if list(old, "tolerations")
-        .iter()
-        .any(|toleration| !kept.contains(&key(toleration)))
-    {
-        let detail = "existing toleration can not be modified except its tolerationSeconds";
-        found.forbidden(&at.child("tolerations"), detail);
     }
 }
 

@@ -132,3 +132,15 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
         found.invalid(&ROOT.child("spec.clusterIPs").item(0), all, "may not change once set");
     }
 }
+
+/// The status of a service.
+pub(super) fn status(service: &Value, found: &mut Findings) {
+    let ingress = service
+        .pointer("/status/loadBalancer/ingress")
+        .and_then(Value::as_array);
+    let is_balanced = service.pointer("/spec/type").is_some_and(|kind| kind == "LoadBalancer");
+    if !is_balanced && ingress.is_some_and(|ingress| !ingress.is_empty()) {
+        let detail = "may only be used when `spec.type` is 'LoadBalancer'";
+        found.forbidden(&ROOT.child("status.loadBalancer.ingress"), detail);
+    }
+}
