@@ -12,12 +12,13 @@ use serde_json::Value;
 use super::{Call, Core};
 use crate::builtin::limits;
 use crate::builtin::prepare::{PriorityClass, admit, readmit};
+use crate::builtin::quotas::{self, Charged};
 use crate::builtin::services::Allocations;
 use crate::error::FieldError;
 use crate::meta;
 use crate::registry::Resource;
 use crate::status::{About, ApiError};
-use crate::store::Stored;
+use crate::store::{Expect, Stored, Write, key_of};
 
 /// What a write is about, as an `AdmissionReview` tells it.
 pub(crate) struct AdmissionRequest<'a> {
@@ -103,7 +104,8 @@ impl Core {
     pub(super) fn validate(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
         self.check_limits(request, object)?;
         self.check_node_of_resized(request, object)?;
-        self.call_validating(request, Some(object))
+        self.call_validating(request, Some(object))?;
+        self.charge_quotas(request, object)
     }
 
     /// Nothing can be created in a namespace that is not there, or is being deleted.
@@ -154,6 +156,43 @@ impl Core {
                 several => format!("[{}]", several.join(", ")),
             };
             return Err(ApiError::forbidden(request.call.about(request.name), &cause));
+        }
+        Ok(())
+    }
+
+    /// Counts what is stored in the quotas of its namespace, last of all.
+    fn charge_quotas(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
+        let resource = request.resource;
+        let Some(namespace) = request.namespace.filter(|_| request.subresource.is_none()) else {
+            return Ok(());
+        };
+        let charged = Charged {
+            group: &resource.group,
+            plural: &resource.plural,
+            new: object,
+            old: request.old,
+        };
+        let refused = |cause: String| ApiError::forbidden(request.call.about(request.name), &cause);
+        let bucket = self.buckets.quotas;
+        let all = self.store.list(bucket, &format!("{namespace}/")).0;
+        for quota in &all {
+            quotas::charge(&quota.value(), &charged).map_err(refused)?;
+        }
+        if request.call.query.dry_run() {
+            return Ok(());
+        }
+        let by = &request.call.caller.user_agent;
+        for quota in all {
+            let key = key_of(&quota.value());
+            while let Some(quota) = self.store.get(bucket, &key) {
+                let Some(counted) = quotas::charge(&quota.value(), &charged).map_err(refused)? else {
+                    break;
+                };
+                let expect = Expect::Revision(quota.revision);
+                if self.store.commit(bucket, &key, expect, Write::Put(counted), by).is_ok() {
+                    break;
+                }
+            }
         }
         Ok(())
     }

@@ -82,7 +82,7 @@ fn limits(range: &Value) -> impl Iterator<Item = &Value> {
     range["spec"]["limits"].as_array().into_iter().flatten()
 }
 
-type Quantities = Vec<(String, Quantity)>;
+pub(super) type Quantities = Vec<(String, Quantity)>;
 
 fn read(amounts: &Value) -> Quantities {
     let amounts = amounts.as_object().into_iter().flatten();
@@ -96,6 +96,12 @@ fn of(amounts: &Quantities, resource: &str) -> Option<Quantity> {
         .iter()
         .find(|(name, _)| name == resource)
         .map(|(_, amount)| *amount)
+}
+
+/// What the containers of a pod request and are limited to, all together.
+pub(super) fn amounts_of_pod(spec: &Value) -> (Quantities, Quantities) {
+    let Amounts { requests, limits } = Amounts::of_pod(spec);
+    (requests, limits)
 }
 
 /// What is asked for.

@@ -3,7 +3,7 @@
 //! Read [`catalogue`] first: the resources with their names, verbs and subresources. Then in the order in which a write
 //! goes through them: [`shape`], what a body becomes when it is read into the types of its kind; [`defaults`];
 //! `versions`, kinds in several groups or versions; [`prepare`], what a write keeps, drops and counts; [`services`], the
-//! addresses of Services; [`limits`] of namespaces; [`validate`]; [`warnings`]. `newer` lists the fields that the served version does not know
+//! addresses of Services; [`limits`] and [`quotas`] of namespaces; [`validate`]; [`warnings`]. `newer` lists the fields that the served version does not know
 //! yet. [`protobuf`] reads the bodies of Go clients.
 
 pub mod catalogue;
@@ -13,6 +13,7 @@ pub(crate) mod newer;
 pub mod prepare;
 pub mod protobuf;
 pub mod quantity;
+pub mod quotas;
 pub mod services;
 pub mod shape;
 pub mod validate;

@@ -68,12 +68,29 @@ impl Quantity {
         })
     }
 
-    /// The sum, written as this one is.
+    /// A whole number.
+    pub fn whole_number(number: i64) -> Self {
+        Self {
+            nanos: i128::from(number) * NANOS,
+            format: Format::Decimal,
+        }
+    }
+
+    /// The difference, written as this one is.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self {
+            nanos: self.nanos.saturating_sub(other.nanos),
+            format: self.format,
+        }
+    }
+
+    /// The sum, written as this one is; nothing has no form of its own.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
             nanos: self.nanos.saturating_add(other.nanos),
-            format: self.format,
+            format: if self.nanos == 0 { other.format } else { self.format },
         }
     }
 

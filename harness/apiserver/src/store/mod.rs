@@ -78,6 +78,7 @@ struct Inner {
 pub(crate) struct WellKnown {
     pub(crate) namespaces: BucketId,
     pub(crate) definitions: BucketId,
+    pub(crate) quotas: BucketId,
 }
 
 /// The store of one server.
@@ -110,6 +111,7 @@ impl Store {
         WellKnown {
             namespaces: self.bucket("", "namespaces"),
             definitions: self.bucket("apiextensions.k8s.io", "customresourcedefinitions"),
+            quotas: self.bucket("", "resourcequotas"),
         }
     }
 

@@ -1,10 +1,10 @@
-//! Limit ranges.
+//! Limit ranges and quotas.
 
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::client;
-use super::raw::JSON;
+use super::raw::{JSON, MERGE, Raw};
 
 const RANGES: &str = "/api/v1/namespaces/default/limitranges";
 
@@ -92,4 +92,106 @@ async fn claims_of_volumes_are_limited_too(#[case] size: &str, #[case] told: Opt
             )
         ),
     }
+}
+
+const QUOTA: &str = "/api/v1/namespaces/default/resourcequotas/q";
+
+/// A server with a quota that somebody has counted.
+async fn granted(spec: &Value) -> Raw {
+    let mut client = client();
+    let (path, _) = QUOTA.rsplit_once('/').expect("a path");
+    let quota = json!({"metadata": {"name": "q"}, "spec": spec});
+    assert_eq!(client.send("POST", path, JSON, &quota).await.0, 201);
+    let status = json!({"status": {"hard": spec["hard"], "used": {}}});
+    assert_eq!(
+        client.send("PATCH", &format!("{QUOTA}/status"), MERGE, &status).await.0,
+        200
+    );
+    client
+}
+
+async fn create(client: &mut Raw, plural: &str, name: &str, spec: &Value) -> (u16, Value) {
+    let path = format!("/api/v1/namespaces/default/{plural}");
+    let mut object = json!({"metadata": {"name": name}});
+    if !spec.is_null() {
+        object["spec"] = spec.clone();
+    }
+    client.send("POST", &path, JSON, &object).await
+}
+
+#[tokio::test]
+async fn a_quota_grants_nothing_before_it_has_been_counted() {
+    let mut client = client();
+    let (path, _) = QUOTA.rsplit_once('/').expect("a path");
+    let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "0"}}});
+    assert_eq!(client.send("POST", path, JSON, &quota).await.0, 201);
+    assert_eq!(create(&mut client, "configmaps", "a", &Value::Null).await.0, 201);
+}
+
+#[tokio::test]
+async fn what_is_created_counts_until_nothing_is_left() {
+    let mut client =
+        granted(&json!({"hard": {"configmaps": "1", "services.nodeports": "0", "requests.storage": "2Gi"}})).await;
+    let path = "/api/v1/namespaces/default/configmaps?dryRun=All";
+    let dry = client
+        .send("POST", path, JSON, &json!({"metadata": {"name": "d"}}))
+        .await;
+    assert_eq!(dry.0, 201, "what is not stored is not counted");
+    assert_eq!(create(&mut client, "configmaps", "a", &Value::Null).await.0, 201);
+    let (status, answer) = create(&mut client, "configmaps", "b", &Value::Null).await;
+    let told = "configmaps \"b\" is forbidden: exceeded quota: q, requested: configmaps=1, used: configmaps=1, limited: configmaps=1";
+    assert_eq!((status, &answer["message"]), (403, &json!(told)));
+    let claim = |size: &str| json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}});
+    assert_eq!(
+        create(&mut client, "persistentvolumeclaims", "a", &claim("1Gi"))
+            .await
+            .0,
+        201
+    );
+    let (_, answer) = create(&mut client, "persistentvolumeclaims", "b", &claim("1536Mi")).await;
+    let told = "persistentvolumeclaims \"b\" is forbidden: exceeded quota: q, requested: requests.storage=1536Mi, \
+                used: requests.storage=1Gi, limited: requests.storage=2Gi";
+    assert_eq!(answer["message"], json!(told));
+    let ports = json!({"ports": [{"port": 80}]});
+    assert_eq!(create(&mut client, "services", "s", &ports).await.0, 201);
+    let change = json!({"spec": {"type": "NodePort"}});
+    let (status, answer) = client
+        .send("PATCH", "/api/v1/namespaces/default/services/s", MERGE, &change)
+        .await;
+    assert_eq!(status, 403, "{answer}");
+    let used = client.get(QUOTA).await.1["status"]["used"].clone();
+    assert_eq!(used, json!({"configmaps": "1", "requests.storage": "1Gi"}));
+}
+
+#[tokio::test]
+async fn pods_say_what_a_quota_grants_and_count_where_they_are_in_scope() {
+    let mut client =
+        granted(&json!({"hard": {"pods": "9", "limits.memory": "1Gi"}, "scopes": ["NotBestEffort"]})).await;
+    for (name, resources, told) in [
+        ("free", json!({}), None),
+        ("first", json!({"limits": {"memory": "512Mi"}}), None),
+        (
+            "second",
+            json!({"limits": {"memory": "600Mi"}}),
+            Some(
+                "exceeded quota: q, requested: limits.memory=600Mi, used: limits.memory=512Mi, limited: limits.memory=1Gi",
+            ),
+        ),
+        (
+            "silent",
+            json!({"requests": {"cpu": "1"}}),
+            Some("failed quota: q: must specify limits.memory for: c0"),
+        ),
+    ] {
+        let (status, answer) = create(&mut client, "pods", name, &containers(&[resources])).await;
+        match told {
+            None => assert_eq!(status, 201, "{answer}"),
+            Some(told) => assert_eq!(
+                (status, &answer["message"]),
+                (403, &json!(format!("pods \"{name}\" is forbidden: {told}")))
+            ),
+        }
+    }
+    let used = client.get(QUOTA).await.1["status"]["used"].clone();
+    assert_eq!(used, json!({"limits.memory": "512Mi", "pods": "1"}));
 }

@@ -67,6 +67,8 @@ impl Started {
                 let child = tokio::process::Command::new(std::env::current_exe()?)
                     .arg(COMMAND)
                     .arg(kubeconfig)
+                    // In huge pages much would count as resident that nobody has touched.
+                    .env("MIMALLOC_ALLOW_THP", "0")
                     .stdin(Stdio::piped())
                     .kill_on_drop(true)
                     .spawn()?;
