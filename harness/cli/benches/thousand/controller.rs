@@ -47,7 +47,8 @@ pub enum Started {
 }
 
 impl Started {
-    pub fn new(place: Place, fleet: &dyn Fleet) -> Result<Self, Failure> {
+    /// `program` is the controller's own program, if it is to be the one that is alone.
+    pub fn new(place: Place, program: Option<&Path>, fleet: &dyn Fleet) -> Result<Self, Failure> {
         match place {
             Place::Inside => {
                 let clients = fleet
@@ -64,14 +65,14 @@ impl Started {
             }
             Place::Alone => {
                 let kubeconfig = fleet.control().kubeconfig().ok_or("a fleet without doors")?;
-                let child = tokio::process::Command::new(std::env::current_exe()?)
-                    .arg(COMMAND)
-                    .arg(kubeconfig)
-                    // In huge pages much would count as resident that nobody has touched.
-                    .env("MIMALLOC_ALLOW_THP", "0")
-                    .stdin(Stdio::piped())
-                    .kill_on_drop(true)
-                    .spawn()?;
+                let mut command = match program {
+                    Some(program) => as_users_start_it(program, kubeconfig),
+                    None => tokio::process::Command::new(std::env::current_exe()?),
+                };
+                if program.is_none() {
+                    command.arg(COMMAND).arg(kubeconfig);
+                }
+                let child = command.stdin(Stdio::piped()).kill_on_drop(true).spawn()?;
                 Ok(Self::Alone(child))
             }
         }
@@ -87,6 +88,15 @@ impl Started {
 }
 
 /// Runs a controller until nobody holds the other end of the standard input.
+fn as_users_start_it(program: &Path, kubeconfig: &Path) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(program);
+    let gates = GATES.map(|gate| format!("{gate}=true")).join(",");
+    command.arg("--kubeconfig").arg(kubeconfig);
+    command.arg("--feature-gates").arg(gates);
+    command.arg("--resource-eviction-rate").arg(NO_LIMIT.to_string());
+    command
+}
+
 pub async fn alone(kubeconfig: &str) -> Result<(), Failure> {
     let kubeconfig = Kubeconfig::read_from(Path::new(kubeconfig))?;
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;

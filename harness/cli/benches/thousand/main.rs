@@ -4,12 +4,13 @@
 //! workloads; `controller` is the reference controller in this process, or alone in a process of its own.
 //!
 //! Figures of the machine at hand, to be quoted with it; nothing is asserted. Numbers after `--` are other numbers of
-//! workloads: `cargo bench -p baton --bench thousand -- 5000`.
+//! workloads: `cargo bench -p baton --bench thousand -- 5000`. A path there is the controller's own program, to be
+//! measured as it is where it is alone: `-- target/release/baton-controller`.
 
 mod controller;
 mod round;
 
-use std::{collections::BTreeMap, error::Error};
+use std::{collections::BTreeMap, error::Error, path::Path};
 
 use baton::show;
 
@@ -37,10 +38,11 @@ fn main() -> Result<(), Failure> {
     if counts.is_empty() {
         counts = COUNTS.to_vec();
     }
+    let program = arguments.iter().map(Path::new).find(|argument| argument.is_file());
     for place in [Place::Inside, Place::Alone] {
         let mut rounds = Vec::new();
         for count in &counts {
-            rounds.push((*count, runtime.block_on(round::run(place, *count))?));
+            rounds.push((*count, runtime.block_on(round::run(place, program, *count))?));
         }
         println!("\n{place}\n\n{}", times(&rounds));
         println!("\nAPI writes per failover\n\n{}", writes(&rounds));

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::Path,
     pin::pin,
     time::{Duration, Instant},
 };
@@ -68,14 +69,14 @@ pub struct Memory {
 }
 
 /// Moves so many Deployments, each with a policy of its own, from one member to the other.
-pub async fn run(place: Place, count: u32) -> Result<Round, Failure> {
+pub async fn run(place: Place, program: Option<&Path>, count: u32) -> Result<Round, Failure> {
     let options = Options {
         doors: place == Place::Alone,
         observed: false,
         ..Options::new(2, Time::Real(Timestamp::now()))
     };
     let fleet = Embedded::boot(options).await?;
-    let controller = Started::new(place, &fleet)?;
+    let controller = Started::new(place, program, &fleet)?;
     let (control, destination) = (fleet.control(), &fleet.members()[1]);
     until(control, &clusters(), fleet.members().len(), is_ready).await?;
     let idle = controller.memory();
