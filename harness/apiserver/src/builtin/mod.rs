@@ -3,8 +3,8 @@
 //! Read [`catalogue`] first: the resources with their names, verbs and subresources. Then in the order in which a write
 //! goes through them: [`shape`], what a body becomes when it is read into the types of its kind; [`defaults`];
 //! `versions`, kinds in several groups or versions; [`prepare`], what a write keeps, drops and counts; [`services`], the
-//! addresses of Services; [`limits`] and [`quotas`] of namespaces; [`validate`]; [`warnings`]. `newer` lists the fields that the served version does not know
-//! yet. [`protobuf`] reads the bodies of Go clients.
+//! addresses of Services; [`limits`] and [`quotas`] of namespaces; [`validate`]; [`warnings`]. `newer` lists the fields
+//! that the served version does not know yet. [`protobuf`] reads the bodies of Go clients.
 
 pub mod catalogue;
 pub mod defaults;

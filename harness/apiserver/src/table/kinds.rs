@@ -1,7 +1,7 @@
 //! The columns per kind.
 
 use super::Cell::{self, Age, At, Count, Length, Name, Of, OrNone};
-use super::{Column, autoscalers, cells, objects, pods};
+use super::{Column, autoscalers, cells, objects, pods, storage};
 
 const fn column(name: &'static str, cell: Cell) -> Column {
     Column {
@@ -137,7 +137,7 @@ fn other(group: &str, kind: &str) -> &'static [Column] {
         ("networking.k8s.io", "NetworkPolicy") => {
             const { &[NAME, column("Pod-Selector", Of(cells::pod_selector)), AGE] }
         }
-        ("storage.k8s.io", _) => storage(kind),
+        ("storage.k8s.io", _) => of_storage(kind),
         ("discovery.k8s.io", _) => SLICE,
         ("scheduling.k8s.io", _) => PRIORITY,
         ("node.k8s.io", _) => const { &[NAME, column("Handler", At(&["handler"])), AGE] },
@@ -166,7 +166,7 @@ fn other(group: &str, kind: &str) -> &'static [Column] {
     }
 }
 
-fn storage(kind: &str) -> &'static [Column] {
+fn of_storage(kind: &str) -> &'static [Column] {
     match kind {
         "StorageClass" => STORAGE_CLASS,
         "CSIDriver" => CSI_DRIVER,
@@ -379,12 +379,12 @@ const INGRESS: &[Column] = &[
 
 const CSI_DRIVER: &[Column] = &[
     NAME,
-    boolean("AttachRequired", Of(objects::attach_required)),
-    boolean("PodInfoOnMount", Of(objects::pod_info_on_mount)),
-    boolean("StorageCapacity", Of(objects::storage_capacity)),
-    column("TokenRequests", Of(objects::token_requests)),
-    boolean("RequiresRepublish", Of(objects::requires_republish)),
-    column("Modes", Of(objects::lifecycle_modes)),
+    boolean("AttachRequired", Of(storage::attach_required)),
+    boolean("PodInfoOnMount", Of(storage::pod_info_on_mount)),
+    boolean("StorageCapacity", Of(storage::storage_capacity)),
+    column("TokenRequests", Of(storage::token_requests)),
+    boolean("RequiresRepublish", Of(storage::requires_republish)),
+    column("Modes", Of(storage::lifecycle_modes)),
     AGE,
 ];
 
@@ -393,14 +393,14 @@ const ATTACHMENT: &[Column] = &[
     column("Attacher", At(&["spec", "attacher"])),
     column("PV", At(&["spec", "source", "persistentVolumeName"])),
     column("Node", At(&["spec", "nodeName"])),
-    boolean("Attached", Of(objects::attached)),
+    boolean("Attached", Of(storage::attached)),
     AGE,
 ];
 
 const STORAGE_CLASS: &[Column] = &[
     Column {
         format: "name",
-        ..column("Name", Of(objects::storage_class_name))
+        ..column("Name", Of(storage::storage_class_name))
     },
     column("Provisioner", At(&["provisioner"])),
     column("ReclaimPolicy", At(&["reclaimPolicy"])),

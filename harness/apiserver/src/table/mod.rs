@@ -8,6 +8,7 @@ mod cells;
 mod kinds;
 mod objects;
 mod pods;
+mod storage;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

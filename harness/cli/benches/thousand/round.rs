@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
-    pin::pin,
     time::{Duration, Instant},
 };
 
@@ -11,7 +10,7 @@ use baton_cluster::{
     actions::{self, BATON},
     fleet::{
         Cluster, Fleet,
-        embedded::{Embedded, Options, Time},
+        embedded::{Change, Commits, Embedded, Options, Time},
     },
 };
 use baton_core::case::model::Taint;
@@ -20,10 +19,6 @@ use jiff::Timestamp;
 use kube::{
     Api,
     api::{ApiResource, DynamicObject, GroupVersionKind, PostParams},
-    runtime::{
-        WatchStreamExt as _,
-        watcher::{self, Event},
-    },
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -35,6 +30,7 @@ use crate::{
 
 const ORIGIN: &str = "member1";
 const DESTINATION: &str = "member2";
+const BINDING: &str = "ResourceBinding";
 /// Waits no longer than this for anything.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Nobody writes any more when nobody has for so long.
@@ -77,12 +73,13 @@ pub async fn run(place: Place, program: Option<&Path>, count: u32) -> Result<Rou
     };
     let fleet = Embedded::boot(options).await?;
     let controller = Started::new(place, program, &fleet)?;
-    let (control, destination) = (fleet.control(), &fleet.members()[1]);
-    until(control, &clusters(), fleet.members().len(), is_ready).await?;
+    let control = fleet.control();
+    let of_control = || fleet.commits(control.name());
+    until(of_control(), "Cluster", fleet.members().len(), is_ready).await?;
     let idle = controller.memory();
     create(control, count).await?;
     let all = usize::try_from(count)?;
-    until(control, &bindings(), all, |it| is_well(it, ORIGIN)).await?;
+    until(of_control(), BINDING, all, |it| is_well(it, ORIGIN)).await?;
     let (running, before) = (controller.memory(), writes(&fleet));
     let begin = Instant::now();
     let taint = Taint {
@@ -90,15 +87,16 @@ pub async fn run(place: Place, program: Option<&Path>, count: u32) -> Result<Rou
         value: None,
         effect: "NoExecute".to_owned(),
     };
-    let (hands, deployments, bindings) = (control.inside(BATON), resource("apps/v1", "Deployment"), bindings());
+    let hands = control.inside(BATON);
+    let of_destination = fleet.commits(fleet.members()[1].name());
     let (tainted, moved, well) = tokio::join!(
         actions::taint(&hands, ORIGIN, &taint),
-        until(destination, &deployments, all, |_| true),
-        until(control, &bindings, all, |it| is_well(it, DESTINATION)),
+        until(of_destination, "Deployment", all, |_| true),
+        until(of_control(), BINDING, all, |it| is_well(it, DESTINATION)),
     );
     tainted?;
     let (moved, well) = (moved? - begin, well? - begin);
-    quiet(control).await?;
+    quiet(of_control()).await?;
     let mut writes = writes(&fleet);
     for (write, times) in &mut writes {
         *times -= before.get(write).copied().unwrap_or_default();
@@ -143,14 +141,6 @@ fn resource(api_version: &str, kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
-fn clusters() -> ApiResource {
-    resource("cluster.karmada.io/v1alpha1", "Cluster")
-}
-
-fn bindings() -> ApiResource {
-    resource("work.karmada.io/v1alpha2", "ResourceBinding")
-}
-
 fn is_ready(cluster: &Value) -> bool {
     let conditions = cluster["status"]["conditions"].as_array();
     conditions.is_some_and(|all| all.iter().any(|it| it["type"] == "Ready" && it["status"] == "True"))
@@ -169,43 +159,35 @@ fn is_well(binding: &Value, member: &str) -> bool {
         && tasks.is_none_or(Vec::is_empty)
 }
 
-/// Watches a kind until so many of its objects are as wanted; says when that was.
+/// When so many objects of a kind are as they are wanted. Looks at what is committed, which takes no time from those that
+/// are measured.
 async fn until(
-    cluster: &Cluster,
-    kind: &ApiResource,
+    commits: Option<Commits>,
+    kind: &str,
     count: usize,
     wanted: impl Fn(&Value) -> bool,
 ) -> Result<Instant, Failure> {
-    let api: Api<DynamicObject> = Api::all_with(cluster.inside(BATON), kind);
-    let mut events = pin!(watcher::watcher(api, watcher::Config::default()).default_backoff());
+    let mut commits = commits.ok_or("no such cluster")?;
     let mut there = BTreeSet::new();
     while there.len() < count {
-        match timeout(PATIENCE, events.try_next()).await?? {
-            Some(Event::Apply(object) | Event::InitApply(object)) => {
-                let name = object.metadata.name.unwrap_or_default();
-                if wanted(&object.data) {
-                    there.insert(name);
-                } else {
-                    there.remove(&name);
-                }
-            }
-            Some(Event::Delete(object)) => {
-                there.remove(&object.metadata.name.unwrap_or_default());
-            }
-            Some(Event::Init | Event::InitDone) => {}
-            None => return Err("a watch ended".into()),
+        let commit = timeout(PATIENCE, commits.recv()).await?.ok_or("a server is gone")?;
+        if commit.kind != kind {
+            continue;
+        }
+        let name = commit.object["metadata"]["name"].as_str().unwrap_or_default();
+        if commit.change != Change::Deleted && wanted(&commit.object) {
+            there.insert(name.to_owned());
+        } else {
+            there.remove(name);
         }
     }
     Ok(Instant::now())
 }
 
-/// Waits until the controller tells no more events, which it does last.
-async fn quiet(control: &Cluster) -> Result<(), Failure> {
-    let api: Api<DynamicObject> = Api::all_with(control.inside(BATON), &resource("v1", "Event"));
-    let mut events = pin!(watcher::watcher(api, watcher::Config::default()));
-    while let Ok(event) = timeout(QUIET, events.try_next()).await {
-        event?;
-    }
+/// Waits until nobody has written for a while.
+async fn quiet(commits: Option<Commits>) -> Result<(), Failure> {
+    let mut commits = commits.ok_or("no such cluster")?;
+    while timeout(QUIET, commits.recv()).await.is_ok() {}
     Ok(())
 }
 

@@ -8,8 +8,8 @@ use std::{
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
-pub use baton_apiserver::Counted;
 use baton_apiserver::{self as apiserver, ApiServer, Gate, Revisions, Serving};
+pub use baton_apiserver::{Change, Commits, Counted};
 use baton_core::{
     case::model::Case,
     names::ClusterName,
@@ -195,6 +195,11 @@ impl Embedded {
             taps: Mutex::new(taps),
             doors,
         })
+    }
+
+    /// Every revision of one of its clusters from now on, first what is there; `None` if there is no such cluster.
+    pub fn commits(&self, cluster: &ClusterName) -> Option<Commits> {
+        self.servers.get(cluster).map(ApiServer::commits)
     }
 
     /// How many requests for resources there have been on all clusters.
