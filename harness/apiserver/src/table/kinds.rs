@@ -1,6 +1,6 @@
 //! The columns per kind.
 
-use super::Cell::{self, Age, At, Count, Length, Name, Of, OrNone};
+use super::Cell::{self, Age, At, Count, Flag, Length, Name, Of, OrNone};
 use super::{Column, autoscalers, cells, objects, pods, storage};
 
 const fn column(name: &'static str, cell: Cell) -> Column {
@@ -379,11 +379,11 @@ const INGRESS: &[Column] = &[
 
 const CSI_DRIVER: &[Column] = &[
     NAME,
-    boolean("AttachRequired", Of(storage::attach_required)),
-    boolean("PodInfoOnMount", Of(storage::pod_info_on_mount)),
-    boolean("StorageCapacity", Of(storage::storage_capacity)),
+    boolean("AttachRequired", Flag(&["spec", "attachRequired"])),
+    boolean("PodInfoOnMount", Flag(&["spec", "podInfoOnMount"])),
+    boolean("StorageCapacity", Flag(&["spec", "storageCapacity"])),
     column("TokenRequests", Of(storage::token_requests)),
-    boolean("RequiresRepublish", Of(storage::requires_republish)),
+    boolean("RequiresRepublish", Flag(&["spec", "requiresRepublish"])),
     column("Modes", Of(storage::lifecycle_modes)),
     AGE,
 ];
@@ -393,7 +393,7 @@ const ATTACHMENT: &[Column] = &[
     column("Attacher", At(&["spec", "attacher"])),
     column("PV", At(&["spec", "source", "persistentVolumeName"])),
     column("Node", At(&["spec", "nodeName"])),
-    boolean("Attached", Of(storage::attached)),
+    boolean("Attached", Flag(&["status", "attached"])),
     AGE,
 ];
 
@@ -420,7 +420,7 @@ const SLICE: &[Column] = &[
 const PRIORITY: &[Column] = &[
     NAME,
     integer("Value", Count(&["value"])),
-    boolean("Global-Default", Of(objects::global_default)),
+    boolean("Global-Default", Flag(&["globalDefault"])),
     AGE,
     column("PreemptionPolicy", At(&["preemptionPolicy"])),
 ];

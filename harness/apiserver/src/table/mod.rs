@@ -42,6 +42,8 @@ enum Cell {
     OrNone(&'static [&'static str]),
     /// The number at a path, 0 if there is none.
     Count(&'static [&'static str]),
+    /// The boolean at a path, false if there is none.
+    Flag(&'static [&'static str]),
     /// How many items are at a path.
     Length(&'static [&'static str]),
     /// Anything else.
@@ -57,6 +59,7 @@ impl Column {
             Cell::At(path) => cells::at(object, path).cloned().unwrap_or_else(|| Value::from("")),
             Cell::OrNone(path) => cells::or_none(object, path),
             Cell::Count(path) => cells::at(object, path).cloned().unwrap_or_else(|| Value::from(0)),
+            Cell::Flag(path) => cells::at(object, path).cloned().unwrap_or(Value::Bool(false)),
             Cell::Length(path) => Value::from(cells::length(object, path)),
             Cell::Of(function) => function(object, now),
         }

@@ -334,11 +334,6 @@ pub(super) fn class_parameters(class: &Value, _: Timestamp) -> Value {
     })
 }
 
-/// Whether a priority class is that of pods that name none.
-pub(super) fn global_default(class: &Value, _: Timestamp) -> Value {
-    at(class, &["globalDefault"]).cloned().unwrap_or(Value::Bool(false))
-}
-
 /// What a quota grants, of resources whose limits it does not bound: `pods: 1/10, cpu: 0/2`.
 pub(super) fn quota_requests(quota: &Value, _: Timestamp) -> Value {
     quota_of(quota, false)

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::cells::{at, items, text};
+use super::cells::{items, joined, text};
 
 /// The name of a storage class, and whether claims that name none get it.
 pub(super) fn storage_class_name(class: &Value, _: Timestamp) -> Value {
@@ -20,50 +20,18 @@ pub(super) fn storage_class_name(class: &Value, _: Timestamp) -> Value {
     }
 }
 
-fn flag(object: &Value, path: &[&str]) -> Value {
-    Value::from(at(object, path).and_then(Value::as_bool).unwrap_or_default())
-}
-
-pub(super) fn attach_required(driver: &Value, _: Timestamp) -> Value {
-    flag(driver, &["spec", "attachRequired"])
-}
-
-pub(super) fn pod_info_on_mount(driver: &Value, _: Timestamp) -> Value {
-    flag(driver, &["spec", "podInfoOnMount"])
-}
-
-pub(super) fn storage_capacity(driver: &Value, _: Timestamp) -> Value {
-    flag(driver, &["spec", "storageCapacity"])
-}
-
-pub(super) fn requires_republish(driver: &Value, _: Timestamp) -> Value {
-    flag(driver, &["spec", "requiresRepublish"])
-}
-
-pub(super) fn attached(attachment: &Value, _: Timestamp) -> Value {
-    flag(attachment, &["status", "attached"])
-}
-
-/// For whom the tokens are that a CSI driver asks for.
+/// For whom the tokens are that a CSI driver asks for; nothing stands for the API server itself.
 pub(super) fn token_requests(driver: &Value, _: Timestamp) -> Value {
-    let audiences = items(driver, &["spec", "tokenRequests"]).iter();
-    let audiences = audiences
-        .map(|request| text(request, &["audience"]))
-        .collect::<Vec<_>>();
-    Value::from(if audiences.is_empty() {
-        "<unset>".to_owned()
-    } else {
-        audiences.join(",")
-    })
+    let requests = items(driver, &["spec", "tokenRequests"]);
+    let none = if requests.is_empty() { "<unset>" } else { "" };
+    joined(
+        requests.iter().map(|request| text(request, &["audience"]).to_owned()),
+        none,
+    )
 }
 
 /// How a CSI driver's volumes come and go.
 pub(super) fn lifecycle_modes(driver: &Value, _: Timestamp) -> Value {
     let modes = items(driver, &["spec", "volumeLifecycleModes"]).iter();
-    let modes = modes.filter_map(Value::as_str).collect::<Vec<_>>();
-    Value::from(if modes.is_empty() {
-        "<none>".to_owned()
-    } else {
-        modes.join(",")
-    })
+    joined(modes.filter_map(Value::as_str).map(str::to_owned), "<none>")
 }

@@ -1,10 +1,11 @@
 //! Defaults of all other kinds.
 
 use base64::Engine as _;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::rules::Rule::{Also, Bool, Do, Each, Empty, If, In, Int, Text};
 use super::rules::{Object, Rule, apply, set};
+use crate::builtin::prepare::name_label;
 
 /// The rules of a kind that runs no pods.
 pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
@@ -46,25 +47,6 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
             &[In("spec", &[In("matchResources", MATCH_RESOURCES)])]
         }
         _ => &[],
-    }
-}
-
-/// Every namespace is labelled with its name.
-fn name_label(namespace: &mut Object) {
-    let Some(metadata) = namespace.get_mut("metadata").and_then(Value::as_object_mut) else {
-        return;
-    };
-    let name = metadata
-        .get("name")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    if name.is_empty() {
-        return;
-    }
-    let labels = metadata.entry("labels").or_insert_with(|| Value::Object(Map::new()));
-    if let Some(labels) = labels.as_object_mut() {
-        labels.insert("kubernetes.io/metadata.name".to_owned(), name.into());
     }
 }
 

@@ -113,13 +113,13 @@ pub(super) fn update_status(resource: &Resource, members: &mut Map<String, Value
     }
 }
 
-/// Every namespace is labelled with its name.
-fn name_label(members: &mut Map<String, Value>) {
+/// Every namespace is labelled with its name, once it has one.
+pub fn name_label(members: &mut Map<String, Value>) {
     let name = members
         .get("metadata")
         .and_then(|metadata| metadata.get("name"))
         .cloned();
-    if let Some(name) = name {
+    if let Some(name) = name.filter(|name| name.as_str().is_some_and(|name| !name.is_empty())) {
         put(members, &["metadata", "labels", "kubernetes.io/metadata.name"], name);
     }
 }

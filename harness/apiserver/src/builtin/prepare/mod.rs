@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::catalogue::Resource;
 use super::shape;
 
-pub use kinds::TEMPLATE_GENERATION;
+pub use kinds::{TEMPLATE_GENERATION, name_label};
 pub use pods::{PriorityClass, PriorityRefused, admit, quality_of_service, readmit};
 
 /// What makes a generation grow.

@@ -49,16 +49,27 @@ pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         let at = at.child(field);
         for (index, container) in list(spec, field).iter().enumerate() {
             let at = at.item(index);
-            run(CONTAINER, container, &at, found);
-            mounts(container, &volumes, &at, found);
-            let name = text(container, "name");
-            if !name.is_empty() && !seen.insert(name) {
-                found.duplicate(&at.child("name"), name);
-            }
+            one(container, &volumes, &mut seen, &at, found);
             if field == "containers" {
                 shared_host_ports(container, uses_host_network(spec), &mut host_ports, &at, found);
             }
         }
+    }
+}
+
+/// Checks a container of whatever sort; `seen` are the names of those before it.
+fn one<'a>(
+    container: &'a Value,
+    volumes: &BTreeSet<&str>,
+    seen: &mut BTreeSet<&'a str>,
+    at: &Field<'_>,
+    found: &mut Findings,
+) {
+    run(CONTAINER, container, at, found);
+    mounts(container, volumes, at, found);
+    let name = text(container, "name");
+    if !name.is_empty() && !seen.insert(name) {
+        found.duplicate(&at.child("name"), name);
     }
 }
 
@@ -84,12 +95,7 @@ pub(super) fn validate_ephemeral(spec: &Value, at: &Field<'_>, found: &mut Findi
     let at = at.child("ephemeralContainers");
     for (index, container) in list(spec, "ephemeralContainers").iter().enumerate() {
         let at = at.item(index);
-        run(CONTAINER, container, &at, found);
-        mounts(container, &volumes, &at, found);
-        let name = text(container, "name");
-        if !name.is_empty() && !seen.insert(name) {
-            found.duplicate(&at.child("name"), name);
-        }
+        one(container, &volumes, &mut seen, &at, found);
         let target = text(container, "targetContainerName");
         if !target.is_empty() && !targets.contains(target) {
             found.not_found(&at.child("targetContainerName"), target);

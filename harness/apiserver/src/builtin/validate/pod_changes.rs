@@ -103,8 +103,8 @@ pub(super) fn ephemeral(new: &Value, old: &Value, found: &mut Findings) {
     }
 }
 
-/// A resize changes how much processor and memory containers ask for, and nothing else. `wanted` is the specification
-/// that was asked for, of which [`crate::builtin::prepare`] takes what a resize may change.
+/// A resize changes how much processor and memory containers ask for, and nothing else; of what was sent,
+/// [`crate::builtin::prepare`] has taken only their resources.
 pub(super) fn resize(new: &Value, old: &Value, found: &mut Findings) {
     let none = Value::Null;
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
