@@ -3,7 +3,7 @@
 //! A [`Set`] is a tree with the keys of the `FieldsV1` format: `f:<field>`, `k:<key fields as JSON>`, `v:<value as
 //! JSON>`, `i:<index>`. Whether a node itself belongs to the set is a flag (`.` in the JSON, or an object without members).
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
@@ -25,7 +25,8 @@ pub(crate) fn field(name: &str) -> Element {
 /// A set of fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Set {
-    nodes: BTreeMap<Element, Node>,
+    /// Sorted by element. Most have one or two: a map would take many times their room.
+    nodes: Vec<(Element, Node)>,
 }
 
 /// A step below which there may be more steps.
@@ -42,6 +43,30 @@ impl Node {
 }
 
 impl Set {
+    /// Where an element is, or where it would be. Most come in order: to insert them takes no more than to append them.
+    fn position(&self, element: &str) -> Result<usize, usize> {
+        let last = self.nodes.len().wrapping_sub(1);
+        match self.nodes.get(last).map(|(other, _)| (**other).cmp(element)) {
+            None => Err(0),
+            Some(Ordering::Less) => Err(last + 1),
+            Some(Ordering::Equal) => Ok(last),
+            Some(Ordering::Greater) => self.nodes.binary_search_by(|(other, _)| (**other).cmp(element)),
+        }
+    }
+
+    fn node(&self, element: &str) -> Option<&Node> {
+        let position = self.position(element).ok()?;
+        self.nodes.get(position).map(|(_, node)| node)
+    }
+
+    fn node_mut(&mut self, element: Element) -> &mut Node {
+        let position = self.position(&element).unwrap_or_else(|free| {
+            self.nodes.insert(free, (element, Node::default()));
+            free
+        });
+        &mut self.nodes[position].1
+    }
+
     /// Whether nothing is in the set.
     pub(crate) fn is_empty(&self) -> bool {
         self.nodes.is_empty()
@@ -49,7 +74,7 @@ impl Set {
 
     /// Makes the step itself a member.
     pub(crate) fn insert(&mut self, element: Element) {
-        self.nodes.entry(element).or_default().member = true;
+        self.node_mut(element).member = true;
     }
 
     /// Makes everything in `below` a member below the step.
@@ -57,12 +82,7 @@ impl Set {
         if below.is_empty() {
             return;
         }
-        match self.nodes.entry(element) {
-            std::collections::btree_map::Entry::Vacant(free) => {
-                free.insert(Node { member: false, below });
-            }
-            std::collections::btree_map::Entry::Occupied(mut taken) => taken.get_mut().below.unite(below),
-        }
+        self.node_mut(element).below.unite(below);
     }
 
     /// Makes the field at the end of a path of fields a member.
@@ -70,19 +90,18 @@ impl Set {
         match path {
             [] => {}
             [last] => self.insert(field(last)),
-            [first, rest @ ..] => self.nodes.entry(field(first)).or_default().below.insert_path(rest),
+            [first, rest @ ..] => self.node_mut(field(first)).below.insert_path(rest),
         }
     }
 
     /// Whether the step itself is a member.
     pub(crate) fn has(&self, element: &str) -> bool {
-        self.nodes.get(element).is_some_and(|node| node.member)
+        self.node(element).is_some_and(|node| node.member)
     }
 
     /// What is below a step, `None` if nothing is.
     pub(crate) fn below(&self, element: &str) -> Option<&Self> {
-        self.nodes
-            .get(element)
+        self.node(element)
             .map(|node| &node.below)
             .filter(|below| !below.is_empty())
     }
@@ -96,17 +115,27 @@ impl Set {
 
     /// Adds the members of another set.
     pub(crate) fn unite(&mut self, other: Self) {
-        for (element, node) in other.nodes {
-            let mine = self.nodes.entry(element).or_default();
-            mine.member |= node.member;
-            mine.below.unite(node.below);
+        if self.nodes.is_empty() {
+            self.nodes = other.nodes;
+            return;
         }
+        let mut mine = std::mem::take(&mut self.nodes).into_iter().peekable();
+        for (element, theirs) in other.nodes {
+            while let Some(before) = mine.next_if(|(each, _)| *each < element) {
+                self.nodes.push(before);
+            }
+            let (_, mut node) = mine.next_if(|(each, _)| *each == element).unwrap_or_default();
+            node.member |= theirs.member;
+            node.below.unite(theirs.below);
+            self.nodes.push((element, node));
+        }
+        self.nodes.extend(mine);
     }
 
     /// The members of this set that are not members of the other.
     pub(crate) fn difference(&self, other: &Self) -> Self {
         self.filter(|element, node| {
-            let Some(theirs) = other.nodes.get(element) else {
+            let Some(theirs) = other.node(element) else {
                 return node.clone();
             };
             Node {
@@ -119,27 +148,26 @@ impl Set {
     /// Takes out the members of another set.
     pub(crate) fn subtract(&mut self, other: &Self) {
         for (element, theirs) in &other.nodes {
-            if let Some(node) = self.nodes.get_mut(element) {
+            if let Ok(position) = self.position(element) {
+                let node = &mut self.nodes[position].1;
                 node.member &= !theirs.member;
                 node.below.subtract(&theirs.below);
-                if node.is_empty() {
-                    self.nodes.remove(element);
-                }
             }
         }
+        self.nodes.retain(|(_, node)| !node.is_empty());
     }
 
     /// Whether some member is in both sets.
     pub(crate) fn meets(&self, other: &Self) -> bool {
         self.nodes.iter().any(|(element, node)| {
-            let theirs = other.nodes.get(element);
+            let theirs = other.node(element);
             theirs.is_some_and(|theirs| (node.member && theirs.member) || node.below.meets(&theirs.below))
         })
     }
 
     /// The members of this set that are neither members of the other nor below one.
     pub(crate) fn recursive_difference(&self, other: &Self) -> Self {
-        self.filter(|element, node| match other.nodes.get(element) {
+        self.filter(|element, node| match other.node(element) {
             None => node.clone(),
             Some(theirs) if theirs.member => Node::default(),
             Some(theirs) => Node {
@@ -152,7 +180,7 @@ impl Set {
     /// The members of both sets.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         self.filter(|element, node| {
-            let Some(theirs) = other.nodes.get(element) else {
+            let Some(theirs) = other.node(element) else {
                 return Node::default();
             };
             Node {
@@ -221,8 +249,12 @@ impl Set {
                 member: members.is_empty() || members.contains_key("."),
                 below: Self::read(inner, depth + 1)?,
             };
-            set.nodes.insert(canonical(key), node);
+            set.nodes.push((canonical(key), node));
         }
+        // What is written in another form than ours may be out of order, or there twice: the last one counts.
+        set.nodes.reverse();
+        set.nodes.sort_by(|(left, _), (right, _)| left.cmp(right));
+        set.nodes.dedup_by(|(later, _), (earlier, _)| later == earlier);
         Some(set)
     }
 

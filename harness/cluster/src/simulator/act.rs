@@ -12,7 +12,7 @@ use super::{
     merge::merge,
     plain::Plain,
     rules::{Ensure, KindRef},
-    store::{Key, Known, deleting, text},
+    store::{Key, Known, deleting, meta, text},
     template::{TemplateError, Templates},
 };
 
@@ -71,7 +71,7 @@ pub(super) fn plan(
             None => true,
         };
         there.push(Child {
-            name: text(object, "/metadata/name"),
+            name: text(object, "name"),
             object,
             ready,
             deleting: deleting(object),
@@ -130,7 +130,7 @@ impl Target<'_> {
             let value = finalizers;
             return Err(TemplateError::Type { expected, value }.into());
         }
-        let before = self.object.pointer("/metadata/finalizers");
+        let before = meta(self.object, "finalizers");
         if before.unwrap_or(&json!([])) == &finalizers {
             return Ok(Outcome::Nothing);
         }
@@ -165,7 +165,7 @@ impl Target<'_> {
                     outcome(kind, written)?
                 }
                 Step::Delete(name) => {
-                    let named = |child: &&&Known| text(&child.object, "/metadata/name") == name;
+                    let named = |child: &&&Known| text(&child.object, "name") == name;
                     if let Some(child) = children.iter().find(named) {
                         self.delete_one(kind, &child.object).await?;
                     }
@@ -190,7 +190,7 @@ impl Target<'_> {
         object["metadata"]["namespace"] = Value::String(self.key.namespace.clone());
         object["metadata"]["ownerReferences"] = json!([{
             "apiVersion": self.key.kind.api_version, "kind": self.key.kind.kind, "name": self.key.name,
-            "uid": text(self.object, "/metadata/uid"), "controller": true, "blockOwnerDeletion": true,
+            "uid": text(self.object, "uid"), "controller": true, "blockOwnerDeletion": true,
         }]);
         let object: Plain = serde_json::from_value(object).map_err(kube::Error::SerdeError)?;
         let written = self.api(kind).create(&PostParams::default(), &object).await;
@@ -201,12 +201,12 @@ impl Target<'_> {
         let params = DeleteParams {
             grace_period_seconds: Some(0),
             preconditions: Some(Preconditions {
-                uid: Some(text(object, "/metadata/uid").to_owned()),
+                uid: Some(text(object, "uid").to_owned()),
                 resource_version: None,
             }),
             ..DeleteParams::background()
         };
-        match self.api(kind).delete(text(object, "/metadata/name"), &params).await {
+        match self.api(kind).delete(text(object, "name"), &params).await {
             Ok(_) => Ok(()),
             Err(error) => absent(error),
         }
@@ -214,7 +214,7 @@ impl Target<'_> {
 
     /// Writes are for the revision that they were decided on; at a later one the rules are looked at again.
     fn precondition(&self) -> Value {
-        json!({"resourceVersion": text(self.object, "/metadata/resourceVersion")})
+        json!({"resourceVersion": text(self.object, "resourceVersion")})
     }
 }
 

@@ -63,6 +63,15 @@ struct Watches {
     listing: BTreeMap<KindRef, BTreeSet<Key>>,
 }
 
+/// What rules see of an object.
+struct View {
+    /// Nothing is done for it.
+    paused: bool,
+    deleting: bool,
+    /// The variables of templates.
+    context: minijinja::Value,
+}
+
 fn definitions() -> KindRef {
     KindRef {
         api_version: "apiextensions.k8s.io/v1".to_owned(),
@@ -161,8 +170,8 @@ impl Engine {
             Event::Delete(object) => {
                 let object = object.of(kind);
                 let key = Key::of(kind, &object);
-                let known = self.store.get(&key).map(|known| text(&known.object, "/metadata/uid"));
-                if known == Some(text(&object, "/metadata/uid")) {
+                let known = self.store.get(&key).map(|known| text(&known.object, "uid"));
+                if known == Some(text(&object, "uid")) {
                     self.remove(&key);
                 }
                 if *kind == definitions() {
@@ -217,8 +226,11 @@ impl Engine {
     }
 
     fn defined(&self, definition: &Value) -> Vec<KindRef> {
-        let group = text(definition, "/spec/group");
-        let kind = text(definition, "/spec/names/kind");
+        let spec = &definition["spec"];
+        let (group, kind) = (spec["group"].as_str(), spec["names"]["kind"].as_str());
+        let (Some(group), Some(kind)) = (group, kind) else {
+            return Vec::new();
+        };
         let mut kinds = self.rules.watched();
         kinds.retain(|watched| watched.is_custom() && watched.group() == group && watched.kind == kind);
         kinds
@@ -230,30 +242,44 @@ impl Engine {
         let Some(kind) = rules.kinds.get(&key.kind) else {
             return;
         };
+        let mut view = None;
         for (number, rule) in kind.rules.iter().enumerate() {
-            let Some(known) = self.store.get(key) else {
+            let Some(seen) = view.take().or_else(|| self.view(key, kind.children.as_ref())) else {
                 self.held.remove(key);
                 return;
             };
-            let settings = self.store.settings(&known.object);
-            let paused = settings.get("paused").and_then(Value::as_str) == Some("true");
-            if paused || rule.deleting != deleting(&known.object) {
+            let mut written = false;
+            if seen.paused || rule.deleting != seen.deleting {
                 self.let_go(key, number);
-                continue;
+            } else {
+                match self.due(key, number, rule, &seen.context) {
+                    Ok(false) => {}
+                    Ok(true) => written = self.carry_out(key, number, rule, &seen.context).await,
+                    Err(error) => self.fail(key, rule, &error),
+                }
             }
-            let children: Vec<minijinja::Value> = match &kind.children {
-                Some(children) => self.store.children(&known.object, children).map(Known::data).collect(),
-                None => Vec::new(),
-            };
-            let context = minijinja::context! {
-                object => known.data(), children => children, settings => data(&settings)
-            };
-            match self.due(key, number, rule, &context) {
-                Ok(false) => {}
-                Ok(true) => self.carry_out(key, number, rule, &context).await,
-                Err(error) => self.fail(key, rule, &error),
+            if !written {
+                view = Some(seen);
             }
         }
+    }
+
+    /// What rules see of an object.
+    fn view(&self, key: &Key, children: Option<&KindRef>) -> Option<View> {
+        let known = self.store.get(key)?;
+        let object = &known.object;
+        let settings = self.store.settings(object);
+        let children: Vec<minijinja::Value> = match children {
+            Some(kind) => self.store.children(object, kind).map(Known::data).collect(),
+            None => Vec::new(),
+        };
+        Some(View {
+            paused: settings.get("paused").and_then(Value::as_str) == Some("true"),
+            deleting: deleting(object),
+            context: minijinja::context! {
+                object => known.data(), children => children, settings => data(&settings)
+            },
+        })
     }
 
     /// Whether a rule holds and has held long enough; if only the first, its time is noted.
@@ -297,7 +323,8 @@ impl Engine {
         }
     }
 
-    async fn carry_out(&mut self, key: &Key, number: usize, rule: &Rule, context: &minijinja::Value) {
+    /// Carries out a rule. Says whether that wrote something, so that what is known is no longer what it was.
+    async fn carry_out(&mut self, key: &Key, number: usize, rule: &Rule, context: &minijinja::Value) -> bool {
         let outcome = self.act(key, rule, context).await;
         match outcome {
             Ok(outcome) => {
@@ -309,12 +336,14 @@ impl Engine {
                         for (kind, object) in objects {
                             self.dirty.extend(self.store.put(&kind, object));
                         }
+                        return true;
                     }
                 }
             }
             Err(act::ActError::Template(error)) => self.fail(key, rule, &error),
             Err(act::ActError::Write(error)) => self.retry(key, rule, &error),
         }
+        false
     }
 
     async fn act(&mut self, key: &Key, rule: &Rule, context: &minijinja::Value) -> Result<Outcome, act::ActError> {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     merge::contains,
     rules::{Changed, Surplus},
+    store::text,
 };
 
 /// A child that is there.
@@ -52,7 +53,7 @@ pub(super) fn steps(wanted: &[Value], there: &[Child<'_>], manner: Manner) -> Ve
         if manner.at_once.is_some_and(|limit| unready >= limit) {
             break;
         }
-        let name = name_of(object);
+        let name = text(object, "name");
         let Some(child) = there.iter().find(|child| child.name == name) else {
             steps.push(Step::Create(object.clone()));
             unready += 1;
@@ -75,7 +76,7 @@ pub(super) fn steps(wanted: &[Value], there: &[Child<'_>], manner: Manner) -> Ve
 
 /// Those that are not wanted, the last first.
 fn surplus(wanted: &[Value], there: &[Child<'_>], manner: Manner) -> Vec<Step> {
-    let names: BTreeSet<&str> = wanted.iter().map(name_of).collect();
+    let names: BTreeSet<&str> = wanted.iter().map(|object| text(object, "name")).collect();
     let ready = |name: &&str| {
         let child = there.iter().find(|child| child.name == *name);
         child.is_some_and(|child| child.ready && !child.deleting)
@@ -89,13 +90,6 @@ fn surplus(wanted: &[Value], there: &[Child<'_>], manner: Manner) -> Vec<Step> {
         .filter(|child| !child.deleting)
         .map(|child| Step::Delete(child.name.to_owned()))
         .collect()
-}
-
-fn name_of(object: &Value) -> &str {
-    object
-        .pointer("/metadata/name")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
 }
 
 fn differs(child: &Value, wanted: &Value) -> bool {
@@ -133,7 +127,7 @@ mod tests {
 
     fn child(object: &Value, ready: bool) -> Child<'_> {
         Child {
-            name: name_of(object),
+            name: text(object, "name"),
             object,
             ready,
             deleting: false,

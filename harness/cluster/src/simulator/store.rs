@@ -31,34 +31,39 @@ impl Key {
     pub(super) fn of(kind: &KindRef, object: &Value) -> Self {
         Self {
             kind: kind.clone(),
-            namespace: text(object, "/metadata/namespace").to_owned(),
-            name: text(object, "/metadata/name").to_owned(),
+            namespace: text(object, "namespace").to_owned(),
+            name: text(object, "name").to_owned(),
         }
     }
 }
 
-/// A text in an object, empty if it is not there.
-pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+/// A member of an object's metadata.
+pub(super) fn meta<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+    object.get("metadata")?.get(name)
+}
+
+/// A text in an object's metadata, empty if it is not there.
+pub(super) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
+    meta(object, name).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Whether an object is being deleted.
 pub(super) fn deleting(object: &Value) -> bool {
-    object.pointer("/metadata/deletionTimestamp").is_some()
+    meta(object, "deletionTimestamp").is_some()
 }
 
 fn revision(object: &Value) -> u64 {
-    text(object, "/metadata/resourceVersion").parse().unwrap_or_default()
+    text(object, "resourceVersion").parse().unwrap_or_default()
 }
 
 fn owner(object: &Value) -> Option<&str> {
-    let owners = object.pointer("/metadata/ownerReferences")?.as_array()?;
+    let owners = meta(object, "ownerReferences")?.as_array()?;
     let controller = owners.iter().find(|owner| owner["controller"] == Value::Bool(true))?;
     controller["uid"].as_str()
 }
 
 fn own_settings(object: &Value) -> BTreeMap<&str, &Value> {
-    let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object);
+    let annotations = meta(object, "annotations").and_then(Value::as_object);
     let settings = annotations.into_iter().flatten();
     settings
         .filter_map(|(name, value)| Some((name.strip_prefix(SETTINGS_PREFIX)?, value)))
@@ -102,7 +107,7 @@ impl Store {
 
     /// The children of an object that are of a kind, by name.
     pub(super) fn children<'a>(&'a self, object: &Value, kind: &'a KindRef) -> impl Iterator<Item = &'a Known> {
-        let keys = self.children.get(text(object, "/metadata/uid"));
+        let keys = self.children.get(text(object, "uid"));
         let keys = keys.into_iter().flatten().filter(move |key| key.kind == *kind);
         keys.filter_map(|key| self.objects.get(key))
     }
@@ -111,7 +116,7 @@ impl Store {
     pub(super) fn put(&mut self, kind: &KindRef, object: Value) -> BTreeSet<Key> {
         let key = Key::of(kind, &object);
         if let Some(known) = self.objects.get(&key)
-            && text(&known.object, "/metadata/uid") == text(&object, "/metadata/uid")
+            && text(&known.object, "uid") == text(&object, "uid")
             && revision(&known.object) >= revision(&object)
         {
             return BTreeSet::new();
@@ -121,8 +126,7 @@ impl Store {
             .as_ref()
             .is_some_and(|(before, _)| own_settings(before) != own_settings(&object));
         let mut keys = touched.take().map(|(_, keys)| keys).unwrap_or_default();
-        self.by_uid
-            .insert(text(&object, "/metadata/uid").to_owned(), key.clone());
+        self.by_uid.insert(text(&object, "uid").to_owned(), key.clone());
         if let Some(owner) = owner(&object) {
             self.children.entry(owner.to_owned()).or_default().insert(key.clone());
             keys.extend(self.by_uid.get(owner).cloned());
@@ -143,7 +147,7 @@ impl Store {
 
     fn take(&mut self, key: &Key) -> Option<(Value, BTreeSet<Key>)> {
         let object = self.objects.remove(key)?.object;
-        self.by_uid.remove(text(&object, "/metadata/uid"));
+        self.by_uid.remove(text(&object, "uid"));
         let mut touched = BTreeSet::new();
         if let Some(owner) = owner(&object) {
             if let Some(siblings) = self.children.get_mut(owner) {
@@ -158,7 +162,7 @@ impl Store {
     }
 
     fn add_descendants(&self, object: &Value, depth: usize, keys: &mut BTreeSet<Key>) {
-        let children = self.children.get(text(object, "/metadata/uid"));
+        let children = self.children.get(text(object, "uid"));
         for key in children.into_iter().flatten() {
             keys.insert(key.clone());
             if let Some(child) = self.objects.get(key)

@@ -7,7 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::presence::presence;
-use super::{Member, Node, Shape, Struct};
+use super::{Member, Node, Presence, Shape, Struct};
 use crate::builtin::newer::is_newer;
 
 const DEFINITIONS: &str = "#/$defs/";
@@ -62,7 +62,19 @@ impl Compiler {
             let presence = presence(&name, field, self.nodes.get(node), is_required, is_root);
             fields.insert(field.clone(), Member { node, presence });
         }
-        self.nodes[index] = Node::Struct(Struct { name, package, fields });
+        let written = fields
+            .iter()
+            .filter(|(_, member): &(_, &Member)| match member.presence {
+                Presence::Always | Presence::Null => true,
+                Presence::Kept | Presence::Omitted => false,
+            });
+        let written_if_missing = written.map(|(field, _)| field.clone()).collect();
+        self.nodes[index] = Node::Struct(Struct {
+            name,
+            package,
+            fields,
+            written_if_missing,
+        });
         index
     }
 

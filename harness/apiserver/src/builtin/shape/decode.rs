@@ -112,38 +112,46 @@ impl Shape {
         place: &mut Place<'a>,
         depth: usize,
     ) -> Result<(), String> {
-        members.retain(|key, value| structure.fields.contains_key(key) && !value.is_null());
-        for (field, member) in &structure.fields {
-            if let Some(value) = members.get_mut(field) {
+        let mut outcome = Ok(());
+        members.retain(|field, value| {
+            let Some(member) = structure.fields.get(field) else {
+                return false;
+            };
+            if value.is_null() {
+                return false;
+            }
+            if outcome.is_ok() {
                 let (outer, length) = (place.structure, place.path.len());
                 place.structure = &structure.name;
                 if length > 0 {
                     place.path.push('.');
                 }
                 place.path.push_str(field);
-                self.walk(member.node, value, place, depth + 1)?;
+                outcome = self.walk(member.node, value, place, depth + 1);
                 place.structure = outer;
                 place.path.truncate(length);
             }
-            self.settle(field, member, members);
-        }
-        Ok(())
+            member.presence != Presence::Omitted || !is_zero(value)
+        });
+        self.fill_in(structure, members);
+        outcome
     }
 
-    /// Leaves out or fills in a field as its presence says.
-    fn settle(&self, field: &str, member: &super::Member, members: &mut Map<String, Value>) {
-        let is_empty = members.get(field).is_none_or(is_zero);
-        match member.presence {
-            Presence::Omitted if is_empty => {
-                members.remove(field);
+    /// Fills in what is written even where nobody set it.
+    fn fill_in(&self, structure: &Struct, members: &mut Map<String, Value>) {
+        for field in &structure.written_if_missing {
+            let Some(member) = structure.fields.get(field) else {
+                continue;
+            };
+            match (member.presence, members.get(field)) {
+                (Presence::Null, found) if found.is_none_or(is_zero) => {
+                    members.insert(field.clone(), Value::Null);
+                }
+                (Presence::Always, None) => {
+                    members.insert(field.clone(), self.zero(member.node));
+                }
+                (Presence::Null | Presence::Always | Presence::Kept | Presence::Omitted, _) => {}
             }
-            Presence::Null if is_empty => {
-                members.insert(field.to_owned(), Value::Null);
-            }
-            Presence::Always if !members.contains_key(field) => {
-                members.insert(field.to_owned(), self.zero(member.node));
-            }
-            Presence::Kept | Presence::Omitted | Presence::Null | Presence::Always => {}
         }
     }
 
@@ -152,9 +160,7 @@ impl Shape {
         match &self.nodes[node] {
             Node::Struct(structure) => {
                 let mut members = Map::new();
-                for (field, member) in &structure.fields {
-                    self.settle(field, member, &mut members);
-                }
+                self.fill_in(structure, &mut members);
                 Value::Object(members)
             }
             Node::List(_) | Node::Map(_) | Node::Bytes | Node::Time | Node::MicroTime | Node::Any => Value::Null,

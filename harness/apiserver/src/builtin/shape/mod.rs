@@ -44,6 +44,8 @@ struct Struct {
     /// `v1`, the last part of the package.
     package: String,
     fields: BTreeMap<String, Member>,
+    /// The few fields whose presence asks for something where they are missing.
+    written_if_missing: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -138,13 +138,20 @@ fn maps(
             out.put(&field(name), inner, itself);
         }
     };
+    // Both are sorted; so is what comes of them.
+    let mut after = new.into_iter().flatten().peekable();
     for (name, before) in old.into_iter().flatten() {
-        one(name, Some(before), new.and_then(|new| new.get(name)));
-    }
-    for (name, after) in new.into_iter().flatten() {
-        if old.is_none_or(|old| !old.contains_key(name)) {
-            one(name, None, Some(after));
+        while let Some((added, value)) = after.next_if(|(each, _)| *each < name) {
+            one(added, None, Some(value));
         }
+        one(
+            name,
+            Some(before),
+            after.next_if(|(each, _)| *each == name).map(|(_, value)| value),
+        );
+    }
+    for (added, value) in after {
+        one(added, None, Some(value));
     }
 }
 

@@ -18,13 +18,15 @@ fn collect(model: &TypeModel, id: NodeId, value: &Value, below: &mut Set) -> boo
     let shape = Shape::of(model, id, value);
     match (shape, value) {
         (Shape::List { items, kind }, Value::Array(list)) if !shape.is_atomic() => {
-            for item in list {
-                if let Ok(element) = item_element(kind, item) {
-                    let mut inner = Set::default();
-                    collect(model, items, item, &mut inner);
-                    below.insert(element.clone());
-                    below.insert_below(element, inner);
-                }
+            let named = |item| Some((item_element(kind, item).ok()?, item));
+            let mut named: Vec<_> = list.iter().filter_map(named).collect();
+            // In the order of sets.
+            named.sort_by(|(left, _), (right, _)| left.cmp(right));
+            for (element, item) in named {
+                let mut inner = Set::default();
+                collect(model, items, item, &mut inner);
+                below.insert(element.clone());
+                below.insert_below(element, inner);
             }
             false
         }
