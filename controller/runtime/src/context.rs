@@ -21,7 +21,7 @@ use crate::kinds::{KindError, Kinds};
 use crate::links::{Identity, Links};
 use crate::members::{ConnectError, Members};
 use crate::options::Options;
-use crate::queue::Key;
+use crate::queue::{Key, Urgency};
 use crate::source::Source;
 use crate::watch::{self, News};
 use crate::world::{Doubt, World};
@@ -148,15 +148,19 @@ impl Context {
 
     /// Has a key looked at.
     pub fn wake(&self, key: Key) {
+        self.wake_at(key, Urgency::Wanted);
+    }
+
+    fn wake_at(&self, key: Key, urgency: Urgency) {
         // The loop that listens is gone only when the controller stops.
-        let _ = self.inner.news.send(News::Wake(key));
+        let _ = self.inner.news.send(News::Wake(key, urgency));
     }
 
     /// Takes note of an object that an answer brought.
     pub fn note(&self, source: &Source, object: Value) {
-        let concerned = self.world().note(source, object);
+        let (urgency, concerned) = self.world().note(source, object);
         for key in concerned {
-            self.wake(key);
+            self.wake_at(key, urgency);
         }
     }
 

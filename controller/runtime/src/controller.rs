@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::{Context, Failure, Outcome};
 use crate::members::Members;
 use crate::options::Options;
-use crate::queue::{Key, Queue};
+use crate::queue::{Key, Queue, Urgency};
 use crate::reconcile;
 use crate::source::Source;
 use crate::watch::{self, News};
@@ -154,15 +154,21 @@ impl Loop {
     }
 
     fn learn(&mut self, item: News) {
+        let mut urgency = Urgency::Wanted;
         let concerned = match item {
-            News::Wake(key) => vec![key],
+            News::Wake(key, how) => {
+                urgency = how;
+                vec![key]
+            }
             News::Began(source) => {
                 self.context.world().begin(&source);
                 Vec::new()
             }
             News::Seen(source, object) => {
                 self.definitions_changed(&source);
-                self.context.world().see(&source, object)
+                let (how, concerned) = self.context.world().see(&source, object);
+                urgency = how;
+                concerned
             }
             News::Gone(source, object) => self.context.world().lose(&source, &object),
             News::Complete(source) => {
@@ -180,7 +186,7 @@ impl Loop {
             News::Works(source) => self.of_member(&source),
         };
         for key in concerned {
-            self.queue.add(key);
+            self.queue.add(key, urgency);
         }
     }
 
@@ -240,7 +246,7 @@ impl Loop {
             Err(Failure::Write(WriteError::Conflict { what })) => {
                 tracing::debug!(?key, what, "somebody else wrote first; deciding again");
                 self.queue.done(key.clone(), None);
-                self.queue.add(key);
+                self.queue.add(key, Urgency::Wanted);
             }
             Err(error) => {
                 tracing::warn!(?key, error = report(&error), "tried again after a pause");

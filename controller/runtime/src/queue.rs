@@ -1,6 +1,9 @@
 //! What to work on next: keys, each at most once, first come first served, some of them later.
+//!
+//! What is wanted goes before what is only reported: when a cluster with a thousand workloads fails, all of them are moved
+//! before it is told how those that were moved first are doing.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use baton_decide::keys::{ObjectKey, TemplateKey};
@@ -9,6 +12,8 @@ use tokio::time::Instant;
 
 /// The most reconcilers that run at a time in one lane.
 const LANE_WIDTH: usize = 32;
+/// Of so many keys one is the oldest, however urgent it is, so that reports come through whatever else there is to do.
+const OLDEST_IN: u64 = 8;
 /// How long a key waits after its first failure; doubled with each further one.
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// How long a key waits at most after a failure.
@@ -29,6 +34,15 @@ pub enum Key {
     Binding(ObjectKey),
     /// A Work.
     Work(ObjectKey),
+}
+
+/// How soon a key is to run.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Urgency {
+    /// Something is wanted that was not wanted before, or something is gone.
+    Wanted,
+    /// An object reports something, and what is wanted of it has not changed.
+    Report,
 }
 
 /// Keys that share a limit, so that one member that hangs holds up no other.
@@ -93,46 +107,80 @@ impl Due {
     }
 }
 
+/// Where a key that is ready stands.
+type Place = (Urgency, u64);
+
 /// The queue. A key that is added while it runs is run once more afterwards.
 #[derive(Debug, Default)]
 pub struct Queue {
     /// What is ready, each with its number in the order of coming.
-    ready: BTreeMap<Lane, VecDeque<(u64, Key)>>,
+    ready: BTreeMap<Lane, BTreeMap<Place, Key>>,
     added: u64,
-    waiting: BTreeSet<Key>,
+    taken: u64,
+    waiting: BTreeMap<Key, Place>,
     running: BTreeMap<Lane, BTreeSet<Key>>,
-    again: BTreeSet<Key>,
+    again: BTreeMap<Key, Urgency>,
     due: Due,
     failures: BTreeMap<Key, u32>,
 }
 
 impl Queue {
-    /// Adds a key, to run as soon as there is room.
-    pub fn add(&mut self, key: Key) {
+    /// Adds a key, to run as soon as there is room and nothing else goes before it.
+    pub fn add(&mut self, key: Key, urgency: Urgency) {
         let lane = key.lane();
         if self.running.get(&lane).is_some_and(|running| running.contains(&key)) {
-            self.again.insert(key);
-        } else if self.waiting.insert(key.clone()) {
-            self.added += 1;
-            self.ready.entry(lane).or_default().push_back((self.added, key));
+            let again = self.again.entry(key).or_insert(urgency);
+            *again = urgency.min(*again);
+            return;
         }
+        let number = match self.waiting.get(&key) {
+            Some((before, _)) if *before <= urgency => return,
+            Some(place) => {
+                let number = place.1;
+                if let Some(keys) = self.ready.get_mut(&lane) {
+                    keys.remove(place);
+                }
+                number
+            }
+            None => {
+                self.added += 1;
+                self.added
+            }
+        };
+        self.waiting.insert(key.clone(), (urgency, number));
+        self.ready.entry(lane).or_default().insert((urgency, number), key);
     }
 
     /// The next key to run.
     pub fn next(&mut self) -> Option<Key> {
-        let has_room = |lane: &Lane| self.running.get(lane).is_none_or(|running| running.len() < LANE_WIDTH);
-        let with_room = self.ready.iter().filter(|(lane, _)| has_room(lane));
-        let first = with_room.min_by_key(|(_, keys)| keys.front().map(|(number, _)| *number));
-        let lane = first?.0.clone();
+        let (lane, place) = self.first(self.taken % OLDEST_IN == OLDEST_IN - 1)?;
         let keys = self.ready.get_mut(&lane)?;
-        let (_, key) = keys.pop_front()?;
+        let key = keys.remove(&place)?;
         if keys.is_empty() {
             self.ready.remove(&lane);
         }
+        self.taken += 1;
         self.waiting.remove(&key);
         self.due.remove(&key);
         self.running.entry(lane).or_default().insert(key.clone());
         Some(key)
+    }
+
+    /// The key that goes before all others in lanes that have room; the oldest, or the most urgent.
+    fn first(&self, oldest: bool) -> Option<(Lane, Place)> {
+        let has_room = |lane: &Lane| self.running.get(lane).is_none_or(|running| running.len() < LANE_WIDTH);
+        let with_room = self.ready.iter().filter(|(lane, _)| has_room(lane));
+        let firsts = with_room.flat_map(|(lane, keys)| {
+            let of = |urgency| keys.range((urgency, 0)..=(urgency, u64::MAX)).next();
+            let firsts = [of(Urgency::Wanted), of(Urgency::Report)];
+            firsts.into_iter().flatten().map(move |(place, _)| (lane, *place))
+        });
+        let first = if oldest {
+            firsts.min_by_key(|(_, (_, number))| *number)
+        } else {
+            firsts.min_by_key(|(_, place)| *place)
+        };
+        first.map(|(lane, place)| (lane.clone(), place))
     }
 
     /// A key has run well and asks for its next look, if it knows when.
@@ -159,8 +207,8 @@ impl Queue {
         if let Some(running) = self.running.get_mut(&key.lane()) {
             running.remove(&key);
         }
-        if self.again.remove(&key) {
-            self.add(key);
+        if let Some(urgency) = self.again.remove(&key) {
+            self.add(key, urgency);
         }
     }
 
@@ -174,7 +222,7 @@ impl Queue {
         while self.due.first().is_some_and(|at| at <= now)
             && let Some(key) = self.due.take_first()
         {
-            self.add(key);
+            self.add(key, Urgency::Wanted);
         }
     }
 }
@@ -191,11 +239,11 @@ mod tests {
     fn each_key_once_in_order_and_once_more_if_it_changed_meanwhile() {
         let mut queue = Queue::default();
         for name in ["b", "a", "b"] {
-            queue.add(key(name));
+            queue.add(key(name), Urgency::Wanted);
         }
         assert_eq!(queue.next(), Some(key("b")));
-        queue.add(key("b"));
-        queue.add(key("b"));
+        queue.add(key("b"), Urgency::Wanted);
+        queue.add(key("b"), Urgency::Wanted);
         assert_eq!(queue.next(), Some(key("a")));
         assert_eq!(queue.next(), None);
         queue.done(key("b"), None);
@@ -204,12 +252,50 @@ mod tests {
         assert_eq!(queue.next(), None);
     }
 
+    #[test]
+    fn what_is_wanted_goes_before_reports_which_come_through_all_the_same() {
+        let mut queue = Queue::default();
+        for name in ["told", "asked"] {
+            queue.add(key(name), Urgency::Report);
+        }
+        for number in 0..10 {
+            queue.add(key(&number.to_string()), Urgency::Wanted);
+        }
+        queue.add(key("asked"), Urgency::Wanted);
+        queue.add(key("asked"), Urgency::Report);
+        let started: Vec<String> = std::iter::from_fn(|| queue.next())
+            .map(|key| match key {
+                Key::Binding(key) => key.name,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(
+            started,
+            ["asked", "0", "1", "2", "3", "4", "5", "told", "6", "7", "8", "9"]
+        );
+    }
+
+    #[test]
+    fn what_became_wanted_while_it_ran_is_wanted_afterwards() {
+        let mut queue = Queue::default();
+        queue.add(key("a"), Urgency::Wanted);
+        queue.next();
+        for urgency in [Urgency::Report, Urgency::Wanted, Urgency::Report] {
+            queue.add(key("a"), urgency);
+        }
+        queue.add(key("b"), Urgency::Wanted);
+        queue.done(key("a"), None);
+        queue.add(key("c"), Urgency::Report);
+        let started: Vec<Key> = std::iter::from_fn(|| queue.next()).collect();
+        assert_eq!(started, [key("b"), key("a"), key("c")]);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn failures_wait_longer_each_time() {
         let mut queue = Queue::default();
         let now = Instant::now();
         for expected in [100, 200, 400] {
-            queue.add(key("a"));
+            queue.add(key("a"), Urgency::Wanted);
             queue.next();
             queue.failed(key("a"), now);
             assert_eq!(queue.next_due(), Some(now + Duration::from_millis(expected)));
@@ -230,9 +316,9 @@ mod tests {
             ))
         };
         for number in 0..=LANE_WIDTH {
-            queue.add(work("hangs", number));
+            queue.add(work("hangs", number), Urgency::Wanted);
         }
-        queue.add(work("well", 0));
+        queue.add(work("well", 0), Urgency::Wanted);
         let started: Vec<Key> = std::iter::from_fn(|| queue.next()).collect();
         assert_eq!(started.len(), LANE_WIDTH + 1);
         assert_eq!(started.last(), Some(&work("well", 0)));

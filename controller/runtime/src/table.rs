@@ -33,9 +33,19 @@ pub struct Table<T> {
     is_synced: bool,
 }
 
+/// What tells one state of an object from another.
+#[derive(Clone, Copy, Debug)]
+pub struct Version {
+    /// Its revision.
+    pub revision: u64,
+    /// How often what is wanted of it has changed, if its kind counts that.
+    pub generation: Option<i64>,
+}
+
 #[derive(Debug)]
 struct Row<T> {
     revision: u64,
+    generation: Option<i64>,
     /// The listing that was going on when the object was last seen.
     listing: u64,
     object: Arc<T>,
@@ -64,6 +74,12 @@ impl<T> Table<T> {
     /// All objects, in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<T>)> {
         self.objects.iter().map(|(key, row)| (key, &row.object))
+    }
+
+    /// Whether an object in that state tells of nothing new but what it reports: what is wanted of it has not changed.
+    pub fn is_report(&self, key: &ObjectKey, version: Version) -> bool {
+        let known = self.objects.get(key).and_then(|row| row.generation);
+        known.is_some() && known == version.generation
     }
 
     /// Whether everything has been listed once.
@@ -122,7 +138,8 @@ impl<T> Table<T> {
     }
 
     /// The object was seen. It is only made if it is news; what cannot be made is passed over.
-    pub fn see(&mut self, key: &ObjectKey, revision: u64, make: impl FnOnce() -> Option<T>) -> Sight<T> {
+    pub fn see(&mut self, key: &ObjectKey, version: Version, make: impl FnOnce() -> Option<T>) -> Sight<T> {
+        let Version { revision, generation } = version;
         self.doubtful.remove(key);
         if self.deleted.get(key).is_some_and(|deleted| *deleted >= revision) {
             return Sight::Old;
@@ -141,6 +158,7 @@ impl<T> Table<T> {
         let Some(object) = make() else { return Sight::Old };
         let row = Row {
             revision,
+            generation,
             listing,
             object: Arc::new(object),
         };
@@ -173,11 +191,30 @@ mod tests {
         ObjectKey::new(Some("ns"), name)
     }
 
+    fn at(revision: u64) -> Version {
+        Version {
+            revision,
+            generation: None,
+        }
+    }
+
+    #[test]
+    fn what_is_wanted_changes_with_the_generation_if_there_is_one() {
+        let of = |generation: Option<i64>| Version { generation, ..at(1) };
+        let mut table = Table::default();
+        assert!(!table.is_report(&key("a"), of(Some(1))), "it is new");
+        table.see(&key("a"), of(Some(1)), || Some(()));
+        assert!(table.is_report(&key("a"), of(Some(1))));
+        assert!(!table.is_report(&key("a"), of(Some(2))));
+        table.see(&key("b"), of(None), || Some(()));
+        assert!(!table.is_report(&key("b"), of(None)));
+    }
+
     #[test]
     fn an_older_revision_does_not_replace_a_newer_one() {
         let mut table = Table::default();
-        assert_eq!(table.see(&key("a"), 5, || Some("new")), Sight::New(None));
-        assert_eq!(table.see(&key("a"), 4, || Some("old")), Sight::Old);
+        assert_eq!(table.see(&key("a"), at(5), || Some("new")), Sight::New(None));
+        assert_eq!(table.see(&key("a"), at(4), || Some("old")), Sight::Old);
         assert_eq!(table.get(&key("a")).map(|object| **object), Some("new"));
         assert_eq!(table.lose(&key("a"), 4), None);
         assert!(table.lose(&key("a"), 6).is_some());
@@ -186,9 +223,9 @@ mod tests {
     #[test]
     fn what_a_listing_does_not_have_is_gone_unless_seen_meanwhile() {
         let mut table = Table::default();
-        table.see(&key("a"), 1, || Some(()));
+        table.see(&key("a"), at(1), || Some(()));
         table.begin();
-        table.see(&key("b"), 2, || Some(()));
+        table.see(&key("b"), at(2), || Some(()));
         let gone: Vec<_> = table
             .complete()
             .into_iter()
@@ -201,47 +238,47 @@ mod tests {
     #[test]
     fn what_only_an_answer_has_told_of_during_a_listing_is_doubtful() {
         let mut table = Table::default();
-        table.see(&key("before"), 1, || Some(()));
+        table.see(&key("before"), at(1), || Some(()));
         table.doubt(&key("before"));
         table.begin();
         for name in ["answered", "both"] {
-            table.see(&key(name), 2, || Some(()));
+            table.see(&key(name), at(2), || Some(()));
             table.doubt(&key(name));
         }
         for name in ["before", "both"] {
-            table.see(&key(name), 2, || Some(()));
+            table.see(&key(name), at(2), || Some(()));
         }
         assert!(table.complete().is_empty());
         assert_eq!(table.take_doubtful(), [(key("answered"), 2)]);
         assert_eq!(table.take_doubtful(), []);
         assert_eq!(table.leave_out(&key("answered"), 1), None, "it has been seen anew");
         assert!(table.leave_out(&key("answered"), 2).is_some());
-        assert_eq!(table.see(&key("answered"), 2, || Some(())), Sight::New(None));
+        assert_eq!(table.see(&key("answered"), at(2), || Some(())), Sight::New(None));
     }
 
     #[test]
     fn an_answer_that_comes_late_does_not_bring_back_what_is_gone() {
         let mut table = Table::default();
-        table.see(&key("a"), 5, || Some("there"));
-        table.see(&key("b"), 3, || Some("there"));
+        table.see(&key("a"), at(5), || Some("there"));
+        table.see(&key("b"), at(3), || Some("there"));
         table.lose(&key("a"), 7);
-        assert_eq!(table.see(&key("a"), 6, || Some("marked")), Sight::Old);
+        assert_eq!(table.see(&key("a"), at(6), || Some("marked")), Sight::Old);
         assert_eq!(table.get(&key("a")), None);
         assert!(matches!(
-            table.see(&key("b"), 4, || Some("changed")),
+            table.see(&key("b"), at(4), || Some("changed")),
             Sight::New(Some(_))
         ));
-        assert_eq!(table.see(&key("a"), 8, || Some("made again")), Sight::New(None));
+        assert_eq!(table.see(&key("a"), at(8), || Some("made again")), Sight::New(None));
     }
 
     #[test]
     fn a_deleted_object_does_not_come_back_with_an_old_event() {
         let mut table = Table::default();
-        table.see(&key("a"), 5, || Some(()));
+        table.see(&key("a"), at(5), || Some(()));
         table.forget(&key("a"));
-        assert_eq!(table.see(&key("a"), 4, || Some(())), Sight::Old);
-        assert_eq!(table.see(&key("a"), 5, || Some(())), Sight::Old);
+        assert_eq!(table.see(&key("a"), at(4), || Some(())), Sight::Old);
+        assert_eq!(table.see(&key("a"), at(5), || Some(())), Sight::Old);
         table.lose(&key("a"), 6);
-        assert_eq!(table.see(&key("a"), 7, || Some(())), Sight::New(None));
+        assert_eq!(table.see(&key("a"), at(7), || Some(())), Sight::New(None));
     }
 }

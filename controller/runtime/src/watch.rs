@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::queue::Key;
+use crate::queue::{Key, Urgency};
 use crate::source::Source;
 
 /// How long a watch waits before it is tried again; doubled with each further failure.
@@ -36,7 +36,7 @@ pub enum News {
     /// A watch works again.
     Works(Source),
     /// Something to look at.
-    Wake(Key),
+    Wake(Key, Urgency),
 }
 
 /// Watches one kind until it is aborted. `resource` comes from whoever knows the kind.

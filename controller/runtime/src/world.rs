@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::packed::{Hand, Packed};
-use crate::queue::Key;
+use crate::queue::{Key, Urgency};
 use crate::source::{Scope, Source};
-use crate::table::{Sight, Table};
+use crate::table::{Sight, Table, Version};
 
 mod concern;
 mod doubt;
@@ -213,36 +213,60 @@ impl World {
     }
 
     /// An object was seen. Returns the keys that it concerns; none if nothing is new.
-    pub fn see(&mut self, source: &Source, mut object: Value) -> Keys {
+    pub fn see(&mut self, source: &Source, object: Value) -> (Urgency, Keys) {
         if is_gone(&object) {
-            return self.forget(source, &object);
+            return (Urgency::Wanted, self.forget(source, &object));
         }
-        let Some(key) = key_of(&object) else { return Keys::new() };
-        let revision = revision_of(&object);
+        let Some(key) = key_of(&object) else {
+            return (Urgency::Wanted, Keys::new());
+        };
+        let version = version_of(&object);
+        let is_report = match source {
+            Source::Bindings(scope) => self
+                .bindings
+                .get(scope)
+                .is_some_and(|table| table.is_report(&key, version)),
+            Source::Works => self.works.is_report(&key, version),
+            Source::Objects { cluster, gvk } => {
+                let table = self.objects(cluster, gvk);
+                table.is_some_and(|table| table.is_report(&key, version))
+            }
+            // What these report is what others wait for.
+            Source::Policies(_)
+            | Source::Clusters
+            | Source::TaintPolicies
+            | Source::Templates(_)
+            | Source::Definitions(_) => false,
+        };
+        let urgency = if is_report { Urgency::Report } else { Urgency::Wanted };
+        (urgency, self.take_in(source, key, version, object))
+    }
+
+    fn take_in(&mut self, source: &Source, key: ObjectKey, version: Version, mut object: Value) -> Keys {
         // Nobody asks who owns which field, and that is often longer than the rest.
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }
         let hand = Arc::clone(&self.hand);
         match source {
-            Source::Policies(scope) => self.see_policy(*scope, &key, revision, object),
-            Source::Bindings(scope) => self.see_binding(*scope, key, revision, &object),
-            Source::Works => self.see_work(&key, revision, &object),
-            Source::Clusters => self.see_cluster(&key, revision, object),
-            Source::TaintPolicies => match self.taint_policies.see(&key, revision, || typed(object)) {
+            Source::Policies(scope) => self.see_policy(*scope, &key, version, object),
+            Source::Bindings(scope) => self.see_binding(*scope, key, version, &object),
+            Source::Works => self.see_work(&key, version, &object),
+            Source::Clusters => self.see_cluster(&key, version, object),
+            Source::TaintPolicies => match self.taint_policies.see(&key, version, || typed(object)) {
                 Sight::New(_) => self.by_name.keys().cloned().map(Key::Cluster).collect(),
                 Sight::Old => Keys::new(),
             },
             Source::Templates(gvk) => {
                 let table = self.templates.entry(gvk.clone()).or_default();
-                match table.see(&key, revision, || packed(&object, &hand, |_| {})) {
+                match table.see(&key, version, || packed(&object, &hand, |_| {})) {
                     Sight::New(_) => concerned_by_template(TemplateKey { gvk: gvk.clone(), key }),
                     Sight::Old => Keys::new(),
                 }
             }
             Source::Objects { cluster, gvk } => {
                 let table = self.member_table(cluster, gvk);
-                match table.see(&key, revision, || packed(&object, &hand, |_| {})) {
+                match table.see(&key, version, || packed(&object, &hand, |_| {})) {
                     Sight::New(_) => concerned_by_object(&object).into_iter().collect(),
                     Sight::Old => Keys::new(),
                 }
@@ -326,9 +350,9 @@ impl World {
             .or_default()
     }
 
-    fn see_policy(&mut self, scope: Scope, key: &ObjectKey, revision: u64, object: Value) -> Keys {
+    fn see_policy(&mut self, scope: Scope, key: &ObjectKey, version: Version, object: Value) -> Keys {
         let table = self.policies.entry(scope).or_default();
-        let Sight::New(before) = table.see(key, revision, || typed(object)) else {
+        let Sight::New(before) = table.see(key, version, || typed(object)) else {
             return Keys::new();
         };
         let now = self.policy(key).cloned();
@@ -339,12 +363,12 @@ impl World {
         self.concerned_by_policy(key, &versions)
     }
 
-    fn see_binding(&mut self, scope: Scope, key: ObjectKey, revision: u64, object: &Value) -> Keys {
+    fn see_binding(&mut self, scope: Scope, key: ObjectKey, version: Version, object: &Value) -> Keys {
         let hand = Arc::clone(&self.hand);
         let mut resource = None;
         let table = self.bindings.entry(scope).or_default();
         let look = |binding: &Binding| resource = Some(TemplateKey::of(&binding.spec.resource).gvk);
-        if matches!(table.see(&key, revision, || packed(object, &hand, look)), Sight::Old) {
+        if matches!(table.see(&key, version, || packed(object, &hand, look)), Sight::Old) {
             return Keys::new();
         }
         if let Some(gvk) = resource {
@@ -353,14 +377,11 @@ impl World {
         vec![Key::Binding(key)]
     }
 
-    fn see_work(&mut self, key: &ObjectKey, revision: u64, object: &Value) -> Keys {
+    fn see_work(&mut self, key: &ObjectKey, version: Version, object: &Value) -> Keys {
         let hand = Arc::clone(&self.hand);
         let mut binding = None;
         let look = |work: &Work| binding = keys::binding_of(work);
-        if matches!(
-            self.works.see(key, revision, || packed(object, &hand, look)),
-            Sight::Old
-        ) {
+        if matches!(self.works.see(key, version, || packed(object, &hand, look)), Sight::Old) {
             return Keys::new();
         }
         let mut concerned = vec![Key::Work(key.clone())];
@@ -382,8 +403,8 @@ impl World {
         Some(Key::Binding(binding))
     }
 
-    fn see_cluster(&mut self, key: &ObjectKey, revision: u64, object: Value) -> Keys {
-        let Sight::New(before) = self.clusters.see(key, revision, || typed(object)) else {
+    fn see_cluster(&mut self, key: &ObjectKey, version: Version, object: Value) -> Keys {
+        let Sight::New(before) = self.clusters.see(key, version, || typed(object)) else {
             return Keys::new();
         };
         self.share_clusters();
@@ -433,6 +454,13 @@ pub fn key_of(object: &Value) -> Option<ObjectKey> {
 fn revision_of(object: &Value) -> u64 {
     let revision = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
     revision.and_then(|revision| revision.parse().ok()).unwrap_or(u64::MAX)
+}
+
+fn version_of(object: &Value) -> Version {
+    Version {
+        revision: revision_of(object),
+        generation: object.pointer("/metadata/generation").and_then(Value::as_i64),
+    }
 }
 
 /// An object without finalizers that is marked for deletion is gone: an answer says so before the watch does. Objects
@@ -501,7 +529,7 @@ mod tests {
         let gvk = Gvk::new("apps/v1", "Deployment");
         let source = Source::Templates(gvk.clone());
         world.begin(&source);
-        let seen = world.see(
+        let (_, seen) = world.see(
             &source,
             json!({"apiVersion": "apps/v1", "kind": "Deployment",
                 "metadata": {"name": "deploy", "namespace": "default", "resourceVersion": "7"}}),

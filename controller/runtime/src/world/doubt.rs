@@ -5,6 +5,7 @@ use baton_decide::keys::ObjectKey;
 use serde_json::Value;
 
 use super::{Keys, World, key_of};
+use crate::queue::Urgency;
 use crate::source::Source;
 
 /// An object of our own API that is in doubt, and the revision of it. Of objects on members there is none: whoever looks
@@ -36,7 +37,7 @@ impl World {
     }
 
     /// An answer brought an object. Returns the keys that it concerns.
-    pub fn note(&mut self, source: &Source, object: Value) -> Keys {
+    pub fn note(&mut self, source: &Source, object: Value) -> (Urgency, Keys) {
         let key = key_of(&object);
         let concerned = self.see(source, object);
         if let Some(key) = key {
@@ -93,7 +94,7 @@ mod tests {
         let object = json!({"metadata": {"name": "a", "namespace": "default", "resourceVersion": "5",
             "finalizers": ["foregroundDeletion"], "deletionTimestamp": "2026-01-01T00:00:00Z",
             "annotations": {"work.karmada.io/namespace": "karmada-es-member1", "work.karmada.io/name": "w"}}});
-        assert_eq!(world.note(&source, object).len(), 1);
+        assert_eq!(world.note(&source, object).1.len(), 1);
         let concerned = world.complete(&source);
         assert_eq!(concerned, [Key::Work(ObjectKey::new(Some("karmada-es-member1"), "w"))]);
         let known = world.objects("member1", &gvk).map(|table| table.iter().count());
