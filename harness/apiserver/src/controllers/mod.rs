@@ -2,8 +2,8 @@
 //! garbage is collected ([`garbage`]), deleted namespaces are emptied ([`namespaces`]). All of it follows from
 //! commits; nothing polls.
 //!
-//! A commit puts what there is to look at into the [`Backlog`]; a task works it off one by one and gives way after
-//! each, so that a large namespace does not hold up requests.
+//! A commit puts what there is to look at into the [`Backlog`]; a task works it off and gives way after a few, so that a
+//! large namespace does not hold up requests.
 
 mod definitions;
 mod garbage;
@@ -21,6 +21,10 @@ use crate::levers::Side;
 use crate::meta;
 use crate::store::commits::Change;
 use crate::store::{BucketId, Committed, key_of};
+
+/// How many things are looked at before others have their turn. Theirs may be long: with one at a time the garbage of a
+/// large cluster would stay for seconds while everybody is busy.
+const AT_A_TIME: usize = 16;
 
 /// One thing to look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,8 +193,16 @@ async fn run(core: Weak<Core>, wake: Arc<Notify>) {
             if core.levers.reachable(Side::Inside).await.is_err() {
                 core.levers.listening().await;
             }
-            let Some(task) = core.backlog.pop() else { break };
-            core.perform(task);
+            let mut done = 0;
+            while done < AT_A_TIME
+                && let Some(task) = core.backlog.pop()
+            {
+                core.perform(task);
+                done += 1;
+            }
+            if done < AT_A_TIME {
+                break;
+            }
             drop(core);
             tokio::task::yield_now().await;
         }
