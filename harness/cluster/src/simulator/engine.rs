@@ -113,6 +113,8 @@ impl Engine {
             self.watches.unlisted.insert(kind);
         }
         loop {
+            // However much there is to take in, what is due is done.
+            self.ring();
             if self.watches.unlisted.is_empty() {
                 while !self.dirty.is_empty() {
                     self.look_at_all().await;
@@ -125,7 +127,7 @@ impl Engine {
                     Ok(event) => self.take_in(&kind, event, &mut events),
                     Err(error) => tracing::debug!(kind = %kind.kind, %error, "a watch of the simulator failed"),
                 },
-                () = at(next) => self.ring(),
+                () = at(next) => {}
             }
         }
     }
