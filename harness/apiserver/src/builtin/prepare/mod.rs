@@ -37,6 +37,7 @@ fn generation_of(resource: &Resource) -> Generation {
         ("", "PodTemplate") => Generation::Of(&["template"]),
         ("discovery.k8s.io", _) => Generation::Of(&["addressType", "endpoints", "ports"]),
         ("scheduling.k8s.io", _) => Generation::Of(&[]),
+        ("storage.k8s.io", "CSIDriver") => Generation::Of(&["spec"]),
         _ => Generation::None,
     }
 }

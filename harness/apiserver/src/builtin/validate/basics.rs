@@ -3,9 +3,9 @@
 use base64::Engine as _;
 use serde_json::{Map, Value};
 
-use super::ROOT;
 use super::checks::Check::{Each, In, OneOf, OneOfIfSet, Required};
 use super::checks::{Check, immutable, is_true, list, members, run, text};
+use super::{ROOT, bounds, slices};
 use crate::builtin::quantity::Quantity;
 use crate::findings::{Field, Findings};
 use crate::metadata::{STANDARD_FINALIZERS, names};
@@ -22,8 +22,9 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
         "PersistentVolumeClaim" => run(&[In("spec", CLAIM)], object, &ROOT, found),
         "PersistentVolume" => run(&[In("spec", &[Check::Do(volume)])], object, &ROOT, found),
         "Node" => node(object, found),
-        "ResourceQuota" => run(&[In("spec", &[Check::Do(hard)])], object, &ROOT, found),
-        "Endpoints" => run(&[Each("subsets", SUBSET)], object, &ROOT, found),
+        "ResourceQuota" => bounds::quota(object, found),
+        "LimitRange" => bounds::range(object, found),
+        "Endpoints" => slices::endpoints(object, found),
         _ => {}
     }
 }
@@ -54,13 +55,6 @@ const TAINT: &[Check] = &[
     Required("key"),
     OneOf("effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"]),
 ];
-const SUBSET: &[Check] = &[
-    Each("addresses", &[Required("ip")]),
-    Each(
-        "ports",
-        &[Check::Port("port"), OneOf("protocol", &["SCTP", "TCP", "UDP"])],
-    ),
-];
 
 /// Taints and addresses of pods.
 fn node(object: &Value, found: &mut Findings) {
@@ -79,33 +73,6 @@ fn node(object: &Value, found: &mut Findings) {
         if !is_cidr(cidr) {
             let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
             found.invalid(&at.item(index), cidr, detail);
-        }
-    }
-}
-
-/// Resources that are counted, not measured.
-const COUNTED: [&str; 9] = [
-    "pods",
-    "services",
-    "replicationcontrollers",
-    "resourcequotas",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-    "services.loadbalancers",
-];
-
-fn hard(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let at = at.child("hard");
-    for (name, value) in members(spec, "hard").into_iter().flatten() {
-        let Some(quantity) = value.as_str().and_then(Quantity::parse) else {
-            continue;
-        };
-        if quantity.nanos() < 0 {
-            found.invalid(&at.key(name), value.clone(), "must be greater than or equal to 0");
-        } else if quantity.nanos() % 1_000_000_000 != 0 && COUNTED.contains(&name.as_str()) {
-            found.invalid(&at.key(name), value.clone(), "must be an integer");
         }
     }
 }
@@ -287,6 +254,7 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
             fixed_data(&["data"], new, old, found);
         }
         "PersistentVolumeClaim" => claim_change(new, old, found),
+        "ResourceQuota" => bounds::quota_change(new, old, found),
         _ => {}
     }
 }

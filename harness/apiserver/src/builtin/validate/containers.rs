@@ -297,7 +297,7 @@ fn resource_name(resource: &str, at: &Field<'_>, found: &mut Findings) {
 
 const STANDARD_RESOURCES: &[&str] = &["cpu", "memory", "ephemeral-storage"];
 
-fn resources(resources: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn resources(resources: &Value, at: &Field<'_>, found: &mut Findings) {
     let nanos = |value: &Value| Quantity::parse(value.as_str().unwrap_or("0")).map_or(0, Quantity::nanos);
     let limits = members(resources, "limits");
     let resources_limits = at.child("limits");

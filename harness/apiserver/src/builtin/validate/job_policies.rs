@@ -139,14 +139,7 @@ fn success(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("successPolicy");
     let rules = list(policy, "rules");
     if !is_indexed(spec) {
-        let quoted = |rule: &Value| {
-            let or_null = |key: &str| rule.get(key).cloned().unwrap_or_default();
-            let (indexes, count) = (or_null("succeededIndexes"), or_null("succeededCount"));
-            format!("{{\"SucceededIndexes\":{indexes},\"SucceededCount\":{count}}}")
-        };
-        let rules: Vec<String> = rules.iter().map(quoted).collect();
-        let text = format!("{{\"Rules\":[{}]}}", rules.join(","));
-        found.invalid_text(&at, &text, "requires indexed completion mode");
+        found.invalid_text(&at, &success_text(policy), "requires indexed completion mode");
         return;
     }
     let field = at.child("rules");
@@ -158,6 +151,17 @@ fn success(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     for (index, rule) in rules.iter().enumerate() {
         success_rule(rule, completions, &field.item(index), found);
     }
+}
+
+/// A policy of success as messages quote it.
+pub(super) fn success_text(policy: &Value) -> String {
+    let quoted = |rule: &Value| {
+        let or_null = |key: &str| rule.get(key).cloned().unwrap_or_default();
+        let (indexes, count) = (or_null("succeededIndexes"), or_null("succeededCount"));
+        format!("{{\"SucceededIndexes\":{indexes},\"SucceededCount\":{count}}}")
+    };
+    let rules: Vec<String> = list(policy, "rules").iter().map(quoted).collect();
+    format!("{{\"Rules\":[{}]}}", rules.join(","))
 }
 
 fn success_rule(rule: &Value, completions: i64, at: &Field<'_>, found: &mut Findings) {

@@ -54,6 +54,9 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
             if let Some(spec) = spec.get("jobTemplate").and_then(|template| template.get("spec")) {
                 let at = at.child("jobTemplate.spec");
                 job(spec, &at, found);
+                if is_true(spec, "manualSelector") {
+                    found.not_supported_text(&at.child("manualSelector"), "true", &["nil", "false"]);
+                }
                 if let Some(selector) = spec.get("selector") {
                     let detail = "`selector` will be auto-generated";
                     found.invalid_text(&at.child("selector"), &selectors::json(selector), detail);
@@ -275,9 +278,14 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
         "podFailurePolicy",
         "backoffLimitPerIndex",
         "managedBy",
-        "successPolicy",
     ] {
         immutable(field, new, old, &at, found);
+    }
+    if new.get("successPolicy") != old.get("successPolicy") {
+        let text = new
+            .get("successPolicy")
+            .map_or_else(|| "null".to_owned(), job_policies::success_text);
+        found.invalid_text(&at.child("successPolicy"), &text, "field is immutable");
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod autoscalers;
 mod basics;
+mod bounds;
 mod checks;
 mod containers;
 mod events;
@@ -20,6 +21,7 @@ mod security;
 mod selectors;
 mod services;
 mod slices;
+mod storage;
 mod variables;
 mod volumes;
 mod webhooks;
@@ -69,8 +71,22 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
             if checks_metadata_on_update(resource) {
                 kind_metadata(resource, new, &mut found);
             }
-            body(resource, new, &mut found);
-            change(resource, new, old, &mut found);
+            match resource.kind {
+                // The addresses are those of another type.
+                "EndpointSlice" if changes_address_type(new, old) => change(resource, new, old, &mut found),
+                "DaemonSet" | "IngressClass" => {
+                    change(resource, new, old, &mut found);
+                    body(resource, new, &mut found);
+                }
+                _ => {
+                    body(resource, new, &mut found);
+                    if resource.kind == "Job" {
+                        // A changed job is checked as a new one, and then as a change.
+                        body(resource, new, &mut found);
+                    }
+                    change(resource, new, old, &mut found);
+                }
+            }
         }
         Some("status") => status(resource, new, &mut found),
         Some("ephemeralcontainers") => pod_changes::ephemeral(new, old, &mut found),
@@ -79,6 +95,17 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
         Some(_) => {}
     }
     found.into_vec()
+}
+
+fn changes_address_type(new: &Value, old: &Value) -> bool {
+    let of = |slice: &Value| {
+        slice
+            .get("addressType")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    !of(new).is_empty() && of(new) != of(old)
 }
 
 /// Kinds that check the whole of `metadata` again when they are updated.
@@ -124,6 +151,7 @@ fn body(resource: &Resource, object: &Value, found: &mut Findings) {
         ("", "Service") => services::service(object, found),
         ("", "Event") => events::core(object, found),
         ("events.k8s.io", _) => events::new_style(object, found),
+        ("apps", "ControllerRevision") => others::body(resource, object, found),
         ("apps", _) | ("", "ReplicationController") => workloads::body(resource.kind, object, found),
         ("batch", _) => jobs::body(resource.kind, object, found),
         ("rbac.authorization.k8s.io", _) => rbac::body(resource.kind, object, found),
@@ -136,6 +164,7 @@ fn body(resource: &Resource, object: &Value, found: &mut Findings) {
         }
         ("discovery.k8s.io", _) => slices::body(object, found),
         ("autoscaling", _) => autoscalers::body(object, found),
+        ("storage.k8s.io", kind) => storage::body(kind, object, found),
         ("", _) => basics::body(resource.kind, object, found),
         _ => others::body(resource, object, found),
     }
@@ -151,6 +180,8 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
         ("apps", _) => workloads::change(resource.kind, new, old, found),
         ("batch", "Job") => jobs::change(new, old, found),
         ("rbac.authorization.k8s.io", _) => rbac::change(new, old, found),
+        ("storage.k8s.io", kind) => storage::change(kind, new, old, found),
+        ("networking.k8s.io", "IngressClass") => networking::class_change(new, old, found),
         ("", _) => basics::change(resource.kind, new, old, found),
         _ => others::change(resource, new, old, found),
     }

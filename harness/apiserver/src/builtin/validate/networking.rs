@@ -182,12 +182,30 @@ pub(super) fn domain_prefixed_path(path: &str, field: &Field<'_>, found: &mut Fi
     }
 }
 
+/// A class is of one controller for ever.
+pub(super) fn class_change(new: &Value, old: &Value, found: &mut Findings) {
+    let of = |class: &Value| class.get("spec").map(|spec| text(spec, "controller").to_owned());
+    let (new, old) = (of(new).unwrap_or_default(), of(old).unwrap_or_default());
+    if new != old {
+        found.invalid(&ROOT.child("spec.controller"), new, "field is immutable");
+    }
+}
+
 fn parameters(parameters: &Value, at: &Field<'_>, found: &mut Findings) {
     for field in ["kind", "name"] {
         if text(parameters, field).is_empty() {
             found.required(&at.child(field), "");
         }
     }
+    run(
+        &[
+            Named("apiGroup", names::dns_subdomain),
+            Check::OneOfIfSet("scope", &["Cluster", "Namespace"]),
+        ],
+        parameters,
+        at,
+        found,
+    );
     if text(parameters, "scope") == "Namespace" && text(parameters, "namespace").is_empty() {
         found.required(&at.child("namespace"), "`parameters.scope` is set to 'Namespace'");
     }

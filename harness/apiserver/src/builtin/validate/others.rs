@@ -1,13 +1,14 @@
 //! The kinds of all remaining groups.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::ROOT;
-use super::checks::Check::{Do, In, OneOf, OneOfIfSet, Positive, Required, Selector};
+use super::checks::Check::{Do, In, Named, OneOfIfSet, Positive, Required, Selector};
 use super::checks::{Check, at_most_all, immutable, int_or_percent, number, run};
 use crate::builtin::catalogue::Resource;
 use crate::findings::{Field, Findings};
 use crate::gofmt;
+use crate::metadata::names;
 
 const LEASE: &[Check] = &[Positive("leaseDurationSeconds"), Check::NotNegative("leaseTransitions")];
 
@@ -18,23 +19,22 @@ const BUDGET: &[Check] = &[
     OneOfIfSet("unhealthyPodEvictionPolicy", &["AlwaysAllow", "IfHealthyBudget"]),
 ];
 
-const RECLAIM_POLICIES: &[&str] = &["Delete", "Retain"];
-
 /// The body of a kind.
 pub(super) fn body(resource: &Resource, object: &Value, found: &mut Findings) {
     let checks: &[Check] = match (resource.group, resource.kind) {
         ("coordination.k8s.io", "Lease") => &[In("spec", LEASE)],
         ("policy", "PodDisruptionBudget") => &[In("spec", BUDGET)],
-        ("storage.k8s.io", "StorageClass") => &[
-            Required("provisioner"),
-            OneOf("reclaimPolicy", RECLAIM_POLICIES),
-            OneOf("volumeBindingMode", &["Immediate", "WaitForFirstConsumer"]),
-        ],
         ("scheduling.k8s.io", "PriorityClass") => &[
             Do(priority),
             OneOfIfSet("preemptionPolicy", &["Never", "PreemptLowerPriority"]),
         ],
-        ("node.k8s.io", "RuntimeClass") => &[Required("handler")],
+        ("node.k8s.io", "RuntimeClass") => &[
+            Required("handler"),
+            Named("handler", names::dns_label),
+            Do(overhead),
+            Do(scheduling),
+        ],
+        ("apps", "ControllerRevision") => &[Check::NotNegative("revision")],
         _ => &[],
     };
     run(checks, object, &ROOT, found);
@@ -78,20 +78,31 @@ fn priority(class: &Value, _: &Field<'_>, found: &mut Findings) {
     }
 }
 
+fn overhead(class: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(fixed) = class.get("overhead").and_then(|overhead| overhead.get("podFixed")) else {
+        return;
+    };
+    // They are checked as the limits of a container are.
+    super::containers::resources(&json!({"limits": fixed}), &at.child("overhead"), found);
+}
+
+fn scheduling(class: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(scheduling) = class.get("scheduling") else {
+        return;
+    };
+    let at = at.child("scheduling");
+    run(&[Check::Labels("nodeSelector")], scheduling, &at, found);
+    super::pods::tolerations(scheduling, &at, found);
+}
+
 /// What may not change.
 pub(super) fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
     match (resource.group, resource.kind) {
         ("scheduling.k8s.io", "PriorityClass") => {
-            for field in ["value", "preemptionPolicy"] {
-                if new.get(field) != old.get(field) {
-                    found.forbidden(&ROOT.child(field), "may not be changed in an update.");
-                }
+            if new.get("value") != old.get("value") {
+                found.forbidden(&ROOT.child("value"), "may not be changed in an update.");
             }
-        }
-        ("storage.k8s.io", "StorageClass") => {
-            for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
-                immutable(field, new, old, &ROOT, found);
-            }
+            immutable("preemptionPolicy", new, old, &ROOT, found);
         }
         ("node.k8s.io", "RuntimeClass") => immutable("handler", new, old, &ROOT, found),
         ("apps", "ControllerRevision") => immutable("data", new, old, &ROOT, found),

@@ -226,7 +226,7 @@ fn active_deadline(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn tolerations(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn tolerations(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("tolerations");
     for (index, toleration) in list(spec, "tolerations").iter().enumerate() {
         self::toleration(toleration, &at.item(index), found);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::ROOT;
 use super::checks::{list, text};
+use super::{ROOT, selectors};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -17,9 +17,29 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
             for (index, rule) in list(object, "rules").iter().enumerate() {
                 self::rule(rule, kind == "Role", &at.item(index), found);
             }
+            if let Some(aggregation) = object.get("aggregationRule") {
+                self::aggregation(aggregation, found);
+            }
         }
         "RoleBinding" | "ClusterRoleBinding" => binding(object, kind == "RoleBinding", found),
         _ => {}
+    }
+}
+
+fn aggregation(aggregation: &Value, found: &mut Findings) {
+    let at = ROOT.child("aggregationRule.clusterRoleSelectors");
+    let selectors = list(aggregation, "clusterRoleSelectors");
+    if selectors.is_empty() {
+        let detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+        found.required(&at, detail);
+    }
+    for (index, selector) in selectors.iter().enumerate() {
+        let at = at.item(index);
+        let before = found.len();
+        selectors::validate(selector, &at, found);
+        if found.len() > before {
+            found.invalid(&at, Value::Null, "invalid label selector.");
+        }
     }
 }
 
@@ -72,11 +92,11 @@ fn binding(object: &Value, namespaced: bool, found: &mut Findings) {
     found.required_each(&at.child("name"), name, names::path_segment(name, false));
     let at = ROOT.child("subjects");
     for (index, subject) in list(object, "subjects").iter().enumerate() {
-        self::subject(subject, &at.item(index), found);
+        self::subject(subject, namespaced, &at.item(index), found);
     }
 }
 
-fn subject(subject: &Value, at: &Field<'_>, found: &mut Findings) {
+fn subject(subject: &Value, namespaced: bool, at: &Field<'_>, found: &mut Findings) {
     let name = text(subject, "name");
     if name.is_empty() {
         found.required(&at.child("name"), "");
@@ -89,7 +109,8 @@ fn subject(subject: &Value, at: &Field<'_>, found: &mut Findings) {
             if !text(subject, "apiGroup").is_empty() {
                 found.not_supported(&at.child("apiGroup"), text(subject, "apiGroup"), &[""]);
             }
-            if text(subject, "namespace").is_empty() {
+            // Where none is named, the binding's own is meant.
+            if !namespaced && text(subject, "namespace").is_empty() {
                 found.required(&at.child("namespace"), "");
             }
         }

@@ -1,4 +1,4 @@
-//! `EndpointSlice`.
+//! Addresses behind services: `EndpointSlice`, and `Endpoints`, which came before it.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -21,6 +21,13 @@ const ENDPOINT: &[Check] = &[
 
 const PORT: &[Check] = &[
     Named("name", names::dns_label),
+    OneOf("protocol", &["SCTP", "TCP", "UDP"]),
+    Named("appProtocol", names::qualified_name),
+];
+
+const ENDPOINT_PORT: &[Check] = &[
+    Named("name", names::dns_label),
+    Check::Port("port"),
     OneOf("protocol", &["SCTP", "TCP", "UDP"]),
     Named("appProtocol", names::qualified_name),
 ];
@@ -64,12 +71,66 @@ fn addresses(kind: &str, endpoint: &Value, at: &Field<'_>, found: &mut Findings)
                 let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
                 found.invalid(&field, *address, detail);
             }
-            ("IPv4", Ok(IpAddr::V6(_))) => found.invalid(&at, *address, "must be an IPv4 address"),
-            ("IPv6", Ok(IpAddr::V4(_))) => found.invalid(&at, *address, "must be an IPv6 address"),
-            ("IPv4" | "IPv6", Ok(ip)) => reachable(ip, address, &field, found),
+            ("IPv4" | "IPv6", Ok(ip)) => {
+                if (kind == "IPv4") != ip.is_ipv4() {
+                    found.invalid(&at, *address, &format!("must be an {kind} address"));
+                }
+                reachable(ip, address, &field, found);
+            }
             _ => {}
         }
     }
+}
+
+/// What is wrong with `Endpoints`.
+pub(super) fn endpoints(endpoints: &Value, found: &mut Findings) {
+    let at = ROOT.child("subsets");
+    for (index, subset) in list(endpoints, "subsets").iter().enumerate() {
+        let at = at.item(index);
+        let both = ["addresses", "notReadyAddresses"];
+        if both.iter().all(|field| list(subset, field).is_empty()) {
+            found.required(&at, "must specify `addresses` or `notReadyAddresses`");
+        }
+        for field in both {
+            let at = at.child(field);
+            for (index, address) in list(subset, field).iter().enumerate() {
+                endpoint_address(address, &at.item(index), found);
+            }
+        }
+        let ports = list(subset, "ports");
+        let at = at.child("ports");
+        for (index, port) in ports.iter().enumerate() {
+            let at = at.item(index);
+            if ports.len() > 1 && text(port, "name").is_empty() {
+                found.required(&at.child("name"), "");
+            }
+            run(ENDPOINT_PORT, port, &at, found);
+        }
+    }
+}
+
+fn endpoint_address(address: &Value, at: &Field<'_>, found: &mut Findings) {
+    let ip = text(address, "ip");
+    let field = at.child("ip");
+    if let Ok(parsed) = ip.parse::<IpAddr>() {
+        reachable(parsed, ip, &field, found);
+    } else {
+        found.invalid(
+            &field,
+            ip,
+            "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
+        );
+        found.invalid(&field, ip, "must be a valid IP address");
+    }
+    run(
+        &[
+            Named("hostname", names::dns_label),
+            Named("nodeName", names::dns_subdomain),
+        ],
+        address,
+        at,
+        found,
+    );
 }
 
 /// Addresses that are nobody's.

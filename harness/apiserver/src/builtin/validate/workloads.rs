@@ -115,11 +115,27 @@ fn always_restarted(spec: &Value, at: &Field<'_>, kind: &str, found: &mut Findin
 fn strategy_json(strategy: &Value) -> String {
     let rolling = strategy
         .get("rollingUpdate")
-        .map_or_else(|| "null".to_owned(), Value::to_string);
+        .map_or_else(|| "null".to_owned(), rolling_json);
     format!(
         "{{\"Type\":{},\"RollingUpdate\":{rolling}}}",
         Value::from(text(strategy, "type"))
     )
+}
+
+/// What is said about rolling updates, under the names that the API server has for it inside.
+fn rolling_json(rolling: &Value) -> String {
+    let or_null = |field: &str| rolling.get(field).cloned().unwrap_or_default();
+    match rolling.get("partition") {
+        Some(partition) => format!(
+            "{{\"Partition\":{partition},\"MaxUnavailable\":{}}}",
+            or_null("maxUnavailable")
+        ),
+        None => format!(
+            "{{\"MaxUnavailable\":{},\"MaxSurge\":{}}}",
+            or_null("maxUnavailable"),
+            or_null("maxSurge")
+        ),
+    }
 }
 
 fn strategy(strategy: &Value, at: &Field<'_>, found: &mut Findings) {
@@ -250,7 +266,7 @@ fn stateful_set(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     match (text(strategy, "type"), strategy.get("rollingUpdate")) {
         ("OnDelete", Some(rolling)) => {
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
-            found.invalid(&field.child("rollingUpdate"), rolling.clone(), detail);
+            found.invalid_text(&field.child("rollingUpdate"), &rolling_json(rolling), detail);
         }
         ("RollingUpdate", Some(rolling)) => {
             run(
@@ -271,7 +287,6 @@ fn stateful_set(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         Check::In("persistentVolumeClaimRetentionPolicy", RETENTION),
         NotNegative("minReadySeconds"),
         Check::In("ordinals", &[NotNegative("start")]),
-        NotNegative("revisionHistoryLimit"),
     ];
     run(checks, spec, at, found);
     replicas_and_selector(spec, at, "statefulset", found);

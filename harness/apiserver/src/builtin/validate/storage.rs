@@ -1,0 +1,181 @@
+//! Classes of storage, drivers, and what is attached where.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::ROOT;
+use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Required};
+use super::checks::{Check, immutable, list, run, text};
+use crate::findings::{Field, Findings};
+use crate::gofmt;
+use crate::metadata::names;
+
+const RECLAIM_POLICIES: &[&str] = &["Delete", "Retain"];
+const POLICIES_OF_GROUPS: &[&str] = &["File", "None", "ReadWriteOnceWithFSType"];
+
+const DRIVER: &[Check] = &[
+    OneOfIfSet("fsGroupPolicy", POLICIES_OF_GROUPS),
+    Do(audiences),
+    Do(modes),
+];
+
+/// The body of a kind.
+pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
+    let checks: &[Check] = match kind {
+        "StorageClass" => &[
+            Required("provisioner"),
+            OneOf("reclaimPolicy", RECLAIM_POLICIES),
+            OneOf("volumeBindingMode", &["Immediate", "WaitForFirstConsumer"]),
+        ],
+        "CSIDriver" => &[In("spec", DRIVER)],
+        "CSINode" => &[In("spec", &[Do(duplicate_drivers), Each("drivers", &[Do(driver)])])],
+        "VolumeAttachment" => &[In("spec", &[Required("attacher"), Required("nodeName"), Do(source)])],
+        _ => &[],
+    };
+    run(checks, object, &ROOT, found);
+}
+
+/// What may not change.
+pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings) {
+    let of = |object: &Value| object.get("spec").cloned().unwrap_or_default();
+    let (new_spec, old_spec) = (of(new), of(old));
+    let at = ROOT.child("spec");
+    match kind {
+        "StorageClass" => {
+            for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+                immutable(field, new, old, &ROOT, found);
+            }
+        }
+        "CSIDriver" => {
+            if new_spec.get("attachRequired") != old_spec.get("attachRequired") {
+                let value = new_spec["attachRequired"].clone();
+                // The place is another one than that of the field.
+                found.invalid(&at.child("attachedRequired"), value, "field is immutable");
+            }
+            immutable("volumeLifecycleModes", &new_spec, &old_spec, &at, found);
+        }
+        // What is wrong in itself is all that is said.
+        "CSINode" if found.is_empty() => {
+            for driver in list(&new_spec, "drivers") {
+                let mut before = list(&old_spec, "drivers").iter();
+                let before = before.find(|before| before["name"] == driver["name"]);
+                if before.is_some_and(|before| before != driver) {
+                    found.invalid_text(&at.child("drivers"), &driver_text(driver), "field is immutable");
+                }
+            }
+        }
+        "VolumeAttachment" if new_spec != old_spec => {
+            found.invalid_text(&at, &attachment_text(&new_spec), "field is immutable");
+        }
+        _ => {}
+    }
+}
+
+fn audiences(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("tokenRequests");
+    let mut seen = BTreeSet::new();
+    for (index, request) in list(spec, "tokenRequests").iter().enumerate() {
+        let audience = text(request, "audience");
+        if !seen.insert(audience) {
+            found.duplicate(&at.item(index).child("audience"), audience);
+        }
+    }
+}
+
+fn modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("volumeLifecycleModes");
+    for mode in list(spec, "volumeLifecycleModes").iter().filter_map(Value::as_str) {
+        if !matches!(mode, "Ephemeral" | "Persistent") {
+            found.not_supported(&at, mode, &["Ephemeral", "Persistent"]);
+        }
+    }
+}
+
+fn duplicate_drivers(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("drivers");
+    let mut seen = BTreeSet::new();
+    for (index, driver) in list(spec, "drivers").iter().enumerate() {
+        let name = text(driver, "name");
+        if !seen.insert(name) {
+            found.duplicate(&at.item(index).child("name"), name);
+        }
+    }
+}
+
+fn driver(driver: &Value, at: &Field<'_>, found: &mut Findings) {
+    let name = text(driver, "name");
+    found.required_each(&at.child("name"), name, names::dns_subdomain(&name.to_lowercase()));
+    if text(driver, "nodeID").is_empty() {
+        found.required(&at.child("nodeID"), "");
+    }
+    let keys = at.child("topologyKeys");
+    for (index, key) in list(driver, "topologyKeys").iter().enumerate() {
+        let key = key.as_str().unwrap_or_default();
+        if key.is_empty() {
+            found.required(&keys, "");
+        } else {
+            found.invalid_each(&keys.item(index), key, names::qualified_name(key));
+        }
+    }
+    let allocatable = at.child("allocatable");
+    let count = driver
+        .get("allocatable")
+        .and_then(|allocatable| allocatable.get("count"));
+    super::checks::not_negative(count, &allocatable.child("count"), found);
+}
+
+fn source(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("source");
+    let source = spec.get("source").unwrap_or(&Value::Null);
+    let volume = source.get("persistentVolumeName").and_then(Value::as_str);
+    match (volume, source.get("inlineVolumeSpec")) {
+        (None, None) => found.required(
+            &at,
+            "must specify exactly one of inlineVolumeSpec and persistentVolumeName",
+        ),
+        (Some(_), Some(_)) => found.forbidden(
+            &at,
+            "must specify exactly one of inlineVolumeSpec and persistentVolumeName",
+        ),
+        (Some(""), None) => found.required(
+            &at.child("persistentVolumeName"),
+            "must specify non empty persistentVolumeName",
+        ),
+        (Some(_), None) | (None, Some(_)) => {}
+    }
+}
+
+/// A driver of a node as messages quote it.
+fn driver_text(driver: &Value) -> String {
+    let or_null = |field: &str| driver.get(field).cloned().unwrap_or_default();
+    let allocatable = driver.get("allocatable").map_or_else(
+        || "null".to_owned(),
+        |allocatable| {
+            format!(
+                "{{\"Count\":{}}}",
+                allocatable.get("count").cloned().unwrap_or_default()
+            )
+        },
+    );
+    gofmt::escaped(format!(
+        "{{\"Name\":{},\"NodeID\":{},\"TopologyKeys\":{},\"Allocatable\":{allocatable}}}",
+        or_null("name"),
+        or_null("nodeID"),
+        or_null("topologyKeys"),
+    ))
+}
+
+/// What an attachment says, as messages quote it.
+fn attachment_text(spec: &Value) -> String {
+    let or_null = |value: Option<&Value>| value.cloned().unwrap_or_default();
+    let text_of = |field: &str| Value::from(text(spec, field));
+    let source = |field: &str| or_null(spec.get("source").and_then(|source| source.get(field)));
+    gofmt::escaped(format!(
+        "{{\"Attacher\":{},\"Source\":{{\"PersistentVolumeName\":{},\"InlineVolumeSpec\":{}}},\"NodeName\":{}}}",
+        text_of("attacher"),
+        source("persistentVolumeName"),
+        source("inlineVolumeSpec"),
+        text_of("nodeName"),
+    ))
+}
