@@ -56,6 +56,7 @@ impl Core {
             }
             kinds::complete_create(&call.resource, &mut object);
             self.validate(&request, &object)?;
+            let unusual = kinds::unusual_finalizers(&call.resource, &object, None);
             let candidate = match &generated {
                 Some(_) => object.clone(),
                 None => std::mem::take(&mut object),
@@ -67,6 +68,9 @@ impl Core {
                 },
                 result => {
                     let object = result?;
+                    for warning in unusual {
+                        call.memo.warn(warning);
+                    }
                     return Ok(Reply::Object {
                         code: 201,
                         object,

@@ -118,6 +118,26 @@ pub(super) fn deprecation(resource: &Resource) -> Option<String> {
     }
 }
 
+/// The finalizers of a custom resource that somebody else might use as well, as far as they are new.
+pub(super) fn unusual_finalizers(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<String> {
+    if resource.custom().is_none() {
+        return Vec::new();
+    }
+    let of = |object| meta::at(object, &["metadata", "finalizers"]).and_then(Value::as_array);
+    let texts = |object| of(object).into_iter().flatten().filter_map(Value::as_str);
+    let known: Vec<&str> = old.into_iter().flat_map(texts).collect();
+    texts(new)
+        .filter(|finalizer| !known.contains(finalizer) && !finalizer.contains('/'))
+        .filter(|finalizer| !metadata::STANDARD_FINALIZERS.contains(finalizer))
+        .map(|finalizer| {
+            format!(
+                "metadata.finalizers: {finalizer:?}: prefer a domain-qualified finalizer name to avoid accidental \
+                 conflicts with other finalizer writers"
+            )
+        })
+        .collect()
+}
+
 /// What is stored as it is but probably not meant.
 pub(super) fn warnings(resource: &Resource, object: &Value, subresource: Option<&str>, created: bool) -> Vec<String> {
     match kind_of(resource) {

@@ -276,11 +276,10 @@ impl Core {
         if is_beyond_custom(&call) {
             return Ok(discovery::page_not_found());
         }
+        // Who asks a deprecated version for what it does not have is told so all the same.
+        warnings.extend(call.resource.custom().and_then(|custom| custom.deprecation.clone()));
         check_verb(&call)?;
         *form = accept::of_call(&call)?;
-        if let Some(warning) = call.resource.custom().and_then(|custom| custom.deprecation.clone()) {
-            warnings.push(warning);
-        }
         warnings.extend(kinds::deprecation(&call.resource));
         let reply = self.dispatch_admitted(&call, warnings).await?;
         if let (Verb::Create | Verb::Update | Verb::Patch, Reply::Object { code, object, resource }) =

@@ -31,7 +31,8 @@ impl Core {
         check_namespace(call, &mut object)?;
         check_name(call, &object)?;
         let name = call.name.as_deref().unwrap_or_default();
-        let found = self.store.get(call.resource.bucket, &call.key()).is_some();
+        let stored = self.store.get(call.resource.bucket, &call.key());
+        let found = stored.is_some();
         if !found && call.subresource.is_none() && kinds::creates_on_update(&call.resource) {
             if let Some(uid) = meta::uid(&object) {
                 return Err(ApiError::conflict(call.about(name), &uid_mismatch(call, uid, "")));
@@ -44,7 +45,8 @@ impl Core {
                 "strconv.ParseUint: parsing {version:?}: invalid syntax"
             )));
         }
-        if found && version.is_none() && !kinds::updates_unconditionally(&call.resource) {
+        if let Some(stored) = stored.filter(|_| version.is_none() && !kinds::updates_unconditionally(&call.resource)) {
+            check_uid(call, &object, &stored.value())?;
             let detail = "must be specified for an update";
             let field = "metadata.resourceVersion";
             let error = FieldError::with_value(FieldErrorType::Invalid, field, &0.into(), detail);
@@ -68,12 +70,12 @@ impl Core {
             let old = &*shown.value();
             let request = AdmissionRequest::new(call, Operation::Update, name, Some(old));
             let mut new = change(old)?;
+            check_uid(call, &new, old)?;
             let unconditional = match meta::resource_version(&new).filter(|version| *version != "0") {
                 None => true,
                 Some(given) if Some(given) == meta::resource_version(old) => call.verb == super::Verb::Patch,
                 Some(_) => return Err(ApiError::modified(call.about(name))),
             };
-            check_uid(call, &new, old)?;
             self.mutate(&request, &mut new)?;
             keep_metadata(&mut new, old);
             if call.subresource.as_deref() != Some("scale") || scale::is_owned(resource, old) {
@@ -93,8 +95,12 @@ impl Core {
                 return Err(ApiError::invalid(call.about_kind(name), &errors));
             }
             self.validate(&request, &new)?;
+            let unusual = kinds::unusual_finalizers(resource, &new, Some(old));
             match self.replace(call, &stored, new) {
                 Ok(object) => {
+                    for warning in unusual {
+                        call.memo.warn(warning);
+                    }
                     return Ok(Reply::Object {
                         code: 200,
                         object,

@@ -4,7 +4,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::client;
-use super::raw::{JSON, MERGE};
+use super::raw::{JSON, MERGE, Raw};
 
 /// Where a kind lives, and an object of it.
 fn object(plural: &str) -> (String, Value) {
@@ -25,6 +25,7 @@ fn object(plural: &str) -> (String, Value) {
             "discovery.k8s.io",
             json!({"addressType": "IPv4", "endpoints": [{"addresses": ["1.2.3.4"]}], "ports": [{"port": 80}]}),
         ),
+        "configmaps" => ("", json!({})),
         "endpoints" => (
             "",
             json!({"subsets": [{"addresses": [{"ip": "1.2.3.4"}], "ports": [{"port": 80}]}]}),
@@ -53,6 +54,7 @@ fn object(plural: &str) -> (String, Value) {
         other => unreachable!("{other}"),
     };
     let namespaced = [
+        "configmaps",
         "endpointslices",
         "endpoints",
         "resourcequotas",
@@ -169,4 +171,56 @@ async fn a_stateful_set_may_have_any_limit_of_revisions() {
     client.send("POST", &path, JSON, &object).await;
     let change = json!({"spec": {"revisionHistoryLimit": -3}});
     assert_eq!(client.send("PATCH", &format!("{path}/x"), MERGE, &change).await.0, 200);
+}
+
+#[tokio::test]
+async fn who_means_another_object_is_told_before_all_else() {
+    let mut client = client();
+    let (path, object) = object("configmaps");
+    client.send("POST", &path, JSON, &object).await;
+    for metadata in [
+        json!({"name": "x", "uid": "u"}),
+        json!({"name": "x", "uid": "u", "resourceVersion": "1"}),
+    ] {
+        let (status, answer) = client
+            .send("PUT", &format!("{path}/x"), JSON, &json!({"metadata": metadata}))
+            .await;
+        let told = answer["message"].as_str().unwrap_or_default();
+        assert!(status == 409 && told.contains("UID in precondition: u"), "{told}");
+    }
+}
+
+/// The warnings of an answer, without their code.
+async fn warnings(client: &mut Raw, method: &str, path: &str, media: &str, body: &Value) -> Vec<String> {
+    let answer = client.open(method, path, media, body.to_string().into_bytes()).await;
+    let warnings = answer.headers().get_all(http::header::WARNING).into_iter();
+    warnings
+        .filter_map(|warning| Some(warning.to_str().ok()?.strip_prefix("299 - ")?.to_owned()))
+        .collect()
+}
+
+#[tokio::test]
+async fn finalizers_that_others_may_use_are_warned_of_once() {
+    let mut client = client();
+    let definition = json!({"metadata": {"name": "foos.x.io"}, "spec": {
+        "group": "x.io", "scope": "Namespaced", "names": {"plural": "foos", "kind": "Foo"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}});
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    assert_eq!(client.send("POST", definitions, JSON, &definition).await.0, 201);
+    let path = "/apis/x.io/v1/namespaces/default/foos";
+    while client.get(path).await.0 != 200 {
+        tokio::task::yield_now().await;
+    }
+    let warning = |finalizer: &str| {
+        format!(
+            r#""metadata.finalizers: \"{finalizer}\": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers""#
+        )
+    };
+    let object = json!({"apiVersion": "x.io/v1", "kind": "Foo", "metadata": {"name": "f", "finalizers": ["a", "x.io/b", "orphan"]}});
+    assert_eq!(warnings(&mut client, "POST", path, JSON, &object).await, [warning("a")]);
+    let more = json!({"metadata": {"finalizers": ["a", "c"]}});
+    assert_eq!(
+        warnings(&mut client, "PATCH", &format!("{path}/f"), MERGE, &more).await,
+        [warning("c")]
+    );
 }

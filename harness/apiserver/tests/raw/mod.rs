@@ -19,7 +19,8 @@ impl Raw {
         Self(server.service("raw/1.0"))
     }
 
-    async fn open(&mut self, method: &str, path: &str, media: &str, body: Vec<u8>) -> Response<ResponseBody> {
+    /// An answer.
+    pub async fn open(&mut self, method: &str, path: &str, media: &str, body: Vec<u8>) -> Response<ResponseBody> {
         let request = Request::builder()
             .method(method)
             .uri(path)
