@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Call, Core};
 use crate::builtin::limits;
-use crate::builtin::prepare::{PriorityClass, admit, readmit};
+use crate::builtin::prepare::{PriorityClass, admit, readmit, run_as_class};
 use crate::builtin::quotas::{self, Charged};
 use crate::builtin::services::Allocations;
 use crate::error::FieldError;
@@ -213,7 +213,7 @@ impl Core {
         Err(ApiError::forbidden(request.call.about(request.name), &cause))
     }
 
-    /// Priority, and tolerations of nodes that fail.
+    /// Priority, tolerations of nodes that fail, and what the runtime class adds.
     fn admit_pod(&self, request: &AdmissionRequest<'_>, pod: &mut Value) -> Result<(), ApiError> {
         let bucket = self.store.bucket("scheduling.k8s.io", "priorityclasses");
         let class = |name: Option<&str>| {
@@ -230,7 +230,11 @@ impl Core {
                     .max_by_key(|class| class.value)
             }
         };
-        admit(pod, class).map_err(|refused| ApiError::forbidden(request.call.about(request.name), &refused.to_string()))
+        let forbidden = |cause: String| ApiError::forbidden(request.call.about(request.name), &cause);
+        admit(pod, class).map_err(|refused| forbidden(refused.to_string()))?;
+        let bucket = self.store.bucket("node.k8s.io", "runtimeclasses");
+        let class = |name: &str| Some(Value::clone(&self.store.get(bucket, name)?.value()));
+        run_as_class(pod, class).map_err(|refused| forbidden(refused.to_string()))
     }
 
     /// Addresses and node ports of a Service, besides those of all others.

@@ -4,7 +4,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::client;
-use super::raw::{JSON, MERGE};
+use super::raw::{JSON, MERGE, Raw};
 
 #[tokio::test]
 async fn a_template_is_not_looked_at_when_its_selector_is_no_selector() {
@@ -73,6 +73,23 @@ fn container(more: &Value) -> Value {
     json!({"containers": [container]})
 }
 
+const S: &str = "spec.topologySpreadConstraints[0]";
+
+/// A pod with constraints, each a usual one with something else.
+fn spread(others: &[Value]) -> Value {
+    let constraint = |other: &Value| {
+        let mut constraint = json!({
+            "maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"a": "b"}},
+        });
+        for (field, value) in other.as_object().expect("an object") {
+            constraint[field] = value.clone();
+        }
+        constraint
+    };
+    pod(&json!({"topologySpreadConstraints": others.iter().map(constraint).collect::<Vec<_>>()}))
+}
+
 fn pod(more: &Value) -> Value {
     let mut spec = container(&json!({}));
     for (key, value) in more.as_object().into_iter().flatten() {
@@ -97,6 +114,25 @@ const C: &str = "spec.containers[0]";
 #[case(pod(&json!({"schedulingGates": [{"name": "a"}], "nodeName": "n"})), "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared")]
 #[case(pod(&json!({"hostAliases": [{"ip": "x"}]})), "spec.hostAliases[0].ip: Invalid value: \"x\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
 #[case(pod(&json!({"dnsConfig": {"nameservers": ["1.1.1.1", "1.1.1.1", "1.1.1.1", "1.1.1.1"]}})), "spec.dnsConfig.nameservers: Invalid value: [\"1.1.1.1\",\"1.1.1.1\",\"1.1.1.1\",\"1.1.1.1\"]: must not have more than 3 nameservers")]
+#[case(container(&json!({"livenessProbe": {"tcpSocket": {"port": 80}, "terminationGracePeriodSeconds": 0}})), &format!("{C}.livenessProbe.terminationGracePeriodSeconds: Invalid value: 0: must be greater than 0"))]
+#[case(container(&json!({"livenessProbe": {"httpGet": {"path": "/", "port": 80, "httpHeaders": [{"name": "a b", "value": "v"}]}}})), &format!("{C}.livenessProbe.httpGet.httpHeaders: Invalid value: \"a b\": a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"))]
+#[case(container(&json!({"resources": {"limits": {"hugepages-2Mi": "4Mi"}}})), &format!("{C}.resources: Forbidden: HugePages require cpu or memory"))]
+#[case(container(&json!({"resources": {"limits": {"hugepages-2Mi": "4Mi", "cpu": "1"}, "requests": {"hugepages-2Mi": "2Mi"}}})), &format!("{C}.resources.requests: Invalid value: \"2Mi\": must be equal to hugepages-2Mi limit of 4Mi"))]
+#[case(container(&json!({"resources": {"limits": {"hugepages-2Mi": "3Mi", "memory": "1Gi"}}})), &format!("[{C}.resources.limits[hugepages-2Mi]: Invalid value: \"3Mi\": 3Mi is not positive integer multiple of hugepages-2Mi, {C}.resources.requests[hugepages-2Mi]: Invalid value: \"3Mi\": 3Mi is not positive integer multiple of hugepages-2Mi]"))]
+#[case(container(&json!({"resources": {"requests": {"storage": "1"}}})), &format!("{C}.resources.requests[storage]: Invalid value: \"storage\": must be a standard resource for containers"))]
+#[case(pod(&json!({"securityContext": {"sysctls": [{"name": "a b", "value": "1"}]}})), r#"spec.securityContext.sysctls[0].name: Invalid value: "a b": must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"#)]
+#[case(pod(&json!({"hostNetwork": true, "securityContext": {"sysctls": [{"name": "net.core.somaxconn", "value": "1"}]}})), "spec.securityContext.sysctls[0].name: Invalid value: \"net.core.somaxconn\": may not be specified when 'hostNetwork' is true")]
+#[case(pod(&json!({"hostIPC": true, "securityContext": {"sysctls": [{"name": "kernel.sem", "value": "1"}]}})), "spec.securityContext.sysctls[0].name: Invalid value: \"kernel.sem\": may not be specified when 'hostIPC' is true")]
+#[case(spread(&[json!({"minDomains": 0})]), &format!("{S}.minDomains: Invalid value: 0: must be greater than zero"))]
+#[case(spread(&[json!({"minDomains": 2, "whenUnsatisfiable": "ScheduleAnyway"})]), &format!("{S}.minDomains: Invalid value: 2: can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"))]
+#[case(spread(&[json!({"nodeTaintsPolicy": "X"})]), &format!("{S}.nodeTaintsPolicy: Unsupported value: \"X\": supported values: \"Honor\", \"Ignore\""))]
+#[case(spread(&[json!({"matchLabelKeys": ["a"]})]), &format!("{S}[0]: Invalid value: \"a\": exists in both matchLabelKeys and labelSelector"))]
+#[case(spread(&[json!({"matchLabelKeys": ["x"], "labelSelector": null})]), &format!("{S}.matchLabelKeys: Forbidden: must not be specified when labelSelector is not set"))]
+#[case(spread(&[json!({}), json!({"maxSkew": 2})]), &format!("{S}.{{topologyKey, whenUnsatisfiable}}: Duplicate value: \"{{z, DoNotSchedule}}\""))]
+#[case(pod(&json!({"dnsConfig": {"searches": [".", "a.", "_a.b", "x".repeat(254)]}})), &format!("spec.dnsConfig.searches[3]: Invalid value: \"{}\": must be no more than 253 characters", "x".repeat(254)))]
+#[case(pod(&json!({"dnsConfig": {"options": [{}]}})), "spec.dnsConfig.options[0]: Required value: must not be empty")]
+#[case(pod(&json!({"hostUsers": false, "hostNetwork": true})), "spec.hostNetwork: Forbidden: when `hostUsers` is false")]
+#[case(pod(&json!({"securityContext": {"seLinuxChangePolicy": "X"}})), "spec.securityContext.seLinuxChangePolicy: Unsupported value: \"X\": supported values: \"Recursive\"")]
 #[case(pod(&json!({"os": {"name": "x"}})), "spec.os: Unsupported value: \"x\": supported values: \"linux\", \"windows\"")]
 #[case(pod(&json!({"volumes": [{"name": "v", "cephfs": {}}]})), "spec.volumes[0].cephfs.monitors: Required value")]
 #[tokio::test]
@@ -211,4 +247,51 @@ async fn names_of_managers_are_short() {
     let message =
         "ConfigMap \"m\" is invalid: metadata.managedFields[0].manager: Too long: may not be more than 128 bytes";
     assert_eq!((status, &answer["message"]), (422, &json!(message)));
+}
+
+#[rstest]
+#[case(json!({"runtimeClassName": "nope"}), "pod rejected: RuntimeClass \"nope\" not found")]
+#[case(json!({"overhead": {"cpu": "1"}}), "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")]
+#[case(json!({"runtimeClassName": "r", "overhead": {"cpu": "1"}}), "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")]
+#[case(json!({"runtimeClassName": "r", "nodeSelector": {"a": "c"}}), "conflict: runtimeClass.scheduling.nodeSelector[a] = b; pod.spec.nodeSelector[a] = c")]
+#[case(json!({"preemptionPolicy": "Never"}), "the string value of PreemptionPolicy (Never) must not be provided in pod spec; priority admission controller computed PreemptLowerPriority from the given PriorityClass name")]
+#[tokio::test]
+async fn what_the_class_of_a_pod_does_not_allow(#[case] spec: Value, #[case] cause: &str) {
+    let mut client = client();
+    with_runtime_class(&mut client).await;
+    let object = json!({"metadata": {"name": "p"}, "spec": pod(&spec)});
+    let (status, answer) = client
+        .send("POST", "/api/v1/namespaces/default/pods", JSON, &object)
+        .await;
+    assert_eq!(
+        (status, &answer["message"]),
+        (403, &json!(format!("pods \"p\" is forbidden: {cause}")))
+    );
+}
+
+#[tokio::test]
+async fn a_pod_gets_what_its_runtime_class_says() {
+    let mut client = client();
+    with_runtime_class(&mut client).await;
+    let object =
+        json!({"metadata": {"name": "p"}, "spec": pod(&json!({"runtimeClassName": "r", "nodeSelector": {"x": "y"}}))});
+    let path = "/api/v1/namespaces/default/pods";
+    let (_, answer) = client.send("POST", path, JSON, &object).await;
+    let spec = &answer["spec"];
+    assert_eq!(spec["overhead"], json!({"cpu": "100m"}), "{answer}");
+    assert_eq!(spec["nodeSelector"], json!({"a": "b", "x": "y"}));
+    let tolerated = spec["tolerations"].as_array().expect("a list");
+    assert!(
+        tolerated.contains(&json!({"key": "k", "operator": "Exists"})),
+        "{answer}"
+    );
+}
+
+async fn with_runtime_class(client: &mut Raw) {
+    let class = json!({
+        "metadata": {"name": "r"}, "handler": "h", "overhead": {"podFixed": {"cpu": "100m"}},
+        "scheduling": {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}]},
+    });
+    let path = "/apis/node.k8s.io/v1/runtimeclasses";
+    assert_eq!(client.send("POST", path, JSON, &class).await.0, 201);
 }

@@ -6,6 +6,7 @@
 
 mod kinds;
 mod pods;
+mod runtimes;
 
 use serde_json::{Map, Value};
 
@@ -14,6 +15,7 @@ use super::shape;
 
 pub use kinds::{TEMPLATE_GENERATION, name_label};
 pub use pods::{PriorityClass, PriorityRefused, admit, quality_of_service, readmit};
+pub use runtimes::{RuntimeRefused, run_as_class};
 
 /// What makes a generation grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

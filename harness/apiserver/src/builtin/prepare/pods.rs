@@ -110,6 +110,17 @@ pub enum PriorityRefused {
     /// There is no such class.
     #[error("no PriorityClass with name {0} was found")]
     NotFound(String),
+    /// The pod says another policy of preemption than its class.
+    #[error(
+        "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; \
+         priority admission controller computed {computed} from the given PriorityClass name"
+    )]
+    Preempts {
+        /// In the pod.
+        given: String,
+        /// Of the class.
+        computed: String,
+    },
     /// The pod says another priority than its class.
     #[error(
         "the integer value of priority ({given}) must not be provided in pod spec; \
@@ -166,6 +177,13 @@ pub fn admit(
         .as_ref()
         .map_or("PreemptLowerPriority", |class| &class.preemption_policy)
         .to_owned();
+    let given = spec.get("preemptionPolicy").and_then(Value::as_str);
+    if let Some(given) = given.filter(|given| *given != preemption && !is_mirror) {
+        return Err(PriorityRefused::Preempts {
+            given: given.to_owned(),
+            computed: preemption,
+        });
+    }
     if let Some(class) = found {
         spec.insert("priorityClassName".to_owned(), class.name.into());
     }

@@ -21,9 +21,9 @@ const CONTAINER: &[Check] = &[
         "lifecycle",
         &[In("postStart", &[Do(handler)]), In("preStop", &[Do(handler)])],
     ),
-    In("livenessProbe", &[Do(probe), Do(succeeds_once)]),
+    In("livenessProbe", &[Do(probe), Do(has_time_to_end), Do(succeeds_once)]),
     In("readinessProbe", &[Do(probe), Do(no_grace_period)]),
-    In("startupProbe", &[Do(probe), Do(succeeds_once)]),
+    In("startupProbe", &[Do(probe), Do(has_time_to_end), Do(succeeds_once)]),
     Do(ports),
     Each("env", &[Do(variables::env)]),
     Do(variables::sources),
@@ -252,6 +252,14 @@ fn probe(probe: &Value, at: &Field<'_>, found: &mut Findings) {
     run(PROBE, probe, at, found);
 }
 
+fn has_time_to_end(probe: &Value, at: &Field<'_>, found: &mut Findings) {
+    let seconds = probe.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
+    if let Some(seconds) = seconds.filter(|seconds| *seconds <= 0) {
+        let at = at.child("terminationGracePeriodSeconds");
+        found.invalid(&at, seconds, "must be greater than 0");
+    }
+}
+
 fn succeeds_once(probe: &Value, at: &Field<'_>, found: &mut Findings) {
     let threshold = number(probe, "successThreshold");
     if threshold != 1 {
@@ -275,6 +283,7 @@ fn handler(handler: &Value, at: &Field<'_>, found: &mut Findings) {
                 run(&[Check::Required("path")], action, &at, found);
                 port(action.get("port"), &at.child("port"), found);
                 run(&[OneOf("scheme", &["HTTP", "HTTPS"])], action, &at, found);
+                headers(action, &at.child("httpHeaders"), found);
             }
             "tcpSocket" => port(action.get("port"), &at.child("port"), found),
             "grpc" => run(&[Check::Port("port")], action, &at, found),
@@ -286,12 +295,39 @@ fn handler(handler: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
+fn headers(action: &Value, at: &Field<'_>, found: &mut Findings) {
+    for header in list(action, "httpHeaders") {
+        let name = text(header, "name");
+        let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        if name.is_empty() || !name.bytes().all(is_valid) {
+            let detail = "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', \
+                regex used for validation is '[-A-Za-z0-9]+')";
+            found.invalid(at, name, detail);
+        }
+    }
+}
+
 fn resource_name(resource: &str, at: &Field<'_>, found: &mut Findings) {
     found.invalid_each(at, resource, names::qualified_name(resource));
-    let standard = STANDARD_RESOURCES.contains(&resource) || resource.starts_with("hugepages-");
+    let standard = STANDARD_RESOURCES.contains(&resource) || is_huge(resource);
     if !resource.contains('/') && !standard {
-        found.invalid(at, resource, "must be a standard resource type or fully qualified");
+        if resource != "storage" {
+            found.invalid(at, resource, "must be a standard resource type or fully qualified");
+        }
         found.invalid(at, resource, "must be a standard resource for containers");
+    }
+}
+
+fn is_huge(resource: &str) -> bool {
+    resource.starts_with("hugepages-")
+}
+
+/// Huge pages come in whole ones, and with something to compute with.
+fn huge_pages(resources: &Value, at: &Field<'_>, found: &mut Findings) {
+    let asked = ["limits", "requests"].map(|kind| members(resources, kind));
+    let names = || asked.iter().flatten().flat_map(|amounts| amounts.keys());
+    if names().any(|name| is_huge(name)) && !names().any(|name| matches!(name.as_str(), "cpu" | "memory")) {
+        found.forbidden(at, "HugePages require cpu or memory");
     }
 }
 
@@ -309,12 +345,21 @@ pub(super) fn resources(resources: &Value, at: &Field<'_>, found: &mut Findings)
             if nanos(quantity) < 0 {
                 found.invalid(&field, quantity.clone(), "must be greater than or equal to 0");
             }
+            if is_huge(resource) {
+                let size = resource.strip_prefix("hugepages-").and_then(Quantity::parse);
+                let size = size.map_or(0, Quantity::nanos);
+                if size <= 0 || nanos(quantity) % size != 0 {
+                    let amount = quantity.as_str().unwrap_or_default();
+                    let detail = format!("{amount} is not positive integer multiple of {resource}");
+                    found.invalid(&field, quantity.clone(), &detail);
+                }
+            }
             let extended = resource.contains('/');
             if extended && nanos(quantity) % 1_000_000_000 != 0 {
                 found.invalid(&field, quantity.clone(), "must be an integer");
             }
             let limit = limits.and_then(|limits| limits.get(resource));
-            let exact = extended && kind == "requests";
+            let exact = (extended || is_huge(resource)) && kind == "requests";
             match limit {
                 None if exact => {
                     let detail = "Limit must be set for non overcommitable resources";
@@ -338,4 +383,5 @@ pub(super) fn resources(resources: &Value, at: &Field<'_>, found: &mut Findings)
             }
         }
     }
+    huge_pages(resources, at, found);
 }

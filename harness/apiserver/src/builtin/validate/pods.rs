@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::checks::Check::{Do, Each, In, Labels, Named, NotNegative, OneOf, OneOfIfSet};
 use super::checks::{Check, is_true, list, members, number, run, text, texts};
-use super::{ROOT, containers, security, volumes};
+use super::{ROOT, containers, dns, security, spreads, volumes};
 use crate::findings::{Field, Findings};
 use crate::metadata::{names, validate_labels};
 
@@ -19,15 +19,14 @@ const POD_SPEC: &[Check] = &[
     Do(containers::validate),
     OneOf("restartPolicy", RESTART_POLICIES),
     OneOf("dnsPolicy", DNS_POLICIES),
-    Do(dns_config),
+    Do(dns::policy),
     Do(shared_processes),
+    Do(own_users),
+    Do(security::shared_sysctls),
     In("securityContext", security::OF_POD),
     Labels("nodeSelector"),
     In("affinity", &[Do(affinity)]),
-    Each(
-        "topologySpreadConstraints",
-        &[Do(max_skew), Do(spread), Check::Selector("labelSelector")],
-    ),
+    Do(spreads::spreads),
     Named("serviceAccountName", names::dns_subdomain),
     Named("nodeName", names::dns_subdomain),
     Do(active_deadline),
@@ -39,7 +38,7 @@ const POD_SPEC: &[Check] = &[
     OneOfIfSet("preemptionPolicy", &["Never", "PreemptLowerPriority"]),
     NotNegative("terminationGracePeriodSeconds"),
     Do(host_aliases),
-    Do(name_servers),
+    Do(dns::config),
     Do(readiness_gates),
     Do(scheduling_gates),
     Do(system),
@@ -115,6 +114,18 @@ fn shared_processes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
+/// What is the node's own cannot be had with users of one's own.
+fn own_users(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if spec.get("hostUsers").and_then(Value::as_bool) != Some(false) {
+        return;
+    }
+    for field in ["hostNetwork", "hostPID", "hostIPC"] {
+        if is_true(spec, field) {
+            found.forbidden(&at.child(field), "when `hostUsers` is false");
+        }
+    }
+}
+
 const NO_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
 fn is_address(text: &str) -> bool {
@@ -132,19 +143,6 @@ fn host_aliases(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         for (index, name) in texts(alias, "hostnames").iter().enumerate() {
             found.invalid_each(&names_at.item(index), name, names::dns_subdomain(name));
         }
-    }
-}
-
-fn name_servers(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let Some(config) = spec.get("dnsConfig") else { return };
-    let at = at.child("dnsConfig.nameservers");
-    let servers = texts(config, "nameservers");
-    if servers.len() > 3 {
-        let all: Vec<Value> = servers.iter().map(|server| Value::from(*server)).collect();
-        found.invalid(&at, all, "must not have more than 3 nameservers");
-    }
-    for (index, server) in servers.iter().enumerate().filter(|(_, server)| !is_address(server)) {
-        found.invalid(&at.item(index), *server, NO_ADDRESS);
     }
 }
 
@@ -178,39 +176,6 @@ fn system(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         "" => found.required(&at.child("os.name"), ""),
         "linux" | "windows" => {}
         other => found.not_supported(&at.child("os"), other, &["linux", "windows"]),
-    }
-}
-
-fn max_skew(constraint: &Value, at: &Field<'_>, found: &mut Findings) {
-    let skew = number(constraint, "maxSkew");
-    if skew <= 0 {
-        found.invalid(&at.child("maxSkew"), skew, "must be greater than zero");
-    }
-}
-
-fn spread(constraint: &Value, at: &Field<'_>, found: &mut Findings) {
-    if text(constraint, "topologyKey").is_empty() {
-        found.required(&at.child("topologyKey"), "can not be empty");
-    }
-    let action = text(constraint, "whenUnsatisfiable");
-    if !matches!(action, "DoNotSchedule" | "ScheduleAnyway") {
-        let supported = ["DoNotSchedule", "ScheduleAnyway"];
-        found.not_supported(&at.child("whenUnsatisfiable"), action, &supported);
-    }
-}
-
-fn dns_config(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    if text(spec, "dnsPolicy") != "None" {
-        return;
-    }
-    let at = at.child("dnsConfig");
-    match spec.get("dnsConfig") {
-        None => found.required(&at, "must provide `dnsConfig` when `dnsPolicy` is None"),
-        Some(config) if list(config, "nameservers").is_empty() => {
-            let detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
-            found.required(&at.child("nameservers"), detail);
-        }
-        Some(_) => {}
     }
 }
 

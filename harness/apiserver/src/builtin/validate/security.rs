@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::checks::Check::{Do, In, OneOfIfSet};
-use super::checks::{Check, list, text};
+use super::checks::{Check, is_true, list, text};
 use crate::findings::{Field, Findings};
 
 const PROFILES: &[&str] = &["Localhost", "RuntimeDefault", "Unconfined"];
@@ -27,6 +27,7 @@ pub(super) const OF_POD: &[Check] = &[
     OneOfIfSet("fsGroupChangePolicy", &["Always", "OnRootMismatch"]),
     In("seccompProfile", &[Do(seccomp)]),
     OneOfIfSet("supplementalGroupsPolicy", &["Merge", "Strict"]),
+    OneOfIfSet("seLinuxChangePolicy", &["Recursive"]),
     In("appArmorProfile", &[Do(app_armor)]),
 ];
 
@@ -61,8 +62,45 @@ fn sysctls(context: &Value, at: &Field<'_>, found: &mut Findings) {
         let (at, name) = (at.item(index), text(sysctl, "name"));
         if name.is_empty() {
             found.required(&at.child("name"), "");
+        } else if !is_sysctl(name) {
+            let detail = r"must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
+            found.invalid(&at.child("name"), name, detail);
         } else if !seen.insert(name) {
             found.duplicate(&at.child("name"), name);
+        }
+    }
+}
+
+fn is_sysctl(name: &str) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let inner = |byte: &u8| plain(byte) || matches!(byte, b'-' | b'_');
+    let is_part =
+        |part: &[u8]| part.first().is_some_and(plain) && part.last().is_some_and(plain) && part.iter().all(inner);
+    name.len() <= 253 && name.as_bytes().split(|byte| matches!(byte, b'.' | b'/')).all(is_part)
+}
+
+/// What belongs to the node cannot be set where the node's is used.
+pub(super) fn shared_sysctls(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let context = spec.get("securityContext").unwrap_or(&Value::Null);
+    let at = at.child("securityContext.sysctls");
+    for (index, sysctl) in list(context, "sysctls").iter().enumerate() {
+        let name = text(sysctl, "name");
+        let dotted = name.replace('/', ".");
+        let of_messages = ["kernel.shm", "kernel.msg", "fs.mqueue."]
+            .iter()
+            .any(|prefix| dotted.starts_with(prefix));
+        for (field, shared) in [
+            ("hostNetwork", dotted.starts_with("net.")),
+            ("hostIPC", of_messages || dotted == "kernel.sem"),
+        ] {
+            if shared && is_true(spec, field) {
+                let at = at.item(index);
+                found.invalid(
+                    &at.child("name"),
+                    name,
+                    &format!("may not be specified when '{field}' is true"),
+                );
+            }
         }
     }
 }

@@ -1,0 +1,91 @@
+//! How pods are to be spread over a cluster.
+
+use serde_json::Value;
+
+use super::checks::{list, members, number, text, texts};
+use super::selectors;
+use crate::findings::{Field, Findings};
+use crate::metadata::names;
+
+const ACTIONS: &[&str] = &["DoNotSchedule", "ScheduleAnyway"];
+
+/// The constraints of a pod's specification.
+pub(super) fn spreads(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("topologySpreadConstraints");
+    let all = list(spec, "topologySpreadConstraints");
+    for (index, constraint) in all.iter().enumerate() {
+        let at = at.item(index);
+        basics(constraint, &at, found);
+        let of = |constraint: &Value| {
+            let (key, action) = (text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable"));
+            format!("{{{key}, {action}}}")
+        };
+        let later = all.get(index + 1..).unwrap_or_default();
+        if later.iter().any(|other| of(other) == of(constraint)) {
+            found.duplicate(&at.child("{topologyKey, whenUnsatisfiable}"), of(constraint));
+        }
+        least_domains(constraint, &at, found);
+        for field in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
+            let policy = constraint.get(field).and_then(Value::as_str);
+            if let Some(policy) = policy.filter(|policy| !matches!(*policy, "Honor" | "Ignore")) {
+                found.not_supported(&at.child(field), policy, &["Honor", "Ignore"]);
+            }
+        }
+        label_keys(constraint, &at, found);
+        if let Some(selector) = constraint.get("labelSelector") {
+            selectors::validate(selector, &at.child("labelSelector"), found);
+        }
+    }
+}
+
+fn basics(constraint: &Value, at: &Field<'_>, found: &mut Findings) {
+    let skew = number(constraint, "maxSkew");
+    if skew <= 0 {
+        found.invalid(&at.child("maxSkew"), skew, "must be greater than zero");
+    }
+    if text(constraint, "topologyKey").is_empty() {
+        found.required(&at.child("topologyKey"), "can not be empty");
+    }
+    let action = text(constraint, "whenUnsatisfiable");
+    if !ACTIONS.contains(&action) {
+        found.not_supported(&at.child("whenUnsatisfiable"), action, ACTIONS);
+    }
+}
+
+fn least_domains(constraint: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(domains) = constraint.get("minDomains").and_then(Value::as_i64) else {
+        return;
+    };
+    let at = at.child("minDomains");
+    if domains <= 0 {
+        found.invalid(&at, domains, "must be greater than zero");
+    }
+    let action = text(constraint, "whenUnsatisfiable");
+    if action != "DoNotSchedule" {
+        let detail = format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
+        found.invalid(&at, domains, &detail);
+    }
+}
+
+fn label_keys(constraint: &Value, at: &Field<'_>, found: &mut Findings) {
+    let keys = texts(constraint, "matchLabelKeys");
+    if keys.is_empty() {
+        return;
+    }
+    let field = at.child("matchLabelKeys");
+    let Some(selector) = constraint.get("labelSelector") else {
+        found.forbidden(&field, "must not be specified when labelSelector is not set");
+        return;
+    };
+    let expressions = list(selector, "matchExpressions").iter();
+    let mut selected: Vec<&str> = expressions.map(|expression| text(expression, "key")).collect();
+    let labels = members(selector, "matchLabels").into_iter().flatten();
+    selected.extend(labels.map(|(key, _)| key.as_str()));
+    for (index, key) in keys.iter().enumerate() {
+        found.invalid_each(&field.item(index), key, names::qualified_name(key));
+    }
+    for (index, key) in keys.iter().enumerate().filter(|(_, key)| selected.contains(key)) {
+        // The place is that of the constraint.
+        found.invalid(&at.item(index), *key, "exists in both matchLabelKeys and labelSelector");
+    }
+}
