@@ -360,4 +360,38 @@ mod tests {
         both.unite(right);
         assert_eq!(both, set(&json!({"f:a": {".": {}, "f:c": {}}})));
     }
+
+    #[test]
+    fn sets_are_what_sets_of_paths_are() {
+        const PATHS: [&[&str]; 6] = [&["b"], &["a"], &["a", "d"], &["a", "c"], &["a", "c", "x"], &["e", "f"]];
+        // Each bit is a path; they are put in out of order.
+        let of = |bits: u32| {
+            let mut set = Set::default();
+            for (position, path) in PATHS.iter().enumerate() {
+                if bits >> position & 1 == 1 {
+                    set.insert_path(path);
+                }
+            }
+            set
+        };
+        for (left, right) in (0..64).flat_map(|left| (0..64).map(move |right| (left, right))) {
+            let (one, other) = (of(left), of(right));
+            let (mut both, mut less) = (one.clone(), one.clone());
+            both.unite(other.clone());
+            less.subtract(&other);
+            assert_eq!(both, of(left | right), "{left} {right}");
+            assert_eq!(less, of(left & !right), "{left} {right}");
+            assert_eq!(one.difference(&other), less, "{left} {right}");
+            assert_eq!(one.intersection(&other), of(left & right), "{left} {right}");
+            assert_eq!(one.meets(&other), left & right != 0, "{left} {right}");
+            assert_eq!(one.paths().len(), left.count_ones() as usize, "{left}");
+            assert_eq!(Set::from_fields_v1(&one.to_fields_v1()), Some(one), "{left}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_out_of_order_is_read_in_order_and_the_last_of_two_counts() {
+        let two = json!({"f:list": {r#"k:{"a": 2}"#: {}, r#"k:{"a":1}"#: {"f:x": {}}, r#"k:{"a":2}"#: {"f:y": {}}}});
+        assert_eq!(set(&two).paths(), [".list[a=1].x", ".list[a=2].y"]);
+    }
 }
