@@ -18,7 +18,7 @@ mod doubt;
 
 pub use doubt::Doubt;
 
-use concern::{concerned_by_binding, concerned_by_object, concerned_by_template};
+use concern::{concerned_by_binding, concerned_by_object, concerned_by_template, version_of};
 
 /// Everything that is known.
 #[derive(Debug, Default)]
@@ -221,24 +221,7 @@ impl World {
             return (Urgency::Wanted, Keys::new());
         };
         let version = version_of(&object);
-        let is_report = match source {
-            Source::Bindings(scope) => self
-                .bindings
-                .get(scope)
-                .is_some_and(|table| table.is_report(&key, version)),
-            Source::Works => self.works.is_report(&key, version),
-            Source::Objects { cluster, gvk } => {
-                let table = self.objects(cluster, gvk);
-                table.is_some_and(|table| table.is_report(&key, version))
-            }
-            // What these report is what others wait for.
-            Source::Policies(_)
-            | Source::Clusters
-            | Source::TaintPolicies
-            | Source::Templates(_)
-            | Source::Definitions(_) => false,
-        };
-        let urgency = if is_report { Urgency::Report } else { Urgency::Wanted };
+        let urgency = self.urgency(source, &key, version);
         (urgency, self.take_in(source, key, version, object))
     }
 
@@ -454,13 +437,6 @@ pub fn key_of(object: &Value) -> Option<ObjectKey> {
 fn revision_of(object: &Value) -> u64 {
     let revision = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
     revision.and_then(|revision| revision.parse().ok()).unwrap_or(u64::MAX)
-}
-
-fn version_of(object: &Value) -> Version {
-    Version {
-        revision: revision_of(object),
-        generation: object.pointer("/metadata/generation").and_then(Value::as_i64),
-    }
 }
 
 /// An object without finalizers that is marked for deletion is gone: an answer says so before the watch does. Objects

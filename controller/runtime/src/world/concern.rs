@@ -1,4 +1,4 @@
-//! Which keys a change concerns.
+//! Which keys a change concerns, and how soon they are to run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,9 +9,10 @@ use baton_decide::keys::{Gvk, ObjectKey, TemplateKey};
 use baton_decide::{matching, names};
 use serde_json::Value;
 
-use super::{Keys, World};
-use crate::queue::Key;
-use crate::table::Table;
+use super::{Keys, World, revision_of};
+use crate::queue::{Key, Urgency};
+use crate::source::Source;
+use crate::table::{Table, Version};
 
 impl World {
     /// The Works on a cluster; they are looked at again when it answers again.
@@ -22,6 +23,28 @@ impl World {
             .iter()
             .filter(|(key, _)| key.namespace.as_deref() == Some(space.as_str()));
         here.map(|(key, _)| Key::Work(key.clone())).collect()
+    }
+
+    /// How soon those are to run whom an object in that state concerns.
+    pub(super) fn urgency(&self, source: &Source, key: &ObjectKey, version: Version) -> Urgency {
+        let is_report = match source {
+            Source::Bindings(scope) => {
+                let table = self.bindings.get(scope);
+                table.is_some_and(|table| table.is_report(key, version))
+            }
+            Source::Works => self.works.is_report(key, version),
+            Source::Objects { cluster, gvk } => {
+                let table = self.objects(cluster, gvk);
+                table.is_some_and(|table| table.is_report(key, version))
+            }
+            // What these report is what others wait for.
+            Source::Policies(_)
+            | Source::Clusters
+            | Source::TaintPolicies
+            | Source::Templates(_)
+            | Source::Definitions(_) => false,
+        };
+        if is_report { Urgency::Report } else { Urgency::Wanted }
     }
 
     /// A cluster changed in what the scheduler looks at: any binding may gain or lose by it.
@@ -56,6 +79,13 @@ impl World {
             concerned.extend(templates.filter(may_be_selected).map(Key::Template));
         }
         concerned
+    }
+}
+
+pub(super) fn version_of(object: &Value) -> Version {
+    Version {
+        revision: revision_of(object),
+        generation: object.pointer("/metadata/generation").and_then(Value::as_i64),
     }
 }
 

@@ -38,6 +38,16 @@ const COMPUTE: &[(&str, &str, &str)] = &[
     ("requests.memory", "requests", "memory"),
 ];
 
+/// Whether a resource is counted, and not measured.
+pub(super) fn is_counted(resource: &str) -> bool {
+    PLAIN.contains(&resource) || matches!(resource, "services.loadbalancers" | "services.nodeports")
+}
+
+/// Whether a resource is measured, and one that quotas know.
+pub(super) fn is_measured(resource: &str) -> bool {
+    resource == "requests.storage" || COMPUTE.iter().any(|(name, _, _)| *name == resource)
+}
+
 /// An object that is to be stored.
 #[derive(Debug, Clone, Copy)]
 pub struct Charged<'a> {

@@ -68,6 +68,11 @@ fn is_label(text: &str) -> bool {
     is_framed(text, |byte| is_lower(byte) || byte == b'-', is_lower)
 }
 
+/// A label in which underscores stand as well.
+pub(crate) fn is_underscored_label(text: &str) -> bool {
+    is_framed(text, |byte| is_lower(byte) || matches!(byte, b'-' | b'_'), is_lower)
+}
+
 fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }

@@ -8,42 +8,13 @@ use serde_json::Value;
 use super::ROOT;
 use super::checks::{list, members, text, texts};
 use crate::builtin::quantity::Quantity;
+use crate::builtin::quotas;
 use crate::findings::{Field, Findings};
 use crate::gofmt;
 use crate::metadata::names;
 
 /// One, in the billionths that amounts are compared in.
 const ONE: i128 = 1_000_000_000;
-
-/// Resources that containers ask for.
-const OF_CONTAINERS: &[&str] = &["cpu", "ephemeral-storage", "memory"];
-
-/// Resources that are counted, not measured.
-const COUNTED: &[&str] = &[
-    "configmaps",
-    "persistentvolumeclaims",
-    "pods",
-    "replicationcontrollers",
-    "resourcequotas",
-    "secrets",
-    "services",
-    "services.loadbalancers",
-    "services.nodeports",
-];
-
-/// Further resources that a quota can limit.
-const MEASURED: &[&str] = &[
-    "cpu",
-    "ephemeral-storage",
-    "limits.cpu",
-    "limits.ephemeral-storage",
-    "limits.memory",
-    "memory",
-    "requests.cpu",
-    "requests.ephemeral-storage",
-    "requests.memory",
-    "requests.storage",
-];
 
 /// What a quota with a scope can limit: pods and what they ask for. Of pods that ask for nothing it is their number alone.
 const OF_PODS: &[&str] = &[
@@ -124,8 +95,17 @@ fn limit(kind: &str, limit: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 fn resource_of_limit(kind: &str, resource: &str, at: &Field<'_>, found: &mut Findings) {
+    if matches!(kind, "Pod" | "Container") {
+        of_container(resource, at, found);
+    } else {
+        standard(resource, at, found);
+    }
+}
+
+/// What a container can ask for.
+pub(super) fn of_container(resource: &str, at: &Field<'_>, found: &mut Findings) {
     standard(resource, at, found);
-    if matches!(kind, "Pod" | "Container") && !resource.contains('/') && !is_of_container(resource) {
+    if !resource.contains('/') && !is_of_container(resource) {
         found.invalid(at, resource, "must be a standard resource for containers");
     }
 }
@@ -141,7 +121,17 @@ fn standard(resource: &str, at: &Field<'_>, found: &mut Findings) {
 }
 
 fn is_of_container(resource: &str) -> bool {
-    OF_CONTAINERS.contains(&resource) || resource.starts_with("hugepages-")
+    matches!(resource, "cpu" | "ephemeral-storage" | "memory") || is_huge(resource)
+}
+
+/// Whether these are huge pages of some size.
+pub(super) fn is_huge(resource: &str) -> bool {
+    resource.starts_with("hugepages-")
+}
+
+fn is_of_quota(resource: &str) -> bool {
+    let is_huge = is_huge(resource.strip_prefix("requests.").unwrap_or(resource));
+    quotas::is_counted(resource) || quotas::is_measured(resource) || is_huge
 }
 
 fn bounds(limit: &Value, resource: &str, at: &Field<'_>, found: &mut Findings) {
@@ -175,7 +165,7 @@ fn bounds(limit: &Value, resource: &str, at: &Field<'_>, found: &mut Findings) {
         self::ratio(ratio, text, [min, max], &at.key(resource), found);
     }
     // Only what the system itself measures can be promised more than once.
-    let is_promised_once = resource.contains('/') || resource.starts_with("hugepages-");
+    let is_promised_once = resource.contains('/') || is_huge(resource);
     if let (true, Some((default, _)), Some((request, _))) = (is_promised_once, default, request)
         && default.nanos() != request.nanos()
     {
@@ -196,11 +186,6 @@ fn ratio(ratio: Quantity, text: &str, bounds: [Option<(Quantity, &str)>; 2], fie
             found.invalid(field, text, &detail);
         }
     }
-}
-
-fn is_of_quota(resource: &str) -> bool {
-    let is_huge = resource.starts_with("hugepages-") || resource.starts_with("requests.hugepages-");
-    COUNTED.contains(&resource) || MEASURED.contains(&resource) || is_huge
 }
 
 /// What is wrong with a resource quota.
@@ -225,7 +210,7 @@ fn hard(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         };
         if quantity.nanos() < 0 {
             found.invalid(&at, value.clone(), "must be greater than or equal to 0");
-        } else if quantity.nanos() % ONE != 0 && (COUNTED.contains(&name.as_str()) || name.starts_with("count/")) {
+        } else if quantity.nanos() % ONE != 0 && (quotas::is_counted(name) || name.starts_with("count/")) {
             found.invalid(&at, value.clone(), "must be an integer");
         }
     }

@@ -1,5 +1,7 @@
 //! The language of simple checks, and the helpers of those that are not simple.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use crate::findings::{Field, Findings};
@@ -29,6 +31,8 @@ pub(super) enum Check {
     In(&'static str, &'static [Check]),
     /// Checks of every object in a list.
     Each(&'static str, &'static [Check]),
+    /// A field that the objects in a list must differ in.
+    Unique(&'static str, &'static str),
     /// What no check can say, about the object at hand.
     Do(fn(&Value, &Field<'_>, &mut Findings)),
 }
@@ -92,6 +96,16 @@ fn one(check: &Check, object: &Value, at: &Field<'_>, found: &mut Findings) {
             let of = at.child(field);
             for (index, item) in list(object, field).iter().enumerate() {
                 run(checks, item, &of.item(index), found);
+            }
+        }
+        Check::Unique(items, field) => {
+            let of = at.child(items);
+            let mut seen = BTreeSet::new();
+            for (index, item) in list(object, items).iter().enumerate() {
+                let value = text(item, field);
+                if !seen.insert(value) {
+                    found.duplicate(&of.item(index).child(field), value);
+                }
             }
         }
         Check::Do(function) => function(object, at, found),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::checks::Check::{Do, Each, In, NotNegative, OneOf, OneOfIfSet};
 use super::checks::{Check, list, members, number, port, port_number, run, text};
 use super::pods::uses_host_network;
-use super::{security, variables};
+use super::{bounds, security, variables};
 use crate::builtin::quantity::Quantity;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -307,31 +307,14 @@ fn headers(action: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn resource_name(resource: &str, at: &Field<'_>, found: &mut Findings) {
-    found.invalid_each(at, resource, names::qualified_name(resource));
-    let standard = STANDARD_RESOURCES.contains(&resource) || is_huge(resource);
-    if !resource.contains('/') && !standard {
-        if resource != "storage" {
-            found.invalid(at, resource, "must be a standard resource type or fully qualified");
-        }
-        found.invalid(at, resource, "must be a standard resource for containers");
-    }
-}
-
-fn is_huge(resource: &str) -> bool {
-    resource.starts_with("hugepages-")
-}
-
 /// Huge pages come in whole ones, and with something to compute with.
 fn huge_pages(resources: &Value, at: &Field<'_>, found: &mut Findings) {
     let asked = ["limits", "requests"].map(|kind| members(resources, kind));
     let names = || asked.iter().flatten().flat_map(|amounts| amounts.keys());
-    if names().any(|name| is_huge(name)) && !names().any(|name| matches!(name.as_str(), "cpu" | "memory")) {
+    if names().any(|name| bounds::is_huge(name)) && !names().any(|name| matches!(name.as_str(), "cpu" | "memory")) {
         found.forbidden(at, "HugePages require cpu or memory");
     }
 }
-
-const STANDARD_RESOURCES: &[&str] = &["cpu", "memory", "ephemeral-storage"];
 
 pub(super) fn resources(resources: &Value, at: &Field<'_>, found: &mut Findings) {
     let nanos = |value: &Value| Quantity::parse(value.as_str().unwrap_or("0")).map_or(0, Quantity::nanos);
@@ -341,11 +324,11 @@ pub(super) fn resources(resources: &Value, at: &Field<'_>, found: &mut Findings)
         let at = at.child(kind);
         for (resource, quantity) in members(resources, kind).into_iter().flatten() {
             let field = at.key(resource);
-            resource_name(resource, &field, found);
+            bounds::of_container(resource, &field, found);
             if nanos(quantity) < 0 {
                 found.invalid(&field, quantity.clone(), "must be greater than or equal to 0");
             }
-            if is_huge(resource) {
+            if bounds::is_huge(resource) {
                 let size = resource.strip_prefix("hugepages-").and_then(Quantity::parse);
                 let size = size.map_or(0, Quantity::nanos);
                 if size <= 0 || nanos(quantity) % size != 0 {
@@ -359,7 +342,7 @@ pub(super) fn resources(resources: &Value, at: &Field<'_>, found: &mut Findings)
                 found.invalid(&field, quantity.clone(), "must be an integer");
             }
             let limit = limits.and_then(|limits| limits.get(resource));
-            let exact = (extended || is_huge(resource)) && kind == "requests";
+            let exact = (extended || bounds::is_huge(resource)) && kind == "requests";
             match limit {
                 None if exact => {
                     let detail = "Limit must be set for non overcommitable resources";

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::checks::{list, text, texts};
 use crate::findings::{Field, Findings};
+use crate::metadata::names;
 
 const MAX_SERVERS: usize = 3;
 const MAX_NAME: usize = 253;
@@ -51,6 +52,7 @@ pub(super) fn config(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         if name.len() > MAX_NAME {
             found.invalid(&at, search, "must be no more than 253 characters");
         }
+        let is_label = |label: &str| names::is_underscored_label(label.strip_prefix('_').unwrap_or(label));
         if !name.split('.').all(is_label) {
             found.invalid(&at, search, NO_NAME);
         }
@@ -61,12 +63,4 @@ pub(super) fn config(spec: &Value, at: &Field<'_>, found: &mut Findings) {
             found.required(&options_at.item(index), "must not be empty");
         }
     }
-}
-
-/// A label of a name; underscores are allowed.
-fn is_label(label: &str) -> bool {
-    let label = label.strip_prefix('_').unwrap_or(label).as_bytes();
-    let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let inner = |byte: &u8| plain(byte) || matches!(byte, b'-' | b'_');
-    label.first().is_some_and(plain) && label.last().is_some_and(plain) && label.iter().all(inner)
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::checks::Check::{Do, In, OneOfIfSet};
 use super::checks::{Check, is_true, list, text};
 use crate::findings::{Field, Findings};
+use crate::metadata::names;
 
 const PROFILES: &[&str] = &["Localhost", "RuntimeDefault", "Unconfined"];
 
@@ -72,11 +73,7 @@ fn sysctls(context: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 fn is_sysctl(name: &str) -> bool {
-    let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let inner = |byte: &u8| plain(byte) || matches!(byte, b'-' | b'_');
-    let is_part =
-        |part: &[u8]| part.first().is_some_and(plain) && part.last().is_some_and(plain) && part.iter().all(inner);
-    name.len() <= 253 && name.as_bytes().split(|byte| matches!(byte, b'.' | b'/')).all(is_part)
+    name.len() <= 253 && name.split(['.', '/']).all(names::is_underscored_label)
 }
 
 /// What belongs to the node cannot be set where the node's is used.

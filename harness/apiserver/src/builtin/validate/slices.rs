@@ -1,12 +1,11 @@
 //! Addresses behind services: `EndpointSlice`, and `Endpoints`, which came before it.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use serde_json::Value;
 
 use super::ROOT;
-use super::checks::Check::{Each, Named, OneOf};
+use super::checks::Check::{Each, Named, OneOf, Unique};
 use super::checks::{Check, list, run, text, texts};
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
@@ -42,15 +41,7 @@ pub(super) fn body(slice: &Value, found: &mut Findings) {
         addresses(kind, endpoint, &at, found);
         run(ENDPOINT, endpoint, &at, found);
     }
-    run(&[Each("ports", PORT)], slice, &ROOT, found);
-    let at = ROOT.child("ports");
-    let mut seen = BTreeSet::new();
-    for (index, port) in list(slice, "ports").iter().enumerate() {
-        let name = text(port, "name");
-        if !seen.insert(name) {
-            found.duplicate(&at.item(index).child("name"), name);
-        }
-    }
+    run(&[Each("ports", PORT), Unique("ports", "name")], slice, &ROOT, found);
 }
 
 fn addresses(kind: &str, endpoint: &Value, at: &Field<'_>, found: &mut Findings) {

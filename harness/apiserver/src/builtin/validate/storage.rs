@@ -1,11 +1,9 @@
 //! Classes of storage, drivers, and what is attached where.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::ROOT;
-use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Required};
+use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Required, Unique};
 use super::checks::{Check, immutable, list, run, text};
 use crate::findings::{Field, Findings};
 use crate::gofmt;
@@ -16,7 +14,7 @@ const POLICIES_OF_GROUPS: &[&str] = &["File", "None", "ReadWriteOnceWithFSType"]
 
 const DRIVER: &[Check] = &[
     OneOfIfSet("fsGroupPolicy", POLICIES_OF_GROUPS),
-    Do(audiences),
+    Unique("tokenRequests", "audience"),
     Do(modes),
 ];
 
@@ -29,7 +27,7 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
             OneOf("volumeBindingMode", &["Immediate", "WaitForFirstConsumer"]),
         ],
         "CSIDriver" => &[In("spec", DRIVER)],
-        "CSINode" => &[In("spec", &[Do(duplicate_drivers), Each("drivers", &[Do(driver)])])],
+        "CSINode" => &[In("spec", &[Unique("drivers", "name"), Each("drivers", &[Do(driver)])])],
         "VolumeAttachment" => &[In("spec", &[Required("attacher"), Required("nodeName"), Do(source)])],
         _ => &[],
     };
@@ -72,33 +70,11 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
     }
 }
 
-fn audiences(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let at = at.child("tokenRequests");
-    let mut seen = BTreeSet::new();
-    for (index, request) in list(spec, "tokenRequests").iter().enumerate() {
-        let audience = text(request, "audience");
-        if !seen.insert(audience) {
-            found.duplicate(&at.item(index).child("audience"), audience);
-        }
-    }
-}
-
 fn modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("volumeLifecycleModes");
     for mode in list(spec, "volumeLifecycleModes").iter().filter_map(Value::as_str) {
         if !matches!(mode, "Ephemeral" | "Persistent") {
             found.not_supported(&at, mode, &["Ephemeral", "Persistent"]);
-        }
-    }
-}
-
-fn duplicate_drivers(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let at = at.child("drivers");
-    let mut seen = BTreeSet::new();
-    for (index, driver) in list(spec, "drivers").iter().enumerate() {
-        let name = text(driver, "name");
-        if !seen.insert(name) {
-            found.duplicate(&at.item(index).child("name"), name);
         }
     }
 }
