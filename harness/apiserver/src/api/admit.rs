@@ -13,8 +13,7 @@ use super::{Call, Core};
 use crate::builtin::limits;
 use crate::builtin::prepare::{PriorityClass, admit, readmit, run_as_class};
 use crate::builtin::quotas::{self, Charged};
-use crate::builtin::services::Allocations;
-use crate::error::FieldError;
+use crate::builtin::services::{Allocations, Refused};
 use crate::meta;
 use crate::registry::Resource;
 use crate::status::{About, ApiError};
@@ -237,8 +236,11 @@ impl Core {
         run_as_class(pod, class).map_err(|refused| forbidden(refused.to_string()))
     }
 
-    /// Addresses and node ports of a Service, besides those of all others.
-    pub(super) fn allocate(&self, service: &mut Value) -> Vec<FieldError> {
+    /// Addresses and node ports of a Service, besides those of all others, before it is looked at as a whole.
+    pub(super) fn allocate(&self, call: &Call, service: &mut Value, before: Option<&Value>) -> Result<(), ApiError> {
+        if !call.resource.is("", "services") || call.subresource.is_some() {
+            return Ok(());
+        }
         let mut allocations = Allocations::default();
         let own = meta::uid(service).map(str::to_owned);
         for stored in self.store.list(self.store.bucket("", "services"), "").0 {
@@ -246,6 +248,13 @@ impl Core {
                 allocations.observe(&stored.value());
             }
         }
-        allocations.allocate(service)
+        let allocated = allocations.allocate(service, before, call.query.dry_run());
+        allocated.map_err(|refused| match refused {
+            Refused::Invalid(errors) => {
+                let name = meta::name(service).unwrap_or_default();
+                ApiError::invalid(call.about_kind(name), &errors)
+            }
+            Refused::Failed(message) => ApiError::plain_500(message),
+        })
     }
 }

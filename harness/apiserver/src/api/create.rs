@@ -47,10 +47,8 @@ impl Core {
         for attempt in 1.. {
             let name = meta::name(&object).unwrap_or_default().to_owned();
             super::decode::check_custom(call, &object)?;
-            let mut errors = kinds::validate_create(&call.resource, &object);
-            if errors.is_empty() && call.resource.is("", "services") {
-                errors = self.allocate(&mut object);
-            }
+            self.allocate(call, &mut object, None)?;
+            let errors = kinds::validate_create(&call.resource, &object);
             if !errors.is_empty() {
                 return Err(ApiError::invalid(call.about_kind(&name), &errors));
             }

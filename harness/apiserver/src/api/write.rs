@@ -87,10 +87,8 @@ impl Core {
             kinds::prepare_update(resource, &mut new, old, call.subresource.as_deref());
             settle(old, &mut new);
             decode::check_custom(call, &new)?;
-            let mut errors = kinds::validate_update(resource, &new, old, call.subresource.as_deref());
-            if errors.is_empty() && resource.is("", "services") && call.subresource.is_none() {
-                errors = self.allocate(&mut new);
-            }
+            self.allocate(call, &mut new, Some(old))?;
+            let errors = kinds::validate_update(resource, &new, old, call.subresource.as_deref());
             if !errors.is_empty() {
                 return Err(ApiError::invalid(call.about_kind(name), &errors));
             }

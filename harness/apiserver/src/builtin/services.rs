@@ -1,10 +1,11 @@
 //! Addresses and node ports of Services: what is given out and what an update keeps.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde_json::{Map, Value, json};
 
+use super::validate::services as validate;
 use crate::error::FieldError;
 use crate::findings::{Field, Findings};
 
@@ -42,35 +43,41 @@ impl Allocations {
         );
     }
 
-    /// Gives a validated Service its families, addresses and node ports, and tells which of those that it asks for
-    /// it cannot have.
-    pub fn allocate(&mut self, service: &mut Value) -> Vec<FieldError> {
-        let mut found = Findings::default();
+    /// Gives a Service its families, addresses and node ports. `before` is what it was, if there was one. A dry run may
+    /// ask for ports that there are not.
+    pub fn allocate(&mut self, service: &mut Value, before: Option<&Value>, is_dry: bool) -> Result<(), Refused> {
         let seed = seed_of(service);
-        if let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) {
-            let kind = text(spec, "type").to_owned();
-            if kind != "ExternalName" {
-                families(spec);
-                self.address(spec, seed, &mut found);
-            }
-            let wants_ports = match kind.as_str() {
-                "NodePort" => true,
-                "LoadBalancer" => spec.get("allocateLoadBalancerNodePorts").and_then(Value::as_bool) != Some(false),
-                _ => false,
-            };
-            self.node_ports(spec, seed, wants_ports, &mut found);
-            if kind == "LoadBalancer"
-                && text(spec, "externalTrafficPolicy") == "Local"
-                && !spec.contains_key("healthCheckNodePort")
-            {
-                let port = pick(&mut self.ports, FIRST_PORT, LAST_PORT, seed);
-                spec.insert("healthCheckNodePort".to_owned(), port.into());
-            }
+        let Some(spec) = service.get_mut("spec").filter(|spec| spec.is_object()) else {
+            return Ok(());
+        };
+        one_address(spec);
+        // It has no such policy, and what is none is told later.
+        let policy = spec.get("internalTrafficPolicy").and_then(Value::as_str);
+        if spec.get("type").is_some_and(|kind| kind == "ExternalName") && matches!(policy, Some("Cluster" | "Local")) {
+            remove(spec, "internalTrafficPolicy");
         }
-        found.into_vec()
+        let mut found = Findings::default();
+        validate::cluster_addresses(spec, &mut found);
+        refused(found)?;
+        let (is_checked, wants_ports) = (validate::is_health_checked(spec), wants_node_ports(spec));
+        let Some(spec) = spec.as_object_mut() else {
+            return Ok(());
+        };
+        let kind = text(spec, "type").to_owned();
+        if kind != "ExternalName" {
+            families(spec)?;
+            self.address(spec, seed)?;
+        }
+        self.node_ports(spec, seed, wants_ports, before.is_some(), is_dry)?;
+        let before = before.and_then(|before| before.get("spec"));
+        let was = before.filter(|before| is_checked && validate::is_health_checked(before));
+        if is_checked {
+            self.health_port(spec, seed, was, is_dry)?;
+        }
+        Ok(())
     }
 
-    fn address(&mut self, spec: &mut Map<String, Value>, seed: u32, found: &mut Findings) {
+    fn address(&mut self, spec: &mut Map<String, Value>, seed: u32) -> Result<(), Refused> {
         let given = addresses(&Value::Object(spec.clone()))
             .next()
             .unwrap_or_default()
@@ -79,16 +86,15 @@ impl Allocations {
             "None" => given,
             "" => match pick(&mut self.addresses, FIRST_ADDRESS, LAST_ADDRESS, seed) {
                 0 => {
-                    return found.invalid(
-                        &SPEC.child("clusterIPs"),
-                        Value::Null,
-                        "failed to allocate a serviceIP: range is full",
-                    );
+                    let detail = "failed to allocate a serviceIP: range is full";
+                    return invalid(&SPEC.child("clusterIPs"), Value::Null, detail);
                 }
                 address => Ipv4Addr::from(address).to_string(),
             },
             _ => {
-                let Ok(address) = given.parse::<Ipv4Addr>() else { return };
+                let Ok(address) = given.parse::<Ipv4Addr>() else {
+                    return Ok(());
+                };
                 let problem = if !(FIRST_ADDRESS - 1..=LAST_ADDRESS).contains(&u32::from(address)) {
                     Some(format!(
                         "failed to allocate IP {given}: the provided IP ({given}) is not in the valid range. \
@@ -102,48 +108,145 @@ impl Allocations {
                     ))
                 };
                 if let Some(problem) = problem {
-                    return found.invalid(&SPEC.child("clusterIPs"), json!([given]), &problem);
+                    return invalid(&SPEC.child("clusterIPs"), json!([given]), &problem);
                 }
                 given
             }
         };
         spec.insert("clusterIPs".to_owned(), json!([address]));
         spec.insert("clusterIP".to_owned(), address.into());
+        Ok(())
     }
 
-    fn node_ports(&mut self, spec: &mut Map<String, Value>, seed: u32, wanted: bool, found: &mut Findings) {
+    /// Ports of one number over several protocols share the node port of a new Service; a change tells two of one
+    /// protocol that have the same.
+    fn node_ports(
+        &mut self,
+        spec: &mut Map<String, Value>,
+        seed: u32,
+        wanted: bool,
+        is_change: bool,
+        is_dry: bool,
+    ) -> Result<(), Refused> {
         let field = SPEC.child("ports");
         let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
-        let mut shared: Vec<(i64, u32)> = Vec::new();
+        let mut own: Vec<OwnPort> = Vec::new();
         for (index, port) in ports.into_iter().flatten().filter_map(Value::as_object_mut).enumerate() {
             let number = port.get("port").and_then(Value::as_i64).unwrap_or(0);
-            let given = port
-                .get("nodePort")
-                .and_then(Value::as_u64)
-                .and_then(|port| u32::try_from(port).ok());
-            match given.filter(|given| *given != 0) {
+            let given = port.get("nodePort").and_then(Value::as_u64);
+            let given = given
+                .and_then(|port| u32::try_from(port).ok())
+                .filter(|given| *given != 0);
+            let same = own.iter().find(|each| each.number == number && !is_change);
+            let node_port = match given {
+                Some(given) if same.is_some_and(|same| same.node_port == given) => given,
+                Some(given) if is_change && own.iter().any(|each| each.node_port == given) => given,
                 Some(given) => {
-                    let problem = if !(FIRST_PORT..=LAST_PORT).contains(&given) {
-                        "provided port is not in the valid range. The range of valid ports is 30000-32767"
-                    } else if self.ports.insert(given) || shared.iter().any(|(_, each)| *each == given) {
-                        shared.push((number, given));
-                        continue;
-                    } else {
-                        "provided port is already allocated"
-                    };
-                    found.invalid(&field.item(index).child("nodePort"), given, problem);
+                    if let Err(problem) = self.take_port(given, is_dry) {
+                        return invalid(&field.item(index).child("nodePort"), given, problem);
+                    }
+                    given
                 }
-                None if wanted => {
-                    // The same port over another protocol shares the node port.
-                    let same = shared.iter().find(|(each, _)| *each == number).map(|(_, port)| *port);
-                    let node_port = same.unwrap_or_else(|| pick(&mut self.ports, FIRST_PORT, LAST_PORT, seed));
-                    shared.push((number, node_port));
-                    port.insert("nodePort".to_owned(), node_port.into());
+                None if wanted => match same {
+                    Some(same) => same.node_port,
+                    None => pick(&mut self.ports, FIRST_PORT, LAST_PORT, seed),
+                },
+                None => continue,
+            };
+            let protocol = text(port, "protocol").to_owned();
+            if is_change
+                && own
+                    .iter()
+                    .any(|each| each.node_port == node_port && each.protocol == protocol)
+            {
+                return Err(Refused::Failed(format!(
+                    "duplicate nodePort: {{{protocol} {node_port}}}"
+                )));
+            }
+            port.insert("nodePort".to_owned(), node_port.into());
+            own.push(OwnPort {
+                protocol,
+                number,
+                node_port,
+            });
+        }
+        Ok(())
+    }
+
+    /// The port at which nodes tell the balancer whether they have endpoints.
+    fn health_port(
+        &mut self,
+        spec: &mut Map<String, Value>,
+        seed: u32,
+        was: Option<&Value>,
+        is_dry: bool,
+    ) -> Result<(), Refused> {
+        let given = spec.get("healthCheckNodePort").and_then(Value::as_u64);
+        let given = given
+            .and_then(|port| u32::try_from(port).ok())
+            .filter(|given| *given != 0);
+        match (given, was) {
+            (Some(given), Some(was)) => {
+                let before = was.get("healthCheckNodePort").and_then(Value::as_u64);
+                if before != Some(u64::from(given)) {
+                    let mut found = Findings::default();
+                    found.forbidden(&SPEC.child("healthCheckNodePort"), "field is immutable");
+                    return refused(found);
                 }
-                None => {}
+            }
+            (Some(given), None) => {
+                if let Err(problem) = self.take_port(given, is_dry) {
+                    let message = format!("failed to allocate requested HealthCheck NodePort {given}: {problem}");
+                    return Err(Refused::Failed(message));
+                }
+            }
+            (None, _) => {
+                let port = pick(&mut self.ports, FIRST_PORT, LAST_PORT, seed);
+                spec.insert("healthCheckNodePort".to_owned(), port.into());
             }
         }
+        Ok(())
     }
+
+    fn take_port(&mut self, port: u32, is_dry: bool) -> Result<(), &'static str> {
+        if !is_dry && !(FIRST_PORT..=LAST_PORT).contains(&port) {
+            Err("provided port is not in the valid range. The range of valid ports is 30000-32767")
+        } else if self.ports.insert(port) {
+            Ok(())
+        } else {
+            Err("provided port is already allocated")
+        }
+    }
+}
+
+/// A port of the Service at hand that has its node port.
+struct OwnPort {
+    protocol: String,
+    number: i64,
+    node_port: u32,
+}
+
+/// Why a Service does not get what it asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// What is wrong with it.
+    Invalid(Vec<FieldError>),
+    /// What a server says that did not expect it.
+    Failed(String),
+}
+
+fn refused(found: Findings) -> Result<(), Refused> {
+    if found.is_empty() {
+        Ok(())
+    } else {
+        Err(Refused::Invalid(found.into_vec()))
+    }
+}
+
+fn invalid(field: &Field<'_>, value: impl Into<Value>, detail: &str) -> Result<(), Refused> {
+    let mut found = Findings::default();
+    found.invalid(field, value, detail);
+    refused(found)
 }
 
 /// The first free number from a place that the seed gives; 0 if all are taken.
@@ -187,89 +290,189 @@ fn text<'a>(spec: &'a Map<String, Value>, key: &str) -> &'a str {
     spec.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// One family, except for a headless Service without selector, which might have any endpoints.
-fn families(spec: &mut Map<String, Value>) {
-    let is_headless = text(spec, "clusterIP") == "None" || spec.get("clusterIPs") == Some(&json!(["None"]));
-    let both = is_headless && !spec.contains_key("selector");
-    if !spec.contains_key("ipFamilyPolicy") {
-        let count = spec.get("ipFamilies").and_then(Value::as_array).map_or(0, Vec::len);
-        let policy = if both || count > 1 {
-            "RequireDualStack"
-        } else {
-            "SingleStack"
-        };
-        spec.insert("ipFamilyPolicy".to_owned(), policy.into());
+/// Who knows one address only means a list of one.
+fn one_address(spec: &mut Value) {
+    let Some(spec) = spec.as_object_mut() else { return };
+    let address = text(spec, "clusterIP").to_owned();
+    if !address.is_empty() && !spec.contains_key("clusterIPs") {
+        spec.insert("clusterIPs".to_owned(), json!([address]));
     }
-    let families = if both && text(spec, "ipFamilyPolicy") != "SingleStack" {
-        json!(["IPv4", "IPv6"])
-    } else {
-        json!(["IPv4"])
-    };
-    spec.entry("ipFamilies").or_insert(families);
 }
 
-/// Fields that only some types of Service have: (field, types that have it).
-const OF_TYPES: &[(&str, &[&str])] = &[
-    ("clusterIP", &["ClusterIP", "NodePort", "LoadBalancer"]),
-    ("clusterIPs", &["ClusterIP", "NodePort", "LoadBalancer"]),
-    ("ipFamilies", &["ClusterIP", "NodePort", "LoadBalancer"]),
-    ("ipFamilyPolicy", &["ClusterIP", "NodePort", "LoadBalancer"]),
-    ("internalTrafficPolicy", &["ClusterIP", "NodePort", "LoadBalancer"]),
-    ("externalTrafficPolicy", &["NodePort", "LoadBalancer"]),
-    ("allocateLoadBalancerNodePorts", &["LoadBalancer"]),
-    ("healthCheckNodePort", &["LoadBalancer"]),
-    ("loadBalancerClass", &["LoadBalancer"]),
+/// One family, except for a headless Service without selector, which might have any endpoints. The cluster has IPv4.
+fn families(spec: &mut Map<String, Value>) -> Result<(), Refused> {
+    let count = |field: &str| spec.get(field).and_then(Value::as_array).map_or(0, Vec::len);
+    let (addresses, families) = (count("clusterIPs"), count("ipFamilies"));
+    let is_headless = text(spec, "clusterIP") == "None";
+    let both = is_headless && !spec.contains_key("selector");
+    let policy = match text(spec, "ipFamilyPolicy") {
+        "" if both => "RequireDualStack",
+        "" => "SingleStack",
+        given => given,
+    };
+    let policy = policy.to_owned();
+    let policy_at = SPEC.child("ipFamilyPolicy");
+    let mut found = Findings::default();
+    for (several, what) in [(addresses > 1, "cluster IPs"), (families > 1, "IP families")] {
+        if several && policy == "SingleStack" {
+            let detail = format!("must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified");
+            found.invalid(&policy_at, policy.as_str(), &detail);
+        }
+    }
+    let all = spec.get("clusterIPs").cloned().unwrap_or_default();
+    let given = all.as_array().into_iter().flatten().filter_map(Value::as_str);
+    for (index, address) in given.enumerate().skip(families) {
+        if address.parse::<Ipv6Addr>().is_ok() {
+            let detail = "IPv6 is not configured on this cluster";
+            found.invalid(&SPEC.child("clusterIPs").item(index), all.clone(), detail);
+        }
+    }
+    refused(found)?;
+    if !both {
+        let mut found = Findings::default();
+        if policy == "RequireDualStack" {
+            let detail = "this cluster is not configured for dual-stack services";
+            found.invalid(&policy_at, policy.as_str(), detail);
+        }
+        let given = spec.get("ipFamilies").and_then(Value::as_array).into_iter().flatten();
+        for (index, family) in given.enumerate().filter(|(_, family)| *family == "IPv6") {
+            let at = SPEC.child("ipFamilies");
+            found.invalid(&at.item(index), family.clone(), "not configured on this cluster");
+        }
+        refused(found)?;
+    }
+    let chosen = spec.entry("ipFamilies").or_insert_with(|| json!(["IPv4"]));
+    if both && policy != "SingleStack" {
+        match chosen.as_array().map(Vec::as_slice) {
+            Some([one]) if one == "IPv6" => *chosen = json!(["IPv6", "IPv4"]),
+            Some([_]) => *chosen = json!(["IPv4", "IPv6"]),
+            _ => {}
+        }
+    }
+    spec.insert("ipFamilyPolicy".to_owned(), policy.into());
+    Ok(())
+}
+
+/// Fields that not every Service has.
+const NOT_OF_ALL: &[&str] = &[
+    "clusterIP",
+    "clusterIPs",
+    "ipFamilies",
+    "ipFamilyPolicy",
+    "internalTrafficPolicy",
+    "externalTrafficPolicy",
+    "allocateLoadBalancerNodePorts",
+    "healthCheckNodePort",
+    "loadBalancerClass",
 ];
+
+/// Whether a Service like this has a field of those.
+fn has(field: &str, spec: &Value) -> bool {
+    let kind = spec.get("type").and_then(Value::as_str).unwrap_or_default();
+    match field {
+        "externalTrafficPolicy" => validate::is_open(spec),
+        "healthCheckNodePort" => validate::is_health_checked(spec),
+        "allocateLoadBalancerNodePorts" | "loadBalancerClass" => kind == "LoadBalancer",
+        _ => kind != "ExternalName",
+    }
+}
+
+/// Whether its ports may have ports on the nodes.
+fn has_node_ports(spec: &Value) -> bool {
+    matches!(
+        spec.get("type").and_then(Value::as_str),
+        Some("NodePort" | "LoadBalancer")
+    )
+}
+
+/// Whether each of its ports is given one on the nodes.
+fn wants_node_ports(spec: &Value) -> bool {
+    let is_balanced = spec.get("type").is_some_and(|kind| kind == "LoadBalancer");
+    let declined = spec.get("allocateLoadBalancerNodePorts") == Some(&Value::Bool(false));
+    has_node_ports(spec) && !(is_balanced && declined)
+}
+
+/// The ports of a specification.
+fn ports_of(spec: &Value) -> impl Iterator<Item = &Value> {
+    spec.get("ports").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn node_ports_of(spec: &Value) -> BTreeSet<u64> {
+    ports_of(spec)
+        .filter_map(|port| port.get("nodePort")?.as_u64())
+        .filter(|port| *port != 0)
+        .collect()
+}
 
 /// An update that does not mention what was given out keeps it; a change of type drops what the new type does not have.
 pub(super) fn keep_allocated(members: &mut Map<String, Value>, before: &Map<String, Value>) {
-    let Some(old) = before.get("spec").and_then(Value::as_object) else {
+    let (Some(old), Some(mut new)) = (before.get("spec"), members.remove("spec")) else {
         return;
     };
-    let Some(new) = members.get_mut("spec").and_then(Value::as_object_mut) else {
+    keep_addresses(&mut new, old);
+    keep_ports(&mut new, old);
+    for key in NOT_OF_ALL {
+        if has(key, old) && !has(key, &new) && new.get(*key) == old.get(*key) {
+            remove(&mut new, key);
+        }
+    }
+    members.insert("spec".to_owned(), new);
+}
+
+fn remove(object: &mut Value, key: &str) {
+    if let Some(members) = object.as_object_mut() {
+        members.remove(key);
+    }
+}
+
+fn keep_addresses(new: &mut Value, old: &Value) {
+    let had_ip = has("clusterIP", old) && has("clusterIP", new);
+    let (Some(new), Some(old)) = (new.as_object_mut().filter(|_| had_ip), old.as_object()) else {
         return;
     };
-    let (old_type, new_type) = (text(old, "type"), text(new, "type").to_owned());
-    let had_ip = old_type != "ExternalName" && new_type != "ExternalName";
-    if had_ip && text(new, "clusterIP").is_empty() {
+    if text(new, "clusterIP").is_empty() {
         for key in ["clusterIP", "clusterIPs"] {
             super::prepare::copy(new, old, key);
         }
     }
     // The first of the addresses is the address, whichever of the two was written.
-    if had_ip
-        && new.get("clusterIP") != old.get("clusterIP")
+    if new.get("clusterIP") != old.get("clusterIP")
         && new.get("clusterIPs") == old.get("clusterIPs")
         && let Some(address) = new.get("clusterIP").cloned()
     {
         new.insert("clusterIPs".to_owned(), Value::Array(vec![address]));
     }
-    if had_ip {
-        for key in ["ipFamilies", "ipFamilyPolicy"] {
-            if !new.contains_key(key) {
-                super::prepare::copy(new, old, key);
-            }
+    for key in ["ipFamilies", "ipFamilyPolicy"] {
+        if !new.contains_key(key) {
+            super::prepare::copy(new, old, key);
         }
     }
-    for (key, types) in OF_TYPES {
-        if old_type != new_type && !types.contains(&new_type.as_str()) && new.get(*key) == old.get(*key) {
-            new.remove(*key);
-        }
-    }
-    let has_ports = |kind: &str| matches!(kind, "NodePort" | "LoadBalancer");
-    let old_ports = old.get("ports").and_then(Value::as_array).cloned().unwrap_or_default();
-    let new_ports = new.get_mut("ports").and_then(Value::as_array_mut);
-    for port in new_ports.into_iter().flatten().filter_map(Value::as_object_mut) {
-        let same = |key: &str, other: &Value| other.get(key) == port.get(key);
-        let old = old_ports
-            .iter()
-            .find(|other| same("port", other) && same("protocol", other));
-        let node_port = old.and_then(|old| old.get("nodePort")).cloned();
-        if has_ports(old_type) && has_ports(&new_type) && !port.contains_key("nodePort") {
-            port.extend(node_port.map(|node_port| ("nodePort".to_owned(), node_port)));
-        } else if !has_ports(&new_type) && node_port.is_some() && port.get("nodePort") == node_port.as_ref() {
+}
+
+/// A port keeps what it has on the nodes by its name, unless another one asks for it.
+fn keep_ports(new: &mut Value, old: &Value) {
+    let (had, has_them) = (has_node_ports(old), has_node_ports(new));
+    let used = node_ports_of(new);
+    let forget = had && !has_them && used == node_ports_of(old);
+    let of_checked = validate::is_health_checked(new) && validate::is_health_checked(old);
+    let Some(new) = new.as_object_mut() else { return };
+    let ports = new.get_mut("ports").and_then(Value::as_array_mut);
+    for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if forget {
             port.remove("nodePort");
+        } else if had && has_them && !port.contains_key("nodePort") {
+            let name = text(port, "name");
+            let same = |other: &&Value| other.get("name").and_then(Value::as_str).unwrap_or_default() == name;
+            let before = ports_of(old).filter(same).last();
+            let node_port = before.and_then(|before| before.get("nodePort")).cloned();
+            let node_port = node_port.filter(|port| port.as_u64().is_some_and(|port| !used.contains(&port)));
+            port.extend(node_port.map(|node_port| ("nodePort".to_owned(), node_port)));
         }
+    }
+    if let Some(old) = old.as_object().filter(|_| of_checked)
+        && !new.contains_key("healthCheckNodePort")
+    {
+        super::prepare::copy(new, old, "healthCheckNodePort");
     }
 }
 
@@ -282,27 +485,28 @@ mod tests {
         let mut allocations = Allocations::default();
         let service = json!({"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}});
         let (mut first, mut second) = (service.clone(), service);
-        assert_eq!(allocations.allocate(&mut first), []);
-        assert_eq!(allocations.allocate(&mut second), []);
+        assert_eq!(allocations.allocate(&mut first, None, false), Ok(()));
+        assert_eq!(allocations.allocate(&mut second, None, false), Ok(()));
         assert_ne!(first["spec"]["clusterIP"], second["spec"]["clusterIP"]);
         assert_ne!(
             first["spec"]["ports"][0]["nodePort"],
             second["spec"]["ports"][0]["nodePort"]
         );
-        let refused = allocations.allocate(&mut json!({"spec": {"type": "ClusterIP", "clusterIP": "1.2.3.4"}}));
+        let mut third = json!({"spec": {"type": "ClusterIP", "clusterIP": "1.2.3.4"}});
+        let Err(Refused::Invalid(refused)) = allocations.allocate(&mut third, None, false) else {
+            panic!("the address is not one of the cluster's");
+        };
         assert_eq!(
-            refused.first().map(ToString::to_string).as_deref(),
-            Some(
-                "spec.clusterIPs: Invalid value: [\"1.2.3.4\"]: failed to allocate IP 1.2.3.4: the provided IP (1.2.3.4) \
-                 is not in the valid range. The range of valid IPs is 10.96.0.0/16"
-            )
+            refused[0].to_string(),
+            "spec.clusterIPs: Invalid value: [\"1.2.3.4\"]: failed to allocate IP 1.2.3.4: the provided IP (1.2.3.4) \
+             is not in the valid range. The range of valid IPs is 10.96.0.0/16"
         );
     }
 
     #[test]
     fn a_headless_service_has_no_address() {
         let mut service = json!({"spec": {"type": "ClusterIP", "clusterIP": "None", "selector": {"a": "b"}}});
-        assert_eq!(Allocations::default().allocate(&mut service), []);
+        assert_eq!(Allocations::default().allocate(&mut service, None, false), Ok(()));
         assert_eq!(
             service["spec"],
             json!({

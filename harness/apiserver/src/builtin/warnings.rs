@@ -47,16 +47,63 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
         }
         ("", "Secret") => certificate(object, &mut warnings),
         ("", "Service") => {
-            let outer = object.pointer("/spec/externalIPs").and_then(Value::as_array);
-            if outer.is_some_and(|addresses| !addresses.is_empty()) {
-                warnings.push(
-                    "spec.externalIPs is deprecated and may no longer be implemented in some clusters".to_owned(),
-                );
-            }
+            renamed_annotation(object, &mut warnings);
+            service(object.get("spec"), &mut warnings);
         }
+        ("networking.k8s.io", "Ingress") => ingress_class(object, &mut warnings),
         _ => {}
     }
     warnings
+}
+
+fn annotation<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+    object.get("metadata")?.get("annotations")?.get(name)
+}
+
+fn renamed_annotation(object: &Value, warnings: &mut Vec<String>) {
+    const OLD: &str = "service.kubernetes.io/topology-aware-hints";
+    if annotation(object, OLD).is_some() {
+        warnings.push(format!(
+            "annotation {OLD} is deprecated, please use service.kubernetes.io/topology-mode instead"
+        ));
+    }
+}
+
+fn ingress_class(object: &Value, warnings: &mut Vec<String>) {
+    const OLD: &str = "kubernetes.io/ingress.class";
+    if annotation(object, OLD).is_some() {
+        warnings.push(format!(
+            "annotation {OLD:?} is deprecated, please use 'spec.ingressClassName' instead"
+        ));
+    }
+}
+
+/// What a Service of its kind does not have, and what is going away.
+fn service(spec: Option<&Value>, warnings: &mut Vec<String>) {
+    let Some(spec) = spec else { return };
+    let text = |field: &str| spec.get(field).and_then(Value::as_str).unwrap_or_default();
+    let is_headless = items(spec, "clusterIPs") == ["None"];
+    let is_external = text("type") == "ExternalName";
+    let has_outer = !items(spec, "externalIPs").is_empty();
+    let ignored = [
+        ("loadBalancerIP", !text("loadBalancerIP").is_empty()),
+        ("externalIPs", has_outer),
+        ("SessionAffinity", text("sessionAffinity") != "None"),
+    ];
+    for (field, _) in ignored.iter().filter(|(_, is_set)| is_headless && *is_set) {
+        warnings.push(format!("spec.{field} is ignored for headless services"));
+    }
+    if has_outer && is_external {
+        warnings.push("spec.externalIPs is ignored when spec.type is \"ExternalName\"".to_owned());
+    } else if has_outer && !is_headless {
+        warnings.push("spec.externalIPs is deprecated and may no longer be implemented in some clusters".to_owned());
+    }
+    if !is_external && !text("externalName").is_empty() {
+        warnings.push("spec.externalName is ignored when spec.type is not \"ExternalName\"".to_owned());
+    }
+    if text("trafficDistribution") == "PreferClose" {
+        warnings.push("spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"".to_owned());
+    }
 }
 
 /// A name that is no DNS label makes a bad hostname.

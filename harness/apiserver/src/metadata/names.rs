@@ -299,11 +299,6 @@ pub fn is_dns_subdomain(value: &str, prefix: bool) -> Vec<String> {
     dns_subdomain(&masked(value, prefix))
 }
 
-/// [`dns_1035_label`] as a rule.
-pub fn is_dns_1035_label(value: &str, prefix: bool) -> Vec<String> {
-    dns_1035_label(&masked(value, prefix))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

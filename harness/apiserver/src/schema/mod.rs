@@ -25,7 +25,6 @@ use serde_json::Value;
 use crate::error::{FieldError, FieldErrorType};
 use path::Path;
 
-pub(crate) use formats::is_cidr;
 pub use node::{Additional, ListType, Node as SchemaNode};
 pub use numbers::normalize as normalize_numbers;
 pub(crate) use structure::not_supported;

@@ -11,6 +11,7 @@ mod paths;
 mod policies;
 #[path = "../raw/mod.rs"]
 mod raw;
+mod services;
 mod subresources;
 
 use std::sync::Arc;

@@ -50,37 +50,54 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
     }
 }
 
-const SERVICE: &[Rule] = &[In(
-    "spec",
-    &[
-        Text("sessionAffinity", "None"),
-        If("sessionAffinity", "ClientIP", &[Do(affinity_timeout)]),
-        Text("type", "ClusterIP"),
-        Each("ports", &[Text("protocol", "TCP"), Do(target_port)]),
-        If(
-            "type",
-            "NodePort",
-            &[
-                Text("externalTrafficPolicy", "Cluster"),
-                Text("internalTrafficPolicy", "Cluster"),
-            ],
-        ),
-        If(
-            "type",
-            "LoadBalancer",
-            &[
-                Text("externalTrafficPolicy", "Cluster"),
-                Text("internalTrafficPolicy", "Cluster"),
-                Bool("allocateLoadBalancerNodePorts", true),
-            ],
-        ),
-        If(
-            "type",
-            "ClusterIP",
-            &[Text("internalTrafficPolicy", "Cluster"), Do(outer_policy)],
-        ),
-    ],
-)];
+const SERVICE: &[Rule] = &[
+    In(
+        "spec",
+        &[
+            Text("sessionAffinity", "None"),
+            Do(affinity),
+            Text("type", "ClusterIP"),
+            Each("ports", &[Text("protocol", "TCP"), Do(target_port)]),
+            If(
+                "type",
+                "NodePort",
+                &[
+                    Text("externalTrafficPolicy", "Cluster"),
+                    Text("internalTrafficPolicy", "Cluster"),
+                ],
+            ),
+            If(
+                "type",
+                "LoadBalancer",
+                &[
+                    Text("externalTrafficPolicy", "Cluster"),
+                    Text("internalTrafficPolicy", "Cluster"),
+                    Bool("allocateLoadBalancerNodePorts", true),
+                ],
+            ),
+            If(
+                "type",
+                "ClusterIP",
+                &[Text("internalTrafficPolicy", "Cluster"), Do(outer_policy)],
+            ),
+        ],
+    ),
+    Do(ingress_mode),
+];
+
+/// A balancer's own address is on the nodes, unless it says otherwise.
+fn ingress_mode(service: &mut Object) {
+    let is_balanced = service
+        .get("spec")
+        .is_some_and(|spec| spec.get("type").is_some_and(|kind| kind == "LoadBalancer"));
+    let status = service.get_mut("status").filter(|_| is_balanced);
+    let points = status.and_then(|status| status.pointer_mut("/loadBalancer/ingress")?.as_array_mut());
+    for point in points.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if point.contains_key("ip") {
+            set(point, "ipMode", || Value::from("VIP"));
+        }
+    }
+}
 
 /// Traffic to addresses from outside has a policy as well.
 fn outer_policy(spec: &mut Object) {
@@ -184,12 +201,24 @@ fn no_strategy(spec: &mut Object) {
     spec.remove("preferredHolder");
 }
 
-fn affinity_timeout(spec: &mut Object) {
-    set(
-        spec,
-        "sessionAffinityConfig",
-        || json!({"clientIP": {"timeoutSeconds": 10800}}),
-    );
+/// How long a client's requests go to the same pod; nothing of it where they need not.
+fn affinity(spec: &mut Object) {
+    const FIELD: &str = "sessionAffinityConfig";
+    match spec.get("sessionAffinity").and_then(Value::as_str) {
+        Some("ClientIP") => {
+            let config = spec.entry(FIELD).or_insert_with(|| json!({}));
+            if let Some(config) = config.as_object_mut() {
+                let client = config.entry("clientIP").or_insert_with(|| json!({}));
+                if let Some(client) = client.as_object_mut() {
+                    set(client, "timeoutSeconds", || Value::from(10_800));
+                }
+            }
+        }
+        Some("None") => {
+            spec.remove(FIELD);
+        }
+        _ => {}
+    }
 }
 
 fn target_port(port: &mut Object) {

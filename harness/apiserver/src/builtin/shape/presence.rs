@@ -69,6 +69,7 @@ const NULL: &[(&str, &str)] = &[
     ("HorizontalPodAutoscalerStatus", "currentMetrics"),
     ("PodFailurePolicy", "rules"),
     ("Role", "rules"),
+    ("TypedLocalObjectReference", "apiGroup"),
 ];
 
 /// Optional texts that are pointers: an empty one stays.

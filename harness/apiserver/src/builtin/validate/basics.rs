@@ -5,11 +5,10 @@ use serde_json::{Map, Value};
 
 use super::checks::Check::{Each, In, OneOf, OneOfIfSet, Required};
 use super::checks::{Check, immutable, is_true, list, members, run, text};
-use super::{ROOT, bounds, slices};
+use super::{ROOT, addresses, bounds, slices};
 use crate::builtin::quantity::Quantity;
 use crate::findings::{Field, Findings};
 use crate::metadata::{STANDARD_FINALIZERS, names};
-use crate::schema::is_cidr;
 
 const DATA_MAX_BYTES: usize = 1024 * 1024;
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
@@ -70,10 +69,7 @@ fn node(object: &Value, found: &mut Findings) {
         listed
     };
     for (index, cidr) in cidrs.into_iter().enumerate() {
-        if !is_cidr(cidr) {
-            let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-            found.invalid(&at.item(index), cidr, detail);
-        }
+        addresses::cidr(cidr, &at.item(index), found);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::addresses;
 use super::checks::{list, text, texts};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -38,10 +39,8 @@ pub(super) fn config(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         let all: Vec<Value> = servers.iter().map(|server| Value::from(*server)).collect();
         found.invalid(&servers_at, all, "must not have more than 3 nameservers");
     }
-    let unusable = |server: &&str| server.parse::<std::net::IpAddr>().is_err();
-    for (index, server) in servers.iter().enumerate().filter(|(_, server)| unusable(server)) {
-        let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-        found.invalid(&servers_at.item(index), *server, detail);
+    for (index, server) in servers.iter().enumerate() {
+        addresses::ip(server, &servers_at.item(index), found);
     }
     let searches_at = at.child("searches");
     for (index, search) in texts(config, "searches").into_iter().enumerate() {

@@ -3,6 +3,7 @@
 //! `checks` is the language of the simple rules; the tables and what no rule can say are in a module per family of
 //! kinds. The functions here put together what a create, an update and a write of the status have to pass.
 
+mod addresses;
 mod autoscalers;
 mod basics;
 mod bounds;
@@ -20,7 +21,7 @@ mod policies;
 mod rbac;
 mod security;
 mod selectors;
-mod services;
+pub(super) mod services;
 mod slices;
 mod spreads;
 mod storage;
@@ -48,6 +49,7 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
     match (resource.group, resource.kind) {
         ("batch", "CronJob") => jobs::cron_job_name(object, &mut found),
         ("", "Pod") => pods::created(object, &mut found),
+        ("networking.k8s.io", "Ingress") => networking::created(object, &mut found),
         _ => {}
     }
     found.into_vec()
@@ -76,7 +78,7 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
             match resource.kind {
                 // The addresses are those of another type.
                 "EndpointSlice" if changes_address_type(new, old) => change(resource, new, old, &mut found),
-                "DaemonSet" | "IngressClass" => {
+                "DaemonSet" | "IngressClass" | "Service" => {
                     change(resource, new, old, &mut found);
                     body(resource, new, &mut found);
                 }
@@ -138,8 +140,7 @@ fn kind_metadata(resource: &Resource, object: &Value, found: &mut Findings) {
 /// The rule for names of a kind.
 pub fn name_rule(resource: &Resource) -> NameRule {
     match (resource.group, resource.kind) {
-        ("", "Namespace") | ("apps", "StatefulSet") => names::is_dns_label,
-        ("", "Service") => names::is_dns_1035_label,
+        ("", "Namespace" | "Service") | ("apps", "StatefulSet") => names::is_dns_label,
         ("rbac.authorization.k8s.io", _) => names::path_segment,
         _ => names::is_dns_subdomain,
     }
@@ -194,6 +195,7 @@ fn status(resource: &Resource, new: &Value, found: &mut Findings) {
         ("", "Namespace") => basics::namespace_status(new, found),
         ("", "Pod") => pods::status(new, found),
         ("", "Service") => services::status(new, found),
+        ("networking.k8s.io", "Ingress") => networking::ingress_status(new, found),
         ("apps", _) => workloads::status(resource.kind, new, found),
         ("batch", "Job") => jobs::status(new, found),
         _ => {}

@@ -2,12 +2,11 @@
 
 use serde_json::Value;
 
-use super::ROOT;
 use super::checks::Check::{Do, Each, In, Named};
-use super::checks::{Check, list, port, run, text};
+use super::checks::{Check, list, port, run, text, texts};
+use super::{ROOT, addresses};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
-use crate::schema::is_cidr;
 
 const PATH_TYPES: &[&str] = &["Exact", "ImplementationSpecific", "Prefix"];
 
@@ -25,7 +24,7 @@ const INGRESS: &[Check] = &[
         ],
     ),
     Each("tls", &[Do(tls_hosts), Named("secretName", names::dns_subdomain)]),
-    Named("ingressClassName", names::dns_subdomain),
+    Do(ingress_class),
 ];
 
 const PEER: &[Check] = &[
@@ -41,6 +40,43 @@ const POLICY: &[Check] = &[
     Each("egress", &[Each("ports", &[Do(policy_port)]), Each("to", PEER)]),
     Do(policy_types),
 ];
+
+/// The annotation that was there before the field.
+const CLASS: &str = "kubernetes.io/ingress.class";
+
+/// The class of an Ingress may be said in one way only. Those that were there when the field came may say it in both.
+pub(super) fn created(ingress: &Value, found: &mut Findings) {
+    let annotations = ingress.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    let annotated = annotations.and_then(|annotations| annotations.get(CLASS)?.as_str());
+    let class = ingress.pointer("/spec/ingressClassName").and_then(Value::as_str);
+    if let (Some(annotated), Some(class)) = (annotated, class)
+        && annotated != class
+    {
+        let at = ROOT.child("annotations");
+        found.invalid(
+            &at.child(CLASS),
+            annotated,
+            "must match `ingressClassName` when both are specified",
+        );
+    }
+}
+
+/// The status of an Ingress.
+pub(super) fn ingress_status(ingress: &Value, found: &mut Findings) {
+    let points = ingress
+        .pointer("/status/loadBalancer/ingress")
+        .and_then(Value::as_array);
+    let at = ROOT.child("status.loadBalancer.ingress");
+    for (index, point) in points.into_iter().flatten().enumerate() {
+        super::services::entry(point, &at.item(index), found);
+    }
+}
+
+fn ingress_class(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if let Some(class) = spec.get("ingressClassName").and_then(Value::as_str) {
+        found.invalid_each(&at.child("ingressClassName"), class, names::dns_subdomain(class));
+    }
+}
 
 /// The body of a kind.
 pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
@@ -65,6 +101,12 @@ fn backend(backend: &Value, at: &Field<'_>, found: &mut Findings) {
         (None, None) => found.invalid(at, "", "resource or service backend is required"),
         (Some(_), Some(_)) => found.invalid(at, "", "cannot set both resource and service backends"),
         (Some(resource), None) => {
+            run(
+                &[Named("apiGroup", names::dns_subdomain)],
+                resource,
+                &at.child("resource"),
+                found,
+            );
             for field in ["kind", "name"] {
                 if text(resource, field).is_empty() {
                     found.required(&at.child("resource").child(field), "");
@@ -78,7 +120,7 @@ fn backend(backend: &Value, at: &Field<'_>, found: &mut Findings) {
 fn service_backend(service: &Value, at: &Field<'_>, found: &mut Findings) {
     let of = at.child("service");
     let name = text(service, "name");
-    found.required_each(&of.child("name"), name, names::dns_1035_label(name));
+    found.required_each(&of.child("name"), name, names::dns_label(name));
     let given = service.get("port");
     let port_name = given.map(|port| text(port, "name")).unwrap_or_default();
     let number = given
@@ -261,8 +303,6 @@ fn peer(peer: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-const NO_CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-
 fn ip_block(block: &Value, at: &Field<'_>, found: &mut Findings) {
     let cidr = text(block, "cidr");
     let field = at.child("cidr");
@@ -270,36 +310,15 @@ fn ip_block(block: &Value, at: &Field<'_>, found: &mut Findings) {
         found.required(&field, "");
         return;
     }
-    if !is_cidr(cidr) {
-        found.invalid(&field, cidr, NO_CIDR);
+    let Some(range) = addresses::cidr(cidr, &field, found) else {
         return;
-    }
+    };
     let of = at.child("except");
-    for (index, except) in list(block, "except").iter().enumerate() {
-        let except = except.as_str().unwrap_or_default();
-        if !is_cidr(except) {
-            found.invalid(&of.item(index), except, NO_CIDR);
-        } else if !is_strict_subset(cidr, except) {
-            found.invalid(&of.item(index), except, "must be a strict subset of `cidr`");
+    for (index, except) in texts(block, "except").into_iter().enumerate() {
+        let field = of.item(index);
+        let inner = addresses::cidr(except, &field, found);
+        if inner.is_some_and(|inner| !range.is_strictly_around(inner)) {
+            found.invalid(&field, except, "must be a strict subset of `cidr`");
         }
     }
-}
-
-/// Whether all addresses of the inner network, but not all others, are in the outer one.
-fn is_strict_subset(outer: &str, inner: &str) -> bool {
-    let parts = |cidr: &str| -> Option<(std::net::IpAddr, u8)> {
-        let (address, length) = cidr.split_once('/')?;
-        Some((address.parse().ok()?, length.parse().ok()?))
-    };
-    let (Some((outer, outer_length)), Some((inner, inner_length))) = (parts(outer), parts(inner)) else {
-        return false;
-    };
-    let bits = |address: std::net::IpAddr| match address {
-        std::net::IpAddr::V4(four) => (u128::from(u32::from(four)) << 96, false),
-        std::net::IpAddr::V6(six) => (u128::from(six), true),
-    };
-    let ((outer, outer_six), (inner, inner_six)) = (bits(outer), bits(inner));
-    let shift = 128_u32.saturating_sub(u32::from(outer_length));
-    let same = outer.checked_shr(shift).unwrap_or(0) == inner.checked_shr(shift).unwrap_or(0);
-    outer_six == inner_six && inner_length > outer_length && same
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::checks::Check::{Do, Each, In, Labels, Named, NotNegative, OneOf, OneOfIfSet};
 use super::checks::{Check, is_true, list, members, number, run, text, texts};
-use super::{ROOT, containers, dns, security, spreads, volumes};
+use super::{ROOT, addresses, containers, dns, security, spreads, volumes};
 use crate::findings::{Field, Findings};
 use crate::metadata::{names, validate_labels};
 
@@ -66,10 +66,7 @@ pub(super) fn status(pod: &Value, found: &mut Findings) {
     let Some(status) = pod.get("status") else { return };
     let at = ROOT.child("status.podIPs");
     for (index, address) in list(status, "podIPs").iter().enumerate() {
-        let ip = text(address, "ip");
-        if !is_address(ip) {
-            found.invalid(&at.item(index), ip, NO_ADDRESS);
-        }
+        addresses::ip(text(address, "ip"), &at.item(index), found);
     }
     let at = ROOT.child("status.hostIPs");
     for (index, address) in list(status, "hostIPs").iter().enumerate() {
@@ -77,9 +74,7 @@ pub(super) fn status(pod: &Value, found: &mut Findings) {
         if index == 0 && ip != text(status, "hostIP") {
             found.invalid(&at.child("ip"), ip, "must be equal to `hostIP`");
         }
-        if !is_address(ip) {
-            found.invalid(&at, ip, NO_ADDRESS);
-        }
+        addresses::ip(ip, &at, found);
     }
 }
 
@@ -126,19 +121,11 @@ fn own_users(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-const NO_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-
-fn is_address(text: &str) -> bool {
-    text.parse::<std::net::IpAddr>().is_ok()
-}
-
 fn host_aliases(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("hostAliases");
     for (index, alias) in list(spec, "hostAliases").iter().enumerate() {
-        let (at, ip) = (at.item(index), text(alias, "ip"));
-        if !is_address(ip) {
-            found.invalid(&at.child("ip"), ip, NO_ADDRESS);
-        }
+        let at = at.item(index);
+        addresses::ip(text(alias, "ip"), &at.child("ip"), found);
         let names_at = at.child("hostnames");
         for (index, name) in texts(alias, "hostnames").iter().enumerate() {
             found.invalid_each(&names_at.item(index), name, names::dns_subdomain(name));

@@ -1,12 +1,10 @@
 //! Addresses behind services: `EndpointSlice`, and `Endpoints`, which came before it.
 
-use std::net::IpAddr;
-
 use serde_json::Value;
 
-use super::ROOT;
 use super::checks::Check::{Each, Named, OneOf, Unique};
 use super::checks::{Check, list, run, text, texts};
+use super::{ROOT, addresses};
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -56,17 +54,15 @@ fn addresses(kind: &str, endpoint: &Value, at: &Field<'_>, found: &mut Findings)
     }
     for (index, address) in all.iter().enumerate() {
         let field = at.item(index);
-        match (kind, address.parse::<IpAddr>()) {
-            ("FQDN", _) => found.invalid_each(&field, address, names::dns_subdomain(address)),
-            ("IPv4" | "IPv6", Err(_)) => {
-                let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-                found.invalid(&field, *address, detail);
-            }
-            ("IPv4" | "IPv6", Ok(ip)) => {
-                if (kind == "IPv4") != ip.is_ipv4() {
-                    found.invalid(&at, *address, &format!("must be an {kind} address"));
+        match kind {
+            "FQDN" => found.invalid_each(&field, address, names::dns_subdomain(address)),
+            "IPv4" | "IPv6" => {
+                if let Some(ip) = addresses::ip(address, &field, found) {
+                    if (kind == "IPv4") != ip.is_ipv4() {
+                        found.invalid(&at, *address, &format!("must be an {kind} address"));
+                    }
+                    addresses::reachable(ip, address, &field, found);
                 }
-                reachable(ip, address, &field, found);
             }
             _ => {}
         }
@@ -103,15 +99,9 @@ pub(super) fn endpoints(endpoints: &Value, found: &mut Findings) {
 fn endpoint_address(address: &Value, at: &Field<'_>, found: &mut Findings) {
     let ip = text(address, "ip");
     let field = at.child("ip");
-    if let Ok(parsed) = ip.parse::<IpAddr>() {
-        reachable(parsed, ip, &field, found);
-    } else {
-        found.invalid(
-            &field,
-            ip,
-            "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
-        );
-        found.invalid(&field, ip, "must be a valid IP address");
+    match addresses::ip(ip, &field, found) {
+        Some(parsed) => addresses::reachable(parsed, ip, &field, found),
+        None => found.invalid(&field, ip, "must be a valid IP address"),
     }
     run(
         &[
@@ -122,30 +112,4 @@ fn endpoint_address(address: &Value, at: &Field<'_>, found: &mut Findings) {
         at,
         found,
     );
-}
-
-/// Addresses that are nobody's.
-fn reachable(ip: IpAddr, address: &str, at: &Field<'_>, found: &mut Findings) {
-    let local = match ip {
-        IpAddr::V4(ip) => (ip.is_link_local(), ip.octets().starts_with(&[224, 0, 0])),
-        IpAddr::V6(ip) => (ip.is_unicast_link_local(), ip.segments()[0] == 0xff02),
-    };
-    let details = [
-        (ip.is_unspecified(), format!("may not be unspecified ({address})")),
-        (
-            ip.is_loopback(),
-            "may not be in the loopback range (127.0.0.0/8, ::1/128)".to_owned(),
-        ),
-        (
-            local.0,
-            "may not be in the link-local range (169.254.0.0/16, fe80::/10)".to_owned(),
-        ),
-        (
-            local.1,
-            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".to_owned(),
-        ),
-    ];
-    for (_, detail) in details.iter().filter(|(is, _)| *is) {
-        found.invalid(at, address, detail);
-    }
 }
