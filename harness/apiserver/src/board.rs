@@ -3,10 +3,7 @@
 //! A `tokio::sync::watch` would do, but wakes in an order of its own that differs from run to run; two watches that
 //! see the same write would then be told of it in another order each time.
 
-use std::{
-    pin::pin,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -42,9 +39,8 @@ impl<T: Copy> Board<T> {
     /// Waits until the value is as is wanted, and gives it.
     pub(crate) async fn wait_for(&self, wanted: impl Fn(&T) -> bool) -> T {
         loop {
-            let mut changed = pin!(self.changed.notified());
-            // From here on no change is missed.
-            changed.as_mut().enable();
+            // From here on no change is missed, even if it comes before this is waited for.
+            let changed = self.changed.notified();
             let value = self.get();
             if wanted(&value) {
                 return value;

@@ -262,6 +262,12 @@ impl Levers {
         *self.rules().idle.entry(key).or_default() += 1;
     }
 
+    /// Whether the server can be reached and no connection has been broken off since there were `breaks`.
+    pub(crate) fn untouched(&self, side: Side, breaks: u64) -> bool {
+        let state = self.0.state.get();
+        state.reach.from(side) == Reach::Up && state.breaks == breaks
+    }
+
     /// How often connections have been broken off so far.
     pub(crate) fn breaks(&self) -> u64 {
         self.0.state.get().breaks

@@ -57,7 +57,8 @@ impl Wanted {
 fn main() -> Result<(), Failure> {
     let wanted = Wanted::from_arguments();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    // As a task, so that it shares the processors with the others; what is blocked on has a thread of its own besides.
+    let all = async move {
         // First, since later objects are put where earlier ones were.
         if wanted.has("memory") {
             memory().await?;
@@ -72,7 +73,8 @@ fn main() -> Result<(), Failure> {
             at_size(&wanted, size).await?;
         }
         Ok(())
-    })
+    };
+    runtime.block_on(async { tokio::spawn(all).await? })
 }
 
 /// A server from nothing to its first answer.

@@ -142,17 +142,19 @@ fn timeout(call: &Call) -> Result<Duration, ApiError> {
 }
 
 impl Watch {
+    /// The lines. A watch is moved for each of them, hence the box.
     fn lines(self) -> impl Stream<Item = io::Result<Bytes>> + Send {
-        futures::stream::unfold(
-            self,
-            |mut watch| async move { watch.next().await.map(|line| (line, watch)) },
-        )
+        futures::stream::unfold(Box::new(self), |mut watch| async move {
+            watch.next().await.map(|line| (line, watch))
+        })
     }
 
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
-            let reached = self.core.levers.reachable(self.side).await;
-            if reached.is_err() || self.core.levers.breaks() != self.breaks {
+            let levers = &self.core.levers;
+            if !levers.untouched(self.side, self.breaks)
+                && (levers.reachable(self.side).await.is_err() || levers.breaks() != self.breaks)
+            {
                 if self.over {
                     return None;
                 }
@@ -169,21 +171,33 @@ impl Watch {
             if let Some(line) = self.rest_of_state() {
                 return Some(Ok(line));
             }
-            match self.cursor.take() {
-                Ok(taken) if taken.events.is_empty() => self.wait(taken.revision).await,
-                Ok(taken) => {
+            if self.cursor.has_news() {
+                self.follow();
+            } else {
+                self.wait().await;
+            }
+        }
+    }
+
+    /// Takes what has happened, and gives the revision up to which all has been seen; `None` if the watch is over.
+    fn follow(&mut self) -> Option<u64> {
+        match self.cursor.take() {
+            Ok(taken) => {
+                for event in &taken.events {
                     self.has_news = true;
-                    for event in taken.events {
-                        let line = self.seen(&event);
-                        self.pending.extend(line);
-                    }
+                    let line = self.seen(event);
+                    self.pending.extend(line);
                 }
-                Err(Ended::Retired) => self.over = true,
-                Err(Ended::Lagged) => {
-                    self.over = true;
+                let last = taken.events.last();
+                Some(last.map_or(taken.revision, |event| event.object.revision))
+            }
+            Err(ended) => {
+                self.over = true;
+                if ended == Ended::Lagged {
                     let error = ApiError::expired("The resourceVersion for the provided watch is too old.");
                     self.pending.push_back(error_line(&error));
                 }
+                None
             }
         }
     }
@@ -200,7 +214,7 @@ impl Watch {
 
     /// Waits for something to do. What there is to wait for is kept from one time to the next: to set it up anew with
     /// every event would take longer than all the rest.
-    async fn wait(&mut self, revision: u64) {
+    async fn wait(&mut self) {
         tokio::select! {
             biased;
             () = &mut self.moved => self.moved = moved(self.core.levers.clone(), self.side, self.breaks),
@@ -212,7 +226,8 @@ impl Watch {
                 } else {
                     self.bookmark_at = next_bookmark(now, self.deadline);
                     self.timer.as_mut().reset(wake_at(self.deadline, self.bookmark_at));
-                    if self.has_news || now + BEFORE_END < self.deadline {
+                    let seen = self.follow();
+                    if let Some(revision) = seen.filter(|_| self.has_news || now + BEFORE_END < self.deadline) {
                         let line = self.viewer.bookmark(revision, false);
                         self.pending.push_back(line);
                     }

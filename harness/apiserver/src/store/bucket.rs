@@ -208,10 +208,11 @@ impl Bucket {
         }
     }
 
-    /// Forgets an event. In a large collection, what nobody has written for so long is packed.
+    /// Forgets an event. In a large collection, what nobody has written for so long is packed; what has been written
+    /// since goes with its event.
     fn drop_oldest(&mut self) {
         if let Some(event) = self.events.pop_front() {
-            if self.objects.len() > MAX_TREES {
+            if self.objects.len() > MAX_TREES && Arc::strong_count(&event.object) > 1 {
                 event.object.pack();
             }
             self.oldest = event.object.revision;

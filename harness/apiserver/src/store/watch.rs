@@ -32,8 +32,8 @@ pub(crate) struct Cursor {
     position: u64,
     retired: u64,
     bell: Arc<Board<u64>>,
-    /// How often it had rung when the cursor was last moved.
-    heard: u64,
+    /// How often it had rung when there was nothing more to take; `None` if there may be.
+    heard: Option<u64>,
 }
 
 impl Store {
@@ -47,16 +47,21 @@ impl Store {
             bucket,
             position: bucket_ref.position_after(after)?,
             retired: bucket_ref.retired,
-            heard: bell.get(),
+            heard: None,
             bell,
         })
     }
 }
 
 impl Cursor {
+    /// Whether there may be something to take. Asks nothing of the store, which a thousand others ask as well.
+    pub(crate) fn has_news(&self) -> bool {
+        self.heard != Some(self.bell.get())
+    }
+
     /// The next events, none when there is none yet.
     pub(crate) fn take(&mut self) -> Result<Taken, Ended> {
-        self.heard = self.bell.get();
+        let rung = self.bell.get();
         let inner = self.store.lock();
         let bucket = &inner.buckets[self.bucket.0];
         let events = bucket.events_from(self.position, BATCH).ok_or(Ended::Lagged)?;
@@ -66,12 +71,13 @@ impl Cursor {
         if events.is_empty() && retired {
             return Err(Ended::Retired);
         }
+        self.heard = (events.len() < BATCH && !retired).then_some(rung);
         self.position += u64::try_from(events.len()).unwrap_or_default();
         Ok(Taken { events, revision })
     }
 
     /// Waits until there is something to take.
     pub(crate) async fn changed(&self) {
-        self.bell.wait_for(|rung| *rung != self.heard).await;
+        self.bell.wait_for(|rung| self.heard != Some(*rung)).await;
     }
 }

@@ -42,7 +42,7 @@ fn external() -> Value {
 }
 
 async fn created(server: &mut Raw, service: &Value) -> String {
-    let (code, answer) = server.send("POST", SERVICES, JSON, &service).await;
+    let (code, answer) = server.send("POST", SERVICES, JSON, service).await;
     assert_eq!(code, 201, "{answer}");
     format!(
         "{SERVICES}/{}",
@@ -161,8 +161,8 @@ async fn a_port_on_the_nodes_is_kept(#[case] change: Value) {
 async fn two_changed_ports_without_names_would_share_theirs_on_the_nodes() {
     let mut server = client();
     let path = created(&mut server, &on_nodes()).await;
-    let patch = json!({"spec": {"ports": [{"port": 80}, {"port": 81}]}});
-    let (code, answer) = server.send("PATCH", &path, MERGE, &patch).await;
+    let two = json!({"spec": {"ports": [{"port": 80}, {"port": 81}]}});
+    let (code, answer) = server.send("PATCH", &path, MERGE, &two).await;
     assert_eq!(code, 500);
     let message = answer["message"].as_str().unwrap_or_default();
     assert!(message.starts_with("duplicate nodePort: {TCP 3"), "{message}");
