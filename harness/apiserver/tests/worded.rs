@@ -391,12 +391,6 @@ async fn a_claim_that_nothing_is_bound_to_may_not_grow() {
         (status, &answer["details"]["causes"][0]["field"]),
         (422, &json!("spec"))
     );
-    let bound = json!({"status": {"phase": "Bound"}});
-    assert_eq!(
-        client.send("PATCH", &format!("{path}/status"), MERGE, &bound).await.0,
-        200
-    );
-    assert_eq!(client.send("PATCH", &path, MERGE, &size("2Gi")).await.0, 200);
 }
 
 #[tokio::test]

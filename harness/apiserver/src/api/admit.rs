@@ -14,6 +14,7 @@ use crate::builtin::limits;
 use crate::builtin::prepare::{PriorityClass, admit, readmit, run_as_class};
 use crate::builtin::quotas::{self, Charged};
 use crate::builtin::services::{Allocations, Refused};
+use crate::builtin::validate::persistent;
 use crate::meta;
 use crate::registry::Resource;
 use crate::status::{About, ApiError};
@@ -103,6 +104,7 @@ impl Core {
     pub(super) fn validate(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
         self.check_limits(request, object)?;
         self.check_node_of_resized(request, object)?;
+        self.check_growth(request, object)?;
         self.call_validating(request, Some(object))?;
         self.charge_quotas(request, object)
     }
@@ -210,6 +212,29 @@ impl Core {
         }
         let cause = format!("node {node:?} not found");
         Err(ApiError::forbidden(request.call.about(request.name), &cause))
+    }
+
+    /// A claim grows only where its class says that it can.
+    fn check_growth(&self, request: &AdmissionRequest<'_>, claim: &Value) -> Result<(), ApiError> {
+        let Some(old) = request.old.filter(|_| request.subresource.is_none()) else {
+            return Ok(());
+        };
+        if !request.resource.is("", "persistentvolumeclaims") || !persistent::grows(claim, old) {
+            return Ok(());
+        }
+        let forbidden = |cause: &str| Err(ApiError::forbidden(request.call.about(request.name), cause));
+        if meta::str_at(old, &["status", "phase"]) != Some("Bound") {
+            return forbidden("Only bound persistent volume claims can be expanded");
+        }
+        let bucket = self.store.bucket("storage.k8s.io", "storageclasses");
+        let class = persistent::class(claim).and_then(|class| self.store.get(bucket, class));
+        if class.is_some_and(|class| class.value().get("allowVolumeExpansion") == Some(&Value::Bool(true))) {
+            return Ok(());
+        }
+        forbidden(
+            "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must \
+             support resize",
+        )
     }
 
     /// Priority, tolerations of nodes that fail, and what the runtime class adds.

@@ -19,7 +19,7 @@ pub fn deprecation(resource: &Resource) -> Option<&'static str> {
 /// The warnings about an object that was written: most only when it is new.
 pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<String> {
     let mut warnings = Vec::new();
-    if !created && !matches!(resource.kind, "Secret" | "Service") {
+    if !created && !matches!(resource.kind, "PersistentVolume" | "Secret" | "Service") {
         return warnings;
     }
     let spec = Field::Named(&Field::Root, "spec");
@@ -46,6 +46,7 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
             template_warnings(object.get("template"), &at, &mut warnings);
         }
         ("", "Secret") => certificate(object, &mut warnings),
+        ("", "PersistentVolume") => volume(object, &mut warnings),
         ("", "Service") => {
             renamed_annotation(object, &mut warnings);
             service(object.get("spec"), &mut warnings);
@@ -54,6 +55,23 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
         _ => {}
     }
     warnings
+}
+
+/// What of a volume is going away.
+fn volume(volume: &Value, warnings: &mut Vec<String>) {
+    for (source, detail) in DEPRECATED_VOLUMES {
+        if volume.get("spec").is_some_and(|spec| spec.get(*source).is_some()) {
+            warnings.push(format!("spec.{source}: {detail}"));
+        }
+    }
+    let policy = volume.pointer("/spec/persistentVolumeReclaimPolicy");
+    if policy.is_some_and(|policy| policy == "Recycle") {
+        warnings.push(
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended \
+             approach is to use dynamic provisioning."
+                .to_owned(),
+        );
+    }
 }
 
 fn annotation<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {

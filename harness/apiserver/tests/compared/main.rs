@@ -12,6 +12,7 @@ mod policies;
 #[path = "../raw/mod.rs"]
 mod raw;
 mod services;
+mod storage;
 mod subresources;
 
 use std::sync::Arc;

@@ -3,23 +3,21 @@
 use base64::Engine as _;
 use serde_json::{Map, Value};
 
-use super::checks::Check::{Each, In, OneOf, OneOfIfSet, Required};
+use super::checks::Check::{Each, OneOf, Required};
 use super::checks::{Check, immutable, is_true, list, members, run, text};
-use super::{ROOT, addresses, bounds, slices};
-use crate::builtin::quantity::Quantity;
+use super::{ROOT, addresses, bounds, persistent, slices};
 use crate::findings::{Field, Findings};
 use crate::metadata::{STANDARD_FINALIZERS, names};
 
 const DATA_MAX_BYTES: usize = 1024 * 1024;
-const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
 /// The body of a kind.
 pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
     match kind {
         "ConfigMap" => config_map(object, found),
         "Secret" => secret(object, found),
-        "PersistentVolumeClaim" => run(&[In("spec", CLAIM)], object, &ROOT, found),
-        "PersistentVolume" => run(&[In("spec", &[Check::Do(volume)])], object, &ROOT, found),
+        "PersistentVolumeClaim" => persistent::claim(object, found),
+        "PersistentVolume" => persistent::volume(object, found),
         "Node" => node(object, found),
         "ResourceQuota" => bounds::quota(object, found),
         "LimitRange" => bounds::range(object, found),
@@ -43,13 +41,6 @@ pub(super) fn namespace_finalizers(namespace: &Value, found: &mut Findings) {
     }
 }
 
-const CLAIM: &[Check] = &[
-    Check::Do(access_modes),
-    Check::Do(storage),
-    Check::Selector("selector"),
-    Check::Named("storageClassName", names::dns_subdomain),
-    OneOfIfSet("volumeMode", &["Block", "Filesystem"]),
-];
 const TAINT: &[Check] = &[
     Required("key"),
     OneOf("effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"]),
@@ -71,77 +62,6 @@ fn node(object: &Value, found: &mut Findings) {
     for (index, cidr) in cidrs.into_iter().enumerate() {
         addresses::cidr(cidr, &at.item(index), found);
     }
-}
-
-fn access_modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let modes = list(spec, "accessModes");
-    let at = at.child("accessModes");
-    if modes.is_empty() {
-        found.required(&at, "at least 1 access mode is required");
-    }
-    for mode in modes
-        .iter()
-        .filter_map(Value::as_str)
-        .filter(|mode| !ACCESS_MODES.contains(mode))
-    {
-        found.not_supported(&at, mode, ACCESS_MODES);
-    }
-    if modes.len() > 1 && modes.iter().any(|mode| mode == "ReadWriteOncePod") {
-        found.forbidden(&at, "may not use ReadWriteOncePod with other access modes");
-    }
-}
-
-fn storage(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let requests = spec
-        .get("resources")
-        .and_then(|resources| members(resources, "requests"));
-    let at = at.child("resources");
-    match requests.and_then(|requests| requests.get("storage")) {
-        None => found.required(&at.key("storage"), ""),
-        Some(size) => {
-            let quantity = size.as_str().and_then(Quantity::parse);
-            if quantity.is_some_and(|quantity| quantity.nanos() <= 0) {
-                found.invalid(&at.key("storage"), size.clone(), "must be greater than zero");
-            }
-        }
-    }
-}
-
-/// Fields of a volume's specification that are no source of a volume.
-const NO_SOURCES: &[&str] = &[
-    "accessModes",
-    "capacity",
-    "claimRef",
-    "mountOptions",
-    "nodeAffinity",
-    "persistentVolumeReclaimPolicy",
-    "storageClassName",
-    "volumeAttributesClassName",
-    "volumeMode",
-];
-
-fn volume(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    access_modes(spec, at, found);
-    if members(spec, "capacity").is_none_or(Map::is_empty) {
-        found.required(&at.child("capacity"), "");
-    }
-    let sources = spec.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
-    let sources: Vec<&str> = sources.filter(|key| !NO_SOURCES.contains(key)).collect();
-    if sources.is_empty() {
-        found.required(at, "must specify a volume type");
-    }
-    for more in sources.iter().skip(1) {
-        found.forbidden(&at.child(more), "may not specify more than 1 volume type");
-    }
-    run(
-        &[OneOfIfSet(
-            "persistentVolumeReclaimPolicy",
-            &["Delete", "Recycle", "Retain"],
-        )],
-        spec,
-        at,
-        found,
-    );
 }
 
 fn keys(data: Option<&Map<String, Value>>, at: &Field<'_>, found: &mut Findings) -> usize {
@@ -249,7 +169,8 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
             immutable("type", new, old, &ROOT, found);
             fixed_data(&["data"], new, old, found);
         }
-        "PersistentVolumeClaim" => claim_change(new, old, found),
+        "PersistentVolumeClaim" => persistent::claim_change(new, old, found),
+        "PersistentVolume" => persistent::volume_change(new, old, found),
         "ResourceQuota" => bounds::quota_change(new, old, found),
         _ => {}
     }
@@ -267,29 +188,6 @@ fn fixed_data(fields: &[&str], new: &Value, old: &Value, found: &mut Findings) {
         if new.get(*field) != old.get(*field) {
             found.forbidden(&ROOT.child(field), detail);
         }
-    }
-}
-
-fn claim_change(new: &Value, old: &Value, found: &mut Findings) {
-    let phase = old.get("status").map(|status| text(status, "phase"));
-    let is_bound = phase == Some("Bound");
-    let fixed = |claim: &Value| {
-        let mut spec = claim.get("spec").cloned().unwrap_or_default();
-        if let Some(spec) = spec.as_object_mut() {
-            if is_bound {
-                spec.retain(|key, _| !matches!(key.as_str(), "resources" | "volumeAttributesClassName"));
-            }
-            // The binder sets the name once.
-            if claim == new && old.get("spec").is_some_and(|old| old.get("volumeName").is_none()) {
-                spec.remove("volumeName");
-            }
-        }
-        spec
-    };
-    if fixed(new) != fixed(old) {
-        let detail =
-            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
-        found.forbidden(&ROOT.child("spec"), detail);
     }
 }
 

@@ -15,6 +15,7 @@ mod job_policies;
 mod jobs;
 mod networking;
 mod others;
+pub mod persistent;
 mod pod_changes;
 mod pods;
 mod policies;
@@ -84,8 +85,8 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
                 }
                 _ => {
                     body(resource, new, &mut found);
-                    if resource.kind == "Job" {
-                        // A changed job is checked as a new one, and then as a change.
+                    if matches!(resource.kind, "Job" | "PersistentVolume") {
+                        // What is changed is checked as a new one, and then as a change.
                         body(resource, new, &mut found);
                     }
                     change(resource, new, old, &mut found);
@@ -193,6 +194,7 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
 fn status(resource: &Resource, new: &Value, found: &mut Findings) {
     match (resource.group, resource.kind) {
         ("", "Namespace") => basics::namespace_status(new, found),
+        ("", "PersistentVolumeClaim") => persistent::claim_status(new, found),
         ("", "Pod") => pods::status(new, found),
         ("", "Service") => services::status(new, found),
         ("networking.k8s.io", "Ingress") => networking::ingress_status(new, found),

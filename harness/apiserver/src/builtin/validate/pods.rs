@@ -247,11 +247,10 @@ fn affinity(affinity: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 const NODE_TERM: &[Check] = &[Each("matchExpressions", &[Do(node_requirement)])];
+/// A selector of nodes.
+pub(super) const NODE_SELECTOR: &[Check] = &[Do(node_terms), Each("nodeSelectorTerms", NODE_TERM)];
 const NODE_AFFINITY: &[Check] = &[
-    In(
-        "requiredDuringSchedulingIgnoredDuringExecution",
-        &[Do(node_terms), Each("nodeSelectorTerms", NODE_TERM)],
-    ),
+    In("requiredDuringSchedulingIgnoredDuringExecution", NODE_SELECTOR),
     Each(
         "preferredDuringSchedulingIgnoredDuringExecution",
         &[Do(weight), In("preference", NODE_TERM)],

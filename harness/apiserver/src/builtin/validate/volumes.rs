@@ -53,13 +53,13 @@ const HOST_PATH_TYPES: &[&str] = &[
     "Socket",
 ];
 
+/// A place on a node.
+pub(super) const HOST_PATH: &[Check] = &[Required("path"), Do(no_backsteps), OneOfIfSet("type", HOST_PATH_TYPES)];
+
 const ITEMS: Check = Each("items", &[Required("key"), Required("path"), Do(local_path)]);
 
 const DETAILS: &[Check] = &[
-    In(
-        "hostPath",
-        &[Required("path"), Do(no_backsteps), OneOfIfSet("type", HOST_PATH_TYPES)],
-    ),
+    In("hostPath", HOST_PATH),
     In("secret", &[Required("secretName"), Do(mode), ITEMS]),
     In("configMap", &[Required("name"), Do(mode), ITEMS]),
     In("persistentVolumeClaim", &[Required("claimName")]),
@@ -143,7 +143,7 @@ fn mode(source: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn no_backsteps(source: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn no_backsteps(source: &Value, at: &Field<'_>, found: &mut Findings) {
     let path = text(source, "path");
     if path.split('/').any(|part| part == "..") {
         found.invalid(&at.child("path"), path, "must not contain '..'");
