@@ -1,10 +1,17 @@
-//! Addresses and node ports of Services: what is given out and what an update keeps.
+//! Addresses and node ports of Services: what is given out.
+//!
+//! `families` says of which kinds the addresses are; `keep` what an update keeps.
+
+mod families;
+mod keep;
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 
 use serde_json::{Map, Value, json};
 
+use self::keep::has_node_ports;
+pub(super) use self::keep::keep_allocated;
 use super::validate::services as validate;
 use crate::error::FieldError;
 use crate::findings::{Field, Findings};
@@ -50,11 +57,11 @@ impl Allocations {
         let Some(spec) = service.get_mut("spec").filter(|spec| spec.is_object()) else {
             return Ok(());
         };
-        one_address(spec);
+        families::one_address(spec);
         // It has no such policy, and what is none is told later.
         let policy = spec.get("internalTrafficPolicy").and_then(Value::as_str);
         if spec.get("type").is_some_and(|kind| kind == "ExternalName") && matches!(policy, Some("Cluster" | "Local")) {
-            remove(spec, "internalTrafficPolicy");
+            keep::remove(spec, "internalTrafficPolicy");
         }
         let mut found = Findings::default();
         validate::cluster_addresses(spec, &mut found);
@@ -65,7 +72,7 @@ impl Allocations {
         };
         let kind = text(spec, "type").to_owned();
         if kind != "ExternalName" {
-            families(spec)?;
+            families::settle(spec)?;
             self.address(spec, seed)?;
         }
         self.node_ports(spec, seed, wants_ports, before.is_some(), is_dry)?;
@@ -290,190 +297,11 @@ fn text<'a>(spec: &'a Map<String, Value>, key: &str) -> &'a str {
     spec.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Who knows one address only means a list of one.
-fn one_address(spec: &mut Value) {
-    let Some(spec) = spec.as_object_mut() else { return };
-    let address = text(spec, "clusterIP").to_owned();
-    if !address.is_empty() && !spec.contains_key("clusterIPs") {
-        spec.insert("clusterIPs".to_owned(), json!([address]));
-    }
-}
-
-/// One family, except for a headless Service without selector, which might have any endpoints. The cluster has IPv4.
-fn families(spec: &mut Map<String, Value>) -> Result<(), Refused> {
-    let count = |field: &str| spec.get(field).and_then(Value::as_array).map_or(0, Vec::len);
-    let (addresses, families) = (count("clusterIPs"), count("ipFamilies"));
-    let is_headless = text(spec, "clusterIP") == "None";
-    let both = is_headless && !spec.contains_key("selector");
-    let policy = match text(spec, "ipFamilyPolicy") {
-        "" if both => "RequireDualStack",
-        "" => "SingleStack",
-        given => given,
-    };
-    let policy = policy.to_owned();
-    let policy_at = SPEC.child("ipFamilyPolicy");
-    let mut found = Findings::default();
-    for (several, what) in [(addresses > 1, "cluster IPs"), (families > 1, "IP families")] {
-        if several && policy == "SingleStack" {
-            let detail = format!("must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified");
-            found.invalid(&policy_at, policy.as_str(), &detail);
-        }
-    }
-    let all = spec.get("clusterIPs").cloned().unwrap_or_default();
-    let given = all.as_array().into_iter().flatten().filter_map(Value::as_str);
-    for (index, address) in given.enumerate().skip(families) {
-        if address.parse::<Ipv6Addr>().is_ok() {
-            let detail = "IPv6 is not configured on this cluster";
-            found.invalid(&SPEC.child("clusterIPs").item(index), all.clone(), detail);
-        }
-    }
-    refused(found)?;
-    if !both {
-        let mut found = Findings::default();
-        if policy == "RequireDualStack" {
-            let detail = "this cluster is not configured for dual-stack services";
-            found.invalid(&policy_at, policy.as_str(), detail);
-        }
-        let given = spec.get("ipFamilies").and_then(Value::as_array).into_iter().flatten();
-        for (index, family) in given.enumerate().filter(|(_, family)| *family == "IPv6") {
-            let at = SPEC.child("ipFamilies");
-            found.invalid(&at.item(index), family.clone(), "not configured on this cluster");
-        }
-        refused(found)?;
-    }
-    let chosen = spec.entry("ipFamilies").or_insert_with(|| json!(["IPv4"]));
-    if both && policy != "SingleStack" {
-        match chosen.as_array().map(Vec::as_slice) {
-            Some([one]) if one == "IPv6" => *chosen = json!(["IPv6", "IPv4"]),
-            Some([_]) => *chosen = json!(["IPv4", "IPv6"]),
-            _ => {}
-        }
-    }
-    spec.insert("ipFamilyPolicy".to_owned(), policy.into());
-    Ok(())
-}
-
-/// Fields that not every Service has.
-const NOT_OF_ALL: &[&str] = &[
-    "clusterIP",
-    "clusterIPs",
-    "ipFamilies",
-    "ipFamilyPolicy",
-    "internalTrafficPolicy",
-    "externalTrafficPolicy",
-    "allocateLoadBalancerNodePorts",
-    "healthCheckNodePort",
-    "loadBalancerClass",
-];
-
-/// Whether a Service like this has a field of those.
-fn has(field: &str, spec: &Value) -> bool {
-    let kind = spec.get("type").and_then(Value::as_str).unwrap_or_default();
-    match field {
-        "externalTrafficPolicy" => validate::is_open(spec),
-        "healthCheckNodePort" => validate::is_health_checked(spec),
-        "allocateLoadBalancerNodePorts" | "loadBalancerClass" => kind == "LoadBalancer",
-        _ => kind != "ExternalName",
-    }
-}
-
-/// Whether its ports may have ports on the nodes.
-fn has_node_ports(spec: &Value) -> bool {
-    matches!(
-        spec.get("type").and_then(Value::as_str),
-        Some("NodePort" | "LoadBalancer")
-    )
-}
-
 /// Whether each of its ports is given one on the nodes.
 fn wants_node_ports(spec: &Value) -> bool {
     let is_balanced = spec.get("type").is_some_and(|kind| kind == "LoadBalancer");
     let declined = spec.get("allocateLoadBalancerNodePorts") == Some(&Value::Bool(false));
     has_node_ports(spec) && !(is_balanced && declined)
-}
-
-/// The ports of a specification.
-fn ports_of(spec: &Value) -> impl Iterator<Item = &Value> {
-    spec.get("ports").and_then(Value::as_array).into_iter().flatten()
-}
-
-fn node_ports_of(spec: &Value) -> BTreeSet<u64> {
-    ports_of(spec)
-        .filter_map(|port| port.get("nodePort")?.as_u64())
-        .filter(|port| *port != 0)
-        .collect()
-}
-
-/// An update that does not mention what was given out keeps it; a change of type drops what the new type does not have.
-pub(super) fn keep_allocated(members: &mut Map<String, Value>, before: &Map<String, Value>) {
-    let (Some(old), Some(mut new)) = (before.get("spec"), members.remove("spec")) else {
-        return;
-    };
-    keep_addresses(&mut new, old);
-    keep_ports(&mut new, old);
-    for key in NOT_OF_ALL {
-        if has(key, old) && !has(key, &new) && new.get(*key) == old.get(*key) {
-            remove(&mut new, key);
-        }
-    }
-    members.insert("spec".to_owned(), new);
-}
-
-fn remove(object: &mut Value, key: &str) {
-    if let Some(members) = object.as_object_mut() {
-        members.remove(key);
-    }
-}
-
-fn keep_addresses(new: &mut Value, old: &Value) {
-    let had_ip = has("clusterIP", old) && has("clusterIP", new);
-    let (Some(new), Some(old)) = (new.as_object_mut().filter(|_| had_ip), old.as_object()) else {
-        return;
-    };
-    if text(new, "clusterIP").is_empty() {
-        for key in ["clusterIP", "clusterIPs"] {
-            super::prepare::copy(new, old, key);
-        }
-    }
-    // The first of the addresses is the address, whichever of the two was written.
-    if new.get("clusterIP") != old.get("clusterIP")
-        && new.get("clusterIPs") == old.get("clusterIPs")
-        && let Some(address) = new.get("clusterIP").cloned()
-    {
-        new.insert("clusterIPs".to_owned(), Value::Array(vec![address]));
-    }
-    for key in ["ipFamilies", "ipFamilyPolicy"] {
-        if !new.contains_key(key) {
-            super::prepare::copy(new, old, key);
-        }
-    }
-}
-
-/// A port keeps what it has on the nodes by its name, unless another one asks for it.
-fn keep_ports(new: &mut Value, old: &Value) {
-    let (had, has_them) = (has_node_ports(old), has_node_ports(new));
-    let used = node_ports_of(new);
-    let forget = had && !has_them && used == node_ports_of(old);
-    let of_checked = validate::is_health_checked(new) && validate::is_health_checked(old);
-    let Some(new) = new.as_object_mut() else { return };
-    let ports = new.get_mut("ports").and_then(Value::as_array_mut);
-    for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
-        if forget {
-            port.remove("nodePort");
-        } else if had && has_them && !port.contains_key("nodePort") {
-            let name = text(port, "name");
-            let same = |other: &&Value| other.get("name").and_then(Value::as_str).unwrap_or_default() == name;
-            let before = ports_of(old).filter(same).last();
-            let node_port = before.and_then(|before| before.get("nodePort")).cloned();
-            let node_port = node_port.filter(|port| port.as_u64().is_some_and(|port| !used.contains(&port)));
-            port.extend(node_port.map(|node_port| ("nodePort".to_owned(), node_port)));
-        }
-    }
-    if let Some(old) = old.as_object().filter(|_| of_checked)
-        && !new.contains_key("healthCheckNodePort")
-    {
-        super::prepare::copy(new, old, "healthCheckNodePort");
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,125 @@
+//! What a change of a Service keeps of what was given out, and what it drops.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::text;
+use crate::builtin::prepare::copy;
+use crate::builtin::validate::services as validate;
+
+/// Fields that not every Service has.
+const NOT_OF_ALL: &[&str] = &[
+    "clusterIP",
+    "clusterIPs",
+    "ipFamilies",
+    "ipFamilyPolicy",
+    "internalTrafficPolicy",
+    "externalTrafficPolicy",
+    "allocateLoadBalancerNodePorts",
+    "healthCheckNodePort",
+    "loadBalancerClass",
+];
+
+/// Whether a Service like this has a field of those.
+fn has(field: &str, spec: &Value) -> bool {
+    let kind = spec.get("type").and_then(Value::as_str).unwrap_or_default();
+    match field {
+        "externalTrafficPolicy" => validate::is_open(spec),
+        "healthCheckNodePort" => validate::is_health_checked(spec),
+        "allocateLoadBalancerNodePorts" | "loadBalancerClass" => kind == "LoadBalancer",
+        _ => kind != "ExternalName",
+    }
+}
+
+/// Whether its ports may have ports on the nodes.
+pub(super) fn has_node_ports(spec: &Value) -> bool {
+    matches!(
+        spec.get("type").and_then(Value::as_str),
+        Some("NodePort" | "LoadBalancer")
+    )
+}
+
+/// The ports of a specification.
+fn ports_of(spec: &Value) -> impl Iterator<Item = &Value> {
+    spec.get("ports").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn node_ports_of(spec: &Value) -> BTreeSet<u64> {
+    ports_of(spec)
+        .filter_map(|port| port.get("nodePort")?.as_u64())
+        .filter(|port| *port != 0)
+        .collect()
+}
+
+/// An update that does not mention what was given out keeps it; a change of type drops what the new type does not have.
+pub(in crate::builtin) fn keep_allocated(members: &mut Map<String, Value>, before: &Map<String, Value>) {
+    let (Some(old), Some(mut new)) = (before.get("spec"), members.remove("spec")) else {
+        return;
+    };
+    keep_addresses(&mut new, old);
+    keep_ports(&mut new, old);
+    for key in NOT_OF_ALL {
+        if has(key, old) && !has(key, &new) && new.get(*key) == old.get(*key) {
+            remove(&mut new, key);
+        }
+    }
+    members.insert("spec".to_owned(), new);
+}
+
+pub(super) fn remove(object: &mut Value, key: &str) {
+    if let Some(members) = object.as_object_mut() {
+        members.remove(key);
+    }
+}
+
+fn keep_addresses(new: &mut Value, old: &Value) {
+    let had_ip = has("clusterIP", old) && has("clusterIP", new);
+    let (Some(new), Some(old)) = (new.as_object_mut().filter(|_| had_ip), old.as_object()) else {
+        return;
+    };
+    if text(new, "clusterIP").is_empty() {
+        for key in ["clusterIP", "clusterIPs"] {
+            copy(new, old, key);
+        }
+    }
+    // The first of the addresses is the address, whichever of the two was written.
+    if new.get("clusterIP") != old.get("clusterIP")
+        && new.get("clusterIPs") == old.get("clusterIPs")
+        && let Some(address) = new.get("clusterIP").cloned()
+    {
+        new.insert("clusterIPs".to_owned(), Value::Array(vec![address]));
+    }
+    for key in ["ipFamilies", "ipFamilyPolicy"] {
+        if !new.contains_key(key) {
+            copy(new, old, key);
+        }
+    }
+}
+
+/// A port keeps what it has on the nodes by its name, unless another one asks for it.
+fn keep_ports(new: &mut Value, old: &Value) {
+    let (had, has_them) = (has_node_ports(old), has_node_ports(new));
+    let used = node_ports_of(new);
+    let forget = had && !has_them && used == node_ports_of(old);
+    let of_checked = validate::is_health_checked(new) && validate::is_health_checked(old);
+    let Some(new) = new.as_object_mut() else { return };
+    let ports = new.get_mut("ports").and_then(Value::as_array_mut);
+    for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if forget {
+            port.remove("nodePort");
+        } else if had && has_them && !port.contains_key("nodePort") {
+            let name = text(port, "name");
+            let same = |other: &&Value| other.get("name").and_then(Value::as_str).unwrap_or_default() == name;
+            let before = ports_of(old).filter(same).last();
+            let node_port = before.and_then(|before| before.get("nodePort")).cloned();
+            let node_port = node_port.filter(|port| port.as_u64().is_some_and(|port| !used.contains(&port)));
+            port.extend(node_port.map(|node_port| ("nodePort".to_owned(), node_port)));
+        }
+    }
+    if let Some(old) = old.as_object().filter(|_| of_checked)
+        && !new.contains_key("healthCheckNodePort")
+    {
+        copy(new, old, "healthCheckNodePort");
+    }
+}
