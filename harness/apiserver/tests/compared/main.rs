@@ -28,3 +28,9 @@ fn client() -> Raw {
         Arc::new(|| Timestamp::UNIX_EPOCH),
     )))
 }
+
+/// Why something was refused: its message behind `is invalid: `, or all of it.
+fn reason(answer: &serde_json::Value) -> &str {
+    let message = answer["message"].as_str().unwrap_or_default();
+    message.split_once("is invalid: ").map_or(message, |(_, reason)| reason)
+}

@@ -3,8 +3,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::client;
 use super::raw::{JSON, MERGE, Raw};
+use super::{client, reason};
 
 const SERVICES: &str = "/api/v1/namespaces/default/services";
 
@@ -48,12 +48,6 @@ async fn created(server: &mut Raw, service: &Value) -> String {
         "{SERVICES}/{}",
         service["metadata"]["name"].as_str().unwrap_or_default()
     )
-}
-
-/// The message of a refusal, behind its beginning.
-fn reason(answer: &Value) -> &str {
-    let message = answer["message"].as_str().unwrap_or_default();
-    message.split_once("is invalid: ").map_or(message, |(_, reason)| reason)
 }
 
 #[rstest]

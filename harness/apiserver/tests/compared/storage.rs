@@ -3,8 +3,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::client;
 use super::raw::{JSON, MERGE, Raw};
+use super::{client, reason};
 
 const VOLUMES: &str = "/api/v1/persistentvolumes";
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
@@ -14,11 +14,6 @@ fn volume(more: &Value) -> Value {
     let more = more.as_object().expect("an object").clone();
     spec.as_object_mut().expect("an object").extend(more);
     json!({"metadata": {"name": "v"}, "spec": spec})
-}
-
-fn reason(answer: &Value) -> &str {
-    let message = answer["message"].as_str().unwrap_or_default();
-    message.split_once("is invalid: ").map_or(message, |(_, reason)| reason)
 }
 
 #[rstest]

@@ -85,10 +85,7 @@ impl Allocations {
     }
 
     fn address(&mut self, spec: &mut Map<String, Value>, seed: u32) -> Result<(), Refused> {
-        let given = addresses(&Value::Object(spec.clone()))
-            .next()
-            .unwrap_or_default()
-            .to_owned();
+        let given = text(spec, "clusterIP").to_owned();
         let address = match given.as_str() {
             "None" => given,
             "" => match pick(&mut self.addresses, FIRST_ADDRESS, LAST_ADDRESS, seed) {

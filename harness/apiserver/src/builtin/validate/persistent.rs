@@ -170,9 +170,9 @@ const SOURCES: &[(&str, &[Check])] = &[
     ("glusterfs", &[Required("endpoints"), Required("path")]),
     ("flocker", &[]),
     ("nfs", &[Required("server"), Required("path"), Do(absolute)]),
-    ("rbd", &[Do(monitors), Required("image")]),
+    ("rbd", &[Do(volumes::monitors), Required("image")]),
     ("quobyte", &[]),
-    ("cephfs", &[Do(monitors)]),
+    ("cephfs", &[Do(volumes::monitors)]),
     ("iscsi", &[Required("targetPortal"), Required("iqn")]),
     ("cinder", &[Required("volumeID")]),
     ("fc", &[Do(fibre_channel)]),
@@ -276,12 +276,6 @@ fn absolute(source: &Value, at: &Field<'_>, found: &mut Findings) {
     let path = text(source, "path");
     if !path.is_empty() && !path.starts_with('/') {
         found.invalid(&at.child("path"), path, "must be an absolute path");
-    }
-}
-
-fn monitors(source: &Value, at: &Field<'_>, found: &mut Findings) {
-    if list(source, "monitors").is_empty() {
-        found.required(&at.child("monitors"), "");
     }
 }
 

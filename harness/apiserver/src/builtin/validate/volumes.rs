@@ -123,7 +123,7 @@ fn claim_template(source: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn monitors(source: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn monitors(source: &Value, at: &Field<'_>, found: &mut Findings) {
     if list(source, "monitors").is_empty() {
         found.required(&at.child("monitors"), "");
     }
