@@ -115,3 +115,19 @@ impl std::fmt::Display for FieldError {
         write!(f, "{}: {}", self.field, self.message)
     }
 }
+
+/// Several findings in one text; what was found twice is told once.
+pub(crate) fn aggregate(errors: &[FieldError]) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for error in errors {
+        let text = error.to_string();
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    match texts.as_slice() {
+        [] => "[]".to_owned(),
+        [one] => one.clone(),
+        more => format!("[{}]", more.join(", ")),
+    }
+}

@@ -34,7 +34,7 @@
 //! - `store`: objects, revisions, history, the commit tap ([`Commits`]);
 //! - `registry`: which resources there are;
 //! - `api`: the way of a request through the core, verb by verb;
-//! - `admission`: webhooks and policies;
+//! - `admission`: webhooks and policies; `conversion`: versions that a webhook converts; `callout`: how webhooks are called;
 //! - `controllers`: what follows from commits: established definitions, collected garbage, emptied namespaces;
 //! - [`merge`]: patches, managed fields and the types they need;
 //! - [`builtin`], [`metadata`], [`table`]: how the built-in kinds behave and how they are shown;
@@ -45,7 +45,9 @@ mod admission;
 mod api;
 mod board;
 pub mod builtin;
+mod callout;
 mod controllers;
+mod conversion;
 mod discovery;
 mod door;
 pub mod error;

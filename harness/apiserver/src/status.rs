@@ -144,18 +144,7 @@ impl ApiError {
             .iter()
             .map(|error| json!({"reason": error.error_type.reason(), "message": error.message, "field": error.field}))
             .collect();
-        let mut texts: Vec<String> = Vec::new();
-        for error in errors {
-            let text = error.to_string();
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
-        let list = match texts.as_slice() {
-            [] => "[]".to_owned(),
-            [one] => one.clone(),
-            more => format!("[{}]", more.join(", ")),
-        };
+        let list = crate::error::aggregate(errors);
         let mut details = about.details();
         if !causes.is_empty() {
             details.insert("causes".to_owned(), causes.into());

@@ -44,6 +44,16 @@ pub enum Said {
 /// Decides on a write: gets the `request` of an `AdmissionReview`.
 pub type Review = Arc<dyn Fn(&Value) -> Said + Send + Sync>;
 
+/// Converts an object to an `apiVersion`, or says why it cannot.
+pub type Convert = Arc<dyn Fn(Value, &str) -> Result<Value, String> + Send + Sync>;
+
+/// What a webhook does when it is called.
+#[derive(Clone)]
+enum Task {
+    Review(Review),
+    Convert(Convert),
+}
+
 /// A webhook that can be called. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Webhook {
@@ -54,17 +64,29 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Begins to listen on an address of this machine.
+    /// Begins to listen on an address of this machine for the reviews of admission.
     ///
     /// # Errors
     /// If there is no free port there, or no certificate can be made.
     pub async fn serve(address: IpAddr, review: Review) -> io::Result<Self> {
+        Self::begin(address, Task::Review(review)).await
+    }
+
+    /// Begins to listen on an address of this machine for objects of custom resources to convert.
+    ///
+    /// # Errors
+    /// If there is no free port there, or no certificate can be made.
+    pub async fn converting(address: IpAddr, convert: Convert) -> io::Result<Self> {
+        Self::begin(address, Task::Convert(convert)).await
+    }
+
+    async fn begin(address: IpAddr, task: Task) -> io::Result<Self> {
         let identity = Identity::generate(address)?;
         let acceptor = TlsAcceptor::from(Arc::new(identity.server_config()?));
         let listener = TcpListener::bind((address, 0)).await?;
         let addr = listener.local_addr()?;
         let stop = CancellationToken::new();
-        let task = tokio::spawn(listen(listener, acceptor, review, stop.clone()));
+        let task = tokio::spawn(listen(listener, acceptor, task, stop.clone()));
         Ok(Self {
             addr,
             ca: identity.ca,
@@ -99,7 +121,7 @@ impl Drop for Webhook {
     }
 }
 
-async fn listen(listener: TcpListener, acceptor: TlsAcceptor, review: Review, stop: CancellationToken) {
+async fn listen(listener: TcpListener, acceptor: TlsAcceptor, task: Task, stop: CancellationToken) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -107,22 +129,22 @@ async fn listen(listener: TcpListener, acceptor: TlsAcceptor, review: Review, st
             () = stop.cancelled() => break,
             Some(_) = connections.join_next() => {}
             Ok((stream, _)) = listener.accept() => {
-                connections.spawn(connection(stream, acceptor.clone(), Arc::clone(&review)));
+                connections.spawn(connection(stream, acceptor.clone(), task.clone()));
             }
         }
     }
     connections.shutdown().await;
 }
 
-async fn connection(stream: TcpStream, acceptor: TlsAcceptor, review: Review) {
+async fn connection(stream: TcpStream, acceptor: TlsAcceptor, task: Task) {
     // Small answers must not wait for more.
     let _ = stream.set_nodelay(true);
     let Ok(stream) = acceptor.accept(stream).await else {
         return;
     };
     let service = service_fn(|request| {
-        let review = Arc::clone(&review);
-        async move { Ok::<_, Infallible>(respond(request, &review).await) }
+        let task = task.clone();
+        async move { Ok::<_, Infallible>(respond(request, &task).await) }
     });
     // How a connection ends is the caller's affair.
     let _ = auto::Builder::new(TokioExecutor::new())
@@ -130,24 +152,33 @@ async fn connection(stream: TcpStream, acceptor: TlsAcceptor, review: Review) {
         .await;
 }
 
-async fn respond(request: Request<Incoming>, review: &Review) -> Response<Full<Bytes>> {
+async fn respond(request: Request<Incoming>, task: &Task) -> Response<Full<Bytes>> {
     if request.method() != Method::POST {
-        return plain(StatusCode::METHOD_NOT_ALLOWED, "an AdmissionReview is wanted, by POST");
+        return plain(StatusCode::METHOD_NOT_ALLOWED, "a review is wanted, by POST");
     }
     let Ok(body) = Limited::new(request.into_body(), MAX_REVIEW).collect().await else {
         return plain(StatusCode::BAD_REQUEST, "the request broke off, or is too large");
     };
     let asked: Value = serde_json::from_slice(&body.to_bytes()).unwrap_or_default();
-    match asked.get("request") {
-        Some(write) if asked["kind"] == "AdmissionReview" => {
-            let answer = answer(&asked, write, review(write));
-            let mut response = Response::new(Full::new(Bytes::from(answer.to_string())));
-            let json = http::HeaderValue::from_static("application/json");
-            response.headers_mut().insert(http::header::CONTENT_TYPE, json);
-            response
-        }
-        _ => plain(StatusCode::BAD_REQUEST, "this is no AdmissionReview with a request"),
-    }
+    let kind = match task {
+        Task::Review(_) => "AdmissionReview",
+        Task::Convert(_) => "ConversionReview",
+    };
+    let Some(request) = asked.get("request").filter(|_| asked["kind"] == kind) else {
+        return plain(
+            StatusCode::BAD_REQUEST,
+            "this is no review of the kind that is answered here",
+        );
+    };
+    let said = match task {
+        Task::Review(review) => answer(request, review(request)),
+        Task::Convert(convert) => converted(request, convert),
+    };
+    let answer = json!({"apiVersion": asked["apiVersion"], "kind": kind, "response": said});
+    let mut response = Response::new(Full::new(Bytes::from(answer.to_string())));
+    let json = http::HeaderValue::from_static("application/json");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    response
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
@@ -156,7 +187,8 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     response
 }
 
-fn answer(asked: &Value, write: &Value, said: Said) -> Value {
+/// The `response` to a review of a write.
+fn answer(write: &Value, said: Said) -> Value {
     let mut response = json!({"uid": write["uid"], "allowed": true});
     match said {
         Said::Allowed => {}
@@ -169,5 +201,18 @@ fn answer(asked: &Value, write: &Value, said: Said) -> Value {
             response["status"] = json!({"message": message});
         }
     }
-    json!({"apiVersion": asked["apiVersion"], "kind": "AdmissionReview", "response": response})
+    response
+}
+
+/// The `response` to objects that are to be converted.
+fn converted(request: &Value, convert: &Convert) -> Value {
+    let to = request["desiredAPIVersion"].as_str().unwrap_or_default();
+    let objects = request["objects"].as_array().into_iter().flatten();
+    let converted: Result<Vec<Value>, String> = objects.map(|object| convert(object.clone(), to)).collect();
+    match converted {
+        Ok(objects) => {
+            json!({"uid": request["uid"], "convertedObjects": objects, "result": {"status": "Success"}})
+        }
+        Err(reason) => json!({"uid": request["uid"], "result": {"status": "Failure", "message": reason}}),
+    }
 }

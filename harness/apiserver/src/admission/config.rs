@@ -1,11 +1,9 @@
 //! Webhooks as they are configured.
 
-use std::time::Duration;
-
-use base64::Engine as _;
 use serde_json::Value;
 
 use super::matching::{Matcher, Subject};
+use crate::callout::Endpoint;
 use crate::schema::cel::Program;
 use crate::schema::cel::eval::{CelError, Evaluator, Scope};
 use crate::schema::cel::value::Val;
@@ -63,11 +61,7 @@ pub(crate) struct Webhook {
     pub(crate) configuration: String,
     pub(crate) name: String,
     /// Where it is called.
-    pub(crate) url: String,
-    /// The service behind the address: there is none that could be reached.
-    pub(crate) service: Option<String>,
-    pub(crate) ca: Vec<u8>,
-    pub(crate) timeout: Duration,
+    pub(crate) endpoint: Endpoint,
     /// Whether a failed call refuses the write.
     pub(crate) fails: bool,
     /// Whether it is called again when a later one changes the object.
@@ -97,7 +91,6 @@ impl Webhook {
 
     fn read(configuration: &str, webhook: &Value) -> Self {
         let text = |pointer: &str| webhook.pointer(pointer).and_then(Value::as_str);
-        let ca = text("/clientConfig/caBundle").unwrap_or_default();
         let secs = webhook.get("timeoutSeconds").and_then(Value::as_u64).unwrap_or(10);
         let versions = super::matching::strings(webhook, "admissionReviewVersions");
         let known = versions
@@ -106,10 +99,7 @@ impl Webhook {
         Self {
             configuration: configuration.to_owned(),
             name: text("/name").unwrap_or_default().to_owned(),
-            url: with_timeout(text("/clientConfig/url").unwrap_or(&of_service(webhook)), secs),
-            service: text("/clientConfig/service/name").map(str::to_owned),
-            ca: base64::engine::general_purpose::STANDARD.decode(ca).unwrap_or_default(),
-            timeout: Duration::from_secs(secs),
+            endpoint: Endpoint::read(webhook.get("clientConfig").unwrap_or(&Value::Null), secs),
             fails: text("/failurePolicy") != Some("Ignore"),
             again: text("/reinvocationPolicy") == Some("IfNeeded"),
             dry_run: matches!(text("/sideEffects"), Some("None" | "NoneOnDryRun")),
@@ -129,18 +119,4 @@ impl Webhook {
     pub(crate) fn wants<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, String> {
         self.conditions.hold(variables)
     }
-}
-
-/// The address of a service, as the server would call it.
-fn of_service(webhook: &Value) -> String {
-    let service = webhook.pointer("/clientConfig/service").unwrap_or(&Value::Null);
-    let text = |key: &str| service.get(key).and_then(Value::as_str).unwrap_or_default();
-    let port = service.get("port").and_then(Value::as_u64).unwrap_or(443);
-    let path = text("path").trim_start_matches('/');
-    format!("https://{}.{}.svc:{port}/{path}", text("name"), text("namespace"))
-}
-
-fn with_timeout(url: &str, secs: u64) -> String {
-    let separator = if url.contains('?') { '&' } else { '?' };
-    format!("{url}{separator}timeout={secs}s")
 }

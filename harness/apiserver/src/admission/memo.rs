@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+
+use crate::callout::Endpoint;
 
 /// A call that is to be made.
 #[derive(Debug, Clone)]
 pub(crate) struct Pending {
     /// What the call is for; the answer is kept under this name.
     pub(crate) key: String,
-    /// Where to, with the timeout as parameter.
-    pub(crate) url: String,
-    /// The certificates to trust, as PEM.
-    pub(crate) ca: Vec<u8>,
+    /// Where to.
+    pub(crate) endpoint: Endpoint,
     pub(crate) body: Vec<u8>,
-    pub(crate) timeout: Duration,
 }
 
 #[derive(Debug, Default)]

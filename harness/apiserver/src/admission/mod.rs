@@ -6,11 +6,10 @@
 //! again from what is stored by then, this time with the answer at hand.
 //!
 //! - `matching`: rules, selectors and conditions; - `config`: webhooks as configured; `policy`: policies and their
-//!   bindings; `check`: what is refused when they are written; - `review`: the `AdmissionReview` that is sent and what comes back; - `client`: the HTTPS call;
+//!   bindings; `check`: what is refused when they are written; - `review`: the `AdmissionReview` that is sent and what comes back;
 //! - `memo`: calls and answers of one write.
 
 pub(crate) mod check;
-pub(crate) mod client;
 mod config;
 pub(crate) mod matching;
 mod memo;

@@ -1,14 +1,13 @@
 //! The `AdmissionReview` that a webhook gets, and its answer.
 
 use base64::{DecodeError, Engine as _};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::api::decode::{not_registered_in, not_typed};
+use crate::callout::answer::{Form, Member, text};
 use crate::go_json;
 use crate::merge::go_type;
 use crate::merge::json_patch::{self, JsonPatchError};
 use crate::status::ApiError;
-use crate::yaml;
 
 /// What a webhook has said.
 #[derive(Debug, Clone)]
@@ -29,39 +28,32 @@ pub(crate) fn review(version: &str, request: &Value) -> Vec<u8> {
     review.to_string().into_bytes()
 }
 
+const REVIEW: Form = Form {
+    group: "admission.k8s.io",
+    kind: "AdmissionReview",
+    response: "AdmissionResponse",
+    members: &[
+        Member::new("uid", Value::is_string, "types.UID"),
+        Member::new("allowed", Value::is_boolean, "bool"),
+        Member::new("status", Value::is_object, "v1.Status"),
+        Member::new("patch", Value::is_string, "[]uint8"),
+        Member::new("patchType", Value::is_string, "v1.PatchType"),
+        Member::of_texts("auditAnnotations", Value::is_object, "map[string]string"),
+        Member::of_texts("warnings", Value::is_array, "[]string"),
+    ],
+};
+
 /// Reads an answer; the error is in the words of the server.
 pub(crate) fn read_answer(body: &[u8], version: &str, uid: &str, validating: bool) -> Result<Answer, String> {
     let invalid = |detail: String| format!("received invalid webhook response: {detail}");
     let called = |error: String| format!("failed to call webhook: {error}");
-    let untyped = |error: String| called(format!("couldn't get version/kind; json parse error: {error}"));
-    let review = match document(body).map_err(untyped)? {
-        review @ Value::Object(_) => review,
-        Value::Null => Value::Object(Map::new()),
-        other => return Err(untyped(not_typed(&other))),
-    };
-    let expected = format!("admission.k8s.io/{version}");
-    let (given_version, given_kind) = (text(&review, "apiVersion"), text(&review, "kind"));
-    // What leaves its type out is read as what is expected.
-    let or = |given: &str, default: &str| if given.is_empty() { default } else { given }.to_owned();
-    let (api_version, kind) = (or(given_version, &expected), or(given_kind, "AdmissionReview"));
-    if api_version != expected || kind != "AdmissionReview" {
-        return Err(called(other_type(&api_version, &kind, version)));
-    }
-    let response = match review.get("response") {
-        None | Some(Value::Null) => return Err(invalid("webhook response was absent".to_owned())),
-        Some(response) => response,
-    };
-    check_types(response).map_err(called)?;
+    let review = REVIEW.read(body, version).map_err(called)?;
+    let response = review
+        .response()
+        .ok_or_else(|| invalid("webhook response was absent".to_owned()))?;
     let patch = patch_bytes(response).map_err(called)?;
-    let given = text(response, "uid");
-    if version == "v1" && given != uid {
-        return Err(invalid(format!("expected response.uid={uid:?}, got {given:?}")));
-    }
-    if version == "v1" && (given_version.is_empty() || given_kind.is_empty()) {
-        let given = if given_version.is_empty() { "/" } else { given_version };
-        return Err(invalid(format!(
-            "expected webhook response of {expected}, Kind=AdmissionReview, got {given}, Kind={given_kind}"
-        )));
+    if version == "v1" {
+        review.check_head(uid).map_err(invalid)?;
     }
     let patch_type = response.get("patchType").and_then(Value::as_str);
     if version == "v1" {
@@ -77,77 +69,6 @@ pub(crate) fn read_answer(body: &[u8], version: &str, uid: &str, validating: boo
         },
         warnings: super::matching::strings(response, "warnings"),
     })
-}
-
-/// The document in a body, JSON or YAML.
-fn document(body: &[u8]) -> Result<Value, String> {
-    let is_json = body
-        .trim_ascii_start()
-        .first()
-        .is_some_and(|first| b"{[\"".contains(first));
-    if is_json {
-        return go_json::parse(body);
-    }
-    yaml::read(body).map_err(|error| error.to_string())
-}
-
-/// Why an object of another type is no answer.
-fn other_type(api_version: &str, kind: &str, expected: &str) -> String {
-    let known = [
-        ("admission.k8s.io/v1", "AdmissionReview"),
-        ("admission.k8s.io/v1beta1", "AdmissionReview"),
-        ("v1", "Status"),
-    ];
-    if !known.contains(&(api_version, kind)) {
-        return not_registered_in(api_version, kind, "pkg/runtime/scheme.go:111");
-    }
-    let version = api_version.rsplit('/').next().unwrap_or_default();
-    format!("converting ({version}.{kind}) to ({expected}.AdmissionReview): unknown conversion")
-}
-
-/// Whether a value is of a type.
-type Fits = fn(&Value) -> bool;
-
-/// The members of a response: their types in JSON, and as the API server calls them.
-const TYPES: &[(&str, Fits, &str)] = &[
-    ("uid", Value::is_string, "types.UID"),
-    ("allowed", Value::is_boolean, "bool"),
-    ("status", Value::is_object, "v1.Status"),
-    ("patch", Value::is_string, "[]uint8"),
-    ("patchType", Value::is_string, "v1.PatchType"),
-    ("auditAnnotations", Value::is_object, "map[string]string"),
-    ("warnings", Value::is_array, "[]string"),
-];
-
-fn check_types(response: &Value) -> Result<(), String> {
-    let wrong = |value: &Value, field: &str, wanted: &str| {
-        let given = go_type(value);
-        format!("json: cannot unmarshal {given} into Go struct field {field} of type {wanted}")
-    };
-    if !response.is_object() {
-        return Err(wrong(response, "AdmissionReview.response", "v1.AdmissionResponse"));
-    }
-    for (name, fits, wanted) in TYPES {
-        let Some(value) = response.get(name).filter(|value| !value.is_null()) else {
-            continue;
-        };
-        let field = format!("AdmissionResponse.response.{name}");
-        if !fits(value) {
-            return Err(wrong(value, &field, wanted));
-        }
-        let inner = value.as_array().into_iter().flatten();
-        let inner = inner.chain(
-            value
-                .as_object()
-                .filter(|_| *name == "auditAnnotations")
-                .into_iter()
-                .flat_map(Map::values),
-        );
-        if let Some(other) = inner.into_iter().find(|inner| !inner.is_string() && !inner.is_null()) {
-            return Err(wrong(other, &field, "string"));
-        }
-    }
-    Ok(())
 }
 
 /// The bytes of the patch; empty if there is none.
@@ -204,10 +125,6 @@ fn operations(patch: &[u8], patch_type: Option<&str>) -> Result<Option<Value>, S
         Some("JSONPatch") | None => Ok(Some(patch)),
         Some(other) => Err(format!("unsupported patch type {other:?}")),
     }
-}
-
-fn text<'v>(value: &'v Value, key: &str) -> &'v str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The error of a write that a webhook has refused.

@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::admit::{AdmissionRequest, Operation};
 use super::manage::check_options;
-use super::read::show;
 use super::reply::{Reply, Shown};
-use super::write::{stored_by, to_storage};
+use super::write::stored_by;
 use super::{Call, Core, kinds};
 use crate::meta;
 use crate::metadata;
@@ -53,6 +52,7 @@ impl Core {
                 return Err(ApiError::invalid(call.about_kind(&name), &errors));
             }
             kinds::complete_create(&call.resource, &mut object);
+            call.convert_ahead(&object)?;
             self.validate(&request, &object)?;
             let unusual = kinds::unusual_finalizers(&call.resource, &object, None);
             let candidate = match &generated {
@@ -61,7 +61,10 @@ impl Core {
             };
             match self.insert(call, candidate, &name) {
                 Err(error) if error.reason == "AlreadyExists" && attempt < GENERATE_ATTEMPTS => match &generated {
-                    Some(base) => meta::set(&mut object, "name", format!("{base}{}", self.ids.suffix())),
+                    Some(base) => {
+                        let suffix = call.memo.name(&format!("suffix {attempt}"), || self.ids.suffix());
+                        meta::set(&mut object, "name", format!("{base}{suffix}"));
+                    }
                     None => return Err(not_unique(error, wants_unique)),
                 },
                 result => {
@@ -109,16 +112,17 @@ impl Core {
         if call.query.dry_run() {
             return match self.store.get(resource.bucket, &key) {
                 Some(found) => Err(taken(call, name, Some(&found.value()))),
-                None => Ok(Shown::Value(Arc::new(object))),
+                None => Ok(call.to_storage(object)?.unstored()),
             };
         }
-        let write = stored_by(call, to_storage(resource, object));
+        let (object, sent) = call.to_storage(object)?.take();
+        let write = stored_by(call, object);
         let committed = self.commit(resource.bucket, &key, Expect::Absent, write, &call.caller);
         let stored = committed.map_err(|_| {
             let found = self.store.get(resource.bucket, &key);
             taken(call, name, found.map(|found| found.value()).as_deref())
         })?;
-        Ok(show(resource, &stored))
+        Ok(sent.of(&stored))
     }
 }
 

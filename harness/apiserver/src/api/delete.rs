@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::manage::check_dry_run;
 use super::query::Query;
-use super::read::show;
 use super::reply::{List, Reply, Shown};
 use super::write::is_released;
 use super::{Call, Caller, Core, decode, kinds};
@@ -40,7 +39,7 @@ pub(crate) enum Propagation {
     Orphan,
 }
 
-/// What a deletion came to.
+/// What a deletion came to, in the version that is stored.
 #[derive(Debug)]
 pub(crate) enum Deleted {
     /// The object is gone.
@@ -62,11 +61,15 @@ impl Core {
         let options = with_defaults(call, options(call)?, warnings);
         let stored = self.find(call)?;
         let name = call.name.as_deref().unwrap_or_default();
-        self.admit_deletion(call, name, &show(&call.resource, &stored).value())?;
+        let seen = call.show(&stored)?;
+        self.admit_deletion(call, name, &seen.value())?;
         let deleted = self.delete_object(&call.resource, &key_of(&stored.value()), &options, &call.caller)?;
         Ok(match deleted {
-            Deleted::Marked(object) => shown(call, if options.accepted { 202 } else { 200 }, object),
-            Deleted::Gone(object) if answers_with_object(&call.resource) => shown(call, 200, object),
+            Deleted::Marked(object) => {
+                let code = if options.accepted { 202 } else { 200 };
+                shown(call, code, call.left(&seen, &object))
+            }
+            Deleted::Gone(object) if answers_with_object(&call.resource) => shown(call, 200, call.left(&seen, &object)),
             Deleted::Gone(object) => Reply::Made {
                 code: 200,
                 object: success(call, &object),
@@ -82,12 +85,13 @@ impl Core {
         let page = self.page(call)?;
         let options = with_defaults(call, options(call)?, warnings);
         let mut items = Vec::new();
-        for stored in &page.items {
-            self.admit_deletion(call, "", &show(&call.resource, stored).value())?;
+        let seen = call.show_all(&page.items)?;
+        for shown in &seen {
+            self.admit_deletion(call, "", &shown.value())?;
         }
-        for stored in &page.items {
+        for (stored, shown) in page.items.iter().zip(seen) {
             match self.delete_object(&call.resource, &key_of(&stored.value()), &options, &call.caller) {
-                Ok(Deleted::Gone(_) | Deleted::Marked(_)) => items.push(show(&call.resource, stored)),
+                Ok(Deleted::Gone(_) | Deleted::Marked(_)) => items.push(shown),
                 Err(error) if error.code == 404 => {}
                 Err(error) => return Err(error),
             }
@@ -145,7 +149,7 @@ impl Core {
             |revision: u64, write: Write| self.commit(resource.bucket, key, Expect::Revision(revision), write, caller);
         let graceful = grace(resource, &stored.value(), options);
         let Some(marked) = self.mark(resource, &stored.value(), options, graceful.unwrap_or(0)) else {
-            return Ok(Deleted::Marked(show(resource, stored)));
+            return Ok(Deleted::Marked(Shown::Stored(stored.clone())));
         };
         let gone = is_released(resource, &marked);
         if options.dry_run {
@@ -158,16 +162,16 @@ impl Core {
         }
         if !gone {
             let stored = commit(stored.revision, Write::Put(marked))?;
-            return Ok(Deleted::Marked(show(resource, &stored)));
+            return Ok(Deleted::Marked(Shown::Stored(stored)));
         }
         if graceful.is_none() {
             let stored = commit(stored.revision, Write::Delete(Value::clone(&stored.value())))?;
-            return Ok(Deleted::Gone(show(resource, &stored)));
+            return Ok(Deleted::Gone(Shown::Stored(stored)));
         }
         // What is deleted gracefully is marked first, also when there is no time left.
         let stored = commit(stored.revision, Write::Put(marked))?;
         commit(stored.revision, Write::Delete(Value::clone(&stored.value())))?;
-        Ok(Deleted::Gone(show(resource, &stored)))
+        Ok(Deleted::Gone(Shown::Stored(stored)))
     }
 
     /// The object with the marks of its deletion; `None` when they change nothing.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::admit::{AdmissionRequest, Operation};
-use super::read::convert;
 use super::scale::scale_of;
+use super::shown::in_version;
 use super::{Call, Core, kinds};
 use crate::admission::{self, Answer, Context, Pending, Plan, Subject, Webhook};
 use crate::meta;
@@ -119,8 +119,9 @@ impl Core {
         let mut new = if version == resource.version {
             admission::patched(object, &patch).map_err(failed)?
         } else {
-            let shown = self.in_version(resource, &version, object);
-            convert(&admission::patched(&shown, &patch).map_err(failed)?, resource)
+            let shown = self.in_other_version(request, &version, object);
+            let patched = admission::patched(&shown, &patch).map_err(failed)?;
+            in_version(resource, &request.call.conversions, &patched)
         };
         let dropped = kinds::decode(resource, &mut new).map_err(failed)?;
         if !dropped.is_empty() {
@@ -250,6 +251,7 @@ impl Core {
         let call = view.request.call;
         let name = &webhook.name;
         let body = self.request_body(view, version, "");
+        call.conversions.settled()?;
         let member = |key: &str| Val::of_json(body.get(key).unwrap_or(&Value::Null), None);
         let variables = [
             ("object", member("object")),
@@ -298,23 +300,15 @@ impl Core {
         let key = memo.key(&format!("{phase}/{configuration}/{name}/{operation}/{object}"));
         let uid = memo.name(&key, || self.ids.uid());
         if let Some(answer) = memo.answer(&key) {
+            let answer = answer.map_err(|reason| format!("failed to call webhook: {reason}"));
             return Ok(answer
                 .and_then(|body| admission::read_answer(&body, &webhook.review_version, &uid, phase == VALIDATING)));
-        }
-        if let Some(service) = &webhook.service {
-            let reason = format!(
-                "failed to call webhook: Post {:?}: service {service:?} not found",
-                webhook.url
-            );
-            return Ok(Err(reason));
         }
         let body = self.request_body(view, version, &uid);
         memo.ask(Pending {
             key,
-            url: webhook.url.clone(),
-            ca: webhook.ca.clone(),
+            endpoint: webhook.endpoint.clone(),
             body: admission::review(&webhook.review_version, &body),
-            timeout: webhook.timeout,
         });
         Err(ApiError::internal("a webhook is being asked"))
     }
@@ -373,17 +367,21 @@ impl Core {
         if request.subresource == Some("scale") {
             return scale_of(request.resource, object).unwrap_or_else(|_| object.clone());
         }
-        self.in_version(request.resource, version, object)
+        self.in_other_version(request, version, object)
     }
 
     /// An object in another version of its resource.
-    fn in_version(&self, resource: &crate::registry::Resource, version: &str, object: &Value) -> Value {
+    fn in_other_version(&self, request: &AdmissionRequest<'_>, version: &str, object: &Value) -> Value {
+        let resource = request.resource;
         if version == resource.version {
             return object.clone();
         }
         let catalogue = self.registry.current();
         let other = catalogue.find(&resource.group, version, &resource.plural);
-        other.map_or_else(|| object.clone(), |other| convert(object, other))
+        other.map_or_else(
+            || object.clone(),
+            |other| in_version(other, &request.call.conversions, object),
+        )
     }
 
     /// Reads the configuration of admission anew.

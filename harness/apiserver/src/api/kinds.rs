@@ -186,13 +186,9 @@ fn keep_all_but_status(new: &mut Value, old: &Value) {
     kept.extend(members.remove_entry("status"));
     if let Some(Value::Object(metadata)) = before.get("metadata") {
         let own = members.get_mut("metadata").and_then(Value::as_object_mut);
-        let metadata = match own.and_then(|own| own.remove_entry("managedFields")) {
-            Some(managed) => others(metadata, &["managedFields"])
-                .into_iter()
-                .chain([managed])
-                .collect(),
-            None => metadata.clone(),
-        };
+        let managed = own.and_then(|own| own.remove_entry("managedFields"));
+        let metadata = others(metadata, &["managedFields"]).into_iter().chain(managed);
+        let metadata = metadata.collect();
         kept.insert("metadata".to_owned(), Value::Object(metadata));
     }
     *members = kept;

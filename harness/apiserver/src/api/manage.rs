@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::read::convert;
+use super::shown::as_it_is;
 use super::{Call, Core, decode};
+use crate::conversion::Conversions;
 use crate::error::{FieldError, FieldErrorType};
 use crate::gofmt;
-use crate::merge::apply::{self, Versions, Write};
+use crate::merge::apply::{self, Versions, View, Write};
 use crate::merge::strict;
-use crate::merge::types::TypeModel;
 use crate::registry::{Catalogue, Resource};
 use crate::status::{About, ApiError};
 use crate::yaml;
@@ -67,24 +67,31 @@ impl Call {
 
 /// A resource among all that are served.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct Served<'a> {
     catalogue: Arc<Catalogue>,
-    resource: Arc<Resource>,
+    resource: &'a Resource,
+    conversions: &'a Conversions,
 }
 
-impl Versions for Served {
-    fn convert(&self, object: &Value, api_version: &str) -> Option<(Arc<TypeModel>, Value)> {
-        let other = self.catalogue.of_kind(api_version, &self.resource.kind)?;
-        (other.bucket == self.resource.bucket).then(|| (other.model().clone(), convert(object, other)))
+impl Versions for Served<'_> {
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<View>, String> {
+        let other = self.catalogue.of_kind(api_version, &self.resource.kind);
+        let Some(other) = other.filter(|other| other.bucket == self.resource.bucket) else {
+            return Ok(None);
+        };
+        let model = other.model().clone();
+        let object = as_it_is(other, self.conversions, object)?;
+        Ok(Some(View { model, object }))
     }
 }
 
 impl Core {
     /// The versions of the resource of a call.
-    pub(super) fn served(&self, call: &Call) -> Served {
+    pub(super) fn served<'a>(&self, call: &'a Call) -> Served<'a> {
         Served {
             catalogue: self.registry.current(),
-            resource: call.resource.clone(),
+            resource: &call.resource,
+            conversions: &call.conversions,
         }
     }
 

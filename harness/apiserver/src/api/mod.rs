@@ -25,6 +25,7 @@ mod restored;
 mod reviews;
 pub(crate) mod route;
 mod scale;
+mod shown;
 mod subresources;
 mod table;
 mod watch;
@@ -36,8 +37,10 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
-use crate::admission::{self, Admission, Memo};
+use crate::admission::{Admission, Memo};
+use crate::callout;
 use crate::controllers::Backlog;
+use crate::conversion::Conversions;
 use crate::discovery;
 use crate::ids::Ids;
 use crate::levers::{Levers, Seen, Side};
@@ -90,6 +93,8 @@ pub(crate) struct Call {
     pub(crate) caller: Caller,
     /// What the write has asked of webhooks.
     pub(crate) memo: Memo,
+    /// What the request has asked of those who convert its objects.
+    pub(crate) conversions: Conversions,
 }
 
 /// What a request for a resource wants.
@@ -259,6 +264,7 @@ impl Core {
             body,
             caller,
             memo: Memo::default(),
+            conversions: Conversions::default(),
         };
         let _passed = self
             .levers
@@ -291,18 +297,23 @@ impl Core {
         Ok(reply)
     }
 
-    /// Does what is asked; as long as a webhook has to be heard first, it is called, and all starts again.
+    /// Does what is asked; as long as webhooks have to be heard first, they are called, and all starts again.
     async fn dispatch_admitted(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
         let before = warnings.len();
         loop {
             call.memo.restart();
+            call.conversions.restart();
             let outcome = self.dispatch(call, warnings);
-            let Some(pending) = call.memo.take() else {
+            let pending = call.memo.take();
+            if call.conversions.is_waiting() {
+                call.conversions.fetch(&self.ids).await;
+            } else if let Some(pending) = pending {
+                let answer = callout::call(&pending.endpoint, &pending.body).await;
+                call.memo.keep(pending.key, answer);
+            } else {
                 warnings.extend(call.memo.warnings());
-                return outcome;
-            };
-            let answer = admission::client::call(&pending).await;
-            call.memo.keep(pending.key, answer);
+                return call.conversions.settled().and(outcome);
+            }
             warnings.truncate(before);
         }
     }

@@ -8,11 +8,9 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_
 use serde_json::{Value, json};
 
 use super::options;
-use super::reply::{List, Reply, Shown};
+use super::reply::{List, Reply};
+use super::shown::matches;
 use super::{Call, Core};
-use crate::builtin::versions;
-use crate::registry::Resource;
-use crate::schema::crd;
 use crate::selector::Selectors;
 use crate::status::ApiError;
 use crate::store::{Part, Stored, Wanted, key_of};
@@ -27,7 +25,7 @@ impl Core {
         let stored = self.find(call)?;
         Ok(Reply::Object {
             code: 200,
-            object: show(&call.resource, &stored),
+            object: call.show(&stored)?,
             resource: call.resource.clone(),
         })
     }
@@ -43,7 +41,7 @@ impl Core {
         let page = self.page(call)?;
         Ok(Reply::List(List {
             resource: call.resource.clone(),
-            items: page.items.iter().map(|stored| show(&call.resource, stored)).collect(),
+            items: call.show_all(&page.items)?,
             revision: page.revision,
             next: page.next,
             remaining: page.remaining,
@@ -62,7 +60,11 @@ impl Core {
             let left = before.saturating_sub(part.items.len());
             (part.items, left)
         } else {
-            let mut matching = part.items.into_iter().filter(|stored| selectors.matches(stored));
+            if call.resource.converter().is_some() {
+                call.show_all(&part.items)?;
+            }
+            let matches = |stored: &Arc<Stored>| matches(&selectors, &call.resource, &call.conversions, stored);
+            let mut matching = part.items.into_iter().filter(matches);
             let items: Vec<_> = matching.by_ref().take(page.limit.unwrap_or(usize::MAX)).collect();
             (items, usize::from(matching.next().is_some()))
         };
@@ -208,33 +210,5 @@ fn read_token(token: &str) -> Result<(u64, String, Option<usize>), String> {
     match (revision, start) {
         (Some(revision), Some(start)) => Ok((revision, start.to_owned(), left)),
         _ => Err("continue key is not valid: incorrect encoded start resourceVersion".to_owned()),
-    }
-}
-
-/// An object as a version of its resource shows it.
-pub(super) fn show(resource: &Resource, stored: &Arc<Stored>) -> Shown {
-    let outdated = resource.custom().is_some_and(|custom| stored.revision < custom.changed);
-    if stored.is_in(&resource.api_version) && !outdated {
-        return Shown::Stored(stored.clone());
-    }
-    Shown::Value(Arc::new(convert(&stored.value(), resource)))
-}
-
-/// An object in the version of a resource.
-pub(super) fn convert(value: &Value, resource: &Resource) -> Value {
-    match resource.custom() {
-        None => versions::convert(value, &resource.api_version),
-        Some(custom) => {
-            // What was stored before the definition changed gets defaults that are new since then.
-            let mut value = value.clone();
-            if let Some(schema) = &custom.storage_schema {
-                schema.apply_defaults(&mut value);
-            }
-            crd::convert(&mut value, &resource.api_version, None);
-            if let Some(schema) = &custom.schema {
-                schema.prune(&mut value);
-            }
-            value
-        }
     }
 }

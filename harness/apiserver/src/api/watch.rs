@@ -17,10 +17,12 @@ use super::body::ResponseBody;
 use super::negotiate::{Wish, partial};
 use super::options;
 use super::query::Query;
-use super::read::{selectors, show};
+use super::read::selectors;
 use super::reply::{Reply, Shown};
+use super::shown::{in_version, matches, show};
 use super::table;
 use super::{Call, Core};
+use crate::conversion::Conversions;
 use crate::levers::{Levers, Side};
 use crate::meta;
 use crate::registry::Resource;
@@ -34,6 +36,8 @@ use crate::store::{Event, Stored};
 const DEFAULT_TIMEOUT_SECS: i64 = 1800;
 /// How often a watch that allows bookmarks gets one.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+/// How much of what there was at the beginning is told at once.
+const AT_ONCE: usize = 100;
 /// How long before its end it gets the last one, so that its client goes on from there; unless nothing has happened.
 const BEFORE_END: Duration = Duration::from_secs(2);
 
@@ -91,6 +95,7 @@ impl Core {
             query: call.query.clone(),
             form,
             headed: false,
+            conversions: Conversions::default(),
         };
         let wants_state = send_initial.unwrap_or(after.is_none());
         let (state, from) = match after.filter(|_| !wants_state) {
@@ -168,11 +173,12 @@ impl Watch {
             if self.over {
                 return None;
             }
-            if let Some(line) = self.rest_of_state() {
-                return Some(Ok(line));
-            }
-            if self.cursor.has_news() {
-                self.follow();
+            if !self.state.as_slice().is_empty() {
+                self.tell_state().await;
+            } else if let Some(revision) = self.state_end.take() {
+                self.pending.push_back(self.viewer.bookmark(revision, true));
+            } else if self.cursor.has_news() {
+                self.follow().await;
             } else {
                 self.wait().await;
             }
@@ -180,14 +186,22 @@ impl Watch {
     }
 
     /// Takes what has happened, and gives the revision up to which all has been seen; `None` if the watch is over.
-    fn follow(&mut self) -> Option<u64> {
+    async fn follow(&mut self) -> Option<u64> {
         match self.cursor.take() {
             Ok(taken) => {
+                self.has_news |= !taken.events.is_empty();
+                if self.viewer.converts() {
+                    let objects = taken.events.iter().map(|event| &event.object);
+                    let before = taken.events.iter().filter_map(|event| event.previous.as_ref());
+                    let before = before.filter(|_| !self.selectors.is_empty());
+                    self.viewer.ask(objects.chain(before));
+                    self.viewer.fetch().await;
+                }
                 for event in &taken.events {
-                    self.has_news = true;
                     let line = self.seen(event);
                     self.pending.extend(line);
                 }
+                self.check_conversions();
                 let last = taken.events.last();
                 Some(last.map_or(taken.revision, |event| event.object.revision))
             }
@@ -202,14 +216,27 @@ impl Watch {
         }
     }
 
-    /// The next line about what there was at the beginning.
-    fn rest_of_state(&mut self) -> Option<Bytes> {
-        let next = self.state.find(|stored| self.selectors.matches(stored));
-        if let Some(stored) = next {
-            return Some(self.viewer.line("ADDED", &stored));
+    /// Tells some more of what there was at the beginning.
+    async fn tell_state(&mut self) {
+        let mut some: Vec<_> = self.state.by_ref().take(AT_ONCE).collect();
+        if self.viewer.converts() {
+            self.viewer.ask(some.iter());
+            self.viewer.fetch().await;
         }
-        let revision = self.state_end.take()?;
-        Some(self.viewer.bookmark(revision, true))
+        some.retain(|stored| self.matches(stored));
+        for stored in &some {
+            self.pending.push_back(self.viewer.line("ADDED", stored));
+        }
+        self.check_conversions();
+    }
+
+    /// A watch that cannot show what has happened says why, and ends.
+    fn check_conversions(&mut self) {
+        if let Err(error) = self.viewer.conversions.settled() {
+            self.pending.clear();
+            self.pending.push_back(error_line(&error));
+            self.over = true;
+        }
     }
 
     /// Waits for something to do. What there is to wait for is kept from one time to the next: to set it up anew with
@@ -226,7 +253,7 @@ impl Watch {
                 } else {
                     self.bookmark_at = next_bookmark(now, self.deadline);
                     self.timer.as_mut().reset(wake_at(self.deadline, self.bookmark_at));
-                    let seen = self.follow();
+                    let seen = self.follow().await;
                     if let Some(revision) = seen.filter(|_| self.has_news || now + BEFORE_END < self.deadline) {
                         let line = self.viewer.bookmark(revision, false);
                         self.pending.push_back(line);
@@ -234,6 +261,10 @@ impl Watch {
                 }
             }
         }
+    }
+
+    fn matches(&self, stored: &Arc<Stored>) -> bool {
+        matches(&self.selectors, &self.viewer.resource, &self.viewer.conversions, stored)
     }
 
     /// The line for an event, if the watch sees it.
@@ -244,11 +275,8 @@ impl Watch {
         if self.selectors.is_empty() {
             return Some(self.viewer.line(event.change().watch_type(), &event.object));
         }
-        let before = event
-            .previous
-            .as_ref()
-            .is_some_and(|previous| self.selectors.matches(previous));
-        let after = event.change() != Change::Deleted && self.selectors.matches(&event.object);
+        let before = event.previous.as_ref().is_some_and(|previous| self.matches(previous));
+        let after = event.change() != Change::Deleted && self.matches(&event.object);
         match (before, after) {
             (true, true) => Some(self.viewer.line("MODIFIED", &event.object)),
             (false, true) => Some(self.viewer.line("ADDED", &event.object)),
@@ -284,11 +312,30 @@ struct Viewer {
     form: Form,
     /// Whether a table with the definitions of its columns has been sent: later ones go without.
     headed: bool,
+    /// What converters have been asked for what is told next.
+    conversions: Conversions,
 }
 
 impl Viewer {
+    /// Whether what it shows may have to be converted by a webhook.
+    fn converts(&self) -> bool {
+        self.resource.converter().is_some()
+    }
+
+    /// Notes what has to be converted to be shown; what was converted before is forgotten.
+    fn ask<'a>(&self, objects: impl Iterator<Item = &'a Arc<Stored>>) {
+        self.conversions.clear();
+        for object in objects {
+            show(&self.resource, &self.conversions, object);
+        }
+    }
+
+    async fn fetch(&self) {
+        self.conversions.fetch(&self.core.ids).await;
+    }
+
     fn line(&mut self, typed: &str, stored: &Arc<Stored>) -> Bytes {
-        let shown = show(&self.resource, stored);
+        let shown = show(&self.resource, &self.conversions, stored);
         if self.form.view != View::Whole {
             return line_of(typed, &self.seen_as(&shown));
         }
@@ -327,7 +374,7 @@ impl Viewer {
 
     /// An object that no longer matches: its last matching state, at the revision at which it ceased to.
     fn gone(&mut self, previous: &Arc<Stored>, revision: u64) -> Bytes {
-        let mut object = super::read::convert(&previous.value(), &self.resource);
+        let mut object = in_version(&self.resource, &self.conversions, &previous.value());
         meta::set(&mut object, "resourceVersion", revision.to_string());
         line_of("DELETED", &self.seen_as(&Shown::Value(Arc::new(object))))
     }

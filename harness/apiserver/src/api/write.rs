@@ -7,16 +7,14 @@ use serde_json::Value;
 use super::admit::{AdmissionRequest, Operation};
 use super::create::check_namespace;
 use super::manage::check_options;
-use super::read::show;
 use super::reply::{Reply, Shown};
+use super::shown::ToStore;
 use super::{Call, Caller, Core, decode, kinds, scale};
-use crate::builtin::versions;
 use crate::error::{FieldError, FieldErrorType};
 use crate::merge::apply::settle;
 use crate::meta;
 use crate::metadata;
 use crate::registry::Resource;
-use crate::schema::crd;
 use crate::status::ApiError;
 use crate::store::{BucketId, Expect, Moved, Stored, Write};
 
@@ -66,7 +64,7 @@ impl Core {
         let resource = &call.resource;
         loop {
             let stored = self.find(call)?;
-            let shown = show(resource, &stored);
+            let shown = call.show(&stored)?;
             let old = &*shown.value();
             let request = AdmissionRequest::new(call, Operation::Update, name, Some(old));
             let mut new = change(old)?;
@@ -92,9 +90,10 @@ impl Core {
             if !errors.is_empty() {
                 return Err(ApiError::invalid(call.about_kind(name), &errors));
             }
+            call.convert_ahead(&new)?;
             self.validate(&request, &new)?;
             let unusual = kinds::unusual_finalizers(resource, &new, Some(old));
-            match self.replace(call, &stored, new) {
+            match self.replace(call, &stored, call.to_storage(new)?) {
                 Ok(object) => {
                     for warning in unusual {
                         call.memo.warn(warning);
@@ -112,27 +111,27 @@ impl Core {
     }
 
     /// Commits a checked new state of an object; a deleted one that nothing holds any more goes.
-    pub(super) fn replace(self: &Arc<Self>, call: &Call, old: &Arc<Stored>, new: Value) -> Result<Shown, Moved> {
+    fn replace(self: &Arc<Self>, call: &Call, old: &Arc<Stored>, new: ToStore) -> Result<Shown, Moved> {
         let resource = &call.resource;
-        let released = is_released(resource, &new);
-        if !released && !old.had_unknown_fields && same(&new, &show(resource, old).value()) {
+        let released = is_released(resource, &new.object);
+        if !released && !old.had_unknown_fields && same(&new.object, &old.value()) {
             self.levers.note_idle(&call.caller.user_agent, &resource.kind);
-            return Ok(show(resource, old));
+            return Ok(new.take().1.of(old));
         }
         if call.query.dry_run() {
-            return Ok(Shown::Value(Arc::new(new)));
+            return Ok(new.unstored());
         }
-        let key = crate::store::key_of(&new);
+        let key = crate::store::key_of(&new.object);
         let expect = Expect::Revision(old.revision);
         if released {
             // The last change of an object is not stored: it goes as it was, and the answer shows the change.
             let write = Write::Delete(Value::clone(&old.value()));
             self.commit(resource.bucket, &key, expect, write, &call.caller)?;
-            return Ok(Shown::Value(Arc::new(new)));
+            return Ok(new.unstored());
         }
-        let write = stored_by(call, to_storage(resource, new));
-        let stored = self.commit(resource.bucket, &key, expect, write, &call.caller)?;
-        Ok(show(resource, &stored))
+        let (object, sent) = new.take();
+        let stored = self.commit(resource.bucket, &key, expect, stored_by(call, object), &call.caller)?;
+        Ok(sent.of(&stored))
     }
 
     /// Every write ends here.
@@ -192,23 +191,6 @@ pub(super) fn uid_mismatch(call: &Call, given: &str, found: &str) -> String {
          AdditionalErrorMsg: Precondition failed: UID in precondition: {given}, UID in object meta: {found}",
         call.key()
     )
-}
-
-/// An object in the version that it is stored in, without what that version does not know.
-pub(super) fn to_storage(resource: &Resource, mut object: Value) -> Value {
-    if resource.api_version == resource.storage_api_version {
-        return object;
-    }
-    match resource.custom() {
-        None => versions::convert(&object, &resource.storage_api_version),
-        Some(custom) => {
-            crd::convert(&mut object, &resource.storage_api_version, None);
-            if let Some(schema) = &custom.storage_schema {
-                schema.prune(&mut object);
-            }
-            object
-        }
-    }
 }
 
 /// Whether a deleted object is held by nothing any more.

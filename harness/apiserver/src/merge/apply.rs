@@ -18,7 +18,7 @@ use super::types::TypeModel;
 use super::versioned::{self, Changes};
 use crate::meta::same_but;
 
-pub use super::versioned::{OneVersion, Versions};
+pub use super::versioned::{OneVersion, Versions, View};
 
 /// Who owns the fields of objects that were never applied before.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -54,7 +54,7 @@ pub enum ApplyError {
     /// The document cannot be applied: 400.
     #[error("{0}")]
     BadRequest(String),
-    /// The document does not fit the type: 500 without a reason.
+    /// The document does not fit the type, or the object not those of another manager's version: 500 without a reason.
     #[error("{0}")]
     Internal(String),
 }
@@ -101,7 +101,10 @@ pub fn update(model: &TypeModel, live: Option<&Value>, new: &mut Value, write: &
     }
     let untracked = managers.entries.is_empty() && live.is_some();
     if !untracked {
-        record(model, live, new, &mut managers, write);
+        if record(model, live, new, &mut managers, write).is_err() {
+            // So does one that cannot be seen as another manager knows it.
+            return;
+        }
         managers.cap();
     }
     managers.write(new);
@@ -124,17 +127,17 @@ pub fn apply(
             manager: BEFORE_FIRST_APPLY,
             ..*write
         };
-        record(model, None, &base, &mut managers, &before);
+        record(model, None, &base, &mut managers, &before).map_err(ApplyError::Internal)?;
     }
     let object = match merge(model, &base, applied, &mut managers, write, force) {
-        Err(refused) if write.manager == last_applied::MANAGER => {
+        Err(Unmerged::Refused(refused)) if write.manager == last_applied::MANAGER => {
             let others = last_applied::without_allowed(model, &base, refused);
             if !others.is_empty() {
                 return Err(conflicts(&others).into());
             }
-            merge(model, &base, applied, &mut managers, write, true).map_err(|refused| conflicts(&refused))?
+            merge(model, &base, applied, &mut managers, write, true)?
         }
-        outcome => outcome.map_err(|refused| conflicts(&refused))?,
+        outcome => outcome?,
     };
     let changed = object != base;
     if let Some(mine) = managers.entries.get_mut(&write.key(Operation::Apply))
@@ -209,8 +212,14 @@ fn live_or_new(live: Option<&Value>, new: &Value, subresource: &str) -> Managers
 }
 
 /// Gives the writer the fields that it changed, and takes them and those it removed from the others.
-fn record(model: &TypeModel, live: Option<&Value>, new: &Value, managers: &mut Managers, write: &Write<'_>) {
-    let changes = Changes::between(model, live, new, managers, write);
+fn record(
+    model: &TypeModel,
+    live: Option<&Value>,
+    new: &Value,
+    managers: &mut Managers,
+    write: &Write<'_>,
+) -> Result<(), String> {
+    let changes = Changes::between(model, live, new, managers, write)?;
     let mut mine = changes.change.set.clone();
     let owned_by_somebody = || {
         let mut owned = managers.entries.values();
@@ -234,6 +243,7 @@ fn record(model: &TypeModel, live: Option<&Value>, new: &Value, managers: &mut M
         }
     }
     managers.drop_empty();
+    Ok(())
 }
 
 /// Nobody owns what identifies an object and what the server writes itself.
@@ -295,6 +305,27 @@ fn acceptable(model: &TypeModel, applied: &Value, write: &Write<'_>) -> Result<(
 /// Who conflicts, in which fields.
 pub(super) type Refused = Vec<(ManagerKey, Set)>;
 
+/// Why nothing was merged.
+enum Unmerged {
+    Refused(Refused),
+    Failed(String),
+}
+
+impl From<String> for Unmerged {
+    fn from(reason: String) -> Self {
+        Self::Failed(reason)
+    }
+}
+
+impl From<Unmerged> for ApplyError {
+    fn from(unmerged: Unmerged) -> Self {
+        match unmerged {
+            Unmerged::Refused(refused) => conflicts(&refused).into(),
+            Unmerged::Failed(reason) => Self::Internal(reason),
+        }
+    }
+}
+
 fn conflicts(refused: &Refused) -> Conflicts {
     let of = |(key, set): &(ManagerKey, Set)| {
         let manager = key.written();
@@ -318,7 +349,8 @@ fn merge(
     managers: &mut Managers,
     write: &Write<'_>,
     force: bool,
-) -> Result<Value, Refused> {
+) -> Result<Value, Unmerged> {
+    versioned::check_live(live, managers, write)?;
     let key = write.key(Operation::Apply);
     let ignored = model.ignored(write.subresource);
     let set = fields_of(model, applied).recursive_difference(&ignored);
@@ -333,11 +365,11 @@ fn merge(
                     .or_default()
                     .unite(owned.set.clone());
             }
-            versioned::prune(model, merged, last, &wanted, write)
+            versioned::prune(model, merged, last, &wanted, write)?
         }
         _ => merged,
     };
-    let changes = Changes::between(model, Some(live), &object, managers, write);
+    let changes = Changes::between(model, Some(live), &object, managers, write)?;
     let contested: Refused = managers
         .entries
         .iter()
@@ -348,7 +380,7 @@ fn merge(
         })
         .collect();
     if !force && !contested.is_empty() {
-        return Err(contested);
+        return Err(Unmerged::Refused(contested));
     }
     changes.take_from_others(managers, Some(&key));
     let mut mine = set;

@@ -9,13 +9,25 @@ use serde_json::Value;
 use super::apply::Write;
 use super::managers::{ManagerKey, Managers, Owned};
 use super::set::Set;
-use super::typed::{Comparison, compare, fields_of, remove, with_named_fields};
+use super::typed::{Comparison, check, compare, fields_of, remove, with_named_fields};
 use super::types::TypeModel;
 
 /// How objects of a kind look in its other versions.
 pub trait Versions: fmt::Debug {
     /// The object in that version and the types of the version; `None` if the kind is not served in it.
-    fn convert(&self, object: &Value, api_version: &str) -> Option<(Arc<TypeModel>, Value)>;
+    ///
+    /// # Errors
+    /// If it cannot be converted, the reason.
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Option<View>, String>;
+}
+
+/// An object in a version.
+#[derive(Debug)]
+pub struct View {
+    /// The types of the version.
+    pub model: Arc<TypeModel>,
+    /// The object.
+    pub object: Value,
 }
 
 /// A kind that there is in one version only.
@@ -23,9 +35,27 @@ pub trait Versions: fmt::Debug {
 pub struct OneVersion;
 
 impl Versions for OneVersion {
-    fn convert(&self, _: &Value, _: &str) -> Option<(Arc<TypeModel>, Value)> {
-        None
+    fn convert(&self, _: &Value, _: &str) -> Result<Option<View>, String> {
+        Ok(None)
     }
+}
+
+/// The object in a version, `None` if the kind is not served in it. An error if it does not fit the types of that.
+fn view_of(write: &Write<'_>, object: &Value, api_version: &str) -> Result<Option<View>, String> {
+    let Some(view) = write.versions.convert(object, api_version)? else {
+        return Ok(None);
+    };
+    match check(&view.model, &view.object, true) {
+        Some(reason) if !view.model.is_builtin() => Err(reason),
+        Some(_) | None => Ok(Some(view)),
+    }
+}
+
+/// Checks that the live object can be seen in the version of every manager.
+pub(super) fn check_live(live: &Value, managers: &Managers, write: &Write<'_>) -> Result<(), String> {
+    let versions: BTreeSet<&str> = managers.entries.values().map(|owned| &*owned.api_version).collect();
+    let mut others = versions.into_iter().filter(|version| *version != write.api_version);
+    others.try_for_each(|version| view_of(write, live, version).map(drop))
 }
 
 /// What a write changes in one version.
@@ -61,26 +91,26 @@ impl<'a> Changes<'a> {
         new: &Value,
         managers: &Managers,
         write: &Write<'a>,
-    ) -> Self {
+    ) -> Result<Self, String> {
         let compared = |model: &TypeModel, live: Option<&Value>, new: &Value| {
             let ignored = model.ignored(write.subresource);
             Change::from(compare(model, live.unwrap_or_else(|| model.skeleton()), new).without(&ignored))
         };
         let versions: BTreeSet<&str> = managers.entries.values().map(|owned| &*owned.api_version).collect();
-        let others = versions.into_iter().filter(|version| *version != write.api_version);
-        let in_version = |version: &str| {
-            let (model, new) = write.versions.convert(new, version)?;
-            let live = match live {
-                Some(live) => Some(write.versions.convert(live, version)?.1),
-                None => None,
-            };
-            Some((Box::from(version), compared(&model, live.as_ref(), &new)))
-        };
-        Self {
+        let mut others = BTreeMap::new();
+        for version in versions.into_iter().filter(|version| *version != write.api_version) {
+            let live = live.map(|live| view_of(write, live, version)).transpose()?.flatten();
+            let new = view_of(write, new, version);
+            let new = new.map_err(|reason| format!("failed to convert new object: {reason}"))?;
+            let Some(new) = new else { continue };
+            let live = live.map(|view| view.object);
+            others.insert(Box::from(version), compared(&new.model, live.as_ref(), &new.object));
+        }
+        Ok(Self {
             own: write.api_version,
             change: compared(model, live, new),
-            others: others.filter_map(in_version).collect(),
-        }
+            others,
+        })
     }
 
     /// What it changes in a version; `None` if the kind is not served in that.
@@ -109,12 +139,6 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// An object in a version.
-struct View {
-    model: Arc<TypeModel>,
-    object: Value,
-}
-
 /// Removes from the merged object what a manager applied last and nobody applies now, unless it never was there by them.
 pub(super) fn prune(
     model: &TypeModel,
@@ -122,12 +146,14 @@ pub(super) fn prune(
     last: &Owned,
     owned: &BTreeMap<Box<str>, Set>,
     write: &Write<'_>,
-) -> Value {
+) -> Result<Value, String> {
     if owned.keys().all(|version| **version == *write.api_version) && *last.api_version == *write.api_version {
         let wanted = owned.get(write.api_version).cloned().unwrap_or_default();
-        return prune_alone(model, &merged, &last.set, &wanted);
+        return Ok(prune_alone(model, &merged, &last.set, &wanted));
     }
-    prune_between(&merged, last, owned, write).unwrap_or(merged)
+    let pruned = prune_between(&merged, last, owned, write);
+    let pruned = pruned.map_err(|reason| format!("failed to prune fields: {reason}"))?;
+    Ok(pruned.unwrap_or(merged))
 }
 
 /// [`prune`] where there is one version.
@@ -138,23 +164,39 @@ fn prune_alone(model: &TypeModel, merged: &Value, last: &Set, wanted: &Set) -> V
 }
 
 /// [`prune`] where owners know different versions; `None` if the version that was applied last is not served.
-fn prune_between(merged: &Value, last: &Owned, owned: &BTreeMap<Box<str>, Set>, write: &Write<'_>) -> Option<Value> {
-    let in_version = |object: &Value, version: &str| {
-        let (model, object) = write.versions.convert(object, version)?;
-        Some(View { model, object })
+fn prune_between(
+    merged: &Value,
+    last: &Owned,
+    owned: &BTreeMap<Box<str>, Set>,
+    write: &Write<'_>,
+) -> Result<Option<Value>, String> {
+    let to_last = |object: &Value, which: &str| {
+        let view = view_of(write, object, &last.api_version);
+        view.map_err(|reason| format!("failed to convert {which} object to last applied version: {reason}"))
     };
-    let whole = in_version(merged, &last.api_version)?;
+    let Some(whole) = to_last(merged, "merged")? else {
+        return Ok(None);
+    };
     let mut pruned = remove(&whole.model, &whole.object, &with_named_fields(&whole.model, &last.set));
     let first = owned.get_key_value(&last.api_version);
     let rest = owned.iter().filter(|(version, _)| **version != last.api_version);
     for (version, wanted) in first.into_iter().chain(rest) {
-        if let (Some(whole), Some(left)) = (in_version(merged, version), in_version(&pruned, version)) {
+        let in_version = |object: &Value, which: &str| {
+            let view = view_of(write, object, version);
+            view.map_err(|reason| {
+                format!("failed add back owned items: failed to convert {which} object at version {version}: {reason}")
+            })
+        };
+        if let (Some(whole), Some(left)) = (in_version(merged, "merged")?, in_version(&pruned, "pruned")?) {
             pruned = add_back(&whole.model, &whole.object, &left.object, wanted);
         }
     }
-    let left = in_version(&pruned, &last.api_version)?;
+    let Some(left) = to_last(&pruned, "pruned")? else {
+        return Ok(None);
+    };
     let pruned = add_back_dangling(&whole.model, &whole.object, &left.object, &last.set);
-    Some(in_version(&pruned, write.api_version)?.object)
+    let pruned = view_of(write, &pruned, write.api_version)?;
+    Ok(pruned.map(|view| view.object))
 }
 
 /// Puts back what is owned.

@@ -8,5 +8,5 @@ mod object_meta;
 mod owners;
 
 pub(crate) use object_meta::STANDARD_FINALIZERS;
-pub use object_meta::{Strictness, validate_create, validate_labels, validate_update};
+pub use object_meta::{Strictness, validate_annotations, validate_create, validate_labels, validate_update};
 pub use owners::drop_duplicate_owners;

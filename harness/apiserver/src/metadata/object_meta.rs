@@ -102,15 +102,7 @@ fn shared(metadata: &Value, found: &mut Findings) {
         validate_labels(labels, &METADATA.child("labels"), found);
     }
     if let Some(annotations) = metadata.get("annotations").and_then(Value::as_object) {
-        let field = METADATA.child("annotations");
-        let mut bytes = 0;
-        for (key, value) in annotations {
-            found.invalid_each(&field, key, names::qualified_name(&key.to_lowercase()));
-            bytes += key.len() + value.as_str().map_or(0, str::len);
-        }
-        if bytes > ANNOTATIONS_MAX_BYTES {
-            found.too_long(&field, ANNOTATIONS_MAX_BYTES);
-        }
+        validate_annotations(annotations, &METADATA.child("annotations"), found);
     }
     if let Some(owners) = metadata.get("ownerReferences").and_then(Value::as_array) {
         owner_references(owners, found);
@@ -123,6 +115,18 @@ pub fn validate_labels(labels: &Map<String, Value>, field: &Field<'_>, found: &m
         found.invalid_each(field, key, names::qualified_name(key));
         let value = value.as_str().unwrap_or_default();
         found.invalid_each(field, value, names::label_value(value));
+    }
+}
+
+/// Checks keys and size of annotations, of whatever they are.
+pub fn validate_annotations(annotations: &Map<String, Value>, field: &Field<'_>, found: &mut Findings) {
+    let mut bytes = 0;
+    for (key, value) in annotations {
+        found.invalid_each(field, key, names::qualified_name(&key.to_lowercase()));
+        bytes += key.len() + value.as_str().map_or(0, str::len);
+    }
+    if bytes > ANNOTATIONS_MAX_BYTES {
+        found.too_long(field, ANNOTATIONS_MAX_BYTES);
     }
 }
 

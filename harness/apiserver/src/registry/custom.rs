@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{Group, Origin, Resource, Subresource, Version};
 use crate::builtin::catalogue::storage_version_hash;
+use crate::conversion::Converter;
 use crate::meta;
 use crate::schema::Schema;
 use crate::schema::crd::deprecation_warning;
@@ -35,6 +36,8 @@ pub(crate) struct CustomVersion {
     pub(crate) schema: Option<Schema>,
     /// The schema of the version that objects are stored in.
     pub(crate) storage_schema: Option<Schema>,
+    /// Who converts its objects, if it takes more than another `apiVersion`.
+    pub(crate) converter: Option<Arc<Converter>>,
     /// The revision at which the definition was last changed after its creation, 0 if it was not.
     pub(crate) changed: u64,
     pub(crate) scale: Option<ScalePaths>,
@@ -108,8 +111,10 @@ fn resources(store: &Store, definition: &Value) -> Vec<Arc<Resource>> {
         .into_iter()
         .flatten()
         .filter(|version| version.get("served").and_then(Value::as_bool) == Some(true));
+    let converter = meta::at(definition, &["spec", "conversion"]).and_then(Converter::read);
+    let converter = converter.map(Arc::new);
     served
-        .filter_map(|version| resource(store, definition, version).map(Arc::new))
+        .filter_map(|version| resource(store, definition, version, converter.as_ref()).map(Arc::new))
         .collect()
 }
 
@@ -140,7 +145,12 @@ fn insert(groups: &mut Vec<Group>, resource: Arc<Resource>) {
     resources.insert(place, resource);
 }
 
-fn resource(store: &Store, definition: &Value, version: &Value) -> Option<Resource> {
+fn resource(
+    store: &Store,
+    definition: &Value,
+    version: &Value,
+    converter: Option<&Arc<Converter>>,
+) -> Option<Resource> {
     let spec = definition.get("spec")?;
     let names = meta::at(definition, &["status", "acceptedNames"]).or_else(|| spec.get("names"))?;
     let group = meta::str_at(spec, &["group"])?.to_owned();
@@ -176,6 +186,7 @@ fn resource(store: &Store, definition: &Value, version: &Value) -> Option<Resour
         scale: ScalePaths::of_version(version),
         schema,
         storage_schema,
+        converter: converter.cloned(),
         changed: changed(definition),
         deprecation: deprecation_warning(spec, version),
     };

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use serde_json::Value;
 
 use crate::builtin::catalogue;
+use crate::conversion::Converter;
 use crate::merge::types::{self, TypeModel};
 use crate::meta;
 use crate::store::{BucketId, Store};
@@ -72,6 +73,11 @@ impl Resource {
             Origin::Builtin(_) => None,
             Origin::Custom(custom) => Some(custom),
         }
+    }
+
+    /// The webhook that converts its objects between versions.
+    pub(crate) fn converter(&self) -> Option<&Arc<Converter>> {
+        self.custom()?.converter.as_ref()
     }
 
     /// The types of its objects.

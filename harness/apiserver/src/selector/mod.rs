@@ -3,6 +3,9 @@
 pub(crate) mod fields;
 pub(crate) mod labels;
 
+use serde_json::Value;
+
+use crate::meta;
 use crate::registry::Resource;
 use crate::status::ApiError;
 use crate::store::Stored;
@@ -30,5 +33,10 @@ impl Selectors {
     pub(crate) fn matches(&self, object: &Stored) -> bool {
         self.labels.matches_with(|key, look| object.with_label(key, look))
             && (self.fields.is_empty() || self.fields.matches(&object.value()))
+    }
+
+    /// Whether an object matches that is not as it is stored.
+    pub(crate) fn matches_value(&self, object: &Value) -> bool {
+        self.labels.matches_with(|key, look| look(meta::label(object, key))) && self.fields.matches(object)
     }
 }

@@ -14,6 +14,7 @@ mod raw;
 mod services;
 mod storage;
 mod subresources;
+mod versions;
 
 use std::sync::Arc;
 

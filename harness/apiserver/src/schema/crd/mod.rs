@@ -1,7 +1,7 @@
 //! `CustomResourceDefinition` itself.
 //!
 //! On a write: [`default`], then [`prepare_create`] or [`prepare_update`], then [`validate_create`] or
-//! [`validate_update`]. After a write: [`names_conditions`] decides the status. For serving: [`convert`] between
+//! [`validate_update`]. After a write: [`names_conditions`] decides the status. For serving: [`set_version`] between
 //! versions, [`deprecation_warning`], `columns`, `scale` and `selectable`.
 
 pub mod columns;
@@ -20,7 +20,7 @@ use super::formats::Format;
 
 pub use conditions::{condition, names_conditions, set_condition};
 pub use validation::{validate_create, validate_status_update, validate_update};
-pub use versions::{convert, deprecation_warning};
+pub use versions::{deprecation_warning, set_version};
 
 /// The finalizer that keeps a definition until its objects are gone.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";

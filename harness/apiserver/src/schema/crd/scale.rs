@@ -72,15 +72,7 @@ impl ScalePaths {
 }
 
 fn accessor_error(path: &str, value: &Value, expected: &str) -> String {
-    let kind = match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    };
+    let kind = gofmt::type_name(value);
     format!(
         "{path} accessor error: {} is of the type {kind}, expected {expected}",
         gofmt::plain(value)

@@ -5,19 +5,12 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::super::Schema;
 use super::{is_true, text};
 
-/// Turns a stored object into one of another version; with conversion `None` only `apiVersion` changes, and what
-/// the schema of the version does not know is left out.
-pub fn convert(object: &mut Value, api_version: &str, schema: Option<&Schema>) {
-    if object.get("apiVersion").and_then(Value::as_str) != Some(api_version)
-        && let Some(map) = object.as_object_mut()
-    {
-        map.insert("apiVersion".to_owned(), Value::from(api_version));
-    }
-    if let Some(schema) = schema {
-        schema.prune(object);
+/// Turns an object into one of another version, if nobody converts it: only `apiVersion` changes.
+pub fn set_version(object: &mut Value, api_version: &str) {
+    if let Some(members) = object.as_object_mut() {
+        members.insert("apiVersion".to_owned(), Value::from(api_version));
     }
 }
 

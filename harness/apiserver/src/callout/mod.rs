@@ -1,8 +1,12 @@
-//! One HTTPS request to a webhook.
+//! Calls to webhooks, of admission and of conversion: where they are ([`Endpoint`]), the HTTPS request ([`call`]) and
+//! the review that comes back ([`answer`]).
+
+pub(crate) mod answer;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
@@ -11,24 +15,67 @@ use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
+use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-
-use super::Pending;
 
 /// How large an answer may be.
 const MAX_ANSWER: usize = 4 << 20;
 /// How much of an error is shown.
 const MAX_SHOWN: usize = 2048;
 
+/// Where a webhook is.
+#[derive(Debug, Clone)]
+pub(crate) struct Endpoint {
+    /// With the timeout as parameter.
+    url: String,
+    /// The service behind the address: there is none that could be reached.
+    service: Option<String>,
+    /// The certificates to trust, as PEM.
+    ca: Vec<u8>,
+    timeout: Duration,
+}
+
+impl Endpoint {
+    /// Reads a `clientConfig`.
+    pub(crate) fn read(config: &Value, timeout_secs: u64) -> Self {
+        let text = |pointer: &str| config.pointer(pointer).and_then(Value::as_str);
+        let url = text("/url").map_or_else(|| of_service(config), str::to_owned);
+        let separator = if url.contains('?') { '&' } else { '?' };
+        let ca = text("/caBundle").unwrap_or_default();
+        Self {
+            url: format!("{url}{separator}timeout={timeout_secs}s"),
+            service: text("/service/name").map(str::to_owned),
+            ca: base64::engine::general_purpose::STANDARD.decode(ca).unwrap_or_default(),
+            timeout: Duration::from_secs(timeout_secs),
+        }
+    }
+}
+
+/// The address of a service, as the server would call it.
+fn of_service(config: &Value) -> String {
+    let service = config.get("service").unwrap_or(&Value::Null);
+    let text = |key: &str| service.get(key).and_then(Value::as_str).unwrap_or_default();
+    let port = service.get("port").and_then(Value::as_u64).unwrap_or(443);
+    let path = text("path").trim_start_matches('/');
+    format!("https://{}.{}.svc:{port}/{path}", text("name"), text("namespace"))
+}
+
 /// Makes a call; the error is worded as a Go client words it.
-pub(crate) async fn call(call: &Pending) -> Result<Vec<u8>, String> {
-    let within = tokio::time::timeout(call.timeout, post_until_answered(call)).await;
+pub(crate) async fn call(endpoint: &Endpoint, body: &[u8]) -> Result<Vec<u8>, String> {
+    let request = Request { endpoint, body };
+    let within = tokio::time::timeout(endpoint.timeout, post_until_answered(&request)).await;
     let outcome = within.unwrap_or_else(|_| Err(Failed::Call("context deadline exceeded".to_owned())));
     outcome.map_err(|failed| match failed {
-        Failed::Call(reason) => format!("failed to call webhook: Post {:?}: {reason}", call.url),
-        Failed::Answer(reason) => format!("failed to call webhook: {reason}"),
+        Failed::Call(reason) => format!("Post {:?}: {reason}", endpoint.url),
+        Failed::Answer(reason) => reason,
     })
+}
+
+/// What is sent, and where to.
+struct Request<'a> {
+    endpoint: &'a Endpoint,
+    body: &'a [u8],
 }
 
 /// On a paused clock time would run ahead of the network: nothing but the call is under way, so that everybody waits.
@@ -54,7 +101,7 @@ enum Answered {
     Later(Duration),
 }
 
-async fn post_until_answered(call: &Pending) -> Result<Vec<u8>, Failed> {
+async fn post_until_answered(call: &Request<'_>) -> Result<Vec<u8>, Failed> {
     loop {
         match post(call).await? {
             Answered::Body(body) => return Ok(body),
@@ -63,11 +110,14 @@ async fn post_until_answered(call: &Pending) -> Result<Vec<u8>, Failed> {
     }
 }
 
-async fn post(call: &Pending) -> Result<Answered, Failed> {
+async fn post(call: &Request<'_>) -> Result<Answered, Failed> {
+    let Endpoint { url, service, ca, .. } = call.endpoint;
+    if let Some(service) = service {
+        return Err(Failed::Call(format!("service {service:?} not found")));
+    }
     // Not while a call waits to be made again: that pause is time.
     let _time_stands = hold_time();
-    let uri: http::Uri = call
-        .url
+    let uri: http::Uri = url
         .parse()
         .map_err(|error: http::uri::InvalidUri| Failed::Call(error.to_string()))?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
@@ -76,12 +126,12 @@ async fn post(call: &Pending) -> Result<Answered, Failed> {
         .await
         .map_err(|error| Failed::Call(format!("dial tcp {host}:{port}: {}", dialing(&error))))?;
     let name = ServerName::try_from(host.clone()).map_err(|error| Failed::Call(error.to_string()))?;
-    let tls = TlsConnector::from(Arc::new(trusting(&call.ca)?));
+    let tls = TlsConnector::from(Arc::new(trusting(ca)?));
     let stream = tls
         .connect(name, stream)
         .await
         .map_err(|error| Failed::Call(format!("tls: failed to verify certificate: {}", verifying(&error))))?;
-    let broken = |error: hyper::Error| Failed::Call(error.to_string());
+    let broken = |error: hyper::Error| Failed::Call(breaking(&error));
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .map_err(broken)?;
@@ -90,9 +140,9 @@ async fn post(call: &Pending) -> Result<Answered, Failed> {
     let request = http::Request::post(target)
         .header(http::header::HOST, format!("{host}:{port}"))
         .header(http::header::CONTENT_TYPE, "application/json")
-        .header(http::header::ACCEPT, "application/json")
+        .header(http::header::ACCEPT, "application/json, */*")
         .header(http::header::USER_AGENT, "kube-apiserver-admission")
-        .body(Full::new(Bytes::from(call.body.clone())))
+        .body(Full::new(Bytes::copy_from_slice(call.body)))
         .map_err(|error| Failed::Call(error.to_string()))?;
     let response = sender.send_request(request).await.map_err(broken)?;
     let (head, body) = response.into_parts();
@@ -164,6 +214,15 @@ fn dialing(error: &std::io::Error) -> String {
         std::io::ErrorKind::TimedOut => "i/o timeout".to_owned(),
         _ => error.to_string(),
     }
+}
+
+fn breaking(error: &hyper::Error) -> String {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    let ended = cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::UnexpectedEof);
+    if ended || error.is_incomplete_message() {
+        return "EOF".to_owned();
+    }
+    error.to_string()
 }
 
 fn verifying(error: &std::io::Error) -> String {
