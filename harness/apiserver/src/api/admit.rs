@@ -93,7 +93,7 @@ impl Core {
                     }
                     self.admit_pod(request, object)?;
                 }
-                Operation::Update => readmit(object),
+                Operation::Update => readmit(object, request.old.unwrap_or(&Value::Null)),
                 Operation::Delete => {}
             }
         }

@@ -276,6 +276,10 @@ fn finalizers(resource: &Resource, object: &Value, options: &DeleteOptions) -> V
         Some(Propagation::Orphan) => Some(ORPHAN),
         Some(Propagation::Background) | None => None,
     };
+    if resource.is("", "events") || resource.is("events.k8s.io", "events") {
+        // Nothing depends on events.
+        return finalizers;
+    }
     if options.propagation.is_some() {
         finalizers.retain(|each| each != FOREGROUND && each != ORPHAN || Some(each.as_str()) == wanted);
     }

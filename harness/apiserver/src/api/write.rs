@@ -74,14 +74,15 @@ impl Core {
                 Some(given) if Some(given) == meta::resource_version(old) => call.verb == super::Verb::Patch,
                 Some(_) => return Err(ApiError::modified(call.about(name))),
             };
-            self.mutate(&request, &mut new)?;
-            keep_metadata(&mut new, old);
             if call.subresource.as_deref() != Some("scale") || scale::is_owned(resource, old) {
                 self.track(call, Some(old), &mut new);
             }
             if call.subresource.as_deref() == Some("scale") && !call.is_apply() {
                 scale::disown_none(resource, &mut new);
             }
+            // What admission changes is nobody's.
+            self.mutate(&request, &mut new)?;
+            keep_metadata(&mut new, old);
             kinds::prepare_update(resource, &mut new, old, call.subresource.as_deref());
             settle(old, &mut new);
             decode::check_custom(call, &new)?;

@@ -52,9 +52,23 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
             service(object.get("spec"), &mut warnings);
         }
         ("networking.k8s.io", "Ingress") => ingress_class(object, &mut warnings),
+        ("storage.k8s.io", "CSIDriver") => tokens_in_attributes(object, &mut warnings),
         _ => {}
     }
     warnings
+}
+
+/// Tokens are better not among what is logged.
+fn tokens_in_attributes(driver: &Value, warnings: &mut Vec<String>) {
+    let Some(spec) = driver.get("spec") else { return };
+    let has_tokens = spec.get("tokenRequests").and_then(Value::as_array);
+    if has_tokens.is_some_and(|tokens| !tokens.is_empty()) && spec.get("serviceAccountTokenInSecrets").is_none() {
+        warnings.push(
+            "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent \
+             possible logging of tokens in volume attributes"
+                .to_owned(),
+        );
+    }
 }
 
 /// What of a volume is going away.

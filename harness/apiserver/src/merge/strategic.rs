@@ -124,7 +124,7 @@ impl Merger<'_> {
             };
             let place = self.place(id, name);
             match (present, value) {
-                (Value::Object(present), Value::Object(value)) => {
+                (Value::Object(present), Value::Object(value)) if !place.patch.replace => {
                     *present = self.maps(Some(place.id), std::mem::take(present), value)?;
                 }
                 (Value::Array(present), Value::Array(value)) if deleted.is_some() => {

@@ -2,6 +2,41 @@
 
 use serde_json::{Value, json};
 
+/// Structs that are fields by value in Go, although the schema does not require them.
+const STRUCTS: &[(&str, &str)] = &[
+    ("*", "metadata"),
+    ("DeploymentSpec", "strategy"),
+    ("DaemonSetSpec", "updateStrategy"),
+    ("StatefulSetSpec", "updateStrategy"),
+    ("ReplicaSetSpec", "template"),
+    ("JobTemplateSpec", "spec"),
+    ("CronJobSpec", "jobTemplate"),
+    ("PodTemplate", "template"),
+    ("PodTemplateSpec", "spec"),
+    ("Container", "resources"),
+    ("EphemeralContainer", "resources"),
+    ("ContainerStatus", "state"),
+    ("ContainerStatus", "lastState"),
+    ("PersistentVolumeClaimSpec", "resources"),
+    ("PersistentVolumeClaimTemplate", "spec"),
+    ("ServiceStatus", "loadBalancer"),
+    ("IngressStatus", "loadBalancer"),
+    ("NodeStatus", "daemonEndpoints"),
+    ("NodeDaemonEndpoints", "kubeletEndpoint"),
+    ("NodeStatus", "nodeInfo"),
+    ("Event", "source"),
+    ("Event", "deprecatedSource"),
+    ("Event", "regarding"),
+    ("NetworkPolicySpec", "podSelector"),
+];
+
+/// Root kinds whose `spec` or `status` is a pointer or is not written when empty.
+const NOT_STRUCTS: &[(&str, &str)] = &[
+    ("PodDisruptionBudgetStatus", "metadata"),
+    ("ServiceAccount", "spec"),
+    ("Scale", "metadata"),
+];
+
 /// Kinds whose `spec` must be given.
 const SPEC_REQUIRED: &[&str] = &[
     "CSIDriver",
@@ -110,3 +145,11 @@ const POINTERS: &[(&str, &str)] = &[
     ("ValidatingAdmissionPolicyBindingSpec", "policyName"),
     ("ValidatingWebhook", "sideEffects"),
 ];
+
+/// Whether a field that refers to a struct has that struct by value. `root` is the kind itself, `required` what the
+/// schema says.
+pub(super) fn is_by_value(definition: &str, field: &str, root: bool, required: bool) -> bool {
+    let listed = STRUCTS.contains(&(definition, field)) || STRUCTS.contains(&("*", field));
+    let of_root = root && matches!(field, "spec" | "status");
+    (listed || of_root || required) && !NOT_STRUCTS.contains(&(definition, field))
+}

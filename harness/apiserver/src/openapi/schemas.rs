@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Format, facts, group_version_kind, values};
 use crate::merge::types::registry::{KINDS, Kind};
-use crate::merge::types::{Presence, definitions, reference, tables};
+use crate::merge::types::{definitions, reference, tables};
 use crate::registry::Version;
 
 /// Where the metadata's definitions are.
@@ -193,8 +193,7 @@ impl Place<'_> {
         if let Some(name) = reference(schema) {
             let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
             let scalar = matches!(tables::short(name), "IntOrString" | "Quantity" | "Time" | "MicroTime");
-            let presence = tables::presence(self.definition, self.field, self.root, self.required, true);
-            let by_value = !scalar && presence == Presence::Struct;
+            let by_value = !scalar && facts::is_by_value(self.definition, self.field, self.root, self.required);
             return referred(self.format, name, description, by_value);
         }
         let mut out = self.type_of(schema);

@@ -14,7 +14,7 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
         ("", "Secret") => &[Do(string_data), Text("type", "Opaque")],
         ("coordination.k8s.io", "Lease") => &[In("spec", &[Do(no_strategy)])],
         ("", "Namespace") => &[Do(name_label), In("status", &[Text("phase", "Active")])],
-        ("", "Node") => &[In("status", &[Do(allocatable)])],
+        ("", "Node") => &[In("spec", &[Do(pod_ranges)]), In("status", &[Do(allocatable)])],
         ("", "Endpoints") => &[Each("subsets", &[Each("ports", &[Text("protocol", "TCP")])])],
         ("", "PersistentVolumeClaim") => &[
             In("spec", &[Text("volumeMode", "Filesystem")]),
@@ -47,6 +47,18 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
             &[In("spec", &[In("matchResources", MATCH_RESOURCES)])]
         }
         _ => &[],
+    }
+}
+
+/// The range of addresses of a node's pods is the first of its ranges.
+fn pod_ranges(spec: &mut Object) {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let single = text(spec.get("podCIDR"));
+    let first = text(spec.get("podCIDRs").and_then(|ranges| ranges.get(0)));
+    if single.is_empty() && !first.is_empty() {
+        spec.insert("podCIDR".to_owned(), first.into());
+    } else if !single.is_empty() && single != first {
+        spec.insert("podCIDRs".to_owned(), json!([single]));
     }
 }
 

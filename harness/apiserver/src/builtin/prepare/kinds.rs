@@ -101,7 +101,9 @@ pub(super) fn update_status(resource: &Resource, members: &mut Map<String, Value
     let kept: &[&str] = match (resource.group, resource.kind) {
         ("apps", "Deployment") => &["labels"],
         ("", "Pod") => &["ownerReferences"],
-        ("storage.k8s.io", "VolumeAttachment") => &["annotations", "finalizers", "labels", "ownerReferences"],
+        ("storage.k8s.io", "VolumeAttachment") | ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+            &["annotations", "finalizers", "labels", "ownerReferences"]
+        }
         _ => return,
     };
     let none = Map::new();

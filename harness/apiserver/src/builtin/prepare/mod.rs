@@ -54,7 +54,8 @@ pub fn prepare_create(resource: &Resource, object: &mut Value) {
             members.insert("status".to_owned(), status);
         }
     }
-    if generation_of(resource) == Generation::None {
+    // A new driver has no generation yet.
+    if generation_of(resource) == Generation::None || resource.kind == "CSIDriver" {
         unset(members, "generation");
     } else {
         put(members, &["metadata", "generation"], Value::from(1));
@@ -131,6 +132,10 @@ fn count_generation(
     let changed = fields.iter().any(|field| members.get(*field) != before.get(*field))
         || (resource.kind == "EndpointSlice" && labels(members) != labels(before))
         || (resource.kind == "Deployment" && annotations(members) != annotations(before));
+    if old.is_none() && !changed {
+        unset(members, "generation");
+        return;
+    }
     let generation = old.and_then(|old| old.as_i64()).unwrap_or(0) + i64::from(is_main && changed);
     put(members, &["metadata", "generation"], Value::from(generation));
 }

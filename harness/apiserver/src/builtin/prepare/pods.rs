@@ -194,10 +194,16 @@ pub fn admit(
 }
 
 /// What admission does to a pod that is written again.
-pub fn readmit(pod: &mut Value) {
+pub fn readmit(pod: &mut Value, old: &Value) {
     let members = pod.as_object_mut();
-    if let Some(spec) = members.and_then(|members| object_in(members, "spec")) {
-        tolerate_failing_nodes(spec);
+    let Some(spec) = members.and_then(|members| object_in(members, "spec")) else {
+        return;
+    };
+    tolerate_failing_nodes(spec);
+    for key in ["priority", "preemptionPolicy"] {
+        if let Some(given) = old.get("spec").and_then(|old| old.get(key)) {
+            spec.entry(key).or_insert_with(|| given.clone());
+        }
     }
 }
 

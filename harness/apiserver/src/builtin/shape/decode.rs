@@ -65,7 +65,11 @@ impl Shape {
                 };
                 for each in map.values_mut() {
                     if each.is_null() {
-                        *each = self.zero(*values);
+                        *each = match self.nodes[*values] {
+                            // No bytes come back from the store as an empty text.
+                            Node::Bytes => Value::from(""),
+                            _ => self.zero(*values),
+                        };
                     }
                     self.walk(*values, each, place, depth + 1)?;
                 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use k8s_openapi::api;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Shape;
 use super::compile::compile;
@@ -123,6 +123,14 @@ pub fn decode(group: &str, version: &str, kind: &str, object: &mut Value) -> Res
 pub(crate) fn decode_metadata(metadata: &mut Value) -> Result<(), String> {
     static SHAPE: OnceLock<Shape> = OnceLock::new();
     SHAPE.get_or_init(compile::<ObjectMeta>).decode(metadata)
+}
+
+/// An object of a kind in which nothing is set, as it is written; without its type.
+pub(crate) fn empty(group: &str, version: &str, kind: &str) -> Option<Value> {
+    let mut object = json!({"metadata": {}});
+    // There is nothing in it that could have the wrong type.
+    shape(group, version, kind)?.decode(&mut object).ok()?;
+    Some(object)
 }
 
 /// The status that a new object of a kind has.

@@ -10,7 +10,7 @@ mod kinds;
 mod presence;
 
 pub use kinds::decode;
-pub(crate) use kinds::{decode_metadata, zero_status};
+pub(crate) use kinds::{decode_metadata, empty, zero_status};
 
 use std::collections::BTreeMap;
 

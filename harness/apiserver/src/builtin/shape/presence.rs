@@ -43,12 +43,16 @@ const ALWAYS: &[(&str, &str)] = &[
     ("PodTemplateSpec", "spec"),
     ("ResourceFieldSelector", "divisor"),
     ("ReplicaSetCondition", "status"),
+    ("ReplicaSetSpec", "template"),
     ("ServiceStatus", "loadBalancer"),
     ("StatefulSetCondition", "status"),
     ("StatefulSetSpec", "serviceName"),
     ("StatefulSetSpec", "updateStrategy"),
     ("StatefulSetStatus", "availableReplicas"),
 ];
+
+/// Required, but left out when nothing is in them.
+const NOT_WRITTEN: &[(&str, &str)] = &[("ValidatingAdmissionPolicyBindingSpec", "validationActions")];
 
 /// Written as `null` when nothing is in them.
 const NULL: &[(&str, &str)] = &[
@@ -59,6 +63,7 @@ const NULL: &[(&str, &str)] = &[
     ("ContainerStateTerminated", "finishedAt"),
     ("ContainerStateTerminated", "startedAt"),
     ("ControllerRevision", "data"),
+    ("EndpointSlice", "endpoints"),
     ("EndpointSlice", "ports"),
     ("Event", "deprecatedFirstTimestamp"),
     ("Event", "deprecatedLastTimestamp"),
@@ -156,6 +161,9 @@ pub(super) fn presence(of: &str, field: &str, node: Option<&Node>, required: boo
     // Who sends no managers at all wants those that there are to be forgotten.
     if place == ("ObjectMeta", "managedFields") {
         return Presence::Kept;
+    }
+    if NOT_WRITTEN.contains(&place) {
+        return Presence::Omitted;
     }
     if required || is_body || ALWAYS.contains(&place) {
         return Presence::Always;

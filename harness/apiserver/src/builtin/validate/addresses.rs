@@ -27,6 +27,11 @@ pub(super) struct Range {
 }
 
 impl Range {
+    /// Whether it is a range of the sixth version.
+    pub(super) fn is_ipv6(self) -> bool {
+        self.address.is_ipv6()
+    }
+
     /// Whether all addresses of the other range, but not all others, are in this one.
     pub(super) fn is_strictly_around(self, inner: Self) -> bool {
         self.address.is_ipv6() == inner.address.is_ipv6()

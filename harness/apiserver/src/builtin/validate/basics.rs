@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::checks::Check::{Each, OneOf, Required};
 use super::checks::{Check, immutable, is_true, list, members, run, text};
 use super::{ROOT, addresses, bounds, persistent, slices};
+use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::{STANDARD_FINALIZERS, names};
 
@@ -52,15 +53,31 @@ fn node(object: &Value, found: &mut Findings) {
     // The place that messages about taints name is another one than theirs.
     run(&[Each("taints", TAINT)], spec, &ROOT.child("metadata"), found);
     let at = ROOT.child("spec.podCIDRs");
-    let single = Some(text(spec, "podCIDR")).filter(|cidr| !cidr.is_empty());
-    let listed: Vec<&str> = list(spec, "podCIDRs").iter().filter_map(Value::as_str).collect();
-    let cidrs = if listed.is_empty() {
-        Vec::from_iter(single)
-    } else {
-        listed
-    };
-    for (index, cidr) in cidrs.into_iter().enumerate() {
-        addresses::cidr(cidr, &at.item(index), found);
+    let cidrs = list(spec, "podCIDRs");
+    let ranges: Vec<_> = cidrs
+        .iter()
+        .filter_map(Value::as_str)
+        .enumerate()
+        .map(|(index, cidr)| addresses::cidr(cidr, &at.item(index), found))
+        .collect();
+    if ranges.len() < 2 {
+        return;
+    }
+    if let Some(bad) = ranges.iter().position(Option::is_none) {
+        let cidr = cidrs[bad].as_str().unwrap_or_default();
+        let detail = format!(
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{bad}]: <nil> (invalid CIDR address: {cidr})"
+        );
+        let error = FieldError::without_value(FieldErrorType::Internal, at.to_string(), &detail);
+        found.extend(vec![error]);
+    }
+    let families: Vec<bool> = ranges.iter().flatten().map(|range| range.is_ipv6()).collect();
+    if ranges.len() > 2 || families.first() == families.get(1) {
+        found.invalid(
+            &at,
+            cidrs.to_vec(),
+            "may specify no more than one CIDR for each IP family",
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::ROOT;
-use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Required, Unique};
+use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Required, Selector, Unique};
 use super::checks::{Check, immutable, list, run, text};
 use crate::findings::{Field, Findings};
 use crate::gofmt;
@@ -16,6 +16,7 @@ const DRIVER: &[Check] = &[
     OneOfIfSet("fsGroupPolicy", POLICIES_OF_GROUPS),
     Unique("tokenRequests", "audience"),
     Do(modes),
+    Do(tokens),
 ];
 
 /// The body of a kind.
@@ -28,6 +29,7 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
         ],
         "CSIDriver" => &[In("spec", DRIVER)],
         "CSINode" => &[In("spec", &[Unique("drivers", "name"), Each("drivers", &[Do(driver)])])],
+        "CSIStorageCapacity" => &[Do(class_of_capacity), Selector("nodeTopology"), Do(capacity)],
         "VolumeAttachment" => &[In("spec", &[Required("attacher"), Required("nodeName"), Do(source)])],
         _ => &[],
     };
@@ -42,6 +44,11 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
     match kind {
         "StorageClass" => {
             for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+                immutable(field, new, old, &ROOT, found);
+            }
+        }
+        "CSIStorageCapacity" => {
+            for field in ["nodeTopology", "storageClassName"] {
                 immutable(field, new, old, &ROOT, found);
             }
         }
@@ -67,6 +74,31 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
             found.invalid_text(&at, &attachment_text(&new_spec), "field is immutable");
         }
         _ => {}
+    }
+}
+
+fn class_of_capacity(object: &Value, at: &Field<'_>, found: &mut Findings) {
+    let name = text(object, "storageClassName");
+    found.invalid_each(&at.child("storageClassName"), name, names::dns_subdomain(name));
+}
+
+fn capacity(object: &Value, at: &Field<'_>, found: &mut Findings) {
+    let capacity = text(object, "capacity");
+    if capacity.starts_with('-') {
+        found.invalid(&at.child("capacity"), capacity, "must be greater than or equal to 0");
+    }
+}
+
+/// Where tokens go only matters if there are some.
+fn tokens(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if let Some(in_secrets) = spec.get("serviceAccountTokenInSecrets")
+        && list(spec, "tokenRequests").is_empty()
+    {
+        found.invalid(
+            &at.child("serviceAccountTokenInSecrets"),
+            in_secrets.clone(),
+            "serviceAccountTokenInSecrets is set but no tokenRequests are specified",
+        );
     }
 }
 

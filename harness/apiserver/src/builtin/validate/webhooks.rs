@@ -17,20 +17,20 @@ pub(super) const RULE_SCOPE: Check = OneOfIfSet("scope", &["*", "Cluster", "Name
 
 const WEBHOOK: &[Check] = &[
     Check::Do(name),
-    Check::Do(client),
-    Check::Do(review_versions),
-    Check::Do(side_effects),
-    Check::Do(timeout),
     Each("rules", &[Check::Do(rule), RULE_SCOPE]),
     OneOfIfSet("failurePolicy", &["Fail", "Ignore"]),
     OneOfIfSet("matchPolicy", &["Equivalent", "Exact"]),
-    OneOfIfSet("reinvocationPolicy", &["IfNeeded", "Never"]),
+    Check::Do(side_effects),
+    Check::Do(timeout),
     Selector("namespaceSelector"),
     Selector("objectSelector"),
+    OneOfIfSet("reinvocationPolicy", &["IfNeeded", "Never"]),
+    Check::Do(client),
     Each("matchConditions", MATCH_CONDITION),
+    Check::Do(review_versions),
 ];
 
-pub(super) const MATCH_CONDITION: &[Check] = &[Check::Required("name"), Check::Required("expression")];
+pub(super) const MATCH_CONDITION: &[Check] = &[Check::Required("expression"), Check::Required("name")];
 
 /// The webhooks of a configuration.
 pub(super) fn body(object: &Value, found: &mut Findings) {

@@ -8,9 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use super::registry::{KINDS, Kind, position};
-use super::{
-    Field, Key, ListKind, ListNode, MapNode, Node, NodeId, Origin, Patch, Presence, Scalar, TypeModel, UNTYPED, tables,
-};
+use super::{Field, Key, ListKind, ListNode, MapNode, Node, NodeId, Origin, Patch, Scalar, TypeModel, UNTYPED, tables};
 use crate::builtin::newer::is_newer;
 
 /// One cell per kind, in the order of [`KINDS`].
@@ -64,7 +62,6 @@ fn build(entry: &Kind) -> TypeModel {
         definitions: &definitions,
         known: BTreeMap::new(),
         nodes: vec![Node::Untyped],
-        root: roots.first().and_then(reference).unwrap_or_default().to_owned(),
     };
     let root = roots.first().map_or(UNTYPED, |schema| builder.schema(schema, None));
     if let Some(Node::Map(map)) = builder.nodes.get_mut(root) {
@@ -75,6 +72,7 @@ fn build(entry: &Kind) -> TypeModel {
         root,
         origin: Origin::Builtin {
             group: entry.group,
+            version: entry.version,
             kind: entry.name,
         },
         zero: OnceLock::new(),
@@ -90,7 +88,6 @@ struct Builder<'a> {
     definitions: &'a Map<String, Value>,
     known: BTreeMap<&'a str, NodeId>,
     nodes: Vec<Node>,
-    root: String,
 }
 
 impl<'a> Builder<'a> {
@@ -136,59 +133,52 @@ impl<'a> Builder<'a> {
             self.known.insert(name, id);
             return id;
         }
-        let properties = self.definitions.get(name).and_then(|schema| schema.get("properties"));
-        let Some(properties) = properties.and_then(Value::as_object) else {
+        let known = self.definitions.get(name);
+        if known.and_then(|schema| schema.get("properties")).is_none() {
             // RawExtension, JSON, FieldsV1 and the unions of JSONSchemaProps.
             self.known.insert(name, UNTYPED);
             return UNTYPED;
-        };
+        }
+        // It may be in use before it is complete: definitions refer to themselves.
         let id = self.add(Node::Untyped);
         self.known.insert(name, id);
-        let fields = self.fields(name, properties);
-        let node = Node::Map(MapNode {
-            name: name.into(),
-            fields,
-            others: None,
-            atomic: tables::atomic_struct(name),
-            resource: false,
-        });
-        if let Some(slot) = self.nodes.get_mut(id) {
-            *slot = node;
-        }
+        let complete = self.structure(name, tables::atomic_struct(name));
+        self.nodes.swap(id, complete);
         id
+    }
+
+    /// A new node for a struct.
+    fn structure(&mut self, name: &'a str, atomic: bool) -> NodeId {
+        let properties = self.definitions.get(name).and_then(|schema| schema.get("properties"));
+        let fields = properties
+            .and_then(Value::as_object)
+            .map(|properties| self.fields(name, properties));
+        self.add(Node::Map(MapNode {
+            name: name.into(),
+            fields: fields.unwrap_or_default(),
+            others: None,
+            atomic,
+            resource: false,
+        }))
     }
 
     fn fields(&mut self, name: &'a str, properties: &'a Map<String, Value>) -> BTreeMap<Box<str>, Field> {
         let short = tables::short(name);
-        let required: Vec<&str> = self
-            .definitions
-            .get(name)
-            .and_then(|schema| schema.get("required"))
-            .and_then(Value::as_array)
-            .map(|names| names.iter().filter_map(Value::as_str).collect())
-            .unwrap_or_default();
         let mut fields = BTreeMap::new();
         for (field, schema) in properties {
-            let node = self.schema(schema, Some((short, field)));
-            let is_struct = matches!(self.nodes.get(node), Some(Node::Map(map)) if !map.name.is_empty() && !map.atomic)
-                || reference(schema)
-                    .is_some_and(|target| self.known.get(target) == Some(&node) && self.is_struct(node));
-            let presence = tables::presence(short, field, name == self.root, required.contains(&&**field), is_struct);
+            let node = match reference(schema) {
+                Some(target) if tables::granular(short, field) => self.structure(target, false),
+                _ => self.schema(schema, Some((short, field))),
+            };
             fields.insert(
                 field.as_str().into(),
                 Field {
                     node,
                     patch: tables::patch(short, field),
-                    presence,
                 },
             );
         }
         fields
-    }
-
-    /// Whether the node is a struct that is merged field by field; one that is still being made counts as not.
-    fn is_struct(&self, id: NodeId) -> bool {
-        matches!(self.nodes.get(id), Some(Node::Map(map)) if !map.name.is_empty() && !map.atomic)
     }
 
     fn list(&mut self, schema: &'a Value, place: Option<(&str, &str)>) -> NodeId {
@@ -254,7 +244,6 @@ pub(super) fn plain_field(node: NodeId) -> Field {
     Field {
         node,
         patch: Patch::default(),
-        presence: Presence::Optional,
     }
 }
 
@@ -312,7 +301,7 @@ mod tests {
         let skeleton = builtin("apps", "v1", "Deployment").expect("model");
         assert_eq!(
             *skeleton.skeleton(),
-            json!({"metadata": {}, "spec": {"selector": null, "strategy": {}, "template": {"metadata": {}, "spec": {"containers": null}}}, "status": {}})
+            json!({"metadata": {}, "spec": {"strategy": {}, "template": {"metadata": {}, "spec": {"containers": null}}}, "status": {}})
         );
     }
 }

@@ -12,9 +12,10 @@ pub(crate) mod tables;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::set::Set;
+use crate::builtin::shape;
 
 pub use builtin::builtin;
 pub(crate) use builtin::{definitions, reference};
@@ -42,6 +43,8 @@ pub(super) enum Origin {
     Builtin {
         /// Group of the kind.
         group: &'static str,
+        /// Its version.
+        version: &'static str,
         /// The kind.
         kind: &'static str,
     },
@@ -136,7 +139,6 @@ pub(super) struct MapNode {
 pub(super) struct Field {
     pub(super) node: NodeId,
     pub(super) patch: Patch,
-    pub(super) presence: Presence,
 }
 
 /// `patchStrategy` and `patchMergeKey` of a field.
@@ -144,21 +146,12 @@ pub(super) struct Field {
 pub(crate) struct Patch {
     /// `merge`: items of the list are merged, not replaced.
     pub(crate) merge: bool,
+    /// `replace`: a patch of the struct is all of the new one.
+    pub(crate) replace: bool,
     /// `retainKeys`: a patch may say which members stay.
     pub(crate) retain_keys: bool,
     /// What tells the items apart; empty for lists of scalars.
     pub(crate) key: &'static str,
-}
-
-/// Whether Go writes a field that was not given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Presence {
-    /// Left out unless given (`omitempty` or a pointer).
-    Optional,
-    /// Written with its zero value: no `omitempty`.
-    Required,
-    /// A struct that is not a pointer: always there.
-    Struct,
 }
 
 impl TypeModel {
@@ -186,40 +179,8 @@ impl TypeModel {
     pub(super) fn skeleton(&self) -> &Value {
         self.zero.get_or_init(|| match self.origin {
             Origin::Custom { .. } => Value::Object(Map::new()),
-            Origin::Builtin { .. } => self.zero(self.root, 0),
+            Origin::Builtin { group, version, kind } => shape::empty(group, version, kind).unwrap_or_else(definition),
         })
-    }
-
-    fn zero(&self, id: NodeId, depth: usize) -> Value {
-        let mut zero = Map::new();
-        if let Node::Map(map) = self.node(id)
-            && depth < 16
-        {
-            for (name, field) in &map.fields {
-                match field.presence {
-                    Presence::Optional => {}
-                    Presence::Required => {
-                        zero.insert(name.to_string(), self.zero_of_required(field.node));
-                    }
-                    Presence::Struct => {
-                        zero.insert(name.to_string(), self.zero(field.node, depth + 1));
-                    }
-                }
-            }
-        }
-        Value::Object(zero)
-    }
-
-    /// What Go writes for a required field that was not given.
-    pub(super) fn zero_of_required(&self, id: NodeId) -> Value {
-        match self.node(id) {
-            Node::Scalar(Scalar::String) => Value::from(""),
-            Node::Scalar(Scalar::Int32 | Scalar::Int64 | Scalar::Number | Scalar::IntOrString) => Value::from(0),
-            Node::Scalar(Scalar::Boolean) => Value::from(false),
-            Node::Scalar(Scalar::Quantity) => Value::from("0"),
-            Node::Map(map) if !map.name.is_empty() && !map.atomic => self.zero(id, 1),
-            Node::Scalar(_) | Node::Map(_) | Node::List(_) | Node::Untyped => Value::Null,
-        }
     }
 
     /// The fields that a write to this subresource (empty: to the object itself) cannot change, and so never owns.
@@ -228,7 +189,7 @@ impl TypeModel {
             (Origin::Custom { status: true }, "") => &[&["status"]],
             (Origin::Custom { .. }, "status") => return self.all_but("status"),
             (Origin::Builtin { kind, .. }, "") if tables::has_status_subresource(kind) => &[&["status"]],
-            (Origin::Builtin { group, kind }, "status") => tables::ignored_by_status(group, kind),
+            (Origin::Builtin { group, kind, .. }, "status") => tables::ignored_by_status(group, kind),
             (Origin::Custom { .. } | Origin::Builtin { .. }, _) => &[],
         };
         let mut set = Set::default();
@@ -252,6 +213,13 @@ impl TypeModel {
         set.insert_path(&["spec"]);
         set
     }
+}
+
+/// The skeleton of a `CustomResourceDefinition`, which has no shape.
+fn definition() -> Value {
+    let names = json!({"kind": "", "plural": ""});
+    let spec = json!({"group": "", "names": names, "scope": "", "versions": null});
+    json!({"metadata": {}, "spec": spec, "status": {"acceptedNames": names, "conditions": null, "storedVersions": null}})
 }
 
 impl MapNode {

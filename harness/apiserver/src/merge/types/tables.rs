@@ -1,7 +1,6 @@
-//! What the schemas of `k8s-openapi` do not say about the built-in types: how lists and structs are merged, and which
-//! structs Go always writes. The rules are those of the Kubernetes API reference.
+//! What the schemas of `k8s-openapi` do not say about the built-in types: how lists and structs are merged. The rules are those of the Kubernetes API reference.
 
-use super::{Patch, Presence};
+use super::Patch;
 
 /// How a list of the built-in types is merged by server-side apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,6 +194,12 @@ const ATOMIC_STRUCTS: &[&str] = &[
     "Variable",
 ];
 
+/// Fields whose struct is merged field by field, although it is among [`ATOMIC_STRUCTS`].
+const GRANULAR: &[(&str, &str)] = &[("PersistentVolumeSpec", "claimRef")];
+
+/// Fields that strategic patches replace as a whole.
+const REPLACED: &[(&str, &str)] = &[("PodDisruptionBudgetSpec", "selector")];
+
 /// Maps that are merged as a whole.
 const ATOMIC_MAPS: &[(&str, &str)] = &[
     ("PodSpec", "nodeSelector"),
@@ -205,66 +210,6 @@ const ATOMIC_MAPS: &[(&str, &str)] = &[
 
 /// Values of list keys where an item leaves them out.
 const KEY_DEFAULTS: &[(&str, &str, &str)] = &[("ContainerPort", "protocol", "TCP"), ("ServicePort", "protocol", "TCP")];
-
-/// Structs that are fields by value in Go and so always written, although the schema does not require them.
-const STRUCTS: &[(&str, &str)] = &[
-    ("*", "metadata"),
-    ("DeploymentSpec", "strategy"),
-    ("DaemonSetSpec", "updateStrategy"),
-    ("StatefulSetSpec", "updateStrategy"),
-    ("ReplicaSetSpec", "template"),
-    ("JobTemplateSpec", "spec"),
-    ("CronJobSpec", "jobTemplate"),
-    ("PodTemplate", "template"),
-    ("PodTemplateSpec", "spec"),
-    ("Container", "resources"),
-    ("EphemeralContainer", "resources"),
-    ("ContainerStatus", "state"),
-    ("ContainerStatus", "lastState"),
-    ("PersistentVolumeClaimSpec", "resources"),
-    ("PersistentVolumeClaimTemplate", "spec"),
-    ("ServiceStatus", "loadBalancer"),
-    ("IngressStatus", "loadBalancer"),
-    ("NodeStatus", "daemonEndpoints"),
-    ("NodeDaemonEndpoints", "kubeletEndpoint"),
-    ("NodeStatus", "nodeInfo"),
-    ("Event", "source"),
-    ("Event", "deprecatedSource"),
-    ("Event", "regarding"),
-    ("NetworkPolicySpec", "podSelector"),
-];
-
-/// Root kinds whose `spec` or `status` is a pointer or is not written when empty.
-const NOT_STRUCTS: &[(&str, &str)] = &[
-    ("PodDisruptionBudgetStatus", "metadata"),
-    ("ServiceAccount", "spec"),
-    ("Scale", "metadata"),
-];
-
-/// Timestamps that are written as `null` when they are not set.
-const NULL_TIMES: &[(&str, &str)] = &[
-    ("DeploymentCondition", "lastTransitionTime"),
-    ("DeploymentCondition", "lastUpdateTime"),
-    ("ReplicaSetCondition", "lastTransitionTime"),
-    ("StatefulSetCondition", "lastTransitionTime"),
-    ("DaemonSetCondition", "lastTransitionTime"),
-    ("ReplicationControllerCondition", "lastTransitionTime"),
-    ("HorizontalPodAutoscalerCondition", "lastTransitionTime"),
-    ("JobCondition", "lastTransitionTime"),
-    ("JobCondition", "lastProbeTime"),
-    ("PodCondition", "lastTransitionTime"),
-    ("PodCondition", "lastProbeTime"),
-    ("NodeCondition", "lastHeartbeatTime"),
-    ("NodeCondition", "lastTransitionTime"),
-    ("NamespaceCondition", "lastTransitionTime"),
-    ("PersistentVolumeClaimCondition", "lastTransitionTime"),
-    ("PersistentVolumeClaimCondition", "lastProbeTime"),
-    ("CustomResourceDefinitionCondition", "lastTransitionTime"),
-    ("Condition", "lastTransitionTime"),
-    ("ContainerStateRunning", "startedAt"),
-    ("ContainerStateTerminated", "startedAt"),
-    ("ContainerStateTerminated", "finishedAt"),
-];
 
 /// Kinds without the subresource `status`, although they have such a field.
 const NO_STATUS_SUBRESOURCE: &[&str] = &["Scale", "ComponentStatus"];
@@ -295,6 +240,7 @@ pub(crate) fn patch(definition: &str, field: &str) -> Patch {
     Patch {
         merge: key != "-",
         retain_keys: RETAIN_KEYS.contains(&(definition, field)),
+        replace: REPLACED.contains(&(definition, field)),
         key: if key == "-" { "" } else { key },
     }
 }
@@ -302,6 +248,11 @@ pub(crate) fn patch(definition: &str, field: &str) -> Patch {
 /// Whether the struct is merged as a whole.
 pub(crate) fn atomic_struct(definition: &str) -> bool {
     ATOMIC_STRUCTS.contains(&short(definition)) || definition == "io.k8s.api.autoscaling.v1.CrossVersionObjectReference"
+}
+
+/// Whether the struct in that field is merged field by field, whatever holds for it elsewhere.
+pub(crate) fn granular(definition: &str, field: &str) -> bool {
+    GRANULAR.contains(&(definition, field))
 }
 
 /// Whether the map in that field is merged as a whole.
@@ -315,19 +266,6 @@ pub(crate) fn key_default(definition: &str, key: &str) -> Option<&'static str> {
         .iter()
         .find(|row| row.0 == definition && row.1 == key)
         .map(|row| row.2)
-}
-
-/// Whether Go writes a field that is not set. `root` is the kind itself, `required` what the schema says.
-pub(crate) fn presence(definition: &str, field: &str, root: bool, required: bool, is_struct: bool) -> Presence {
-    let listed = STRUCTS.contains(&(definition, field)) || STRUCTS.contains(&("*", field));
-    let of_root = root && matches!(field, "spec" | "status");
-    if is_struct && (listed || of_root || required) && !NOT_STRUCTS.contains(&(definition, field)) {
-        return Presence::Struct;
-    }
-    if (required && !is_struct) || NULL_TIMES.contains(&(definition, field)) {
-        return Presence::Required;
-    }
-    Presence::Optional
 }
 
 /// Whether the kind has the subresource `status`.
@@ -344,7 +282,9 @@ pub(crate) fn ignored_by_status(group: &str, kind: &str) -> &'static [&'static [
             &["metadata", "deletionTimestamp"],
             &["metadata", "ownerReferences"],
         ],
-        ("apiextensions.k8s.io", _) => &[&["spec"], &["metadata"]],
+        ("apiextensions.k8s.io", _)
+        | ("storage.k8s.io", "VolumeAttachment")
+        | ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => &[&["spec"], &["metadata"]],
         _ => &[&["spec"]],
     }
 }
