@@ -39,7 +39,7 @@
 //! - [`merge`]: patches, managed fields and the types they need;
 //! - [`builtin`], [`metadata`], [`table`]: how the built-in kinds behave and how they are shown;
 //! - [`webhook`]: a webhook to be called by servers, these or others; [`front`]: a door with levers in front of others;
-//! - `discovery`, `openapi`, `selector`, `yaml`, `go_json`, `gofmt`, `levers`, `gate`, `door`, `board`: what their names say.
+//! - `discovery`, `openapi`, `selector`, `yaml`, `go_json`, `go_time`, `go_base64`, `gofmt`, `levers`, `gate`, `door`, `board`: what their names say.
 
 mod admission;
 mod api;
@@ -54,7 +54,9 @@ pub mod error;
 pub mod findings;
 pub mod front;
 mod gate;
+mod go_base64;
 mod go_json;
+mod go_time;
 mod gofmt;
 mod ids;
 mod levers;

@@ -1,9 +1,9 @@
 //! The `AdmissionReview` that a webhook gets, and its answer.
 
-use base64::{DecodeError, Engine as _};
 use serde_json::{Value, json};
 
 use crate::callout::answer::{Form, Member, text};
+use crate::go_base64;
 use crate::go_json;
 use crate::merge::go_type;
 use crate::merge::json_patch::{self, JsonPatchError};
@@ -51,7 +51,7 @@ pub(crate) fn read_answer(body: &[u8], version: &str, uid: &str, validating: boo
     let response = review
         .response()
         .ok_or_else(|| invalid("webhook response was absent".to_owned()))?;
-    let patch = patch_bytes(response).map_err(called)?;
+    let patch = go_base64::decode(text(response, "patch")).map_err(called)?;
     if version == "v1" {
         review.check_head(uid).map_err(invalid)?;
     }
@@ -69,21 +69,6 @@ pub(crate) fn read_answer(body: &[u8], version: &str, uid: &str, validating: boo
         },
         warnings: super::matching::strings(response, "warnings"),
     })
-}
-
-/// The bytes of the patch; empty if there is none.
-fn patch_bytes(response: &Value) -> Result<Vec<u8>, String> {
-    let encoded = text(response, "patch");
-    base64::engine::general_purpose::STANDARD
-        .decode(encoded)
-        .map_err(|error| {
-            let at = match error {
-                DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol { offset: at, .. } => at,
-                // A group of four that is not whole.
-                DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => encoded.len() / 4 * 4,
-            };
-            format!("illegal base64 data at input byte {at}")
-        })
 }
 
 fn check_patch_type(has_patch: bool, patch_type: Option<&str>, validating: bool) -> Result<(), String> {

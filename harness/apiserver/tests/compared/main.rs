@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
 
 mod autoscalers;
+mod bodies;
 mod changes;
 mod documents;
 mod kinds;

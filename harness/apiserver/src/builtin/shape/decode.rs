@@ -1,11 +1,10 @@
 //! Reading a JSON value into a [`Shape`] and writing it back, in place.
 
-use base64::Engine as _;
-use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{Node, Presence, Shape, Struct};
 use crate::builtin::quantity::Quantity;
+use crate::{go_base64, go_time};
 
 const QUANTITY_ERROR: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
@@ -97,7 +96,11 @@ impl Shape {
             }
             (Node::IntOrString, Value::String(_)) => Ok(()),
             (Node::IntOrString, Value::Number(number)) if number.as_i64().is_some() => Ok(()),
-            (Node::Bytes, Value::String(text)) => check_base64(text),
+            (Node::Bytes, Value::String(text)) => {
+                let bytes = go_base64::decode(text)?;
+                *value = Value::String(go_base64::encode(&bytes));
+                Ok(())
+            }
             (Node::Quantity, Value::String(text)) => replace_quantity(value, &text.clone()),
             (Node::Quantity, Value::Number(number)) => replace_quantity(value, &number.to_string()),
             (Node::Time | Node::MicroTime, Value::String(text)) => {
@@ -221,16 +224,6 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-fn check_base64(text: &str) -> Result<(), String> {
-    match base64::engine::general_purpose::STANDARD.decode(text) {
-        Ok(_) => Ok(()),
-        Err(base64::DecodeError::InvalidByte(offset, _) | base64::DecodeError::InvalidLastSymbol { offset, .. }) => {
-            Err(format!("illegal base64 data at input byte {offset}"))
-        }
-        Err(_) => Err(format!("illegal base64 data at input byte {}", text.len())),
-    }
-}
-
 fn replace_quantity(value: &mut Value, text: &str) -> Result<(), String> {
     let quantity = Quantity::parse(text).ok_or(QUANTITY_ERROR)?;
     *value = Value::String(quantity.canonical());
@@ -239,14 +232,7 @@ fn replace_quantity(value: &mut Value, text: &str) -> Result<(), String> {
 
 /// A time as the API server writes it: UTC, whole seconds or microseconds.
 fn parse_time(text: &str, micro: bool) -> Result<String, String> {
-    let layout = if micro {
-        "2006-01-02T15:04:05.000000Z07:00"
-    } else {
-        "2006-01-02T15:04:05Z07:00"
-    };
-    let at: Timestamp = text
-        .parse()
-        .map_err(|_| format!("parsing time {text:?} as \"{layout}\": cannot parse {text:?} as \"2006\""))?;
+    let at = go_time::parse(text, micro)?;
     let format = if micro {
         "%Y-%m-%dT%H:%M:%S%.6fZ"
     } else {

@@ -39,6 +39,7 @@ const ALWAYS: &[(&str, &str)] = &[
     ("PodDisruptionBudgetStatus", "disruptionsAllowed"),
     ("PodDisruptionBudgetStatus", "expectedPods"),
     ("PodTemplate", "template"),
+    ("PriorityClass", "value"),
     ("PodTemplateSpec", "metadata"),
     ("PodTemplateSpec", "spec"),
     ("ResourceFieldSelector", "divisor"),
@@ -76,6 +77,9 @@ const NULL: &[(&str, &str)] = &[
     ("Role", "rules"),
     ("TypedLocalObjectReference", "apiGroup"),
 ];
+
+/// Lists of which it matters whether they are empty or missing.
+const KEPT_LISTS: &[(&str, &str)] = &[("HPAScalingRules", "policies")];
 
 /// Optional texts that are pointers: an empty one stays.
 const KEPT_TEXTS: &[(&str, &str)] = &[
@@ -154,6 +158,13 @@ pub(super) fn presence(of: &str, field: &str, node: Option<&Node>, required: boo
         return Presence::Null;
     }
     let is_body = is_root && matches!(field, "spec" | "status") && matches!(node, Some(Node::Struct(_)));
+    if KEPT_LISTS.contains(&place) {
+        return Presence::Kept;
+    }
+    // An empty list does not come back from the store.
+    if required && matches!(node, Some(Node::List(_))) && !NOT_WRITTEN.contains(&place) {
+        return Presence::Null;
+    }
     // Required, but a pointer: what is missing stays missing, so that it can be refused.
     if required && field == "selector" {
         return Presence::Kept;

@@ -1,9 +1,11 @@
 //! The kinds of the core group that have no module of their own.
 
-use base64::Engine as _;
-use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
-use super::checks::Check::{Each, OneOf, Required};
+use base64::Engine as _;
+use serde_json::{Map, Value, json};
+
+use super::checks::Check::OneOf;
 use super::checks::{Check, immutable, is_true, list, members, run, text};
 use super::{ROOT, addresses, bounds, persistent, slices};
 use crate::error::{FieldError, FieldErrorType};
@@ -42,16 +44,13 @@ pub(super) fn namespace_finalizers(namespace: &Value, found: &mut Findings) {
     }
 }
 
-const TAINT: &[Check] = &[
-    Required("key"),
-    OneOf("effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"]),
-];
+const TAINT: &[Check] = &[OneOf("effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"])];
 
 /// Taints and addresses of pods.
 fn node(object: &Value, found: &mut Findings) {
     let Some(spec) = object.get("spec") else { return };
     // The place that messages about taints name is another one than theirs.
-    run(&[Each("taints", TAINT)], spec, &ROOT.child("metadata"), found);
+    taints(list(spec, "taints"), &ROOT.child("metadata.taints"), found);
     let at = ROOT.child("spec.podCIDRs");
     let cidrs = list(spec, "podCIDRs");
     let ranges: Vec<_> = cidrs
@@ -78,6 +77,31 @@ fn node(object: &Value, found: &mut Findings) {
             cidrs.to_vec(),
             "may specify no more than one CIDR for each IP family",
         );
+    }
+}
+
+fn taints(taints: &[Value], at: &Field<'_>, found: &mut Findings) {
+    let mut seen = BTreeSet::new();
+    for (index, taint) in taints.iter().enumerate() {
+        let at = at.item(index);
+        let (key, value, effect) = (text(taint, "key"), text(taint, "value"), text(taint, "effect"));
+        found.invalid_each(&at.child("key"), key, names::qualified_name(key));
+        found.invalid_each(&at.child("value"), value, names::label_value(value));
+        run(TAINT, taint, &at, found);
+        if !seen.insert((key, effect)) {
+            let added = taint.get("timeAdded").cloned().unwrap_or_default();
+            let quoted = format!(
+                "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{added}}}",
+                json!(key),
+                json!(value),
+                json!(effect)
+            );
+            found.extend(vec![FieldError {
+                error_type: FieldErrorType::Duplicate,
+                field: at.to_string(),
+                message: format!("Duplicate value: {quoted}: taints must be unique by key and effect pair"),
+            }]);
+        }
     }
 }
 

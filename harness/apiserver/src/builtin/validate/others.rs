@@ -26,7 +26,7 @@ pub(super) fn body(resource: &Resource, object: &Value, found: &mut Findings) {
         ("policy", "PodDisruptionBudget") => &[In("spec", BUDGET)],
         ("scheduling.k8s.io", "PriorityClass") => &[
             Do(priority),
-            OneOfIfSet("preemptionPolicy", &["Never", "PreemptLowerPriority"]),
+            OneOfIfSet("preemptionPolicy", &["PreemptLowerPriority", "Never"]),
         ],
         ("node.k8s.io", "RuntimeClass") => &[
             Required("handler"),

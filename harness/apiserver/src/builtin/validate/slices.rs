@@ -32,14 +32,22 @@ const ENDPOINT_PORT: &[Check] = &[
 /// What is wrong with a slice.
 pub(super) fn body(slice: &Value, found: &mut Findings) {
     let kind = text(slice, "addressType");
-    run(&[OneOf("addressType", &["FQDN", "IPv4", "IPv6"])], slice, &ROOT, found);
+    run(
+        &[
+            OneOf("addressType", &["FQDN", "IPv4", "IPv6"]),
+            Each("ports", PORT),
+            Unique("ports", "name"),
+        ],
+        slice,
+        &ROOT,
+        found,
+    );
     let at = ROOT.child("endpoints");
     for (index, endpoint) in list(slice, "endpoints").iter().enumerate() {
         let at = at.item(index);
         addresses(kind, endpoint, &at, found);
         run(ENDPOINT, endpoint, &at, found);
     }
-    run(&[Each("ports", PORT), Unique("ports", "name")], slice, &ROOT, found);
 }
 
 fn addresses(kind: &str, endpoint: &Value, at: &Field<'_>, found: &mut Findings) {

@@ -1,10 +1,12 @@
 //! Classes of storage, drivers, and what is attached where.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
 use super::ROOT;
 use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Required, Selector, Unique};
-use super::checks::{Check, immutable, list, run, text};
+use super::checks::{Check, immutable, list, members, run, text, texts};
 use crate::findings::{Field, Findings};
 use crate::gofmt;
 use crate::metadata::names;
@@ -23,9 +25,11 @@ const DRIVER: &[Check] = &[
 pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
     let checks: &[Check] = match kind {
         "StorageClass" => &[
-            Required("provisioner"),
+            Do(provisioner),
+            Do(parameters),
             OneOf("reclaimPolicy", RECLAIM_POLICIES),
             OneOf("volumeBindingMode", &["Immediate", "WaitForFirstConsumer"]),
+            Do(topologies),
         ],
         "CSIDriver" => &[In("spec", DRIVER)],
         "CSINode" => &[In("spec", &[Unique("drivers", "name"), Each("drivers", &[Do(driver)])])],
@@ -75,6 +79,84 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
         }
         _ => {}
     }
+}
+
+fn provisioner(class: &Value, at: &Field<'_>, found: &mut Findings) {
+    let name = text(class, "provisioner").to_lowercase();
+    let at = at.child("provisioner");
+    if name.is_empty() {
+        found.required(&at, "");
+    } else {
+        found.invalid_each(&at, &name, names::qualified_name(&name));
+    }
+}
+
+const MAX_PARAMETERS: usize = 512;
+const MAX_PARAMETER_BYTES: usize = 256 * 1024;
+
+fn parameters(class: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("parameters");
+    let Some(parameters) = members(class, "parameters") else {
+        return;
+    };
+    if parameters.len() > MAX_PARAMETERS {
+        // What is too long is their number.
+        found.too_long(&at, MAX_PARAMETERS);
+        return;
+    }
+    let mut bytes = 0;
+    for (key, value) in parameters {
+        if key.is_empty() {
+            found.invalid(&at, key.as_str(), "field can not be empty.");
+        }
+        bytes += key.len() + value.as_str().map_or(0, str::len);
+    }
+    if bytes > MAX_PARAMETER_BYTES {
+        found.too_long(&at, MAX_PARAMETER_BYTES);
+    }
+}
+
+/// Where volumes may be: no term and no key twice.
+fn topologies(class: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("allowedTopologies");
+    let mut terms: Vec<BTreeMap<&str, BTreeSet<&str>>> = Vec::new();
+    for (index, term) in list(class, "allowedTopologies").iter().enumerate() {
+        let at = at.item(index);
+        let at = at.child("matchLabelExpressions");
+        let term = topology(list(term, "matchLabelExpressions"), &at, found);
+        if term.is_empty() || terms.contains(&term) {
+            found.duplicate(&at, "");
+        }
+        terms.push(term);
+    }
+}
+
+/// The values of each key of a term.
+fn topology<'v>(
+    expressions: &'v [Value],
+    at: &Field<'_>,
+    found: &mut Findings,
+) -> BTreeMap<&'v str, BTreeSet<&'v str>> {
+    let mut term = BTreeMap::new();
+    for (index, expression) in expressions.iter().enumerate() {
+        let at = at.item(index);
+        let values = texts(expression, "values");
+        let mut set = BTreeSet::new();
+        if values.is_empty() {
+            found.required(&at.child("values"), "");
+        }
+        for (index, value) in values.into_iter().enumerate() {
+            if !set.insert(value) {
+                found.duplicate(&at.child("values").item(index), value);
+            }
+        }
+        let key = text(expression, "key");
+        found.invalid_each(&at.child("key"), key, names::qualified_name(key));
+        if term.insert(key, set).is_some() {
+            found.duplicate(&at.child("key"), key);
+        }
+    }
+    term
 }
 
 fn class_of_capacity(object: &Value, at: &Field<'_>, found: &mut Findings) {
