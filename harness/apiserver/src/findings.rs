@@ -91,7 +91,11 @@ impl Findings {
         self.0.push(FieldError {
             error_type: FieldErrorType::Invalid,
             field: field.to_string(),
-            message: format!("Invalid value: {text}: {detail}"),
+            message: if detail.is_empty() {
+                format!("Invalid value: {text}")
+            } else {
+                format!("Invalid value: {text}: {detail}")
+            },
         });
     }
 

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use serde_json::Value;
 
 use super::catalogue::Resource;
+use super::quantity::Quantity;
 use crate::findings::Field;
 use crate::metadata::names;
 
@@ -34,6 +35,14 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
             }
             let template = object.get("spec").and_then(|spec| spec.get("template"));
             template_warnings(template, &spec.child("template.spec"), &mut warnings);
+            let limit = object.pointer("/spec/revisionHistoryLimit").and_then(Value::as_i64);
+            if resource.kind == "StatefulSet" && limit.is_some_and(|limit| limit < 0) {
+                warnings.push(
+                    "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is \
+                     recommended"
+                        .to_owned(),
+                );
+            }
         }
         ("batch", "CronJob") => {
             let template = object
@@ -196,6 +205,13 @@ fn pod(spec: Option<&Value>, at: &Field<'_>, warnings: &mut Vec<String>) {
         let field = at.child(list);
         for (index, container) in items(spec, list).iter().enumerate() {
             variables(container, &field.item(index), warnings);
+            fractions(container, &field.item(index), warnings);
+        }
+    }
+    let field = at.child("imagePullSecrets");
+    for (index, secret) in items(spec, "imagePullSecrets").iter().enumerate() {
+        if secret.get("name").is_none() {
+            warnings.push(format!("{}: invalid empty name \"\"", field.item(index).child("name")));
         }
     }
     let field = at.child("topologySpreadConstraints");
@@ -233,6 +249,29 @@ fn null_selector(term: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
         ));
     }
 }
+
+/// Less than a byte is not to be had.
+fn fractions(container: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+    let field = at.child("resources");
+    for kind in ["limits", "requests"] {
+        let amounts = container
+            .get("resources")
+            .and_then(|resources| resources.get(kind)?.as_object());
+        for (resource, amount) in amounts.into_iter().flatten() {
+            let amount = amount.as_str().unwrap_or_default();
+            let is_memory = matches!(resource.as_str(), "memory" | "ephemeral-storage");
+            if is_memory && Quantity::parse(amount).is_some_and(|amount| amount.nanos() % NANOS_OF_ONE != 0) {
+                let at = field.child(kind);
+                let at = at.key(resource);
+                warnings.push(format!(
+                    "{at}: fractional byte value {amount:?} is invalid, must be an integer"
+                ));
+            }
+        }
+    }
+}
+
+const NANOS_OF_ONE: i128 = 1_000_000_000;
 
 /// A variable that is set twice: the second one may get lost in an apply.
 fn variables(container: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {

@@ -17,12 +17,14 @@ fn collection(kind: &str) -> &'static str {
         "classes" => "/apis/storage.k8s.io/v1/storageclasses",
         "drivers" => "/apis/storage.k8s.io/v1/csidrivers",
         "events" => "/api/v1/namespaces/default/events",
+        "jobs" => "/apis/batch/v1/namespaces/default/jobs",
         "nodes" => "/api/v1/nodes",
         "pods" => "/api/v1/namespaces/default/pods",
         "policies" => "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
         "priorities" => "/apis/scheduling.k8s.io/v1/priorityclasses",
         "rules" => "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
         "secrets" => "/api/v1/namespaces/default/secrets",
+        "statefulsets" => "/apis/apps/v1/namespaces/default/statefulsets",
         "slices" => "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
         "volumes" => "/api/v1/persistentvolumes",
         _ => "/apis/coordination.k8s.io/v1/namespaces/default/leases",
@@ -183,5 +185,97 @@ async fn a_capacity_stays_where_it_is() {
     assert_eq!(
         (code, reason(&refused)),
         (422, "storageClassName: Invalid value: \"t\": field is immutable")
+    );
+}
+
+/// A specification with what every one of its kind needs, and more.
+fn with_needed(kind: &str, more: &Value) -> Value {
+    let containers = json!([{"name": "c", "image": "i"}]);
+    let mut spec = match kind {
+        "pods" => json!({"containers": containers}),
+        "statefulsets" => json!({
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": containers}},
+        }),
+        _ => json!({}),
+    };
+    for (key, value) in more.as_object().into_iter().flatten() {
+        spec[key] = value.clone();
+    }
+    json!({"spec": spec})
+}
+
+#[rstest]
+#[case("pods", json!({"containers": [{"name": "c", "image": "i", "lifecycle": {"preStop": {"sleep": {"seconds": -1}}}}], "volumes": [{"name": "v", "emptyDir": {}}]}), "spec.containers[0].lifecycle.preStop.sleep: Invalid value: -1: must be non-negative and less than terminationGracePeriodSeconds (30)")]
+#[case("pods", json!({"containers": [{"name": "c", "image": "i", "lifecycle": {"preStop": {"sleep": {"seconds": 31}}}}], "volumes": [{"name": "v", "emptyDir": {}}]}), "spec.containers[0].lifecycle.preStop.sleep: Invalid value: 31: must be non-negative and less than terminationGracePeriodSeconds (30)")]
+#[case("pods", json!({"containers": [{"name": "c", "image": "i", "lifecycle": {"postStart": {"sleep": {"seconds": 31}}}}], "volumes": [{"name": "v", "emptyDir": {}}]}), "spec.containers[0].lifecycle.postStart.sleep: Invalid value: 31: must be non-negative and less than terminationGracePeriodSeconds (30)")]
+#[case("pods", json!({"containers": [{"name": "c", "image": "i", "volumeMounts": [{"name": "v", "mountPath": "/a", "subPath": "../x"}]}], "volumes": [{"name": "v", "emptyDir": {}}]}), "spec.containers[0].volumeMounts.subPath: Invalid value: \"../x\": must not contain '..'")]
+#[case("pods", json!({"containers": [{"name": "c", "image": "i", "volumeMounts": [{"name": "v", "mountPath": "a:b", "subPath": "/x", "subPathExpr": "$(A)"}]}], "volumes": [{"name": "v", "emptyDir": {}}]}), "[spec.containers[0].volumeMounts.subPath: Invalid value: \"/x\": must be a relative path, spec.containers[0].volumeMounts[0].subPathExpr: Invalid value: \"$(A)\": subPathExpr and subPath are mutually exclusive]")]
+#[case("pods", json!({"containers": [{"name": "c", "image": "i", "volumeMounts": [{"name": "v", "mountPath": "a", "subPathExpr": "../$(A)"}]}], "volumes": [{"name": "v", "emptyDir": {}}]}), "spec.containers[0].volumeMounts.subPathExpr: Invalid value: \"../$(A)\": must not contain '..'")]
+#[case("pods", json!({"volumes": [{"name": "v", "configMap": {"name": "c", "items": [{"key": "k", "path": "../a", "mode": 9999}]}}]}), "[spec.volumes[0].configMap.items[0].path: Invalid value: \"../a\": must not contain '..', spec.volumes[0].configMap.items[0].mode: Invalid value: 9999: must be a number between 0 and 0777 (octal), both inclusive]")]
+#[case("pods", json!({"volumes": [{"name": "v", "secret": {"secretName": "c", "items": [{"key": "k", "path": "a", "mode": -1}]}}]}), "spec.volumes[0].secret.items[0].mode: Invalid value: -1: must be a number between 0 and 0777 (octal), both inclusive")]
+#[case("pods", json!({"volumes": [{"name": "v", "downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": "spec.x"}}]}}]}), "spec.volumes[0].downwardAPI.fieldRef.fieldPath: Invalid value: \"spec.x\": error converting fieldPath: field label not supported: spec.x")]
+#[case("pods", json!({"volumes": [{"name": "v", "projected": {"sources": [{"downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": "spec.x"}}]}}]}}]}), "spec.volumes[0].projected.sources[0].downwardAPI.fieldRef.fieldPath: Invalid value: \"spec.x\": error converting fieldPath: field label not supported: spec.x")]
+#[case("pods", json!({"volumes": [{"name": "v", "downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": "spec.nodeName"}}]}}]}), "spec.volumes[0].downwardAPI.fieldRef.fieldPath: Unsupported value: \"spec.nodeName\": supported values: \"metadata.annotations\", \"metadata.labels\", \"metadata.name\", \"metadata.namespace\", \"metadata.uid\"")]
+#[case("pods", json!({"volumes": [{"name": "v", "projected": {"sources": [{"downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": "spec.nodeName"}}]}}]}}]}), "spec.volumes[0].projected.sources[0].downwardAPI.fieldRef.fieldPath: Unsupported value: \"spec.nodeName\": supported values: \"metadata.annotations\", \"metadata.labels\", \"metadata.name\", \"metadata.namespace\", \"metadata.uid\"")]
+#[case("pods", json!({"volumes": [{"name": "v", "downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": ""}}]}}]}), "spec.volumes[0].downwardAPI.fieldRef.fieldPath: Required value")]
+#[case("pods", json!({"volumes": [{"name": "v", "projected": {"sources": [{"downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": ""}}]}}]}}]}), "spec.volumes[0].projected.sources[0].downwardAPI.fieldRef.fieldPath: Required value")]
+#[case("pods", json!({"volumes": [{"name": "v", "downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": "status.podIP"}}]}}]}), "spec.volumes[0].downwardAPI.fieldRef.fieldPath: Unsupported value: \"status.podIP\": supported values: \"metadata.annotations\", \"metadata.labels\", \"metadata.name\", \"metadata.namespace\", \"metadata.uid\"")]
+#[case("pods", json!({"volumes": [{"name": "v", "projected": {"sources": [{"downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": "status.podIP"}}]}}]}}]}), "spec.volumes[0].projected.sources[0].downwardAPI.fieldRef.fieldPath: Unsupported value: \"status.podIP\": supported values: \"metadata.annotations\", \"metadata.labels\", \"metadata.name\", \"metadata.namespace\", \"metadata.uid\"")]
+#[case("pods", json!({"volumes": [{"name": "v", "downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": "metadata.foo"}}]}}]}), "spec.volumes[0].downwardAPI.fieldRef.fieldPath: Invalid value: \"metadata.foo\": error converting fieldPath: field label not supported: metadata.foo")]
+#[case("pods", json!({"volumes": [{"name": "v", "projected": {"sources": [{"downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": "metadata.foo"}}]}}]}}]}), "spec.volumes[0].projected.sources[0].downwardAPI.fieldRef.fieldPath: Invalid value: \"metadata.foo\": error converting fieldPath: field label not supported: metadata.foo")]
+#[case("pods", json!({"volumes": [{"name": "v", "nfs": {}}]}), "[spec.volumes[0].nfs.server: Required value, spec.volumes[0].nfs.path: Required value, spec.volumes[0].nfs.path: Invalid value: \"\": must be an absolute path]")]
+#[case("pods", json!({"volumes": [{"name": "v", "nfs": {"server": "s", "path": "x"}}]}), "spec.volumes[0].nfs.path: Invalid value: \"x\": must be an absolute path")]
+#[case("pods", json!({"volumes": [{"name": "v", "emptyDir": {"sizeLimit": "-1"}}]}), "spec.volumes[0].emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid resource quantity")]
+#[case("pods", json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [{"key": "x", "operator": "In", "values": ["a", "b"]}]}]}}}}), "[spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].values: Required value: must be only one value when `operator` is 'In' or 'NotIn' for node field selector, spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].key: Invalid value: \"x\": not a valid field selector key]")]
+#[case("pods", json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["A_"]}]}]}}}}), "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].values[0]: Invalid value: \"A_\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')")]
+#[case("pods", json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "Exists"}]}]}}}}), "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].operator: Invalid value: \"Exists\": not a valid selector operator")]
+#[case("pods", json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "Gt", "values": ["1"]}]}]}}}}), "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].operator: Invalid value: \"Gt\": not a valid selector operator")]
+#[case("pods", json!({"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 101, "podAffinityTerm": {"topologyKey": "a b", "namespaces": ["A_"], "labelSelector": {"matchExpressions": [{"key": "a", "operator": "X"}]}}}]}}}), "[spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: must be in the range 1-100, spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.labelSelector.matchExpressions[0].operator: Invalid value: \"X\": not a valid selector operator, spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.namespace: Invalid value: \"A_\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?'), spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')]")]
+#[case("pods", json!({"initContainers": [{"name": "d", "image": "i", "readinessProbe": {"tcpSocket": {"port": 1}}, "lifecycle": {"preStop": {"exec": {"command": ["a"]}}}}]}), "[spec.initContainers[0].lifecycle: Forbidden: may not be set for init containers without restartPolicy=Always, spec.initContainers[0].readinessProbe: Forbidden: may not be set for init containers without restartPolicy=Always]")]
+#[case("pods", json!({"initContainers": [{"name": "d", "image": "i", "livenessProbe": {"tcpSocket": {"port": 0}}, "startupProbe": {}}]}), "[spec.initContainers[0].livenessProbe: Forbidden: may not be set for init containers without restartPolicy=Always, spec.initContainers[0].startupProbe: Forbidden: may not be set for init containers without restartPolicy=Always]")]
+#[case("statefulsets", json!({"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}), "[spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn', spec.selector: Invalid value: {\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"In\"}]}]")]
+#[case("statefulsets", json!({"updateStrategy": {"type": "OnDelete", "rollingUpdate": {}}}), "spec.updateStrategy.rollingUpdate: Invalid value: {\"Partition\":0,\"MaxUnavailable\":null}: only allowed for updateStrategy 'RollingUpdate'")]
+#[case("statefulsets", json!({"serviceName": "A_"}), "spec.serviceName: Invalid value: \"A_\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')")]
+#[case("statefulsets", json!({"volumeClaimTemplates": [{"metadata": {"name": "v"}, "spec": {}}]}), "[spec.volumeClaimTemplates[0].spec.accessModes: Required value: at least 1 access mode is required, spec.volumeClaimTemplates[0].spec.resources[storage]: Required value]")]
+#[case("statefulsets", json!({"serviceName": "a.b"}), "spec.serviceName: Invalid value: \"a.b\": must not contain dots")]
+#[case("statefulsets", json!({"updateStrategy": {"type": "OnDelete", "rollingUpdate": {"partition": 2, "maxUnavailable": 1}}}), "spec.updateStrategy.rollingUpdate: Invalid value: {\"Partition\":2,\"MaxUnavailable\":null}: only allowed for updateStrategy 'RollingUpdate'")]
+#[case("jobs", json!({"template": {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}, "completionMode": "X"}), "spec.completionMode: Unsupported value: \"X\": supported values: \"NonIndexed\", \"Indexed\"")]
+#[case("jobs", json!({"template": {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}, "manualSelector": true}), "[spec.selector: Required value, spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`]")]
+#[case("jobs", json!({"template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}, "manualSelector": true}), "[spec.selector: Required value, spec.template.metadata.labels: Invalid value: {\"a\":\"b\"}: `selector` does not match template `labels`]")]
+#[case("pods", json!({"containers": [{"name": "c", "image": "i", "envFrom": [{"configMapRef": {"name": ""}}]}], "volumes": [{"name": "v", "emptyDir": {}}]}), "spec.containers[0].envFrom[0].configMapRef.name: Required value")]
+#[case("pods", json!({"containers": [{"name": "c", "image": "i", "envFrom": [{"secretRef": {}}]}], "volumes": [{"name": "v", "emptyDir": {}}]}), "spec.containers[0].envFrom[0].secretRef.name: Required value")]
+#[tokio::test]
+async fn what_is_wrong_with_what_runs(#[case] kind: &str, #[case] more: Value, #[case] wanted: &str) {
+    let body = named(&with_needed(kind, &more));
+    let (code, refused) = client().send("POST", collection(kind), JSON, &body).await;
+    assert_eq!((code, reason(&refused)), (422, wanted));
+}
+
+#[rstest]
+#[case("pods", json!({"imagePullSecrets": [{"name": ""}]}), "spec.imagePullSecrets[0].name: invalid empty name \"\"")]
+#[case("pods", json!({"containers": [{"name": "c", "image": "i", "resources": {"requests": {"memory": "100m"}}}]}), "spec.containers[0].resources.requests[memory]: fractional byte value \"100m\" is invalid, must be an integer")]
+#[case("statefulsets", json!({"revisionHistoryLimit": -1}), "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended")]
+#[tokio::test]
+async fn what_is_hardly_meant_is_said(#[case] kind: &str, #[case] more: Value, #[case] wanted: &str) {
+    let body = named(&with_needed(kind, &more)).to_string().into_bytes();
+    let answer = client().open("POST", collection(kind), JSON, body).await;
+    assert_eq!(answer.status(), 201);
+    let warning = answer
+        .headers()
+        .get("warning")
+        .and_then(|warning| warning.to_str().ok());
+    let quoted = wanted.replace('"', "\\\"");
+    assert_eq!(warning, Some(&*format!("299 - \"{quoted}\"")));
+}
+
+#[tokio::test]
+async fn a_pod_behind_gates_says_that_it_waits() {
+    let gated = with_needed("pods", &json!({"schedulingGates": [{"name": "a"}]}));
+    let pod = created(&mut client(), "pods", &gated).await;
+    let condition = &pod["status"]["conditions"][0];
+    assert_eq!(
+        (&condition["type"], &condition["status"], &condition["reason"]),
+        (&json!("PodScheduled"), &json!("False"), &json!("SchedulingGated"))
     );
 }

@@ -8,7 +8,21 @@ use super::{copy, object_in};
 /// A pod starts as pending.
 pub(super) fn create(members: &mut Map<String, Value>) {
     let class = quality_of_service(members.get("spec").unwrap_or(&Value::Null));
-    members.insert("status".to_owned(), json!({"phase": "Pending", "qosClass": class}));
+    let mut status = json!({"phase": "Pending", "qosClass": class});
+    let gates = members
+        .get("spec")
+        .and_then(|spec| spec.get("schedulingGates")?.as_array());
+    if gates.is_some_and(|gates| !gates.is_empty()) {
+        let created = members
+            .get("metadata")
+            .and_then(|metadata| metadata.get("creationTimestamp"));
+        status["conditions"] = json!([{
+            "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+            "lastProbeTime": null, "lastTransitionTime": created,
+        }]);
+    }
+    members.insert("status".to_owned(), status);
     let Some(spec) = object_in(members, "spec") else { return };
     if spec
         .get("terminationGracePeriodSeconds")

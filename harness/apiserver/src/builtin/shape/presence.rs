@@ -53,7 +53,10 @@ const ALWAYS: &[(&str, &str)] = &[
 ];
 
 /// Required, but left out when nothing is in them.
-const NOT_WRITTEN: &[(&str, &str)] = &[("ValidatingAdmissionPolicyBindingSpec", "validationActions")];
+const NOT_WRITTEN: &[(&str, &str)] = &[
+    ("LocalObjectReference", "name"),
+    ("ValidatingAdmissionPolicyBindingSpec", "validationActions"),
+];
 
 /// Written as `null` when nothing is in them.
 const NULL: &[(&str, &str)] = &[

@@ -19,7 +19,7 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
     match kind {
         "ConfigMap" => config_map(object, found),
         "Secret" => secret(object, found),
-        "PersistentVolumeClaim" => persistent::claim(object, found),
+        "PersistentVolumeClaim" => persistent::claim(object, &ROOT, found),
         "PersistentVolume" => persistent::volume(object, found),
         "Node" => node(object, found),
         "ResourceQuota" => bounds::quota(object, found),

@@ -45,14 +45,63 @@ pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         .collect();
     let mut seen = BTreeSet::new();
     let mut host_ports = BTreeSet::new();
+    let grace = spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
     for field in ["containers", "initContainers"] {
         let at = at.child(field);
         for (index, container) in list(spec, field).iter().enumerate() {
             let at = at.item(index);
+            if field == "initContainers" && text(container, "restartPolicy") != "Always" {
+                runs_once(container, &volumes, &mut seen, &at, found);
+                continue;
+            }
             one(container, &volumes, &mut seen, &at, found);
+            naps(container, grace.unwrap_or(DEFAULT_GRACE_SECS), &at, found);
             if field == "containers" {
                 shared_host_ports(container, uses_host_network(spec), &mut host_ports, &at, found);
             }
+        }
+    }
+}
+
+/// How long a pod that says nothing about it gets to end.
+const DEFAULT_GRACE_SECS: i64 = 30;
+
+/// Nobody sleeps longer than there is time.
+fn naps(container: &Value, grace: i64, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("lifecycle");
+    for hook in ["postStart", "preStop"] {
+        let sleep = container
+            .get("lifecycle")
+            .and_then(|hooks| hooks.get(hook)?.get("sleep"));
+        let Some(sleep) = sleep else { continue };
+        let seconds = number(sleep, "seconds");
+        if !(0..=grace).contains(&seconds) {
+            let detail = format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
+            found.invalid(&at.child(hook).child("sleep"), seconds, &detail);
+        }
+    }
+}
+
+/// A container that ends before the others begin is not looked after.
+fn runs_once<'a>(
+    container: &'a Value,
+    volumes: &BTreeSet<&str>,
+    seen: &mut BTreeSet<&'a str>,
+    at: &Field<'_>,
+    found: &mut Findings,
+) {
+    const CARE: [&str; 4] = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"];
+    let mut alone = container.clone();
+    if let Some(members) = alone.as_object_mut() {
+        members.retain(|field, _| !CARE.contains(&field.as_str()));
+    }
+    run(CONTAINER, &alone, at, found);
+    mounts(container, volumes, at, found);
+    named_once(container, seen, at, found);
+    for field in CARE {
+        if container.get(field).is_some() {
+            let detail = "may not be set for init containers without restartPolicy=Always";
+            found.forbidden(&at.child(field), detail);
         }
     }
 }
@@ -67,6 +116,10 @@ fn one<'a>(
 ) {
     run(CONTAINER, container, at, found);
     mounts(container, volumes, at, found);
+    named_once(container, seen, at, found);
+}
+
+fn named_once<'a>(container: &'a Value, seen: &mut BTreeSet<&'a str>, at: &Field<'_>, found: &mut Findings) {
     let name = text(container, "name");
     if !name.is_empty() && !seen.insert(name) {
         found.duplicate(&at.child("name"), name);
@@ -194,10 +247,10 @@ fn shared_host_ports<'a>(
 }
 
 fn mounts(container: &Value, volumes: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
-    let at = at.child("volumeMounts");
+    let all = at.child("volumeMounts");
     let mut paths = BTreeSet::new();
     for (index, mount) in list(container, "volumeMounts").iter().enumerate() {
-        let at = at.item(index);
+        let at = all.item(index);
         let (name, path) = (text(mount, "name"), text(mount, "mountPath"));
         if name.is_empty() {
             found.required(&at.child("name"), "");
@@ -211,13 +264,24 @@ fn mounts(container: &Value, volumes: &BTreeSet<&str>, at: &Field<'_>, found: &m
         if !paths.insert(path) {
             found.invalid(&at.child("mountPath"), path, "must be unique");
         }
-        let inner = text(mount, "subPath");
-        if inner.starts_with('/') {
-            found.invalid(&at.child("subPath"), inner, "must be a relative path");
+        // Which of the mounts it is is not told.
+        inner_path("subPath", mount, &all, found);
+        let expression = text(mount, "subPathExpr");
+        if !expression.is_empty() && !text(mount, "subPath").is_empty() {
+            let detail = "subPathExpr and subPath are mutually exclusive";
+            found.invalid(&at.child("subPathExpr"), expression, detail);
         }
-        if inner.split('/').any(|part| part == "..") {
-            found.invalid(&at.child("subPath"), inner, "must not contain '..'");
-        }
+        inner_path("subPathExpr", mount, &all, found);
+    }
+}
+
+fn inner_path(field: &str, mount: &Value, at: &Field<'_>, found: &mut Findings) {
+    let path = text(mount, field);
+    if path.starts_with('/') {
+        found.invalid(&at.child(field), path, "must be a relative path");
+    }
+    if path.split('/').any(|part| part == "..") {
+        found.invalid(&at.child(field), path, "must not contain '..'");
     }
 }
 

@@ -16,7 +16,7 @@ const JOB: &[Check] = &[
     NotNegative("ttlSecondsAfterFinished"),
     NotNegative("backoffLimitPerIndex"),
     NotNegative("maxFailedIndexes"),
-    OneOfIfSet("completionMode", &["Indexed", "NonIndexed"]),
+    OneOfIfSet("completionMode", &["NonIndexed", "Indexed"]),
     OneOfIfSet("podReplacementPolicy", &["Failed", "TerminatingOrFailed"]),
 ];
 
@@ -37,7 +37,14 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
             generated_selector(object, spec, found);
             job(spec, &at, found);
             match spec.get("selector") {
-                None => found.required(&at.child("selector"), ""),
+                None => {
+                    found.required(&at.child("selector"), "");
+                    if is_true(spec, "manualSelector") {
+                        let labels = template_labels(spec).cloned().map_or(Value::Null, Value::Object);
+                        let detail = "`selector` does not match template `labels`";
+                        found.invalid(&at.child("template.metadata.labels"), labels, detail);
+                    }
+                }
                 Some(selector) => {
                     run(&[Selector("selector")], spec, &at, found);
                     if selectors::matches(Some(selector), template_labels(spec)) == Some(false) {

@@ -48,9 +48,9 @@ const CLAIM: &[Check] = &[
     OneOfIfSet("volumeMode", VOLUME_MODES),
 ];
 
-/// A claim's specification.
-pub(super) fn claim(object: &Value, found: &mut Findings) {
-    run(&[In("spec", CLAIM)], object, &ROOT, found);
+/// The specification of a claim, or of a template of claims.
+pub(super) fn claim(object: &Value, at: &Field<'_>, found: &mut Findings) {
+    run(&[In("spec", CLAIM)], object, at, found);
 }
 
 fn requested(spec: &Value) -> Option<&Value> {

@@ -226,9 +226,10 @@ fn toleration(toleration: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 const TERM: &[Check] = &[
-    Do(topology_key),
     Check::Selector("labelSelector"),
     Check::Selector("namespaceSelector"),
+    Do(namespaces),
+    Do(topology_key),
 ];
 const WEIGHTED: &[Check] = &[Do(weight), In("podAffinityTerm", TERM)];
 const BETWEEN_PODS: &[Check] = &[
@@ -246,7 +247,10 @@ fn affinity(affinity: &Value, at: &Field<'_>, found: &mut Findings) {
     );
 }
 
-const NODE_TERM: &[Check] = &[Each("matchExpressions", &[Do(node_requirement)])];
+const NODE_TERM: &[Check] = &[
+    Each("matchExpressions", &[Do(node_requirement)]),
+    Each("matchFields", &[Do(node_field)]),
+];
 /// A selector of nodes.
 pub(super) const NODE_SELECTOR: &[Check] = &[Do(node_terms), Each("nodeSelectorTerms", NODE_TERM)];
 const NODE_AFFINITY: &[Check] = &[
@@ -263,6 +267,27 @@ fn node_terms(selector: &Value, at: &Field<'_>, found: &mut Findings) {
             &at.child("nodeSelectorTerms"),
             "must have at least one node selector term",
         );
+    }
+}
+
+/// Nodes can be selected by their name alone.
+fn node_field(requirement: &Value, at: &Field<'_>, found: &mut Findings) {
+    match text(requirement, "operator") {
+        "In" | "NotIn" if list(requirement, "values").len() != 1 => {
+            let detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
+            found.required(&at.child("values"), detail);
+        }
+        "In" | "NotIn" => {}
+        other => found.invalid(&at.child("operator"), other, "not a valid selector operator"),
+    }
+    let key = text(requirement, "key");
+    if key != "metadata.name" {
+        found.invalid(&at.child("key"), key, "not a valid field selector key");
+        return;
+    }
+    for (index, name) in texts(requirement, "values").into_iter().enumerate() {
+        let at = at.child("values");
+        found.invalid_each(&at.item(index), name, names::dns_subdomain(name));
     }
 }
 
@@ -287,6 +312,12 @@ fn node_requirement(requirement: &Value, at: &Field<'_>, found: &mut Findings) {
     }
     let key = text(requirement, "key");
     found.invalid_each(&at.child("key"), key, names::qualified_name(key));
+}
+
+fn namespaces(term: &Value, at: &Field<'_>, found: &mut Findings) {
+    for namespace in texts(term, "namespaces") {
+        found.invalid_each(&at.child("namespace"), namespace, names::dns_label(namespace));
+    }
 }
 
 fn topology_key(term: &Value, at: &Field<'_>, found: &mut Findings) {

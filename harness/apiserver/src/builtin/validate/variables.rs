@@ -65,6 +65,25 @@ fn field_path(reference: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
+/// What a file of a volume can be made from.
+const FILE_PATHS: &[&str] = &[
+    "metadata.annotations",
+    "metadata.labels",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+];
+
+/// The field of a pod that a file is made from.
+pub(super) fn field_in_file(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+    let path = text(reference, "fieldPath");
+    if FIELD_PATHS.contains(&path) && !FILE_PATHS.contains(&path) {
+        found.not_supported(&at.child("fieldPath"), path, FILE_PATHS);
+    } else if !FILE_PATHS.contains(&path) {
+        field_path(reference, at, found);
+    }
+}
+
 fn key_of(reference: &Value, at: &Field<'_>, found: &mut Findings) {
     let (name, key) = (text(reference, "name"), text(reference, "key"));
     found.invalid_each(&at.child("name"), name, names::dns_subdomain(name));

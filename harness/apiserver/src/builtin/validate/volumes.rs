@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::checks::Check::{Do, Each, In, OneOfIfSet, Required};
 use super::checks::{Check, list, run, text};
+use super::variables;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -56,18 +57,20 @@ const HOST_PATH_TYPES: &[&str] = &[
 /// A place on a node.
 pub(super) const HOST_PATH: &[Check] = &[Required("path"), Do(no_backsteps), OneOfIfSet("type", HOST_PATH_TYPES)];
 
-const ITEMS: Check = Each("items", &[Required("key"), Required("path"), Do(local_path)]);
+const ITEMS: Check = Each(
+    "items",
+    &[Required("key"), Required("path"), Do(local_path), Do(item_mode)],
+);
+const DOWNWARD_ITEMS: Check = Each("items", &[Required("path"), Do(local_path), Do(item_mode)]);
 
 const DETAILS: &[Check] = &[
+    In("emptyDir", &[Do(size_limit)]),
     In("hostPath", HOST_PATH),
     In("secret", &[Required("secretName"), Do(mode), ITEMS]),
     In("configMap", &[Required("name"), Do(mode), ITEMS]),
     In("persistentVolumeClaim", &[Required("claimName")]),
-    In(
-        "downwardAPI",
-        &[Do(mode), Each("items", &[Required("path"), Do(local_path)])],
-    ),
-    In("nfs", &[Required("server"), Required("path")]),
+    In("downwardAPI", &[Do(mode), DOWNWARD_ITEMS, Do(downward_fields)]),
+    In("nfs", &[Required("server"), Required("path"), Do(absolute_path)]),
     In("csi", &[Required("driver")]),
     In("iscsi", &[Required("targetPortal"), Required("iqn")]),
     In("image", &[Required("reference")]),
@@ -83,7 +86,8 @@ const DETAILS: &[Check] = &[
                 &[
                     In("secret", &[Required("name"), ITEMS]),
                     In("configMap", &[Required("name"), ITEMS]),
-                    In("serviceAccountToken", &[Required("path")]),
+                    In("downwardAPI", &[DOWNWARD_ITEMS, Do(downward_fields)]),
+                    In("serviceAccountToken", &[Required("path"), Do(expiration)]),
                 ],
             ),
         ],
@@ -130,16 +134,57 @@ pub(super) fn monitors(source: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 fn mode(source: &Value, at: &Field<'_>, found: &mut Findings) {
-    if let Some(mode) = source
-        .get("defaultMode")
-        .and_then(Value::as_i64)
-        .filter(|mode| !(0..=0o777).contains(mode))
-    {
+    permissions("defaultMode", source, at, found);
+}
+
+fn item_mode(item: &Value, at: &Field<'_>, found: &mut Findings) {
+    permissions("mode", item, at, found);
+}
+
+fn permissions(field: &str, of: &Value, at: &Field<'_>, found: &mut Findings) {
+    let mode = of.get(field).and_then(Value::as_i64);
+    if let Some(mode) = mode.filter(|mode| !(0..=0o777).contains(mode)) {
         found.invalid(
-            &at.child("defaultMode"),
+            &at.child(field),
             mode,
             "must be a number between 0 and 0777 (octal), both inclusive",
         );
+    }
+}
+
+/// The fields of the pod that files are made from; where they are among the items is not told.
+fn downward_fields(source: &Value, at: &Field<'_>, found: &mut Findings) {
+    for reference in list(source, "items").iter().filter_map(|item| item.get("fieldRef")) {
+        variables::field_in_file(reference, &at.child("fieldRef"), found);
+    }
+}
+
+fn absolute_path(source: &Value, at: &Field<'_>, found: &mut Findings) {
+    let path = text(source, "path");
+    if !path.starts_with('/') {
+        found.invalid(&at.child("path"), path, "must be an absolute path");
+    }
+}
+
+fn size_limit(source: &Value, at: &Field<'_>, found: &mut Findings) {
+    if text(source, "sizeLimit").starts_with('-') {
+        found.forbidden(
+            &at.child("sizeLimit"),
+            "SizeLimit field must be a valid resource quantity",
+        );
+    }
+}
+
+fn expiration(token: &Value, at: &Field<'_>, found: &mut Findings) {
+    const MIN_SECS: i64 = 600;
+    let seconds = token.get("expirationSeconds").and_then(Value::as_i64);
+    if let Some(seconds) = seconds.filter(|seconds| *seconds < MIN_SECS) {
+        let detail = "may not specify a duration less than 10 minutes";
+        found.invalid(&at.child("expirationSeconds"), seconds, detail);
+    }
+    if let Some(seconds) = seconds.filter(|seconds| *seconds > 1 << 32) {
+        let detail = "may not specify a duration larger than 2^32 seconds";
+        found.invalid(&at.child("expirationSeconds"), seconds, detail);
     }
 }
 

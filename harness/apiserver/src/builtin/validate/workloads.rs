@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::checks::Check::{NotNegative, OneOf};
-use super::checks::{Check, at_most_all, immutable, int_or_percent, members, number, run, text};
-use super::{ROOT, pods, selectors};
+use super::checks::{Check, at_most_all, immutable, int_or_percent, list, members, number, run, text};
+use super::{ROOT, persistent, pods, selectors};
 use crate::findings::{Field, Findings};
+use crate::metadata::names;
 
 /// The specification of a kind.
 pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
@@ -266,7 +267,12 @@ fn stateful_set(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     match (text(strategy, "type"), strategy.get("rollingUpdate")) {
         ("OnDelete", Some(rolling)) => {
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
-            found.invalid_text(&field.child("rollingUpdate"), &rolling_json(rolling), detail);
+            let quoted = format!(
+                "{{\"Partition\":{},\"MaxUnavailable\":{}}}",
+                number(rolling, "partition"),
+                rolling.get("maxUnavailable").cloned().unwrap_or_default()
+            );
+            found.invalid_text(&field.child("rollingUpdate"), &quoted, detail);
         }
         ("RollingUpdate", Some(rolling)) => {
             run(
@@ -290,6 +296,11 @@ fn stateful_set(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     ];
     run(checks, spec, at, found);
     replicas_and_selector(spec, at, "statefulset", found);
+    run(&[Check::Named("serviceName", names::dns_label)], spec, at, found);
+    let at = at.child("volumeClaimTemplates");
+    for (index, template) in list(spec, "volumeClaimTemplates").iter().enumerate() {
+        persistent::claim(template, &at.item(index), found);
+    }
 }
 
 const STATEFUL_SET_MUTABLE: &[&str] = &[
