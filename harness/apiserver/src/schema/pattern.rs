@@ -78,6 +78,9 @@ fn reason(source: &str) -> String {
     if let Some(start) = class {
         return format!("error parsing regexp: missing closing ]: `{}`", &source[start..]);
     }
+    if let Some(problem) = group(source) {
+        return problem;
+    }
     if open > 0 {
         return format!("error parsing regexp: missing closing ): `{source}`");
     }
@@ -87,6 +90,22 @@ fn reason(source: &str) -> String {
         }
         Some(_) | None => format!("error parsing regexp: invalid or unsupported Perl syntax: `{source}`"),
     }
+}
+
+/// What is wrong with the first group that looks around, which Go cannot do.
+fn group(source: &str) -> Option<String> {
+    let begin = ["(?=", "(?!", "(?<=", "(?<!"]
+        .iter()
+        .filter_map(|start| source.find(start))
+        .min()?;
+    let rest = source.get(begin..)?;
+    if rest.starts_with("(?<") {
+        return Some(format!("error parsing regexp: invalid named capture: `{rest}`"));
+    }
+    let shown = rest.get(..3)?;
+    Some(format!(
+        "error parsing regexp: invalid or unsupported Perl syntax: `{shown}`"
+    ))
 }
 
 fn translate(source: &str) -> String {

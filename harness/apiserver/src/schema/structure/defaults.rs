@@ -44,6 +44,12 @@ fn check_default(node: &Node, default: &Value, path: &str, errors: &mut Vec<Fiel
     let root = Path::root(path);
     let mut findings = Findings::default();
     validate::check(node, &whole, None, &root, &mut findings);
+    for error in &mut findings.errors {
+        // Of a default that is a list, the items are named as if they were members.
+        if error.field.strip_prefix(path).is_some_and(|rest| rest.starts_with('[')) {
+            error.field.insert(path.len(), '.');
+        }
+    }
     validate::embedded::check(node, &whole, &root, &mut findings.errors);
     validate::keyed::check(node, &whole, None, &root, &mut findings.errors);
     errors.append(&mut findings.errors);

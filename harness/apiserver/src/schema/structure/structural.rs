@@ -258,7 +258,8 @@ fn nested(schema: &Value, skip_any_of: bool, path: &str, errors: &mut Vec<FieldE
     }
 }
 
-/// Whatever a nested schema constrains must be declared by the core.
+/// Whatever a nested schema of the root constrains must be declared by the core. The schemas of fields are not looked
+/// at.
 fn complete(core: &Value, values: &Value, core_path: &str, path: &str, errors: &mut Vec<FieldError>) {
     for key in ["allOf", "anyOf", "oneOf"] {
         for (index, child) in list(values, key).iter().enumerate() {
@@ -267,18 +268,6 @@ fn complete(core: &Value, values: &Value, core_path: &str, path: &str, errors: &
     }
     if let Some(child) = object(values, "not") {
         declared(core, child, core_path, &format!("{path}.not"), errors);
-    }
-    if std::ptr::eq(core, values) {
-        for (name, property) in properties(core) {
-            let path = format!("{path}.properties[{name}]");
-            complete(property, property, &path, &path, errors);
-        }
-        for key in ["items", "additionalProperties"] {
-            if let Some(child) = object(core, key) {
-                let path = format!("{path}.{key}");
-                complete(child, child, &path, &path, errors);
-            }
-        }
     }
 }
 

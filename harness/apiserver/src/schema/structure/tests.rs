@@ -91,6 +91,32 @@ fn refusals_of_a_property() {
 }
 
 #[test]
+fn nested_schemas_and_defaults_of_a_property() {
+    let cases: [(Value, Vec<&str>); 4] = [
+        (
+            json!({"type": "array", "items": {"type": "string"}, "default": ["x", 1]}),
+            vec![
+                r#"S.properties[a].default.[1]: Invalid value: "integer": [1] in body must be of type string: "integer""#,
+            ],
+        ),
+        (
+            json!({"type": "string", "pattern": "(?=a)"}),
+            vec![
+                r#"S.properties[a].pattern: Invalid value: "(?=a)": must be a valid regular expression, but isn't: error parsing regexp: invalid or unsupported Perl syntax: `(?=`"#,
+            ],
+        ),
+        (
+            json!({"type": "object", "anyOf": [{"properties": {"z": {"minLength": 1}}}]}),
+            vec![],
+        ),
+        (json!({"type": "object", "not": {"properties": {"z": {}}}}), vec![]),
+    ];
+    for (schema, expected) in cases {
+        assert_eq!(findings(property(&schema)), expected, "{schema}");
+    }
+}
+
+#[test]
 fn refusals_at_the_root() {
     let cases = [
         (
