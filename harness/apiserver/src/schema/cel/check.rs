@@ -305,6 +305,7 @@ impl Checker<'_> {
                 Type::Dyn
             }
             ("quantity", None, _) => Type::Plain("kubernetes.Quantity"),
+            ("semver", None, _) => Type::Plain("kubernetes.Semver"),
             _ => Type::Dyn,
         }
     }

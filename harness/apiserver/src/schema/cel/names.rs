@@ -24,7 +24,7 @@ pub(super) const GLOBALS: [&str; 19] = [
 ];
 
 /// Functions of no object.
-pub(super) const GLOBAL_FUNCTIONS: [&str; 22] = [
+pub(super) const GLOBAL_FUNCTIONS: [&str; 23] = [
     "size",
     "int",
     "uint",
@@ -47,6 +47,7 @@ pub(super) const GLOBAL_FUNCTIONS: [&str; 22] = [
     "isQuantity",
     "has",
     "semver",
+    "isSemver",
 ];
 
 /// Functions of objects, in alphabetical order.

@@ -26,6 +26,7 @@ pub fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
         (Val::Cidr(a, x), Val::Cidr(b, y)) => a == b && x == y,
         (Val::Url(a), Val::Url(b)) => a.text == b.text,
         (Val::Quantity(a), Val::Quantity(b)) => a.order(b).is_eq(),
+        (Val::Semver(a), Val::Semver(b)) => a.cmp_precedence(b).is_eq(),
         _ => numbers(left, right) == Some(Ordering::Equal),
     }
 }

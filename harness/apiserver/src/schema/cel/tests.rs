@@ -85,6 +85,17 @@ fn expressions_have_the_values_of_cel() {
         ("quantity('1Ki').compareTo(quantity('1024'))", "0"),
         ("quantity('1.5').isGreaterThan(quantity('1400m'))", "true"),
         ("isQuantity('1Xi')", "false"),
+        (
+            "isSemver('1.2.3-a') && !isSemver('v1.2') && isSemver('v1.2', true)",
+            "true",
+        ),
+        (
+            "semver('1.2.3').major() + semver('1.2.3').minor() + semver('1.2.3').patch()",
+            "6",
+        ),
+        ("semver('1.2.3-a').isLessThan(semver('1.2.3'))", "true"),
+        ("semver('v01.2', true) == semver('1.2.0+x')", "true"),
+        ("semver('1.2.3').compareTo(semver('1.10.0'))", "-1"),
         ("sets.contains([1, 2], [2]) && sets.equivalent([1, 1], [1])", "true"),
         ("!format.dns1123Label().validate('A').hasValue()", "false"),
         ("{'a': 1}.a == 1 && {'a': 1} == {'a': 1}", "true"),

@@ -146,6 +146,8 @@ pub enum Val<'a> {
     Url(Rc<Url>),
     /// `kubernetes.Quantity`
     Quantity(Quantity),
+    /// `kubernetes.Semver`
+    Semver(Rc<semver::Version>),
     /// A format to check texts against.
     Format(&'static str),
     /// The authorizer and what is asked of it; everyone may do everything.
@@ -221,6 +223,7 @@ impl<'a> Val<'a> {
             Self::Cidr(..) => "net.CIDR",
             Self::Url(_) => "kubernetes.URL",
             Self::Quantity(_) => "kubernetes.Quantity",
+            Self::Semver(_) => "kubernetes.Semver",
             Self::Format(_) => "kubernetes.NamedFormat",
             Self::Authorizer => "kubernetes.authorization.Authorizer",
         }

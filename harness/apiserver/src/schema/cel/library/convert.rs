@@ -149,6 +149,7 @@ fn string<'a>(value: &Val<'a>) -> Option<Outcome<'a>> {
         | Val::Ip(_)
         | Val::Cidr(..)
         | Val::Quantity(_)
+        | Val::Semver(_)
         | Val::Url(_) => Val::text(display(value)),
         _ => return None,
     }))
@@ -169,6 +170,7 @@ pub fn display(value: &Val<'_>) -> String {
         Val::Ip(address) => address.to_string(),
         Val::Cidr(address, length) => format!("{address}/{length}"),
         Val::Quantity(quantity) => quantity.text().to_owned(),
+        Val::Semver(version) => version.to_string(),
         Val::Url(url) => url.text.clone(),
         Val::Type(name) | Val::Format(name) => (*name).to_owned(),
         Val::List(list) => {

@@ -5,6 +5,7 @@ mod lists;
 mod net;
 mod optional;
 pub mod quantity;
+mod semver;
 mod strings;
 mod time;
 pub mod url;
@@ -39,6 +40,7 @@ pub fn call<'a>(evaluator: &mut Evaluator, name: &str, is_member: bool, args: &[
         .or_else(|| net::call(evaluator, name, is_member, args))
         .or_else(|| url::call(evaluator, name, is_member, args))
         .or_else(|| quantity::call(evaluator, name, is_member, args))
+        .or_else(|| semver::call(evaluator, name, is_member, args))
         .unwrap_or_else(|| Err(CelError::no_overload()))
 }
 
