@@ -46,6 +46,11 @@ pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get("labels")?.get(key)?.as_str()
 }
 
+/// The value of an annotation.
+pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object.get("metadata")?.get("annotations")?.get(key)?.as_str()
+}
+
 /// Whether two objects have the same members but for one.
 pub(crate) fn same_but(left: Option<&Value>, right: Option<&Value>, but: &str) -> bool {
     match (left.and_then(Value::as_object), right.and_then(Value::as_object)) {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::catalogue::Resource;
 use super::quantity::Quantity;
 use crate::findings::Field;
+use crate::meta;
 use crate::metadata::names;
 
 /// The warning that every answer about a deprecated kind carries.
@@ -97,13 +98,9 @@ fn volume(volume: &Value, warnings: &mut Vec<String>) {
     }
 }
 
-fn annotation<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
-    object.get("metadata")?.get("annotations")?.get(name)
-}
-
 fn renamed_annotation(object: &Value, warnings: &mut Vec<String>) {
     const OLD: &str = "service.kubernetes.io/topology-aware-hints";
-    if annotation(object, OLD).is_some() {
+    if meta::annotation(object, OLD).is_some() {
         warnings.push(format!(
             "annotation {OLD} is deprecated, please use service.kubernetes.io/topology-mode instead"
         ));
@@ -112,7 +109,7 @@ fn renamed_annotation(object: &Value, warnings: &mut Vec<String>) {
 
 fn ingress_class(object: &Value, warnings: &mut Vec<String>) {
     const OLD: &str = "kubernetes.io/ingress.class";
-    if annotation(object, OLD).is_some() {
+    if meta::annotation(object, OLD).is_some() {
         warnings.push(format!(
             "annotation {OLD:?} is deprecated, please use 'spec.ingressClassName' instead"
         ));

@@ -10,6 +10,7 @@ use super::checks::{Check, immutable, is_true, list, members, run, text};
 use super::{ROOT, addresses, bounds, persistent, slices};
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
+use crate::meta;
 use crate::metadata::{STANDARD_FINALIZERS, names};
 
 const DATA_MAX_BYTES: usize = 1024 * 1024;
@@ -169,8 +170,7 @@ fn secret(object: &Value, found: &mut Findings) {
     }
     if kind == "kubernetes.io/service-account-token" {
         let annotation = "kubernetes.io/service-account.name";
-        let given = object.get("metadata").and_then(|metadata| metadata.get("annotations"));
-        if given.is_none_or(|given| text(given, annotation).is_empty()) {
+        if meta::annotation(object, annotation).is_none_or(str::is_empty) {
             found.required(&ROOT.child("metadata.annotations").key(annotation), "");
         }
     }

@@ -6,6 +6,7 @@ use super::checks::Check::{Do, Each, In, Named};
 use super::checks::{Check, list, port, run, text, texts};
 use super::{ROOT, addresses};
 use crate::findings::{Field, Findings};
+use crate::meta;
 use crate::metadata::names;
 
 const PATH_TYPES: &[&str] = &["Exact", "ImplementationSpecific", "Prefix"];
@@ -46,8 +47,7 @@ const CLASS: &str = "kubernetes.io/ingress.class";
 
 /// The class of an Ingress may be said in one way only. Those that were there when the field came may say it in both.
 pub(super) fn created(ingress: &Value, found: &mut Findings) {
-    let annotations = ingress.get("metadata").and_then(|metadata| metadata.get("annotations"));
-    let annotated = annotations.and_then(|annotations| annotations.get(CLASS)?.as_str());
+    let annotated = meta::annotation(ingress, CLASS);
     let class = ingress.pointer("/spec/ingressClassName").and_then(Value::as_str);
     if let (Some(annotated), Some(class)) = (annotated, class)
         && annotated != class

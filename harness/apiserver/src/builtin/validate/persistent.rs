@@ -9,6 +9,7 @@ use super::pods::NODE_SELECTOR;
 use super::volumes::{self, HOST_PATH};
 use crate::builtin::quantity::Quantity;
 use crate::findings::{Field, Findings};
+use crate::meta;
 use crate::metadata::names;
 
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
@@ -124,12 +125,7 @@ pub fn grows(new: &Value, old: &Value) -> bool {
 
 /// The class of storage that a claim names.
 pub fn class(claim: &Value) -> Option<&str> {
-    let annotated = claim
-        .get("metadata")
-        .and_then(|metadata| metadata.get("annotations")?.get(CLASS));
-    annotated
-        .or_else(|| claim.get("spec")?.get("storageClassName"))?
-        .as_str()
+    meta::annotation(claim, CLASS).or_else(|| claim.get("spec")?.get("storageClassName")?.as_str())
 }
 
 const RESIZE_STATES: &[&str] = &[

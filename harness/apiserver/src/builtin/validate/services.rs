@@ -9,6 +9,7 @@ use super::checks::Check::{Labels, OneOf, OneOfIfSet};
 use super::checks::{Check, list, number, port, port_number, run, text, texts};
 use super::{ROOT, addresses};
 use crate::findings::{Field, Findings};
+use crate::meta;
 use crate::metadata::names;
 
 const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
@@ -60,9 +61,7 @@ pub(super) fn service(object: &Value, found: &mut Findings) {
 fn topology(object: &Value, found: &mut Findings) {
     const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
     const MODE: &str = "service.kubernetes.io/topology-mode";
-    let annotations = object.get("metadata").and_then(|metadata| metadata.get("annotations"));
-    let annotation = |name: &str| annotations.and_then(|annotations| annotations.get(name)?.as_str());
-    if let (Some(mode), Some(hints)) = (annotation(MODE), annotation(HINTS))
+    if let (Some(mode), Some(hints)) = (meta::annotation(object, MODE), meta::annotation(object, HINTS))
         && mode != hints
     {
         let at = ROOT.child("metadata.annotations");
@@ -112,7 +111,7 @@ pub(in crate::builtin) fn cluster_addresses(spec: &Value, found: &mut Findings) 
     run(&[OneOfIfSet("ipFamilyPolicy", FAMILY_POLICIES)], spec, &at, found);
     let before = found.len();
     let mut parsed = Vec::new();
-    for (index, address) in addresses(spec).into_iter().enumerate() {
+    for (index, address) in texts(spec, "clusterIPs").into_iter().enumerate() {
         if index == 0 && address == "None" {
             if listed.len() > 1 {
                 found.invalid(&field, all.clone(), "'None' must be the first and only value");
@@ -144,22 +143,12 @@ pub(in crate::builtin) fn cluster_addresses(spec: &Value, found: &mut Findings) 
 }
 
 /// The addresses come in two fields; the list may be missing.
-fn addresses(spec: &Value) -> Vec<&str> {
-    let listed = texts(spec, "clusterIPs");
-    let single = text(spec, "clusterIP");
-    if listed.is_empty() && !single.is_empty() {
-        vec![single]
-    } else {
-        listed
-    }
-}
-
 fn is_headless(spec: &Value) -> bool {
-    addresses(spec) == ["None"]
+    texts(spec, "clusterIPs") == ["None"]
 }
 
 fn external(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let has_addresses = !addresses(spec).is_empty();
+    let has_addresses = !list(spec, "clusterIPs").is_empty();
     let has_families = !list(spec, "ipFamilies").is_empty();
     for (field, has) in [
         ("clusterIPs", has_addresses),
@@ -177,22 +166,19 @@ fn external(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 
 fn affinity(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("sessionAffinityConfig");
+    if text(spec, "sessionAffinity") != "ClientIP" {
+        return;
+    }
     let config = spec.get("sessionAffinityConfig");
-    match text(spec, "sessionAffinity") {
-        "ClientIP" => {
-            let seconds = config.and_then(|config| config.get("clientIP")?.get("timeoutSeconds")?.as_i64());
-            let field = at.child("clientIP.timeoutSeconds");
-            match seconds {
-                None => found.required(&field, "when session affinity type is ClientIP"),
-                Some(seconds) if !(1..=DAY_SECONDS).contains(&seconds) => {
-                    let detail = format!("must be greater than 0 and less than {DAY_SECONDS}");
-                    found.invalid(&field, seconds, &detail);
-                }
-                Some(_) => {}
-            }
+    let seconds = config.and_then(|config| config.get("clientIP")?.get("timeoutSeconds")?.as_i64());
+    let field = at.child("clientIP.timeoutSeconds");
+    match seconds {
+        None => found.required(&field, "when session affinity type is ClientIP"),
+        Some(seconds) if !(1..=DAY_SECONDS).contains(&seconds) => {
+            let detail = format!("must be greater than 0 and less than {DAY_SECONDS}");
+            found.invalid(&field, seconds, &detail);
         }
-        "None" if config.is_some() => found.forbidden(&at, "must not be set when session affinity is None"),
-        _ => {}
+        Some(_) => {}
     }
 }
 
@@ -260,8 +246,7 @@ fn same_ports(all: &[Value], at: &Field<'_>, found: &mut Findings) {
 fn balancer(object: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let is_balanced = text(spec, "type") == "LoadBalancer";
     let ranges = texts(spec, "loadBalancerSourceRanges");
-    let annotated = object.get("metadata").and_then(|metadata| metadata.get("annotations"));
-    let annotated = annotated.and_then(|annotations| annotations.get(SOURCE_RANGES)?.as_str());
+    let annotated = meta::annotation(object, SOURCE_RANGES);
     // Its name here is that of the field in the program that came first.
     let field = at.child("LoadBalancerSourceRanges");
     let annotations = ROOT.child("metadata.annotations");
@@ -341,13 +326,13 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
     let none = Value::Null;
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let has_address = |spec: &Value| text(spec, "type") != "ExternalName";
-    let (after, before) = (addresses(new), addresses(old));
+    let (after, before) = (texts(new, "clusterIPs"), texts(old, "clusterIPs"));
     if let (Some(before), Some(after)) = (before.first(), after.first())
         && has_address(new)
         && has_address(old)
         && before != after
     {
-        let all: Vec<Value> = addresses(new).into_iter().map(Value::from).collect();
+        let all: Vec<Value> = texts(new, "clusterIPs").into_iter().map(Value::from).collect();
         found.invalid(&ROOT.child("spec.clusterIPs").item(0), all, "may not change once set");
     }
     let is_balanced = |spec: &Value| text(spec, "type") == "LoadBalancer";
