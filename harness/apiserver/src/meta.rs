@@ -8,6 +8,11 @@ pub(crate) fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, key| value.get(*key))
 }
 
+/// The text in a member; empty if there is none.
+pub(crate) fn text<'v>(object: &'v Value, key: &str) -> &'v str {
+    object.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
 /// The string at a path of object keys, if it is one and not empty.
 pub(crate) fn str_at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
     at(value, path).and_then(Value::as_str).filter(|text| !text.is_empty())

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::error::{FieldError, FieldErrorType};
+use crate::meta;
 use crate::schema::cel::Program;
 use crate::schema::cel::check::{Problem, Type, check};
 use crate::schema::not_supported;
@@ -111,7 +112,7 @@ fn check_policy(spec: &Value, errors: &mut Vec<FieldError>) {
         known.push(("variables", Type::Object(all.collect())));
     }
     for (index, validation) in items(spec, "validations").iter().enumerate() {
-        let reason = validation.get("reason").and_then(Value::as_str).unwrap_or_default();
+        let reason = meta::text(validation, "reason");
         if !reason.is_empty() && !REASONS.contains(&reason) {
             let field = format!("spec.validations[{index}].reason");
             errors.push(not_supported(&field, reason, &REASONS));
@@ -171,7 +172,7 @@ impl List<'_> {
             return;
         };
         for (key, expected) in texts {
-            let text = item.get(key).and_then(Value::as_str).unwrap_or_default();
+            let text = meta::text(item, key);
             if text.trim().is_empty() {
                 continue;
             }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::matching::{Matcher, Subject};
 use crate::callout::Endpoint;
+use crate::meta;
 use crate::schema::cel::Program;
 use crate::schema::cel::eval::{CelError, Evaluator, Scope};
 use crate::schema::cel::value::Val;
@@ -21,7 +22,7 @@ type Condition = (String, String, Result<Program, String>);
 impl Conditions {
     pub(crate) fn read(source: &Value) -> Self {
         let list = source.get("matchConditions").and_then(Value::as_array);
-        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |value: &Value, key: &str| meta::text(value, key).to_owned();
         let read = |condition: &Value| {
             let expression = text(condition, "expression");
             let program = Program::parse(&expression);

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::meta;
+
 /// A write, as rules and selectors look at it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
@@ -161,7 +163,7 @@ pub(crate) fn selected(selector: &Value, object: &Value) -> bool {
         .flatten()
         .all(|(key, value)| label(key) == value.as_str())
         && expressions.into_iter().flatten().all(|expression| {
-            let found = label(expression.get("key").and_then(Value::as_str).unwrap_or_default());
+            let found = label(meta::text(expression, "key"));
             let listed = found.is_some_and(|found| strings(expression, "values").iter().any(|value| value == found));
             match expression.get("operator").and_then(Value::as_str) {
                 Some("In") => listed,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::config::Conditions;
 use super::matching::{Matcher, Subject};
+use crate::meta::text;
 use crate::schema::cel::Program;
 use crate::schema::cel::eval::{CelError, Evaluator, Lazy, Scope};
 use crate::schema::cel::value::Val;
@@ -71,10 +72,6 @@ pub(crate) struct Context<'a> {
     pub(crate) details: Value,
     /// Finds parameters.
     pub(crate) params: &'a FindParams<'a>,
-}
-
-fn text(value: &Value, key: &str) -> String {
-    value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 impl Policies {
@@ -154,7 +151,7 @@ impl Binding {
                 .and_then(Value::as_str)
                 .unwrap_or_default()
                 .to_owned(),
-            policy: text(spec, "policyName"),
+            policy: text(spec, "policyName").to_owned(),
             matcher: Matcher::read(spec.get("matchResources").unwrap_or(&Value::Null)),
             actions: super::matching::strings(spec, "validationActions"),
             param_ref: spec.get("paramRef").cloned().unwrap_or(Value::Null),
@@ -171,13 +168,13 @@ impl Policy {
         let spec = policy.get("spec").unwrap_or(&Value::Null);
         let list = |key: &str| spec.get(key).and_then(Value::as_array).into_iter().flatten();
         let validation = |validation: &Value| Validation {
-            source: text(validation, "expression"),
-            program: Program::parse(&text(validation, "expression")),
-            message: text(validation, "message"),
+            source: text(validation, "expression").to_owned(),
+            program: Program::parse(text(validation, "expression")),
+            message: text(validation, "message").to_owned(),
             message_program: Some(text(validation, "messageExpression"))
                 .filter(|source| !source.is_empty())
-                .and_then(|source| Program::parse(&source).ok()),
-            reason: text(validation, "reason"),
+                .and_then(|source| Program::parse(source).ok()),
+            reason: text(validation, "reason").to_owned(),
         };
         Self {
             name: policy
@@ -188,14 +185,19 @@ impl Policy {
             matcher: Matcher::read(spec.get("matchConstraints").unwrap_or(&Value::Null)),
             conditions: Conditions::read(spec),
             variables: list("variables")
-                .map(|variable| (text(variable, "name"), Program::parse(&text(variable, "expression"))))
+                .map(|variable| {
+                    (
+                        text(variable, "name").to_owned(),
+                        Program::parse(text(variable, "expression")),
+                    )
+                })
                 .collect(),
             validations: list("validations").map(validation).collect(),
             fails: text(spec, "failurePolicy") != "Ignore",
             param_kind: spec
                 .get("paramKind")
                 .filter(|kind| kind.is_object())
-                .map(|kind| (text(kind, "apiVersion"), text(kind, "kind"))),
+                .map(|kind| (text(kind, "apiVersion").to_owned(), text(kind, "kind").to_owned())),
         }
     }
 

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::callout::answer::{Form, Member, text};
+use crate::callout::answer::{Form, Member};
 use crate::go_base64;
 use crate::go_json;
 use crate::merge::go_type;
 use crate::merge::json_patch::{self, JsonPatchError};
+use crate::meta::text;
 use crate::status::ApiError;
 
 /// What a webhook has said.

@@ -217,7 +217,7 @@ pub(super) fn applied(call: &Call, expected: &str, expected_kind: &str) -> Resul
         );
         return Err(ApiError::bad_request(message));
     }
-    let text = |name: &str| applied.get(name).and_then(Value::as_str).unwrap_or_default();
+    let text = |name: &str| meta::text(&applied, name);
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     if api_version != expected || kind != expected_kind {
         let slash = if api_version.contains('/') { "" } else { "/" };

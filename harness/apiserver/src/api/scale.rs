@@ -186,7 +186,7 @@ fn wrong_type(scale: &Value) -> Option<String> {
 
 /// What the decoder says about something that is no `Scale`.
 fn other_kind(scale: &Value) -> Option<String> {
-    let text = |key: &str| scale.get(key).and_then(Value::as_str).unwrap_or_default();
+    let text = |key: &str| meta::text(scale, key);
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     (api_version != "autoscaling/v1" || kind != "Scale").then(|| not_registered(api_version, kind))
 }
@@ -328,7 +328,7 @@ fn selector_text(selector: &Value) -> String {
 }
 
 fn check_kind(scale: &Value) -> Result<(), ApiError> {
-    let text = |key: &str| scale.get(key).and_then(Value::as_str).unwrap_or_default();
+    let text = |key: &str| meta::text(scale, key);
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     if matches!(kind, "" | "Scale") && matches!(api_version, "" | "autoscaling/v1") {
         return Ok(());

@@ -275,7 +275,7 @@ fn variables(container: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
     let field = at.child("env");
     let all = items(container, "env");
     for (index, variable) in all.iter().enumerate() {
-        let name = variable.get("name").and_then(Value::as_str).unwrap_or_default();
+        let name = meta::text(variable, "name");
         let is_hidden = all
             .iter()
             .take(index)

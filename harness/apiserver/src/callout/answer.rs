@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::api::decode::{not_registered_in, not_typed};
 use crate::go_json;
 use crate::merge::go_type;
+use crate::meta::text;
 use crate::yaml;
 
 /// What all reviews of one kind are like.
@@ -163,9 +164,4 @@ fn document(body: &[u8]) -> Result<Value, String> {
         return go_json::parse(body);
     }
     yaml::read(body).map_err(|error| error.to_string())
-}
-
-/// A text of a response; empty if there is none.
-pub(crate) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }

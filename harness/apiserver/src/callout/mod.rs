@@ -19,6 +19,8 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use crate::meta;
+
 /// How large an answer may be.
 const MAX_ANSWER: usize = 4 << 20;
 /// How much of an error is shown.
@@ -55,7 +57,7 @@ impl Endpoint {
 /// The address of a service, as the server would call it.
 fn of_service(config: &Value) -> String {
     let service = config.get("service").unwrap_or(&Value::Null);
-    let text = |key: &str| service.get(key).and_then(Value::as_str).unwrap_or_default();
+    let text = |key: &str| meta::text(service, key);
     let port = service.get("port").and_then(Value::as_u64).unwrap_or(443);
     let path = text("path").trim_start_matches('/');
     format!("https://{}.{}.svc:{port}/{path}", text("name"), text("namespace"))

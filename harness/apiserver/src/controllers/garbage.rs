@@ -85,7 +85,7 @@ impl Core {
             return if gone { Owner::Gone } else { Owner::Unknown };
         };
         let found = found.value();
-        let text = |key: &str| found.get(key).and_then(Value::as_str).unwrap_or_default();
+        let text = |key: &str| meta::text(&found, key);
         let same = meta::name(&found) == Some(owner.name)
             && text("kind") == owner.kind
             && group_of(text("apiVersion")) == group_of(owner.api_version);
@@ -134,7 +134,7 @@ impl Core {
     fn drop_owners(self: &Arc<Self>, bucket: BucketId, stored: &Stored, drop: impl Fn(&str) -> bool) {
         self.rewrite(bucket, &key_of(&stored.value()), |object| {
             let owners = meta::at(object, &["metadata", "ownerReferences"]).and_then(Value::as_array);
-            let uid = |owner: &Value| owner.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let uid = |owner: &Value| meta::text(owner, "uid").to_owned();
             let kept: Vec<Value> = owners
                 .into_iter()
                 .flatten()

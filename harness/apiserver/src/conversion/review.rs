@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::callout::answer::{Form, Member, text};
+use crate::callout::answer::{Form, Member};
 use crate::error::aggregate;
 use crate::findings::{Field, Findings};
 use crate::gofmt::type_name;
 use crate::merge::go_type;
 use crate::meta;
+use crate::meta::text;
 use crate::metadata::{validate_annotations, validate_labels};
 
 const REVIEW: Form = Form {

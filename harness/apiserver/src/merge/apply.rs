@@ -16,7 +16,7 @@ use super::set::Set;
 use super::typed::{check, combine, fields_of};
 use super::types::TypeModel;
 use super::versioned::{self, Changes};
-use crate::meta::same_but;
+use crate::meta::{self, same_but};
 
 pub use super::versioned::{OneVersion, Versions, View};
 
@@ -273,7 +273,7 @@ fn strip(set: &mut Set) {
 }
 
 fn acceptable(model: &TypeModel, applied: &Value, write: &Write<'_>) -> Result<(), ApplyError> {
-    let text = |name: &str| applied.get(name).and_then(Value::as_str).unwrap_or_default();
+    let text = |name: &str| meta::text(applied, name);
     if text("apiVersion") != write.api_version {
         return Err(ApplyError::BadRequest(format!(
             "Incorrect version specified in apply patch. Specified patch version: {}, expected: {}",

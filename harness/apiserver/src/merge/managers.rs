@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use super::set::Set;
+use crate::meta;
 
 /// At most this many managers of updates are told apart; the oldest are put together.
 const MAX_UPDATE_MANAGERS: usize = 10;
@@ -68,7 +69,7 @@ impl Managers {
     pub(super) fn read(list: &[Value]) -> Option<Self> {
         let mut entries = BTreeMap::new();
         for entry in list {
-            let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+            let text = |name: &str| meta::text(entry, name);
             let operation = match text("operation") {
                 "Apply" => Operation::Apply,
                 "Update" => Operation::Update,

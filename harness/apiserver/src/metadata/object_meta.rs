@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::names::{self, NameRule};
 use crate::findings::{Field, Findings};
+use crate::meta;
 
 const METADATA: Field<'static> = Field::Named(&Field::Root, "metadata");
 const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
@@ -24,7 +25,7 @@ pub enum Strictness {
 /// Checks `metadata` as it must be at any time.
 pub fn validate_create(object: &Value, namespaced: bool, rule: NameRule, strictness: Strictness, found: &mut Findings) {
     let metadata = object.get("metadata").unwrap_or(&Value::Null);
-    let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default();
+    let text = |key: &str| meta::text(metadata, key);
     let generate_name = text("generateName");
     if !generate_name.is_empty() {
         found.invalid_each(
@@ -134,7 +135,7 @@ fn owner_references(owners: &[Value], found: &mut Findings) {
     let field = METADATA.child("ownerReferences");
     let mut first_controller: Option<String> = None;
     for owner in owners {
-        let text = |key: &str| owner.get(key).and_then(Value::as_str).unwrap_or_default();
+        let text = |key: &str| meta::text(owner, key);
         let api_version = text("apiVersion");
         let (group, version) = split_api_version(api_version);
         if version.is_empty() {
@@ -204,7 +205,7 @@ fn managers(metadata: &Value, found: &mut Findings) {
     let at = METADATA.child("managedFields");
     for (index, entry) in entries.into_iter().flatten().enumerate() {
         let at = at.item(index);
-        let manager = entry.get("manager").and_then(Value::as_str).unwrap_or_default();
+        let manager = meta::text(entry, "manager");
         let at = at.child("manager");
         if manager.len() > MAX_MANAGER {
             found.too_long(&at, MAX_MANAGER);

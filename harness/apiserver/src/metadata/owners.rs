@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::meta;
+
 /// Drops owners that are the same as an earlier one. The warning is that of the API server.
 pub fn drop_duplicate_owners(object: &mut Value) -> Option<String> {
     let owners = object.get_mut("metadata")?.get_mut("ownerReferences")?.as_array_mut()?;
@@ -9,7 +11,7 @@ pub fn drop_duplicate_owners(object: &mut Value) -> Option<String> {
     let mut dropped: Vec<String> = Vec::new();
     for owner in owners.drain(..) {
         if kept.contains(&owner) {
-            let uid = owner.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let uid = meta::text(&owner, "uid").to_owned();
             if !dropped.contains(&uid) {
                 dropped.push(uid);
             }

@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::meta;
+
 /// A message that is being written.
 #[derive(Default)]
 struct Message(Vec<u8>);
@@ -106,7 +108,7 @@ fn patch(operation: &Value) -> Message {
     let mut out = Message::default();
     let parameters = operation.get("parameters").and_then(Value::as_array);
     for parameter in parameters.into_iter().flatten() {
-        let text = |key: &str| parameter.get(key).and_then(Value::as_str).unwrap_or_default();
+        let text = |key: &str| meta::text(parameter, key);
         if text("in") == "query" {
             let mut query = Message::default();
             query.text(2, "query");

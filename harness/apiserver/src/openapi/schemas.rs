@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{Format, facts, group_version_kind, values};
 use crate::merge::types::registry::{KINDS, Kind};
 use crate::merge::types::{definitions, reference, tables};
+use crate::meta;
 use crate::registry::Version;
 
 /// Where the metadata's definitions are.
@@ -191,7 +192,7 @@ struct Place<'a> {
 impl Place<'_> {
     fn property(&self, schema: &Value) -> Value {
         if let Some(name) = reference(schema) {
-            let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+            let description = meta::text(schema, "description");
             let scalar = matches!(tables::short(name), "IntOrString" | "Quantity" | "Time" | "MicroTime");
             let by_value = !scalar && facts::is_by_value(self.definition, self.field, self.root, self.required);
             return referred(self.format, name, description, by_value);

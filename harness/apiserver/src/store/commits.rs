@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::Stored;
+use crate::meta;
 
 /// What a commit did to its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub struct Commit {
 impl Commit {
     pub(super) fn new(change: Change, stored: &Stored, at: Timestamp, by: Arc<str>) -> Self {
         let object = stored.value();
-        let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |key: &str| meta::text(&object, key).to_owned();
         Self {
             revision: stored.revision,
             at,

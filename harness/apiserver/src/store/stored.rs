@@ -59,7 +59,7 @@ const LINE_END: &[u8] = b"}\n";
 
 impl Text {
     pub(crate) fn write(change: Change, object: &Value) -> Self {
-        let typed = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+        let typed = |key: &str| meta::text(object, key);
         let others: BTreeMap<&String, &Value> = object
             .as_object()
             .into_iter()

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::text;
 use crate::builtin::prepare::copy;
 use crate::builtin::validate::services as validate;
+use crate::meta;
 
 /// Fields that not every Service has.
 const NOT_OF_ALL: &[&str] = &[
@@ -23,7 +24,7 @@ const NOT_OF_ALL: &[&str] = &[
 
 /// Whether a Service like this has a field of those.
 fn has(field: &str, spec: &Value) -> bool {
-    let kind = spec.get("type").and_then(Value::as_str).unwrap_or_default();
+    let kind = meta::text(spec, "type");
     match field {
         "externalTrafficPolicy" => validate::is_open(spec),
         "healthCheckNodePort" => validate::is_health_checked(spec),
@@ -110,7 +111,7 @@ fn keep_ports(new: &mut Value, old: &Value) {
             port.remove("nodePort");
         } else if had && has_them && !port.contains_key("nodePort") {
             let name = text(port, "name");
-            let same = |other: &&Value| other.get("name").and_then(Value::as_str).unwrap_or_default() == name;
+            let same = |other: &&Value| meta::text(other, "name") == name;
             let before = ports_of(old).filter(same).last();
             let node_port = before.and_then(|before| before.get("nodePort")).cloned();
             let node_port = node_port.filter(|port| port.as_u64().is_some_and(|port| !used.contains(&port)));

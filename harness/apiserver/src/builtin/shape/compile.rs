@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::presence::presence;
 use super::{Member, Node, Presence, Shape, Struct};
 use crate::builtin::newer::is_newer;
+use crate::meta;
 
 const DEFINITIONS: &str = "#/$defs/";
 
@@ -87,7 +88,7 @@ impl Compiler {
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
             return self.definition(reference.strip_prefix(DEFINITIONS).unwrap_or(reference));
         }
-        let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
+        let format = meta::text(schema, "format");
         match schema.get("type").and_then(Value::as_str) {
             Some("string") if format == "byte" => self.push(Node::Bytes),
             Some("string") => self.push(Node::Text),

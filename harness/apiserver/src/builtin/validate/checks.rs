@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::findings::{Field, Findings};
+pub(super) use crate::meta::text;
 
 /// One check; names are fields of the object at hand. A missing number is zero, a missing text is empty.
 #[derive(Debug)]
@@ -110,11 +111,6 @@ fn one(check: &Check, object: &Value, at: &Field<'_>, found: &mut Findings) {
         }
         Check::Do(function) => function(object, at, found),
     }
-}
-
-/// The text in a field; empty if there is none.
-pub(super) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The number in a field; zero if there is none.

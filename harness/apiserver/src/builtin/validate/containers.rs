@@ -15,8 +15,13 @@ use crate::metadata::names;
 const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 
-const CONTAINER: &[Check] = &[
-    Do(name_and_image),
+/// A container that runs as long as its pod.
+const RUNS_ON: &[&[Check]] = &[&[Do(name_and_image)], CARE, CONTAINER];
+/// One that ends before the others begin.
+const RUNS_ONCE: &[&[Check]] = &[&[Do(name_and_image)], CONTAINER];
+
+/// How it is looked after.
+const CARE: &[Check] = &[
     In(
         "lifecycle",
         &[In("postStart", &[Do(handler)]), In("preStop", &[Do(handler)])],
@@ -24,6 +29,10 @@ const CONTAINER: &[Check] = &[
     In("livenessProbe", &[Do(probe), Do(has_time_to_end), Do(succeeds_once)]),
     In("readinessProbe", &[Do(probe), Do(no_grace_period)]),
     In("startupProbe", &[Do(probe), Do(has_time_to_end), Do(succeeds_once)]),
+];
+
+/// What is checked of each.
+const CONTAINER: &[Check] = &[
     Do(ports),
     Each("env", &[Do(variables::env)]),
     Do(variables::sources),
@@ -51,10 +60,11 @@ pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         for (index, container) in list(spec, field).iter().enumerate() {
             let at = at.item(index);
             if field == "initContainers" && text(container, "restartPolicy") != "Always" {
-                runs_once(container, &volumes, &mut seen, &at, found);
+                one(container, RUNS_ONCE, &volumes, &mut seen, &at, found);
+                not_looked_after(container, &at, found);
                 continue;
             }
-            one(container, &volumes, &mut seen, &at, found);
+            one(container, RUNS_ON, &volumes, &mut seen, &at, found);
             naps(container, grace.unwrap_or(DEFAULT_GRACE_SECS), &at, found);
             if field == "containers" {
                 shared_host_ports(container, uses_host_network(spec), &mut host_ports, &at, found);
@@ -82,41 +92,30 @@ fn naps(container: &Value, grace: i64, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-/// A container that ends before the others begin is not looked after.
-fn runs_once<'a>(
+/// Checks a container as its sort is checked; `seen` are the names of those before it.
+fn one<'a>(
     container: &'a Value,
+    sort: &[&[Check]],
     volumes: &BTreeSet<&str>,
     seen: &mut BTreeSet<&'a str>,
     at: &Field<'_>,
     found: &mut Findings,
 ) {
-    const CARE: [&str; 4] = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"];
-    let mut alone = container.clone();
-    if let Some(members) = alone.as_object_mut() {
-        members.retain(|field, _| !CARE.contains(&field.as_str()));
+    for checks in sort {
+        run(checks, container, at, found);
     }
-    run(CONTAINER, &alone, at, found);
     mounts(container, volumes, at, found);
     named_once(container, seen, at, found);
-    for field in CARE {
+}
+
+/// A container that ends before the others begin is not looked after.
+fn not_looked_after(container: &Value, at: &Field<'_>, found: &mut Findings) {
+    for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
         if container.get(field).is_some() {
             let detail = "may not be set for init containers without restartPolicy=Always";
             found.forbidden(&at.child(field), detail);
         }
     }
-}
-
-/// Checks a container of whatever sort; `seen` are the names of those before it.
-fn one<'a>(
-    container: &'a Value,
-    volumes: &BTreeSet<&str>,
-    seen: &mut BTreeSet<&'a str>,
-    at: &Field<'_>,
-    found: &mut Findings,
-) {
-    run(CONTAINER, container, at, found);
-    mounts(container, volumes, at, found);
-    named_once(container, seen, at, found);
 }
 
 fn named_once<'a>(container: &'a Value, seen: &mut BTreeSet<&'a str>, at: &Field<'_>, found: &mut Findings) {
@@ -148,7 +147,7 @@ pub(super) fn validate_ephemeral(spec: &Value, at: &Field<'_>, found: &mut Findi
     let at = at.child("ephemeralContainers");
     for (index, container) in list(spec, "ephemeralContainers").iter().enumerate() {
         let at = at.item(index);
-        one(container, &volumes, &mut seen, &at, found);
+        one(container, RUNS_ON, &volumes, &mut seen, &at, found);
         let target = text(container, "targetContainerName");
         if !target.is_empty() && !targets.contains(target) {
             found.not_found(&at.child("targetContainerName"), target);

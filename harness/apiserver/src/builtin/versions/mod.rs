@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::catalogue::{self, Resource};
 use super::{defaults, shape};
+use crate::meta;
 
 /// A kind in several groups or versions.
 struct Family {
@@ -66,7 +67,7 @@ pub(crate) fn judged_as(resource: &'static Resource) -> &'static Resource {
 
 /// An object in another `apiVersion` of its kind.
 pub(crate) fn convert(object: &Value, api_version: &str) -> Value {
-    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    let text = |key: &str| meta::text(object, key);
     if text("apiVersion") == api_version {
         return object.clone();
     }

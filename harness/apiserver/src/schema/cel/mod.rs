@@ -19,6 +19,8 @@ use ::cel::common::ast::{Expr, IdedExpr, SourceInfo};
 use ::cel::parser::Parser;
 use serde_json::{Map, Value};
 
+use crate::meta;
+
 /// How deep expressions may nest.
 const MAX_NESTING: u16 = 24;
 /// How many signs may follow each other.
@@ -238,7 +240,7 @@ impl Rule {
     }
 
     fn read(rule: &Value, schema: impl FnOnce() -> Value) -> Self {
-        let text = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default();
+        let text = |key: &str| meta::text(rule, key);
         let program = Program::parse(text("rule"));
         let path = text("fieldPath");
         let field_path = if path.is_empty() {

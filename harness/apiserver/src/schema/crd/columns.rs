@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::jsonpath::{self, JsonPath};
-use super::text;
 use crate::error::{FieldError, FieldErrorType};
+use crate::meta::text;
 
 const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 const FORMATS: [&str; 8] = [

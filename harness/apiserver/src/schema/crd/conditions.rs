@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::text;
+use crate::meta::text;
 
 /// The names that other definitions of the same group hold.
 #[derive(Default)]

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::super::structure::not_supported;
-use super::text;
 use crate::error::{FieldError, FieldErrorType};
+use crate::meta::text;
 use crate::metadata::names::dns_1035_in_one;
 
 const FIELD: &str = "spec.conversion";

@@ -17,6 +17,7 @@ mod versions;
 use serde_json::{Map, Value, json};
 
 use super::formats::Format;
+use crate::meta::text;
 
 pub use conditions::{condition, names_conditions, set_condition};
 pub use validation::{validate_create, validate_status_update, validate_update};
@@ -200,10 +201,6 @@ pub fn storage_version(crd: &Value) -> Option<&str> {
 
 pub(super) fn is_true(value: &Value, key: &str) -> bool {
     value.get(key).and_then(Value::as_bool).unwrap_or(false)
-}
-
-pub(super) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{jsonpath, text};
+use super::jsonpath;
 use crate::error::{FieldError, FieldErrorType};
 use crate::gofmt;
+use crate::meta::text;
 
 /// The paths of an entry of `spec.versions`, as written: `.spec.replicas`.
 #[derive(Debug, Clone, PartialEq, Eq)]

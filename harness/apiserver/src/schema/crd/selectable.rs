@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::super::structure::rules::resolve_field_path;
-use super::text;
 use crate::error::{FieldError, FieldErrorType};
+use crate::meta::text;
 
 /// How many fields of a version may be selectable.
 const MOST: usize = 8;

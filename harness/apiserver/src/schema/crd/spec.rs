@@ -6,8 +6,9 @@
 use serde_json::{Value, json};
 
 use super::super::structure::{self, not_supported};
-use super::{columns, conversion, is_true, scale, selectable, text, versions};
+use super::{columns, conversion, is_true, scale, selectable, versions};
 use crate::error::{FieldError, FieldErrorType};
+use crate::meta::text;
 use crate::metadata::names::{dns_1035_in_one, dns_subdomain};
 
 const PER_VERSION: [(&str, &str); 4] = [

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::{condition, spec, storage_version, text, versions};
+use super::{condition, spec, storage_version, versions};
 use crate::error::{FieldError, FieldErrorType};
+use crate::meta::text;
 use crate::metadata::names::dns_subdomain;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{is_true, text};
+use super::is_true;
+use crate::meta::text;
 
 /// Turns an object into one of another version, if nobody converts it: only `apiVersion` changes.
 pub fn set_version(object: &mut Value, api_version: &str) {

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{children, flag, forbidden, invalid, not_supported, present, required, text};
+use super::{children, flag, forbidden, invalid, not_supported, present, required};
 use crate::error::FieldError;
+use crate::meta::text;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const UNSUPPORTED: [&str; 6] = [

@@ -78,11 +78,6 @@ pub(super) fn children<'s>(schema: &'s Value, path: &str) -> Vec<(String, &'s Va
     found
 }
 
-/// The text of a keyword; empty when it is missing.
-pub(super) fn text<'s>(schema: &'s Value, key: &str) -> &'s str {
-    schema.get(key).and_then(Value::as_str).unwrap_or_default()
-}
-
 /// Whether a keyword is `true`.
 pub(super) fn flag(schema: &Value, key: &str) -> bool {
     schema.get(key).and_then(Value::as_bool).unwrap_or(false)

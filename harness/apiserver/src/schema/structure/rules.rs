@@ -7,9 +7,10 @@ use serde_json::Value;
 use super::super::cel::check::Type;
 use super::super::cel::{self, Program};
 use super::super::node::Node;
-use super::{children, invalid, not_supported, required, text};
+use super::{children, invalid, not_supported, required};
 use crate::error::{FieldError, FieldErrorType};
 use crate::gofmt;
+use crate::meta::text;
 
 const REASONS: [&str; 4] = [
     "FieldValueDuplicate",

@@ -4,8 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use super::super::pattern;
-use super::{flag, forbidden, invalid, present, required, text};
+use super::{flag, forbidden, invalid, present, required};
 use crate::error::FieldError;
+use crate::meta::text;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
