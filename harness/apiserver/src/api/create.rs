@@ -30,7 +30,8 @@ impl Core {
 
     /// Creates a decoded object: also the second half of an apply or an update that creates.
     pub(super) fn create_object(self: &Arc<Self>, call: &Call, mut object: Value) -> Result<Reply, ApiError> {
-        if meta::resource_version(&object).is_some() {
+        let given = meta::resource_version(&object).and_then(|given| given.parse::<u64>().ok());
+        if given.is_some_and(|given| given != 0) {
             return Err(ApiError::plain_500(
                 "resourceVersion should not be set on objects to be created",
             ));
@@ -85,12 +86,7 @@ impl Core {
 
     /// Sets what the server sets on every new object. Gives the `generateName` that the name was made from.
     fn stamp(&self, call: &Call, object: &mut Value) -> Option<String> {
-        for key in [
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "selfLink",
-            "generation",
-        ] {
+        for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             meta::unset(object, key);
         }
         meta::set(object, "uid", call.memo.name("uid", || self.ids.uid()));

@@ -39,7 +39,10 @@ pub(crate) fn is_definition(resource: &Resource) -> bool {
 /// is that of the decoder. Gives the paths of the fields of custom resources that were dropped.
 pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
     match kind_of(resource) {
-        Kind::Definition => crd::default(object),
+        Kind::Definition => {
+            shape::decode(&resource.group, &resource.version, &resource.kind, object)?;
+            crd::default(object);
+        }
         Kind::Builtin(entry) => {
             versions::decode(entry, object)?;
         }

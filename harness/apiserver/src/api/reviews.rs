@@ -106,6 +106,18 @@ fn access(_: &Core, call: &Call, review: Value) -> Result<Reply, ApiError> {
             invalid(field, &given.into(), "must match metadata.namespace");
         }
     }
+    let metadata = review.get("metadata").and_then(Value::as_object);
+    if let Some(metadata) = metadata
+        && metadata
+            .keys()
+            .any(|key| call.namespace.is_none() || key != "namespace")
+    {
+        let detail = match call.namespace {
+            Some(_) => "must be empty except for namespace",
+            None => "must be empty",
+        };
+        invalid("metadata", &Value::from(metadata.clone()), detail);
+    }
     if errors.is_empty() {
         return Ok(reviewed(review, json!({"allowed": true})));
     }
@@ -217,7 +229,10 @@ fn complete(spec: Option<&Value>) -> Map<String, Value> {
     if audiences.is_none_or(Vec::is_empty) {
         spec.insert("audiences".to_owned(), json!([AUDIENCE]));
     }
-    spec.entry("expirationSeconds").or_insert_with(|| LIFETIME.into());
+    let lifetime = spec.entry("expirationSeconds").or_insert(Value::Null);
+    if lifetime.is_null() {
+        *lifetime = LIFETIME.into();
+    }
     spec.entry("boundObjectRef").or_insert(Value::Null);
     spec
 }

@@ -54,10 +54,8 @@ pub fn prepare_create(resource: &Resource, object: &mut Value) {
             members.insert("status".to_owned(), status);
         }
     }
-    // A new driver has no generation yet.
-    if generation_of(resource) == Generation::None || resource.kind == "CSIDriver" {
-        unset(members, "generation");
-    } else {
+    // A new driver has none yet.
+    if generation_of(resource) != Generation::None && resource.kind != "CSIDriver" {
         put(members, &["metadata", "generation"], Value::from(1));
     }
     kinds::create(resource, members);

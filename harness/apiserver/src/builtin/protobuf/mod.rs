@@ -1,24 +1,17 @@
 //! Bodies in the binary form that Go clients prefer: `application/vnd.kubernetes.protobuf`.
 //!
-//! Only reading is needed: every client that sends this form also accepts JSON as an answer. `fields.txt` has the
-//! numbers, names and types of all fields, one message per line:
-//!
-//! `core.v1.Secret: 1 metadata meta.v1.ObjectMeta, 2 data %y, …`
-//!
-//! Types: `s` text, `i` whole number, `b` boolean, `d` number, `y` bytes, `T` time, `M` time with microseconds, `Q`
-//! quantity, `I` number or text, `J` JSON as it is, `E` list of texts; `*` before a type is a list, `%` a map. The name `-`
-//! is a message whose fields are those of the message it is in.
+//! Only reading is needed: every client that sends this form also accepts JSON as an answer. What the fields are is in the
+//! table of types (`shape::table`).
 
 mod wire;
-
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use base64::Engine as _;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use wire::{Reader, Wire};
+
+use super::shape::table::{Sort, TYPES, Type};
 
 const MAGIC: &[u8] = b"k8s\0";
 const MAX_DEPTH: usize = 64;
@@ -43,29 +36,6 @@ pub enum ProtobufError {
         /// As the body says.
         kind: String,
     },
-}
-
-struct Field {
-    number: u64,
-    name: &'static str,
-    kind: &'static str,
-}
-
-static MESSAGES: LazyLock<BTreeMap<&'static str, Vec<Field>>> = LazyLock::new(|| {
-    include_str!("fields.txt")
-        .lines()
-        .filter_map(|line| line.split_once(": "))
-        .map(|(message, fields)| (message, fields.split(", ").filter_map(field).collect()))
-        .collect()
-});
-
-fn field(text: &'static str) -> Option<Field> {
-    let mut parts = text.split(' ');
-    Some(Field {
-        number: parts.next()?.parse().ok()?,
-        name: parts.next()?,
-        kind: parts.next()?,
-    })
 }
 
 /// Reads a body into the JSON that it stands for.
@@ -94,67 +64,65 @@ pub fn decode(body: &[u8]) -> Result<Value, ProtobufError> {
         api_version: api_version.clone(),
         kind: kind.clone(),
     };
-    let mut object = message(message_of(&api_version, &kind).ok_or_else(unknown)?, raw, 0)?;
+    let mut object = message(type_of(&api_version, &kind).ok_or_else(unknown)?, raw, 0)?;
     object.insert("apiVersion".to_owned(), api_version.into());
     object.insert("kind".to_owned(), kind.into());
     Ok(Value::Object(object))
 }
 
-/// The message of a kind: `apps/v1`, `Deployment` is `apps.v1.Deployment`. Options are in every group.
-fn message_of(api_version: &str, kind: &str) -> Option<&'static str> {
-    let (group, version) = api_version.split_once('/').unwrap_or(("core", api_version));
-    let group = group.split('.').next().unwrap_or(group);
-    let names = [format!("{group}.{version}.{kind}"), format!("meta.v1.{kind}")];
-    names
-        .iter()
-        .find_map(|name| MESSAGES.get_key_value(name.as_str()).map(|(name, _)| *name))
+/// The type of a kind: options are in every group.
+fn type_of(api_version: &str, kind: &str) -> Option<usize> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let options = || TYPES.named(&format!("meta.v1.{kind}"));
+    TYPES.of_kind(group, version, kind).or_else(options)
 }
 
 fn string(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn message(name: &str, bytes: &[u8], depth: usize) -> Result<Map<String, Value>, ProtobufError> {
+fn message(of: usize, bytes: &[u8], depth: usize) -> Result<Map<String, Value>, ProtobufError> {
     if depth > MAX_DEPTH {
         return Err(ProtobufError::TooDeep);
     }
-    let fields = MESSAGES.get(name).map_or(&[][..], Vec::as_slice);
+    let fields = &TYPES.get(of).fields;
     let mut object = Map::new();
     for part in Reader::new(bytes) {
         let (number, wire) = part?;
         let Some(field) = fields.iter().find(|field| field.number == number) else {
             continue;
         };
-        match (field.kind.split_at_checked(1), wire) {
-            (Some(("*", kind)), wire) => {
+        match (&field.kind.sort, wire) {
+            (Sort::List(kind), wire) => {
                 let item = value(kind, wire, depth)?;
                 let list = object.entry(field.name).or_insert_with(|| json!([]));
                 if let Some(list) = list.as_array_mut() {
                     list.push(item);
                 }
             }
-            (Some(("%", kind)), Wire::Bytes(entry)) => {
+            (Sort::Map(kind), Wire::Bytes(entry)) => {
                 let (key, item) = map_entry(kind, entry, depth)?;
                 let map = object.entry(field.name).or_insert_with(|| json!({}));
                 if let Some(map) = map.as_object_mut() {
                     map.insert(key, item);
                 }
             }
-            (_, Wire::Bytes(inner)) if field.name == "-" => object.extend(message(field.kind, inner, depth + 1)?),
+            (Sort::Struct(of), Wire::Bytes(inner)) if field.name == "-" => {
+                object.extend(message(*of, inner, depth + 1)?);
+            }
             (_, wire) => {
-                object.insert(field.name.to_owned(), value(field.kind, wire, depth)?);
+                object.insert(field.name.to_owned(), value(&field.kind, wire, depth)?);
             }
         }
     }
     Ok(object)
 }
 
-fn map_entry(kind: &str, entry: &[u8], depth: usize) -> Result<(String, Value), ProtobufError> {
+fn map_entry(kind: &Type, entry: &[u8], depth: usize) -> Result<(String, Value), ProtobufError> {
     let mut key = String::new();
-    let mut item = if kind == "s" || kind == "y" {
-        json!("")
-    } else {
-        Value::Null
+    let mut item = match kind.sort {
+        Sort::Text | Sort::Bytes => json!(""),
+        _ => Value::Null,
     };
     for part in Reader::new(entry) {
         match part? {
@@ -166,29 +134,41 @@ fn map_entry(kind: &str, entry: &[u8], depth: usize) -> Result<(String, Value), 
     Ok((key, item))
 }
 
-fn value(kind: &str, wire: Wire<'_>, depth: usize) -> Result<Value, ProtobufError> {
-    Ok(match (kind, wire) {
-        ("s", Wire::Bytes(text)) => Value::from(string(text)),
-        ("y", Wire::Bytes(bytes)) => Value::from(base64::engine::general_purpose::STANDARD.encode(bytes)),
-        ("b", Wire::Number(number)) => Value::from(number != 0),
+fn value(kind: &Type, wire: Wire<'_>, depth: usize) -> Result<Value, ProtobufError> {
+    Ok(match (&kind.sort, wire) {
+        (Sort::Text, Wire::Bytes(text)) => Value::from(string(text)),
+        (Sort::Bytes, Wire::Bytes(bytes)) => Value::from(base64::engine::general_purpose::STANDARD.encode(bytes)),
+        (Sort::Boolean, Wire::Number(number)) => Value::from(number != 0),
         // Negative numbers come as the two's complement.
-        ("i", Wire::Number(number)) => Value::from(number.cast_signed()),
-        ("d", Wire::Eight(bytes)) => Value::from(f64::from_le_bytes(bytes)),
-        ("T", Wire::Bytes(bytes)) => time(bytes, "%Y-%m-%dT%H:%M:%SZ")?,
-        ("M", Wire::Bytes(bytes)) => time(bytes, "%Y-%m-%dT%H:%M:%S%.6fZ")?,
-        ("Q", Wire::Bytes(bytes)) => first_text(bytes)?,
-        ("J", Wire::Bytes(bytes)) => json_inside(bytes)?,
-        ("I", Wire::Bytes(bytes)) => int_or_text(bytes)?,
-        ("E", Wire::Bytes(bytes)) => {
-            let mut items = Vec::new();
+        (Sort::Int32 | Sort::Int64, Wire::Number(number)) => Value::from(number.cast_signed()),
+        (Sort::Number, Wire::Eight(bytes)) => Value::from(f64::from_le_bytes(bytes)),
+        (Sort::Time, Wire::Bytes(bytes)) => time(bytes, "%Y-%m-%dT%H:%M:%SZ")?,
+        (Sort::MicroTime, Wire::Bytes(bytes)) => time(bytes, "%Y-%m-%dT%H:%M:%S%.6fZ")?,
+        (Sort::Quantity, Wire::Bytes(bytes)) => first_text(bytes)?,
+        (Sort::Any, Wire::Bytes(bytes)) => json_inside(bytes)?,
+        (Sort::IntOrString, Wire::Bytes(bytes)) => int_or_text(bytes)?,
+        // A list in a map is a message of its own.
+        (Sort::List(items), Wire::Bytes(bytes)) => {
+            let mut list = Vec::new();
             for part in Reader::new(bytes) {
-                if let (1, Wire::Bytes(text)) = part? {
-                    items.push(Value::from(string(text)));
+                if let (1, wire) = part? {
+                    list.push(value(items, wire, depth + 1)?);
                 }
             }
-            Value::Array(items)
+            Value::Array(list)
         }
-        (name, Wire::Bytes(bytes)) if name.contains('.') => Value::Object(message(name, bytes, depth + 1)?),
+        (Sort::Mixed(inner), Wire::Bytes(bytes)) => {
+            let mut found = Value::Null;
+            for part in Reader::new(bytes) {
+                match part? {
+                    (1 | 2, wire @ Wire::Bytes(_)) => found = value(inner, wire, depth + 1)?,
+                    (1, Wire::Number(flag)) => found = Value::from(flag != 0),
+                    _ => {}
+                }
+            }
+            found
+        }
+        (Sort::Struct(of), Wire::Bytes(bytes)) => Value::Object(message(*of, bytes, depth + 1)?),
         _ => return Err(ProtobufError::Malformed),
     })
 }
@@ -292,6 +272,23 @@ mod tests {
     }
 
     #[test]
+    fn definitions_have_schemas_in_schemas() {
+        // Fields 24 and 30.
+        let items = [vec![0xc2, 1], part(0, &part(1, &part(5, b"string")))[1..].to_vec()].concat();
+        let others = vec![0xf2, 1, 2, 1 << 3, 1];
+        let version = part(4, &part(1, &[part(5, b"array"), items, others].concat()));
+        let definition = part(2, &part(7, &version));
+        let read = decode(&body(
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            &definition,
+        ));
+        let schema = read.map(|read| read["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone());
+        let expected = json!({"type": "array", "items": {"type": "string"}, "additionalProperties": true});
+        assert_eq!(schema, Ok(expected));
+    }
+
+    #[test]
     fn hostile_bodies_are_errors() {
         assert_eq!(decode(b"{}"), Err(ProtobufError::NoPrefix));
         assert_eq!(decode(b"k8s\0\x0a\xff"), Err(ProtobufError::Malformed));
@@ -299,17 +296,6 @@ mod tests {
         for length in 0..60 {
             let bytes: Vec<u8> = (0..length).map(|index: u8| index.wrapping_mul(37)).collect();
             let _ = decode(&body("v1", "Pod", &bytes));
-        }
-    }
-
-    #[test]
-    fn every_type_of_a_field_is_known() {
-        for (message, fields) in MESSAGES.iter() {
-            for field in fields {
-                let kind = field.kind.trim_start_matches(['*', '%']);
-                let known = kind.len() == 1 || MESSAGES.contains_key(kind) || kind.starts_with("resource.");
-                assert!(known, "{message}.{}: {kind}", field.name);
-            }
         }
     }
 }

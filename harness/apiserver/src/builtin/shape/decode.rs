@@ -1,8 +1,8 @@
-//! Reading a JSON value into a [`Shape`] and writing it back, in place.
+//! Reading a JSON value into a type and writing it back, in place.
 
 use serde_json::{Map, Value};
 
-use super::{Node, Presence, Shape, Struct};
+use super::table::{Presence, Sort, Struct, TYPES, Type};
 use crate::builtin::quantity::Quantity;
 use crate::{go_base64, go_time};
 
@@ -12,204 +12,215 @@ const QUANTITY_ERROR: &str =
 const MAX_DEPTH: usize = 100;
 
 /// Where the walk is: for the words of an error.
-struct Place<'a> {
-    structure: &'a str,
+#[derive(Default)]
+struct Place {
+    structure: &'static str,
     path: String,
 }
 
-impl Shape {
-    /// Brings an object into its typed form; the error is that of the API server's decoder.
-    pub(super) fn decode(&self, object: &mut Value) -> Result<(), String> {
-        let mut place = Place {
-            structure: "",
-            path: String::new(),
-        };
-        self.walk(0, object, &mut place, 0)
-    }
+/// Brings an object into its typed form; the error is that of the API server's decoder.
+pub(super) fn object(of: usize, object: &mut Value) -> Result<(), String> {
+    let kind = Type {
+        own: None,
+        sort: Sort::Struct(of),
+    };
+    walk(&kind, object, &mut Place::default(), 0)
+}
 
-    /// The status of an object that has none yet.
-    pub(super) fn zero_status(&self) -> Option<Value> {
-        match self.nodes.first() {
-            Some(Node::Struct(structure)) => structure.fields.get("status").map(|member| self.zero(member.node)),
-            _ => None,
-        }
-    }
+/// The status of an object that has none yet.
+pub(super) fn zero_status(of: usize) -> Option<Value> {
+    TYPES
+        .get(of)
+        .members
+        .get("status")
+        .map(|member| zero(&member.kind.sort))
+}
 
-    fn walk<'a>(&'a self, node: usize, value: &mut Value, place: &mut Place<'a>, depth: usize) -> Result<(), String> {
-        if depth > MAX_DEPTH {
-            return Ok(());
-        }
-        match &self.nodes[node] {
-            Node::Struct(structure) => {
-                let Value::Object(members) = value else {
-                    return Err(self.mismatch(node, value, place));
-                };
-                self.members(structure, members, place, depth)
-            }
-            Node::List(items) => {
-                let Value::Array(list) = value else {
-                    return Err(self.mismatch(node, value, place));
-                };
-                for item in list {
-                    if item.is_null() {
-                        *item = self.zero(*items);
-                    }
-                    self.walk(*items, item, place, depth + 1)?;
+fn walk(kind: &Type, value: &mut Value, place: &mut Place, depth: usize) -> Result<(), String> {
+    if depth > MAX_DEPTH {
+        return Ok(());
+    }
+    match (&kind.sort, &mut *value) {
+        (Sort::Struct(of), Value::Object(members)) => struct_members(TYPES.get(*of), members, place, depth),
+        (Sort::List(items), Value::Array(list)) => {
+            for item in list {
+                if item.is_null() {
+                    *item = zero(&items.sort);
                 }
-                Ok(())
+                walk(items, item, place, depth + 1)?;
             }
-            Node::Map(values) => {
-                let Value::Object(map) = value else {
-                    return Err(self.mismatch(node, value, place));
-                };
-                for each in map.values_mut() {
-                    if each.is_null() {
-                        *each = match self.nodes[*values] {
-                            // No bytes come back from the store as an empty text.
-                            Node::Bytes => Value::from(""),
-                            _ => self.zero(*values),
-                        };
-                    }
-                    self.walk(*values, each, place, depth + 1)?;
-                }
-                Ok(())
-            }
-            Node::Any => Ok(()),
-            _ => self.scalar(node, value, place),
+            Ok(())
         }
-    }
-
-    fn scalar(&self, node: usize, value: &mut Value, place: &Place<'_>) -> Result<(), String> {
-        match (&self.nodes[node], &*value) {
-            (Node::Text, Value::String(_)) | (Node::Boolean, Value::Bool(_)) | (Node::Number, Value::Number(_)) => {
-                Ok(())
-            }
-            (Node::Integer { bits }, Value::Number(number)) => {
-                let fits = number
-                    .as_i64()
-                    .is_some_and(|number| *bits == 64 || i32::try_from(number).is_ok());
-                if fits {
-                    Ok(())
-                } else {
-                    Err(self.mismatch(node, value, place))
+        (Sort::Map(values), Value::Object(map)) => {
+            for each in map.values_mut() {
+                if each.is_null() {
+                    *each = match values.sort {
+                        // No bytes come back from the store as an empty text.
+                        Sort::Bytes => Value::from(""),
+                        _ => zero(&values.sort),
+                    };
                 }
+                walk(values, each, place, depth + 1)?;
             }
-            (Node::IntOrString, Value::String(_)) => Ok(()),
-            (Node::IntOrString, Value::Number(number)) if number.as_i64().is_some() => Ok(()),
-            (Node::Bytes, Value::String(text)) => {
-                let bytes = go_base64::decode(text)?;
-                *value = Value::String(go_base64::encode(&bytes));
-                Ok(())
-            }
-            (Node::Quantity, Value::String(text)) => replace_quantity(value, &text.clone()),
-            (Node::Quantity, Value::Number(number)) => replace_quantity(value, &number.to_string()),
-            (Node::Time | Node::MicroTime, Value::String(text)) => {
-                let time = parse_time(text, matches!(self.nodes[node], Node::MicroTime))?;
-                *value = Value::String(time);
-                Ok(())
-            }
-            _ => Err(self.mismatch(node, value, place)),
+            Ok(())
         }
+        // It is read by a decoder of its own, which does not know where it stands.
+        (Sort::Mixed(inner), Value::Object(_)) => walk(inner, value, &mut Place::default(), depth + 1),
+        (Sort::Mixed(_) | Sort::Any, _) => Ok(()),
+        _ => scalar(kind, value, place),
     }
+}
 
-    fn members<'a>(
-        &'a self,
-        structure: &'a Struct,
-        members: &mut Map<String, Value>,
-        place: &mut Place<'a>,
-        depth: usize,
-    ) -> Result<(), String> {
-        let mut outcome = Ok(());
-        members.retain(|field, value| {
-            let Some(member) = structure.fields.get(field) else {
-                return false;
+fn scalar(kind: &Type, value: &mut Value, place: &Place) -> Result<(), String> {
+    match (&kind.sort, &*value) {
+        (Sort::Text | Sort::IntOrString, Value::String(_))
+        | (Sort::Boolean, Value::Bool(_))
+        | (Sort::Number, Value::Number(_)) => Ok(()),
+        (Sort::Int32 | Sort::Int64, Value::Number(number)) => {
+            let fits = number
+                .as_i64()
+                .is_some_and(|number| matches!(kind.sort, Sort::Int64) || i32::try_from(number).is_ok());
+            if fits {
+                Ok(())
+            } else {
+                Err(mismatch(kind, value, place))
+            }
+        }
+        (Sort::IntOrString, Value::Number(number)) if number.as_i64().is_some() => Ok(()),
+        (Sort::Bytes, Value::String(text)) => {
+            let bytes = go_base64::decode(text)?;
+            *value = Value::String(go_base64::encode(&bytes));
+            Ok(())
+        }
+        (Sort::Bytes, Value::Array(items)) => {
+            let byte = |item: &Value| match item {
+                Value::Null => Some(0),
+                item => item.as_u64().and_then(|number| u8::try_from(number).ok()),
             };
-            if value.is_null() {
-                return false;
+            match items.iter().map(byte).collect::<Option<Vec<u8>>>() {
+                Some(bytes) => *value = Value::String(go_base64::encode(&bytes)),
+                None => return Err(mismatch(kind, value, place)),
             }
-            if outcome.is_ok() {
-                let (outer, length) = (place.structure, place.path.len());
-                place.structure = &structure.name;
-                if length > 0 {
-                    place.path.push('.');
-                }
-                place.path.push_str(field);
-                outcome = self.walk(member.node, value, place, depth + 1);
-                place.structure = outer;
-                place.path.truncate(length);
-            }
-            member.presence != Presence::Omitted || !is_zero(value)
-        });
-        self.fill_in(structure, members);
-        outcome
-    }
-
-    /// Fills in what is written even where nobody set it.
-    fn fill_in(&self, structure: &Struct, members: &mut Map<String, Value>) {
-        for field in &structure.written_if_missing {
-            let Some(member) = structure.fields.get(field) else {
-                continue;
-            };
-            match (member.presence, members.get(field)) {
-                (Presence::Null, found) if found.is_none_or(is_zero) => {
-                    members.insert(field.clone(), Value::Null);
-                }
-                (Presence::Always, None) => {
-                    members.insert(field.clone(), self.zero(member.node));
-                }
-                (Presence::Null | Presence::Always | Presence::Kept | Presence::Omitted, _) => {}
-            }
+            Ok(())
         }
-    }
-
-    /// The value of a field of that type that nobody set.
-    fn zero(&self, node: usize) -> Value {
-        match &self.nodes[node] {
-            Node::Struct(structure) => {
-                let mut members = Map::new();
-                self.fill_in(structure, &mut members);
-                Value::Object(members)
-            }
-            Node::List(_) | Node::Map(_) | Node::Bytes | Node::Time | Node::MicroTime | Node::Any => Value::Null,
-            Node::Text => Value::from(""),
-            Node::Integer { .. } | Node::Number | Node::IntOrString => Value::from(0),
-            Node::Boolean => Value::from(false),
-            Node::Quantity => Value::from("0"),
+        (Sort::Quantity, Value::String(text)) => replace_quantity(value, &text.clone()),
+        (Sort::Quantity, Value::Number(number)) => replace_quantity(value, &number.to_string()),
+        (Sort::Time | Sort::MicroTime, Value::String(text)) => {
+            let time = parse_time(text, matches!(kind.sort, Sort::MicroTime))?;
+            *value = Value::String(time);
+            Ok(())
         }
+        (Sort::Quantity, _) => Err(QUANTITY_ERROR.to_owned()),
+        _ => Err(mismatch(kind, value, place)),
     }
+}
 
-    fn mismatch(&self, node: usize, value: &Value, place: &Place<'_>) -> String {
-        let wanted = self.type_name(node);
-        let found = match value {
-            Value::Null => "null".to_owned(),
-            Value::Bool(_) => "bool".to_owned(),
-            Value::Number(number) if matches!(self.nodes[node], Node::Integer { .. }) => format!("number {number}"),
-            Value::Number(_) => "number".to_owned(),
-            Value::String(_) => "string".to_owned(),
-            Value::Array(_) => "array".to_owned(),
-            Value::Object(_) => "object".to_owned(),
+fn struct_members(
+    structure: &'static Struct,
+    members: &mut Map<String, Value>,
+    place: &mut Place,
+    depth: usize,
+) -> Result<(), String> {
+    let mut outcome = Ok(());
+    members.retain(|field, value| {
+        let Some(member) = structure.members.get(field.as_str()) else {
+            return false;
         };
-        if place.structure.is_empty() {
-            return format!("json: cannot unmarshal {found} into Go value of type {wanted}");
+        if value.is_null() {
+            return false;
         }
-        format!(
-            "json: cannot unmarshal {found} into Go struct field {}.{} of type {wanted}",
-            place.structure, place.path
-        )
-    }
+        if outcome.is_ok() {
+            let (outer, length) = (place.structure, place.path.len());
+            place.structure = structure.own.rsplit('.').next().unwrap_or(structure.own);
+            if length > 0 {
+                place.path.push('.');
+            }
+            place.path.push_str(&member.within);
+            place.path.push_str(field);
+            outcome = walk(&member.kind, value, place, depth + 1);
+            place.structure = outer;
+            place.path.truncate(length);
+        }
+        member.presence != Presence::Omitted || !is_zero(value)
+    });
+    fill_in(structure, members);
+    outcome
+}
 
-    fn type_name(&self, node: usize) -> String {
-        match &self.nodes[node] {
-            Node::Struct(structure) => format!("{}.{}", structure.package, structure.name),
-            Node::List(items) => format!("[]{}", self.type_name(*items)),
-            Node::Map(values) => format!("map[string]{}", self.type_name(*values)),
-            Node::Text | Node::Time | Node::MicroTime | Node::Quantity | Node::IntOrString => "string".to_owned(),
-            Node::Integer { bits } => format!("int{bits}"),
-            Node::Number => "float64".to_owned(),
-            Node::Boolean => "bool".to_owned(),
-            Node::Bytes => "[]uint8".to_owned(),
-            Node::Any => "interface {}".to_owned(),
+/// Fills in what is written even where nobody set it.
+fn fill_in(structure: &Struct, members: &mut Map<String, Value>) {
+    for field in &structure.written_if_missing {
+        let Some(member) = structure.members.get(field) else {
+            continue;
+        };
+        match (member.presence, members.get(*field)) {
+            (Presence::Null, found) if found.is_none_or(is_zero) => {
+                members.insert((*field).to_owned(), Value::Null);
+            }
+            (Presence::Always, None) => {
+                members.insert((*field).to_owned(), zero(&member.kind.sort));
+            }
+            (Presence::Null | Presence::Always | Presence::Kept | Presence::Omitted, _) => {}
         }
+    }
+}
+
+/// The value of a field of that type that nobody set.
+fn zero(sort: &Sort) -> Value {
+    match sort {
+        Sort::Struct(of) => {
+            let mut members = Map::new();
+            fill_in(TYPES.get(*of), &mut members);
+            Value::Object(members)
+        }
+        Sort::List(_) | Sort::Map(_) | Sort::Bytes | Sort::Time | Sort::MicroTime | Sort::Mixed(_) | Sort::Any => {
+            Value::Null
+        }
+        Sort::Text => Value::from(""),
+        Sort::Int32 | Sort::Int64 | Sort::Number | Sort::IntOrString => Value::from(0),
+        Sort::Boolean => Value::from(false),
+        Sort::Quantity => Value::from("0"),
+    }
+}
+
+fn mismatch(kind: &Type, value: &Value, place: &Place) -> String {
+    let wanted = type_name(kind);
+    let found = match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        Value::Number(number) if matches!(kind.sort, Sort::Int32 | Sort::Int64 | Sort::IntOrString) => {
+            format!("number {number}")
+        }
+        Value::Number(_) => "number".to_owned(),
+        Value::String(_) => "string".to_owned(),
+        Value::Array(_) => "array".to_owned(),
+        Value::Object(_) => "object".to_owned(),
+    };
+    if place.structure.is_empty() {
+        return format!("json: cannot unmarshal {found} into Go value of type {wanted}");
+    }
+    format!(
+        "json: cannot unmarshal {found} into Go struct field {}.{} of type {wanted}",
+        place.structure, place.path
+    )
+}
+
+fn type_name(kind: &Type) -> String {
+    if let Some(own) = kind.own {
+        return own.to_owned();
+    }
+    match &kind.sort {
+        Sort::Struct(of) => TYPES.get(*of).own.to_owned(),
+        Sort::List(items) => format!("[]{}", type_name(items)),
+        Sort::Map(values) => format!("map[string]{}", type_name(values)),
+        Sort::Text | Sort::Time | Sort::MicroTime | Sort::Quantity => "string".to_owned(),
+        Sort::Int32 | Sort::IntOrString => "int32".to_owned(),
+        Sort::Int64 => "int64".to_owned(),
+        Sort::Number => "float64".to_owned(),
+        Sort::Boolean => "bool".to_owned(),
+        Sort::Bytes => "[]uint8".to_owned(),
+        Sort::Mixed(inner) => type_name(inner),
+        Sort::Any => "interface {}".to_owned(),
     }
 }
 

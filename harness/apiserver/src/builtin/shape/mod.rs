@@ -2,67 +2,122 @@
 //! writes it back. Unknown fields are gone, empty optional fields are left out, a few are always there, quantities and
 //! times have their canonical form, and a value of the wrong type is an error.
 //!
-//! The types come from `k8s-openapi` (`compile`), what they do not say about presence from the tables in `presence`.
+//! What the types are is in one table (`table`), which is made of the API's own Go types.
 
-mod compile;
 mod decode;
-mod kinds;
-mod presence;
+pub(crate) mod table;
 
-pub use kinds::decode;
-pub(crate) use kinds::{decode_metadata, empty, zero_status};
+use serde_json::{Value, json};
 
-use std::collections::BTreeMap;
+use table::TYPES;
 
-/// The types of one kind as a graph; the first node is the kind itself.
-#[derive(Debug)]
-pub(crate) struct Shape {
-    nodes: Vec<Node>,
+/// Brings an object of a built-in kind into its typed form.
+///
+/// # Errors
+/// The decoder's own words, such as `json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of
+/// type int32`. Kinds without a type are left as they are.
+pub fn decode(group: &str, version: &str, kind: &str, object: &mut Value) -> Result<(), String> {
+    match TYPES.of_kind(group, version, kind) {
+        Some(of) => decode::object(of, object),
+        None => Ok(()),
+    }
 }
 
-#[derive(Debug)]
-enum Node {
-    Struct(Struct),
-    List(usize),
-    Map(usize),
-    Text,
-    Integer { bits: u8 },
-    Number,
-    Boolean,
-    Bytes,
-    Quantity,
-    Time,
-    MicroTime,
-    IntOrString,
-    Any,
+/// Brings the metadata of an object into its typed form, as [`decode`] does.
+///
+/// # Errors
+/// Those of [`decode`].
+pub(crate) fn decode_metadata(metadata: &mut Value) -> Result<(), String> {
+    match TYPES.named("meta.v1.ObjectMeta") {
+        Some(of) => decode::object(of, metadata),
+        None => Ok(()),
+    }
 }
 
-#[derive(Debug, Default)]
-struct Struct {
-    /// `PodSpec`.
-    name: String,
-    /// `v1`, the last part of the package.
-    package: String,
-    fields: BTreeMap<String, Member>,
-    /// The few fields whose presence asks for something where they are missing.
-    written_if_missing: Vec<String>,
+/// An object of a kind in which nothing is set, as it is written; without its type.
+pub(crate) fn empty(group: &str, version: &str, kind: &str) -> Option<Value> {
+    let mut object = json!({"metadata": {}});
+    // There is nothing in it that could have the wrong type.
+    decode::object(TYPES.of_kind(group, version, kind)?, &mut object).ok()?;
+    Some(object)
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Member {
-    node: usize,
-    presence: Presence,
+/// The status that a new object of a kind has.
+pub(crate) fn zero_status(group: &str, version: &str, kind: &str) -> Option<Value> {
+    decode::zero_status(TYPES.of_kind(group, version, kind)?)
 }
 
-/// What becomes of a field that is missing or empty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Presence {
-    /// An empty value stays, a missing one stays missing.
-    Kept,
-    /// An empty value is left out.
-    Omitted,
-    /// A missing value is written as the empty one.
-    Always,
-    /// A missing or empty value is written as `null`.
-    Null,
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::builtin::catalogue;
+
+    #[test]
+    fn every_stored_kind_has_a_shape() {
+        for resource in catalogue::resources().filter(|resource| resource.stored) {
+            let known = TYPES.of_kind(resource.group, resource.version, resource.kind).is_some();
+            assert!(known, "{}", resource.qualified());
+        }
+    }
+
+    #[test]
+    fn empty_fields_go_and_structures_stay() {
+        let mut deployment = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "nonsense": 1, "metadata": {"name": "a", "labels": {}},
+            "spec": {
+                "replicas": 0, "minReadySeconds": 0, "selector": {"matchLabels": {}},
+                "template": {"spec": {"containers": [{"name": "c", "env": null, "resources": {"limits": {"cpu": 0.5}}}]}},
+            },
+        });
+        assert_eq!(decode("apps", "v1", "Deployment", &mut deployment), Ok(()));
+        assert_eq!(
+            deployment,
+            json!({
+                "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"},
+                "spec": {
+                    "replicas": 0, "selector": {}, "strategy": {},
+                    "template": {
+                        "metadata": {},
+                        "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "500m"}}}]},
+                    },
+                },
+                "status": {},
+            })
+        );
+    }
+
+    #[test]
+    fn wrong_types_are_worded_as_the_decoder_does() {
+        for (group, kind, object, expected) in [
+            (
+                "apps",
+                "Deployment",
+                json!({"spec": {"replicas": "three"}}),
+                "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32",
+            ),
+            (
+                "",
+                "ConfigMap",
+                json!({"data": {"k": 5}}),
+                "json: cannot unmarshal number into Go struct field ConfigMap.data of type string",
+            ),
+            (
+                "",
+                "Pod",
+                json!({"spec": {"containers": {"a": 1}}}),
+                "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container",
+            ),
+            (
+                "",
+                "Secret",
+                json!({"data": {"k": "%%%"}}),
+                "illegal base64 data at input byte 0",
+            ),
+        ] {
+            let mut object = object;
+            assert_eq!(decode(group, "v1", kind, &mut object), Err(expected.to_owned()));
+        }
+    }
 }

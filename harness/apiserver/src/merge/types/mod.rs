@@ -12,7 +12,7 @@ pub(crate) mod tables;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::set::Set;
 use crate::builtin::shape;
@@ -179,7 +179,7 @@ impl TypeModel {
     pub(super) fn skeleton(&self) -> &Value {
         self.zero.get_or_init(|| match self.origin {
             Origin::Custom { .. } => Value::Object(Map::new()),
-            Origin::Builtin { group, version, kind } => shape::empty(group, version, kind).unwrap_or_else(definition),
+            Origin::Builtin { group, version, kind } => shape::empty(group, version, kind).unwrap_or_default(),
         })
     }
 
@@ -213,13 +213,6 @@ impl TypeModel {
         set.insert_path(&["spec"]);
         set
     }
-}
-
-/// The skeleton of a `CustomResourceDefinition`, which has no shape.
-fn definition() -> Value {
-    let names = json!({"kind": "", "plural": ""});
-    let spec = json!({"group": "", "names": names, "scope": "", "versions": null});
-    json!({"metadata": {}, "spec": spec, "status": {"acceptedNames": names, "conditions": null, "storedVersions": null}})
 }
 
 impl MapNode {

@@ -38,20 +38,6 @@ pub fn default(crd: &mut Value) {
             set_if_empty(names, "listKind", &format!("{kind}List"));
         }
     }
-    if spec.get("preserveUnknownFields") == Some(&Value::Bool(false)) {
-        spec.remove("preserveUnknownFields");
-    }
-    for version in spec
-        .get_mut("versions")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        leave_out_unknown(version);
-        if let Some(schema) = version.pointer_mut("/schema/openAPIV3Schema") {
-            leave_out_empty(schema);
-        }
-    }
     let conversion = spec.entry("conversion").or_insert(Value::Null);
     if conversion.is_null() {
         *conversion = json!({"strategy": "None"});
@@ -64,52 +50,6 @@ pub fn default(crd: &mut Value) {
         .and_then(Value::as_object_mut)
     {
         service.entry("port").or_insert(Value::from(443));
-    }
-}
-
-const VERSION: [&str; 9] = [
-    "name",
-    "served",
-    "storage",
-    "deprecated",
-    "deprecationWarning",
-    "schema",
-    "subresources",
-    "additionalPrinterColumns",
-    "selectableFields",
-];
-
-/// Drops what the type of a version does not know.
-fn leave_out_unknown(version: &mut Value) {
-    if let Some(members) = version.as_object_mut() {
-        members.retain(|key, _| VERSION.contains(&key.as_str()));
-    }
-    if let Some(subresources) = version.get_mut("subresources").and_then(Value::as_object_mut) {
-        subresources.retain(|key, _| matches!(key.as_str(), "status" | "scale"));
-    }
-}
-
-/// Drops what a schema does not say: lists and maps of nothing, and a default of null.
-fn leave_out_empty(schema: &mut Value) {
-    let Some(members) = schema.as_object_mut() else { return };
-    members.retain(|key, value| match key.as_str() {
-        "enum"
-        | "required"
-        | "allOf"
-        | "anyOf"
-        | "oneOf"
-        | "x-kubernetes-list-map-keys"
-        | "x-kubernetes-validations" => value.as_array().is_none_or(|list| !list.is_empty()),
-        "properties" => value.as_object().is_none_or(|map| !map.is_empty()),
-        _ => !value.is_null(),
-    });
-    for (key, value) in members {
-        match (key.as_str(), value) {
-            ("properties", Value::Object(map)) => map.values_mut().for_each(leave_out_empty),
-            ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => list.iter_mut().for_each(leave_out_empty),
-            ("items" | "additionalProperties" | "not", value) => leave_out_empty(value),
-            _ => {}
-        }
     }
 }
 

@@ -1,0 +1,298 @@
+//! The API's Go types, as `types.txt` tells them: one per line, with its fields in their order.
+//!
+//! `core.v1.Secret: 1 metadata meta.v1.ObjectMeta?, 5 immutable b&?, 2 data %y?, 4 stringData %s?, 3 type v1.SecretType:s?`
+//!
+//! A field is its number in the binary form, its name in JSON, its type and marks. Types: `s` text, `i` and `l` whole
+//! numbers of 32 and 64 bits, `b` boolean, `d` number, `y` bytes, `T` time, `M` time with microseconds, `Q` quantity, `I`
+//! number or text, `J` JSON as it is; `*` before a type is a list, `%` a map with texts as keys, `|` is that type or something
+//! else than an object, and what stands before a colon is the name of a type that has one of its own. Marks: `&` may be missing altogether, `?` is left out when it is
+//! empty, `!` also where it is a structure. A field called `-` is a structure whose fields are those of the one it is in.
+//!
+//! The file is written by `types.sh`, for every version of the API anew.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+
+/// All types.
+pub(crate) static TYPES: LazyLock<Types> = LazyLock::new(|| Types::read(include_str!("types.txt")));
+
+/// Types by their full names, such as `apps.v1.Deployment`.
+#[derive(Debug)]
+pub(crate) struct Types {
+    by_name: HashMap<&'static str, usize>,
+    structs: Vec<Struct>,
+}
+
+/// A type with fields.
+#[derive(Debug)]
+pub(crate) struct Struct {
+    /// `v1.PodSpec`, as Go calls it.
+    pub(crate) own: &'static str,
+    /// As they stand in the type.
+    pub(crate) fields: Vec<Field>,
+    /// By their names in JSON, with those of the structures whose fields are its own.
+    pub(super) members: BTreeMap<&'static str, Member>,
+    /// Those that are written even where nobody set them.
+    pub(super) written_if_missing: Vec<&'static str>,
+}
+
+/// A field as it stands in its type.
+#[derive(Debug)]
+pub(crate) struct Field {
+    /// In the binary form.
+    pub(crate) number: u64,
+    /// In JSON; `-` for a structure whose fields are those of the one it is in.
+    pub(crate) name: &'static str,
+    /// What is in it.
+    pub(crate) kind: Type,
+    presence: Presence,
+}
+
+/// A field as JSON has it.
+#[derive(Debug, Clone)]
+pub(super) struct Member {
+    /// The structures that it stands in without being below them: `VolumeSource.`.
+    pub(super) within: String,
+    pub(super) kind: Type,
+    pub(super) presence: Presence,
+}
+
+/// What becomes of a field that is missing or empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// An empty value stays, a missing one stays missing.
+    Kept,
+    /// An empty value is left out.
+    Omitted,
+    /// A missing value is written as the empty one.
+    Always,
+    /// A missing or empty value is written as `null`.
+    Null,
+}
+
+/// What is in a field, an item or an entry.
+#[derive(Debug, Clone)]
+pub(crate) struct Type {
+    /// The name in Go of a type that has one and is no structure.
+    pub(crate) own: Option<&'static str>,
+    /// What it is made of.
+    pub(crate) sort: Sort,
+}
+
+/// What a type is made of.
+#[derive(Debug, Clone)]
+pub(crate) enum Sort {
+    /// A type with fields.
+    Struct(usize),
+    /// Items of one type.
+    List(Box<Type>),
+    /// Entries of one type.
+    Map(Box<Type>),
+    /// A text.
+    Text,
+    /// A whole number of 32 bits.
+    Int32,
+    /// A whole number of 64 bits.
+    Int64,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// Bytes in base64.
+    Bytes,
+    /// An amount.
+    Quantity,
+    /// A time in whole seconds.
+    Time,
+    /// A time in microseconds.
+    MicroTime,
+    /// A number or a text.
+    IntOrString,
+    /// A type, or something else than an object.
+    Mixed(Box<Type>),
+    /// JSON as it is.
+    Any,
+}
+
+impl Types {
+    /// The type of a kind: `apps`, `v1`, `Deployment` is `apps.v1.Deployment`.
+    pub(crate) fn of_kind(&self, group: &str, version: &str, kind: &str) -> Option<usize> {
+        let package = match group.split('.').next() {
+            None | Some("") => "core",
+            Some(first) => first,
+        };
+        self.named(&format!("{package}.{version}.{kind}"))
+    }
+
+    /// The type of a full name.
+    pub(crate) fn named(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// A type that [`Types::of_kind`], [`Types::named`] or a field names.
+    pub(crate) fn get(&self, index: usize) -> &Struct {
+        &self.structs[index]
+    }
+
+    fn read(text: &'static str) -> Self {
+        let lines = || text.lines().filter_map(|line| line.split_once(':'));
+        let by_name: HashMap<_, _> = lines().enumerate().map(|(index, (name, _))| (name, index)).collect();
+        let mut structs: Vec<Struct> = lines()
+            .map(|(name, fields)| {
+                let fields = fields
+                    .trim()
+                    .split(", ")
+                    .filter_map(|field| Field::read(name, field, &by_name));
+                Struct {
+                    own: name.split_once('.').map_or(name, |(_, own)| own),
+                    fields: fields.collect(),
+                    members: BTreeMap::new(),
+                    written_if_missing: Vec::new(),
+                }
+            })
+            .collect();
+        for index in 0..structs.len() {
+            let members = members(&structs, index);
+            let written = members.iter().filter(|(_, member)| match member.presence {
+                Presence::Always | Presence::Null => true,
+                Presence::Kept | Presence::Omitted => false,
+            });
+            structs[index].written_if_missing = written.map(|(name, _)| *name).collect();
+            structs[index].members = members;
+        }
+        Self { by_name, structs }
+    }
+}
+
+/// The fields of a type by their names, with those of the structures that stand in it.
+fn members(structs: &[Struct], index: usize) -> BTreeMap<&'static str, Member> {
+    let mut found = BTreeMap::new();
+    for field in &structs[index].fields {
+        match &field.kind.sort {
+            Sort::Struct(inner) if field.name == "-" => {
+                let own = structs[*inner].own;
+                let name = own.rsplit('.').next().unwrap_or(own);
+                for (field, mut member) in members(structs, *inner) {
+                    member.within.insert_str(0, &format!("{name}."));
+                    found.insert(field, member);
+                }
+            }
+            _ => {
+                let member = Member {
+                    within: String::new(),
+                    kind: field.kind.clone(),
+                    presence: field.presence,
+                };
+                found.insert(field.name, member);
+            }
+        }
+    }
+    found
+}
+
+impl Field {
+    fn read(of: &str, text: &'static str, by_name: &HashMap<&'static str, usize>) -> Option<Self> {
+        let mut parts = text.split(' ');
+        let (number, name, kind) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?);
+        let bare = kind.trim_end_matches(['&', '?', '!']);
+        let marks = &kind[bare.len()..];
+        let kind = Type::read(bare, by_name)?;
+        let presence = presence(of, name, &kind.sort, marks);
+        Some(Self {
+            number,
+            name,
+            kind,
+            presence,
+        })
+    }
+}
+
+impl Type {
+    fn read(text: &'static str, by_name: &HashMap<&'static str, usize>) -> Option<Self> {
+        if let Some((own, made_of)) = text.split_once(':')
+            && !own.starts_with(['*', '%'])
+        {
+            let sort = Self::read(made_of, by_name)?.sort;
+            return Some(Self { own: Some(own), sort });
+        }
+        let inner = || Self::read(&text[1..], by_name).map(Box::new);
+        let sort = match text.as_bytes().first()? {
+            b'*' => Sort::List(inner()?),
+            b'%' => Sort::Map(inner()?),
+            b'|' => Sort::Mixed(inner()?),
+            _ => match text {
+                "s" => Sort::Text,
+                "i" => Sort::Int32,
+                "l" => Sort::Int64,
+                "d" => Sort::Number,
+                "b" => Sort::Boolean,
+                "y" => Sort::Bytes,
+                "T" => Sort::Time,
+                "M" => Sort::MicroTime,
+                "Q" => Sort::Quantity,
+                "I" => Sort::IntOrString,
+                "J" => Sort::Any,
+                name => Sort::Struct(*by_name.get(name)?),
+            },
+        };
+        Some(Self { own: None, sort })
+    }
+}
+
+/// Lists of which it matters whether they are empty or missing: some rule, or who sends no managers at all and wants those
+/// that there are to be forgotten.
+const KEPT: &[(&str, &str)] = &[
+    ("autoscaling.v2.HPAScalingRules", "policies"),
+    ("meta.v1.ObjectMeta", "managedFields"),
+];
+
+fn presence(of: &str, field: &str, sort: &Sort, marks: &str) -> Presence {
+    let (may_be_missing, if_empty) = (marks.contains('&'), marks.contains(['?', '!']));
+    if KEPT.contains(&(of, field)) {
+        return Presence::Kept;
+    }
+    match sort {
+        _ if marks.contains('!') => Presence::Omitted,
+        _ if may_be_missing && if_empty => Presence::Kept,
+        // What is missing stays missing, so that it can be refused.
+        Sort::Struct(_) if may_be_missing => Presence::Kept,
+        _ if may_be_missing => Presence::Null,
+        Sort::Struct(_) | Sort::Quantity | Sort::IntOrString => Presence::Always,
+        Sort::Time | Sort::MicroTime | Sort::Mixed(_) | Sort::Any => Presence::Null,
+        _ if if_empty => Presence::Omitted,
+        // An empty list does not come back from the store.
+        Sort::List(_) | Sort::Map(_) | Sort::Bytes => Presence::Null,
+        Sort::Text | Sort::Int32 | Sort::Int64 | Sort::Number | Sort::Boolean => Presence::Always,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_is_read() {
+        for line in include_str!("types.txt").lines() {
+            let (name, fields) = line.split_once(": ").expect("a name and fields");
+            let read = TYPES.get(TYPES.named(name).expect(name)).fields.len();
+            assert_eq!(
+                read,
+                fields.split(", ").filter(|field| !field.is_empty()).count(),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn fields_of_inner_structures_are_members() {
+        let volume = TYPES.get(TYPES.named("core.v1.Volume").expect("volumes"));
+        assert_eq!(volume.members["name"].within, "");
+        assert_eq!(volume.members["configMap"].within, "VolumeSource.");
+        let rule = TYPES.get(
+            TYPES
+                .named("admissionregistration.v1.NamedRuleWithOperations")
+                .expect("rules"),
+        );
+        assert_eq!(rule.members["apiGroups"].within, "RuleWithOperations.Rule.");
+    }
+}

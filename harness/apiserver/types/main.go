@@ -1,0 +1,161 @@
+// Prints what the API's Go types are, one per line, for `src/builtin/shape/types.txt`, whose form is told in
+// `src/builtin/shape/table.rs`. Run by `types.sh`.
+package main
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"sort"
+	"strings"
+
+	extensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes/scheme"
+	aggregator "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+)
+
+// Types that are read in a way of their own.
+var special = map[reflect.Type]string{
+	reflect.TypeFor[metav1.Time]():                             "T",
+	reflect.TypeFor[metav1.MicroTime]():                        "M",
+	reflect.TypeFor[metav1.FieldsV1]():                         "J",
+	reflect.TypeFor[runtime.RawExtension]():                    "J",
+	reflect.TypeFor[extensions.JSON]():                         "J",
+	reflect.TypeFor[extensions.JSONSchemaPropsOrArray]():       "|apiextensions.v1.JSONSchemaProps",
+	reflect.TypeFor[extensions.JSONSchemaPropsOrBool]():        "|apiextensions.v1.JSONSchemaProps",
+	reflect.TypeFor[extensions.JSONSchemaPropsOrStringArray](): "|apiextensions.v1.JSONSchemaProps",
+	reflect.TypeFor[resource.Quantity]():                       "Q",
+	reflect.TypeFor[intstr.IntOrString]():                      "I",
+	reflect.TypeFor[[]byte]():                                  "y",
+}
+
+// Types that are in no group.
+var others = []reflect.Type{reflect.TypeFor[metav1.DeleteOptions]()}
+
+var lines = map[string]string{}
+
+func main() {
+	for _, add := range []func(*runtime.Scheme) error{aggregator.AddToScheme, extensions.AddToScheme} {
+		if err := add(scheme.Scheme); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	served := []schema.GroupVersion{{Group: "autoscaling", Version: "v2"}}
+	for _, version := range scheme.Scheme.PrioritizedVersionsAllGroups() {
+		if version.Version == "v1" {
+			served = append(served, version)
+		}
+	}
+	for _, version := range served {
+		for _, kind := range scheme.Scheme.KnownTypes(version) {
+			_, isList := kind.FieldByName("ListMeta")
+			if !isList && !strings.HasPrefix(kind.PkgPath(), "k8s.io/apimachinery/") {
+				describe(kind)
+			}
+		}
+	}
+	for _, kind := range others {
+		describe(kind)
+	}
+	names := make([]string, 0, len(lines))
+	for name := range lines {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		fmt.Printf("%s: %s\n", name, lines[name])
+	}
+}
+
+// The package's last two parts and the type's name: `core.v1.Pod`.
+func name(of reflect.Type) string {
+	parts := strings.Split(of.PkgPath(), "/")
+	return strings.Join(append(parts[len(parts)-2:], of.Name()), ".")
+}
+
+func describe(of reflect.Type) {
+	full := name(of)
+	if _, known := lines[full]; known {
+		return
+	}
+	lines[full] = ""
+	var fields []string
+	for i := range of.NumField() {
+		if text := field(of.Field(i)); text != "" {
+			fields = append(fields, text)
+		}
+	}
+	lines[full] = strings.Join(fields, ", ")
+}
+
+func field(of reflect.StructField) string {
+	json := strings.Split(of.Tag.Get("json"), ",")
+	number := "0"
+	if proto := strings.Split(of.Tag.Get("protobuf"), ","); len(proto) > 1 {
+		number = proto[1]
+	}
+	kind := of.Type
+	marks := ""
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+		marks += "&"
+	}
+	for _, option := range json[1:] {
+		switch option {
+		case "omitempty":
+			marks += "?"
+		case "omitzero":
+			marks += "!"
+		}
+	}
+	label := json[0]
+	switch {
+	case label == "-":
+		return ""
+	case of.Anonymous && label == "":
+		label, marks = "-", ""
+	}
+	return fmt.Sprintf("%s %s %s%s", number, label, text(kind), marks)
+}
+
+// A type: letters as `table.rs` has them, before a colon the name of one that has its own.
+func text(of reflect.Type) string {
+	if known, found := special[of]; found {
+		return known
+	}
+	own := ""
+	if of.PkgPath() != "" && of.Kind() != reflect.Struct {
+		own = of.String() + ":"
+	}
+	switch of.Kind() {
+	case reflect.String:
+		return own + "s"
+	case reflect.Bool:
+		return own + "b"
+	case reflect.Int32:
+		return own + "i"
+	case reflect.Int64, reflect.Int:
+		return own + "l"
+	case reflect.Float64:
+		return own + "d"
+	case reflect.Uint8:
+		return own + "y"
+	case reflect.Slice:
+		return own + "*" + text(of.Elem())
+	case reflect.Map:
+		return own + "%" + text(of.Elem())
+	case reflect.Pointer:
+		return text(of.Elem())
+	case reflect.Struct:
+		describe(of)
+		return name(of)
+	default:
+		panic("a type of another sort: " + of.String())
+	}
+}
