@@ -151,6 +151,14 @@ pub(super) fn warnings(resource: &Resource, object: &Value, subresource: Option<
     }
 }
 
+/// What of a change is probably not meant.
+pub(super) fn change_warnings(resource: &Resource, new: &Value, old: &Value, subresource: Option<&str>) -> Vec<String> {
+    match kind_of(resource) {
+        Kind::Builtin(entry) if subresource.is_none() => warnings::change_warnings(entry, new, old),
+        Kind::Builtin(_) | Kind::Definition | Kind::Custom(_) => Vec::new(),
+    }
+}
+
 /// Keeps what this request cannot change, and counts the generation.
 pub(super) fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subresource: Option<&str>) {
     match kind_of(resource) {

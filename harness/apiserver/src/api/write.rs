@@ -93,7 +93,8 @@ impl Core {
             }
             call.convert_ahead(&new)?;
             self.validate(&request, &new)?;
-            let unusual = kinds::unusual_finalizers(resource, &new, Some(old));
+            let mut unusual = kinds::unusual_finalizers(resource, &new, Some(old));
+            unusual.extend(kinds::change_warnings(resource, &new, old, call.subresource.as_deref()));
             match self.replace(call, &stored, call.to_storage(new)?) {
                 Ok(object) => {
                     for warning in unusual {

@@ -1,10 +1,12 @@
 //! Warnings: what is stored as it is but probably not meant.
 
+mod pods;
+
 use base64::Engine as _;
 use serde_json::Value;
 
 use super::catalogue::Resource;
-use super::quantity::Quantity;
+use super::prepare::TEMPLATE_GENERATION;
 use crate::findings::Field;
 use crate::meta;
 use crate::metadata::names;
@@ -21,7 +23,12 @@ pub fn deprecation(resource: &Resource) -> Option<&'static str> {
 /// The warnings about an object that was written: most only when it is new.
 pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<String> {
     let mut warnings = Vec::new();
-    if !created && !matches!(resource.kind, "PersistentVolume" | "Secret" | "Service") {
+    if !created
+        && !matches!(
+            resource.kind,
+            "PersistentVolume" | "RuntimeClass" | "Secret" | "Service"
+        )
+    {
         return warnings;
     }
     let spec = Field::Named(&Field::Root, "spec");
@@ -34,8 +41,7 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
             if !matches!(resource.kind, "DaemonSet" | "StatefulSet") {
                 hostname(object, "Pod names and hostnames", &mut warnings);
             }
-            let template = object.get("spec").and_then(|spec| spec.get("template"));
-            template_warnings(template, &spec.child("template.spec"), &mut warnings);
+            template(resource, object, &mut warnings);
             let limit = object.pointer("/spec/revisionHistoryLimit").and_then(Value::as_i64);
             if resource.kind == "StatefulSet" && limit.is_some_and(|limit| limit < 0) {
                 warnings.push(
@@ -45,16 +51,7 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
                 );
             }
         }
-        ("batch", "CronJob") => {
-            let template = object
-                .get("spec")
-                .and_then(|spec| spec.get("jobTemplate")?.get("spec")?.get("template"));
-            template_warnings(template, &spec.child("jobTemplate.spec.template.spec"), &mut warnings);
-        }
-        ("", "PodTemplate") => {
-            let at = Field::Named(&Field::Root, "template.spec");
-            template_warnings(object.get("template"), &at, &mut warnings);
-        }
+        ("batch", "CronJob") | ("", "PodTemplate") => template(resource, object, &mut warnings),
         ("", "Secret") => certificate(object, &mut warnings),
         ("", "PersistentVolume") => volume(object, &mut warnings),
         ("", "Service") => {
@@ -62,10 +59,51 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
             service(object.get("spec"), &mut warnings);
         }
         ("networking.k8s.io", "Ingress") => ingress_class(object, &mut warnings),
+        ("node.k8s.io", "RuntimeClass") => {
+            let selected = object.pointer("/scheduling/nodeSelector").and_then(Value::as_object);
+            for detail in selected
+                .into_iter()
+                .flatten()
+                .filter_map(|(key, _)| pods::old_label(key))
+            {
+                warnings.push(format!("scheduling.nodeSelector: {detail}"));
+            }
+        }
         ("storage.k8s.io", "CSIDriver") => tokens_in_attributes(object, &mut warnings),
         _ => {}
     }
     warnings
+}
+
+/// The warnings about a change: those about the template of pods, if there is a new generation of it.
+pub fn change_warnings(resource: &Resource, new: &Value, old: &Value) -> Vec<String> {
+    let generation = |object: &Value| match resource.kind {
+        "DaemonSet" => meta::annotation(object, TEMPLATE_GENERATION).map(Value::from),
+        _ => object.pointer("/metadata/generation").cloned(),
+    };
+    let mut warnings = Vec::new();
+    if generation(new) != generation(old) {
+        // Of a replication controller, the old template is looked at.
+        let judged = if resource.kind == "ReplicationController" {
+            old
+        } else {
+            new
+        };
+        template(resource, judged, &mut warnings);
+    }
+    warnings
+}
+
+/// The warnings about the template of pods of a kind that has one.
+fn template(resource: &Resource, object: &Value, warnings: &mut Vec<String>) {
+    let path = match (resource.group, resource.kind) {
+        ("apps", _) | ("batch", "Job") | ("", "ReplicationController") => "spec.template.spec",
+        ("batch", "CronJob") => "spec.jobTemplate.spec.template.spec",
+        ("", "PodTemplate") => "template.spec",
+        _ => return,
+    };
+    let spec = path.split('.').try_fold(object, |object, key| object.get(key));
+    pod(spec, &Field::Root.child(path), warnings);
 }
 
 /// Tokens are better not among what is logged.
@@ -160,18 +198,6 @@ fn hostname(object: &Value, used_in: &str, warnings: &mut Vec<String>) {
     }
 }
 
-fn template_warnings(template: Option<&Value>, at: &Field<'_>, warnings: &mut Vec<String>) {
-    let pod_spec = template.and_then(|template| template.get("spec"));
-    pod(pod_spec, at, warnings);
-    let grace = pod_spec.and_then(|spec| spec.get("terminationGracePeriodSeconds")?.as_i64());
-    if grace.is_some_and(|seconds| seconds < 0) {
-        let field = at.child("terminationGracePeriodSeconds");
-        warnings.push(format!(
-            "{field}: must be >= 0; negative values are invalid and will be treated as 1"
-        ));
-    }
-}
-
 fn items<'a>(object: &'a Value, field: &str) -> &'a [Value] {
     object.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -190,6 +216,7 @@ const DEPRECATED_VOLUMES: &[(&str, &str)] = &[
 
 fn pod(spec: Option<&Value>, at: &Field<'_>, warnings: &mut Vec<String>) {
     let Some(spec) = spec else { return };
+    pods::before_volumes(spec, at, warnings);
     let field = at.child("volumes");
     for (index, volume) in items(spec, "volumes").iter().enumerate() {
         for (source, detail) in DEPRECATED_VOLUMES {
@@ -198,44 +225,7 @@ fn pod(spec: Option<&Value>, at: &Field<'_>, warnings: &mut Vec<String>) {
             }
         }
     }
-    for list in ["initContainers", "containers"] {
-        let field = at.child(list);
-        for (index, container) in items(spec, list).iter().enumerate() {
-            variables(container, &field.item(index), warnings);
-            fractions(container, &field.item(index), warnings);
-        }
-    }
-    let field = at.child("imagePullSecrets");
-    for (index, secret) in items(spec, "imagePullSecrets").iter().enumerate() {
-        if secret.get("name").is_none() {
-            warnings.push(format!("{}: invalid empty name \"\"", field.item(index).child("name")));
-        }
-    }
-    let field = at.child("topologySpreadConstraints");
-    for (index, constraint) in items(spec, "topologySpreadConstraints").iter().enumerate() {
-        null_selector(constraint, &field.item(index), warnings);
-    }
-    for kind in ["podAffinity", "podAntiAffinity"] {
-        let Some(affinity) = spec.get("affinity").and_then(|affinity| affinity.get(kind)) else {
-            continue;
-        };
-        let at = at.child("affinity");
-        let at = at.child(kind);
-        let required = "requiredDuringSchedulingIgnoredDuringExecution";
-        for (index, term) in items(affinity, required).iter().enumerate() {
-            null_selector(term, &at.child(required).item(index), warnings);
-        }
-        let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
-        for (index, weighted) in items(affinity, preferred).iter().enumerate() {
-            if let Some(term) = weighted.get("podAffinityTerm") {
-                null_selector(
-                    term,
-                    &at.child(preferred).item(index).child("podAffinityTerm"),
-                    warnings,
-                );
-            }
-        }
-    }
+    pods::after_volumes(spec, at, warnings);
 }
 
 fn null_selector(term: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
@@ -244,48 +234,6 @@ fn null_selector(term: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
             "{}: a null labelSelector results in matching no pod",
             at.child("labelSelector")
         ));
-    }
-}
-
-/// Less than a byte is not to be had.
-fn fractions(container: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
-    let field = at.child("resources");
-    for kind in ["limits", "requests"] {
-        let amounts = container
-            .get("resources")
-            .and_then(|resources| resources.get(kind)?.as_object());
-        for (resource, amount) in amounts.into_iter().flatten() {
-            let amount = amount.as_str().unwrap_or_default();
-            let is_memory = matches!(resource.as_str(), "memory" | "ephemeral-storage");
-            if is_memory && Quantity::parse(amount).is_some_and(|amount| amount.nanos() % NANOS_OF_ONE != 0) {
-                let at = field.child(kind);
-                let at = at.key(resource);
-                warnings.push(format!(
-                    "{at}: fractional byte value {amount:?} is invalid, must be an integer"
-                ));
-            }
-        }
-    }
-}
-
-const NANOS_OF_ONE: i128 = 1_000_000_000;
-
-/// A variable that is set twice: the second one may get lost in an apply.
-fn variables(container: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
-    let field = at.child("env");
-    let all = items(container, "env");
-    for (index, variable) in all.iter().enumerate() {
-        let name = meta::text(variable, "name");
-        let is_hidden = all
-            .iter()
-            .take(index)
-            .any(|each| each.get("name") == variable.get("name"));
-        if is_hidden && !name.is_empty() {
-            let at = field.item(index);
-            warnings.push(format!(
-                "{at}: hides previous definition of {name:?}, which may be dropped when using apply"
-            ));
-        }
     }
 }
 
