@@ -71,6 +71,15 @@ impl Findings {
         self.0.is_empty()
     }
 
+    /// Whether there is one about a field, or about what is in it.
+    pub fn is_about(&self, field: &Field<'_>) -> bool {
+        let field = field.to_string();
+        let is_in = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+        self.0
+            .iter()
+            .any(|error| error.field.strip_prefix(&field).is_some_and(is_in))
+    }
+
     /// Adds findings made elsewhere.
     pub fn extend(&mut self, findings: Vec<FieldError>) {
         self.0.extend(findings);

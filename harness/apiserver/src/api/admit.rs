@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Call, Core};
 use crate::builtin::limits;
-use crate::builtin::prepare::{PriorityClass, admit, readmit, run_as_class};
+use crate::builtin::prepare::{PriorityClass, RuntimeRefused, admit, check_overhead, readmit, run_as_class};
 use crate::builtin::quotas::{self, Charged};
 use crate::builtin::services::{Allocations, Refused};
 use crate::builtin::validate::persistent;
@@ -103,6 +103,7 @@ impl Core {
     /// Validating admission: nothing can be changed any more.
     pub(super) fn validate(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
         self.check_limits(request, object)?;
+        self.check_overhead(request, object)?;
         self.check_node_of_resized(request, object)?;
         self.check_growth(request, object)?;
         self.call_validating(request, Some(object))?;
@@ -256,9 +257,28 @@ impl Core {
         };
         let forbidden = |cause: String| ApiError::forbidden(request.call.about(request.name), &cause);
         admit(pod, class).map_err(|refused| forbidden(refused.to_string()))?;
+        run_as_class(pod, |name| self.runtime_class(name)).map_err(|refused| match refused {
+            RuntimeRefused::Name(problem) => ApiError::plain_500(problem),
+            RuntimeRefused::NotFound(_)
+            | RuntimeRefused::OtherOverhead
+            | RuntimeRefused::Overhead
+            | RuntimeRefused::Elsewhere { .. } => forbidden(refused.to_string()),
+        })
+    }
+
+    fn runtime_class(&self, name: &str) -> Option<Value> {
         let bucket = self.store.bucket("node.k8s.io", "runtimeclasses");
-        let class = |name: &str| Some(Value::clone(&self.store.get(bucket, name)?.value()));
-        run_as_class(pod, class).map_err(|refused| forbidden(refused.to_string()))
+        Some(Value::clone(&self.store.get(bucket, name)?.value()))
+    }
+
+    /// What a new pod costs besides its containers is what its runtime class says.
+    fn check_overhead(&self, request: &AdmissionRequest<'_>, pod: &Value) -> Result<(), ApiError> {
+        let is_new = request.operation == Operation::Create && request.subresource.is_none();
+        if !is_new || !request.resource.is("", "pods") {
+            return Ok(());
+        }
+        check_overhead(pod, |name| self.runtime_class(name))
+            .map_err(|refused| ApiError::forbidden(request.call.about(request.name), &refused.to_string()))
     }
 
     /// Addresses and node ports of a Service, besides those of all others, before it is looked at as a whole.

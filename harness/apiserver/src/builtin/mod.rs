@@ -4,8 +4,10 @@
 //! goes through them: [`shape`], what a body becomes when it is read into the types of its kind; [`defaults`];
 //! `versions`, kinds in several groups or versions; [`prepare`], what a write keeps, drops and counts; [`services`], the
 //! addresses of Services; [`limits`] and [`quotas`] of namespaces; [`validate`]; [`warnings`]. `newer` lists the fields
-//! that the served version does not know yet. [`protobuf`] reads the bodies of Go clients.
+//! that the served version does not know yet; `aggregate` adds up what containers ask for. [`protobuf`] reads the bodies of
+//! Go clients.
 
+pub(crate) mod aggregate;
 pub mod catalogue;
 pub mod defaults;
 pub mod limits;

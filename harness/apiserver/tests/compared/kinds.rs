@@ -137,7 +137,7 @@ const C: &str = "spec.containers[0]";
 #[case(pod(&json!({"volumes": [{"name": "v", "cephfs": {}}]})), "spec.volumes[0].cephfs.monitors: Required value")]
 #[tokio::test]
 async fn what_is_wrong_with_a_pod(#[case] spec: Value, #[case] expected: &str) {
-    let object = json!({"metadata": {"name": "p"}, "spec": spec});
+    let object = json!({"metadata": {"name": "p", "labels": {"a": "b"}}, "spec": spec});
     let path = "/api/v1/namespaces/default/pods";
     let (status, answer) = client().send("POST", path, JSON, &object).await;
     let message = format!("Pod \"p\" is invalid: {expected}");

@@ -3,6 +3,7 @@
 //! `rules` holds the language, `pods` the rules of pod templates, `workloads` and `others` those of the kinds.
 //! Rules run on objects in their typed form ([`crate::builtin::shape`]).
 
+mod images;
 mod others;
 mod pods;
 mod rules;

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use super::rules::Rule::{Also, Bool, Do, Each, Empty, If, In, Int, Text};
+use super::rules::Rule::{Also, Bool, Do, Each, Empty, If, In, Int, Text, TextIfNone};
 use super::rules::{Object, Rule, apply, set};
 use crate::builtin::prepare::name_label;
 
@@ -30,7 +30,7 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
         ("networking.k8s.io", "NetworkPolicy") => NETWORK_POLICY,
         ("networking.k8s.io", "IngressClass") => &[In("spec", &[In("parameters", &[Text("scope", "Cluster")])])],
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => ROLE_BINDING,
-        ("scheduling.k8s.io", "PriorityClass") => &[Text("preemptionPolicy", "PreemptLowerPriority")],
+        ("scheduling.k8s.io", "PriorityClass") => &[TextIfNone("preemptionPolicy", "PreemptLowerPriority")],
         ("storage.k8s.io", "StorageClass") => {
             &[Text("reclaimPolicy", "Delete"), Text("volumeBindingMode", "Immediate")]
         }
@@ -310,7 +310,7 @@ fn scaling_behavior(behavior: &mut Object) {
         if direction == "scaleUp" {
             apply(&[Int("stabilizationWindowSeconds", 0)], rules);
         }
-        apply(&[Text("selectPolicy", "Max")], rules);
+        apply(&[TextIfNone("selectPolicy", "Max")], rules);
         set(rules, "policies", || policies);
     }
 }

@@ -10,6 +10,8 @@ pub(super) type Object = Map<String, Value>;
 pub(super) enum Rule {
     /// A text.
     Text(&'static str, &'static str),
+    /// A text that is not the same when it is empty as when it is missing.
+    TextIfNone(&'static str, &'static str),
     /// A whole number.
     Int(&'static str, i64),
     /// A boolean.
@@ -33,7 +35,12 @@ pub(super) fn apply(rules: &[Rule], object: &mut Object) {
     for rule in rules {
         match rule {
             Rule::Text(field, value) => set(object, field, || Value::from(*value)),
-            Rule::Int(field, value) => set(object, field, || Value::from(*value)),
+            Rule::TextIfNone(field, value) => {
+                object.entry(*field).or_insert_with(|| Value::from(*value));
+            }
+            Rule::Int(field, value) => {
+                object.entry(*field).or_insert_with(|| Value::from(*value));
+            }
             Rule::Bool(field, value) => set(object, field, || Value::from(*value)),
             Rule::Empty(field) => set(object, field, || Value::Object(Map::new())),
             Rule::In(field, rules) => {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::pods::TEMPLATE;
-use super::rules::Rule::{Bool, Do, Each, If, In, Int, Text};
+use super::rules::Rule::{Bool, Do, Each, If, In, Int, Text, TextIfNone};
 use super::rules::{Object, Rule, set};
 use crate::builtin::prepare::TEMPLATE_GENERATION;
 
@@ -24,7 +24,7 @@ pub(super) const DEPLOYMENT: &[Rule] = &[In(
                         Do(make_rolling_update),
                         In(
                             "rollingUpdate",
-                            &[Text("maxUnavailable", "25%"), Text("maxSurge", "25%")],
+                            &[TextIfNone("maxUnavailable", "25%"), TextIfNone("maxSurge", "25%")],
                         ),
                     ],
                 ),
@@ -129,7 +129,7 @@ pub(super) const JOB: &[Rule] = &[
             Do(completions),
             Int("parallelism", 1),
             Do(backoff_limit),
-            Text("completionMode", "NonIndexed"),
+            TextIfNone("completionMode", "NonIndexed"),
             Bool("suspend", false),
             Bool("manualSelector", false),
             Do(pod_replacement),
@@ -215,5 +215,6 @@ fn pod_replacement(spec: &mut Object) {
     } else {
         "TerminatingOrFailed"
     };
-    set(spec, "podReplacementPolicy", || Value::from(policy));
+    spec.entry("podReplacementPolicy")
+        .or_insert_with(|| Value::from(policy));
 }

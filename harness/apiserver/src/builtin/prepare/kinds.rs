@@ -186,15 +186,26 @@ fn job_selector(members: &mut Map<String, Value>) {
         ("batch.kubernetes.io/job-name", &name),
         ("job-name", &name),
     ] {
-        put(
-            members,
-            &["spec", "template", "metadata", "labels", key],
-            value.clone().into(),
-        );
+        add(members, &["spec", "template", "metadata", "labels", key], value);
         if shared {
-            put(members, &["metadata", "labels", key], value.clone().into());
+            add(members, &["metadata", "labels", key], value);
         }
     }
     let key = "batch.kubernetes.io/controller-uid";
-    put(members, &["spec", "selector", "matchLabels", key], uid.into());
+    add(members, &["spec", "selector", "matchLabels", key], &uid);
+}
+
+/// Sets a text at a path of keys, unless there is something; validation says what is wrong with it.
+fn add(members: &mut Map<String, Value>, path: &[&str], value: &str) {
+    let (first, rest) = match path {
+        [] => return,
+        [first, rest @ ..] => (first, rest),
+    };
+    let there = members.get(*first);
+    let there = rest
+        .iter()
+        .fold(there, |there, key| there.and_then(|there| there.get(*key)));
+    if there.is_none() {
+        put(members, path, value.into());
+    }
 }

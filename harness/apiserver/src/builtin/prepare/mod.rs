@@ -7,6 +7,7 @@
 mod kinds;
 mod pods;
 mod runtimes;
+mod templates;
 
 use serde_json::{Map, Value};
 
@@ -14,8 +15,8 @@ use super::catalogue::Resource;
 use super::shape;
 
 pub use kinds::{TEMPLATE_GENERATION, name_label};
-pub use pods::{PriorityClass, PriorityRefused, admit, quality_of_service, readmit};
-pub use runtimes::{RuntimeRefused, run_as_class};
+pub use pods::{PriorityClass, PriorityRefused, SYSTEM_CLASSES, admit, quality_of_service, readmit};
+pub use runtimes::{RuntimeRefused, check_overhead, run_as_class};
 
 /// What makes a generation grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +59,7 @@ pub fn prepare_create(resource: &Resource, object: &mut Value) {
     if generation_of(resource) != Generation::None && resource.kind != "CSIDriver" {
         put(members, &["metadata", "generation"], Value::from(1));
     }
+    templates::drop_disabled(resource, members);
     kinds::create(resource, members);
     if matches!(
         resource.kind,
@@ -98,6 +100,7 @@ pub fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subreso
             copy(members, before, "status");
         }
         kinds::update(resource, members, before, subresource);
+        templates::drop_disabled(resource, members);
     }
     count_generation(resource, members, before, subresource);
 }

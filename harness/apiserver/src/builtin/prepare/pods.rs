@@ -23,13 +23,61 @@ pub(super) fn create(members: &mut Map<String, Value>) {
         }]);
     }
     members.insert("status".to_owned(), status);
+    let labels = members.get("metadata").and_then(|metadata| metadata.get("labels"));
+    let labels = labels.and_then(Value::as_object).cloned().unwrap_or_default();
     let Some(spec) = object_in(members, "spec") else { return };
+    select_by_own_labels(spec, &labels);
     if spec
         .get("terminationGracePeriodSeconds")
         .and_then(Value::as_i64)
         .is_some_and(|seconds| seconds < 0)
     {
         spec.insert("terminationGracePeriodSeconds".to_owned(), Value::from(1));
+    }
+}
+
+/// Where the keys of labels are named in which other pods are to be the same as this one, or not, its values of them
+/// are added to what the others are selected by.
+fn select_by_own_labels(spec: &mut Map<String, Value>, labels: &Map<String, Value>) {
+    for kind in ["podAffinity", "podAntiAffinity"] {
+        let affinity = spec
+            .get_mut("affinity")
+            .and_then(|affinity| affinity.get_mut(kind)?.as_object_mut());
+        let Some(affinity) = affinity else { continue };
+        let preferred = affinity.get_mut("preferredDuringSchedulingIgnoredDuringExecution");
+        for weighted in preferred.and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(term) = weighted.get_mut("podAffinityTerm") {
+                add_own_labels(term, labels);
+            }
+        }
+        let required = affinity.get_mut("requiredDuringSchedulingIgnoredDuringExecution");
+        for term in required.and_then(Value::as_array_mut).into_iter().flatten() {
+            add_own_labels(term, labels);
+        }
+    }
+    let spreads = spec.get_mut("topologySpreadConstraints").and_then(Value::as_array_mut);
+    for constraint in spreads.into_iter().flatten() {
+        add_own_labels(constraint, labels);
+    }
+}
+
+fn add_own_labels(term: &mut Value, labels: &Map<String, Value>) {
+    let mut added = Vec::new();
+    for (field, operator) in [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")] {
+        let keys = term.get(field).and_then(Value::as_array).into_iter().flatten();
+        for key in keys.filter_map(Value::as_str) {
+            if let Some(value) = labels.get(key) {
+                added.push(json!({"key": key, "operator": operator, "values": [value]}));
+            }
+        }
+    }
+    let selector = term.get_mut("labelSelector").and_then(Value::as_object_mut);
+    let Some(selector) = selector.filter(|_| !added.is_empty()) else {
+        return;
+    };
+    let expressions = selector.entry("matchExpressions").or_insert_with(|| json!([]));
+    if let Some(expressions) = expressions.as_array_mut() {
+        expressions.extend(added);
     }
 }
 
@@ -53,29 +101,57 @@ pub(super) fn resize(new: &Map<String, Value>, spec: &mut Map<String, Value>) {
     }
 }
 
-/// `Guaranteed`, `Burstable` or `BestEffort`, from what all containers request and are limited to.
+/// `Guaranteed`, `Burstable` or `BestEffort`, from what a pod requests and is limited to as a whole, or else from what
+/// all of its containers do.
 pub fn quality_of_service(spec: &Value) -> &'static str {
-    let mut any = false;
-    let mut guaranteed = true;
+    if let Some(resources) = spec.get("resources") {
+        let is_limited = resources
+            .get("limits")
+            .and_then(Value::as_object)
+            .is_some_and(|limits| !limits.is_empty());
+        let (any, guaranteed) = COMPUTED.iter().fold((false, true), |(any, guaranteed), resource| {
+            let (request, limit) = both(resources, resource);
+            let is_set = request.is_some() || limit.is_some();
+            (
+                any || is_set,
+                guaranteed && request == limit && limit.is_some() == is_limited,
+            )
+        });
+        return class(any, guaranteed);
+    }
     let lists = ["containers", "initContainers"]
         .into_iter()
         .filter_map(|list| spec.get(list)?.as_array());
+    let (mut any, mut guaranteed) = (false, true);
     for container in lists.flatten() {
-        let amount = |kind: &str, resource: &str| {
-            let text = container.get("resources")?.get(kind)?.get(resource)?.as_str()?;
-            Quantity::parse(text).map(Quantity::nanos).filter(|nanos| *nanos > 0)
-        };
-        for resource in ["cpu", "memory"] {
-            let (request, limit) = (amount("requests", resource), amount("limits", resource));
+        for resource in COMPUTED {
+            let none = Value::Null;
+            let (request, limit) = both(container.get("resources").unwrap_or(&none), resource);
             any |= request.is_some() || limit.is_some();
-            guaranteed &= limit.is_some() && request.is_none_or(|request| Some(request) == limit);
+            guaranteed &= limit.is_some() && (request.is_none() || request == limit);
         }
     }
+    class(any, guaranteed)
+}
+
+/// The resources that the class depends on.
+const COMPUTED: [&str; 2] = ["cpu", "memory"];
+
+fn class(any: bool, guaranteed: bool) -> &'static str {
     match (any, guaranteed) {
         (false, _) => "BestEffort",
         (true, true) => "Guaranteed",
         (true, false) => "Burstable",
     }
+}
+
+/// How much of a resource is requested, and how much it is limited to; nothing is `None`.
+fn both(resources: &Value, resource: &str) -> (Option<i128>, Option<i128>) {
+    let amount = |kind: &str| {
+        let text = resources.get(kind)?.get(resource)?.as_str()?;
+        Quantity::parse(text).map(Quantity::nanos).filter(|nanos| *nanos > 0)
+    };
+    (amount("requests"), amount("limits"))
 }
 
 /// What admission needs to know of a `PriorityClass`.
@@ -105,18 +181,20 @@ impl PriorityClass {
 
     /// The classes that every cluster has.
     fn system(name: &str) -> Option<Self> {
-        let value = match name {
-            "system-cluster-critical" => 2_000_000_000,
-            "system-node-critical" => 2_000_001_000,
-            _ => return None,
-        };
+        let (_, value) = SYSTEM_CLASSES.iter().find(|(known, _)| *known == name)?;
         Some(Self {
             name: name.to_owned(),
-            value,
+            value: *value,
             preemption_policy: "PreemptLowerPriority".to_owned(),
         })
     }
 }
+
+/// The classes that every cluster has, and their values.
+pub const SYSTEM_CLASSES: [(&str, i64); 2] = [
+    ("system-cluster-critical", 2_000_000_000),
+    ("system-node-critical", 2_000_001_000),
+];
 
 /// Why a pod is forbidden.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

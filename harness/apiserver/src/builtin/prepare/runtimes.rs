@@ -2,9 +2,15 @@
 
 use serde_json::Value;
 
+use crate::gofmt;
+use crate::metadata::names;
+
 /// Why a pod is forbidden.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RuntimeRefused {
+    /// No class can have this name.
+    #[error("{0}")]
+    Name(String),
     /// There is no such class.
     #[error("pod rejected: RuntimeClass {0:?} not found")]
     NotFound(String),
@@ -36,15 +42,26 @@ pub fn run_as_class(pod: &mut Value, class: impl FnOnce(&str) -> Option<Value>) 
     };
     let name = spec.get("runtimeClassName").and_then(Value::as_str);
     let class = match name {
-        Some(name) => class(name).ok_or_else(|| RuntimeRefused::NotFound(name.to_owned()))?,
+        Some("") => return Err(RuntimeRefused::Name("resource name may not be empty".to_owned())),
+        Some(name) => {
+            let problems = names::path_segment(name, false);
+            if !problems.is_empty() {
+                let problem = format!(
+                    "invalid resource name {}: [{}]",
+                    gofmt::quoted(name),
+                    problems.join(" ")
+                );
+                return Err(RuntimeRefused::Name(problem));
+            }
+            class(name).ok_or_else(|| RuntimeRefused::NotFound(name.to_owned()))?
+        }
         None => Value::Null,
     };
     let given = spec.get("overhead").filter(|overhead| !overhead.is_null());
     match (class.pointer("/overhead/podFixed"), given) {
         (Some(fixed), Some(given)) if fixed != given => return Err(RuntimeRefused::OtherOverhead),
         (Some(fixed), _) => spec["overhead"] = fixed.clone(),
-        (None, Some(_)) => return Err(RuntimeRefused::Overhead),
-        (None, None) => {}
+        (None, Some(_) | None) => {}
     }
     let Some(scheduling) = class.get("scheduling") else {
         return Ok(());
@@ -69,4 +86,19 @@ pub fn run_as_class(pod: &mut Value, class: impl FnOnce(&str) -> Option<Value>) 
         }
     }
     Ok(())
+}
+
+/// Whether a pod has an overhead that its class does not say; `class` finds a class by its name.
+///
+/// # Errors
+/// [`RuntimeRefused::Overhead`].
+pub fn check_overhead(pod: &Value, class: impl FnOnce(&str) -> Option<Value>) -> Result<(), RuntimeRefused> {
+    if pod.pointer("/spec/overhead").is_none() {
+        return Ok(());
+    }
+    let name = pod.pointer("/spec/runtimeClassName").and_then(Value::as_str);
+    let fixed = name
+        .and_then(class)
+        .and_then(|class| class.pointer("/overhead/podFixed").cloned());
+    fixed.map(drop).ok_or(RuntimeRefused::Overhead)
 }

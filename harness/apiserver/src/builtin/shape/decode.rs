@@ -154,6 +154,8 @@ fn fill_in(structure: &Struct, members: &mut Map<String, Value>) {
             continue;
         };
         match (member.presence, members.get(*field)) {
+            // What has no type may be empty.
+            (Presence::Null, Some(found)) if !found.is_null() && matches!(member.kind.sort, Sort::Any) => {}
             (Presence::Null, found) if found.is_none_or(is_zero) => {
                 members.insert((*field).to_owned(), Value::Null);
             }

@@ -243,6 +243,11 @@ impl Type {
 /// that there are to be forgotten.
 const KEPT: &[(&str, &str)] = &[
     ("autoscaling.v2.HPAScalingRules", "policies"),
+    ("batch.v1.PodFailurePolicyOnExitCodesRequirement", "values"),
+    ("batch.v1.SuccessPolicy", "rules"),
+    ("core.v1.EphemeralContainerCommon", "ports"),
+    ("core.v1.EphemeralContainerCommon", "resizePolicy"),
+    ("core.v1.EphemeralContainerCommon", "restartPolicyRules"),
     ("meta.v1.ObjectMeta", "managedFields"),
 ];
 

@@ -63,11 +63,11 @@ const REFERENCE: &[Check] = &[
 ];
 
 const RULES: &[Check] = &[
-    Do(tolerance),
     Do(window),
     Check::OneOfIfSet("selectPolicy", &["Disabled", "Max", "Min"]),
     Do(policies),
     Each("policies", &[Do(policy)]),
+    Do(tolerance),
 ];
 
 /// What is wrong with an autoscaler.
@@ -98,7 +98,8 @@ fn api_version(reference: &Value, at: &Field<'_>, found: &mut Findings) {
 fn api_group(reference: &Value, at: &Field<'_>, found: &mut Findings) {
     let version = text(reference, "apiVersion");
     let has_group = version.split_once('/').is_some_and(|(group, _)| !group.is_empty());
-    if !has_group && text(reference, "kind") != "ReplicationController" {
+    let is_one = version.matches('/').count() < 2;
+    if is_one && !has_group && text(reference, "kind") != "ReplicationController" {
         let detail = "apiVersion must specify API group";
         found.invalid(&at.child("apiVersion"), version, detail);
     }
@@ -109,8 +110,10 @@ fn replica_bounds(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if min < 1 {
         found.invalid(&at.child("minReplicas"), min, "must be greater than or equal to 1");
     }
-    if max < 1 {
+    if max == 0 {
         found.required(&at.child("maxReplicas"), "must be set and greater than 0");
+    } else if max < 0 {
+        found.invalid(&at.child("maxReplicas"), max, "must be greater than or equal to 1");
     }
     if max < min {
         found.invalid(
@@ -251,7 +254,7 @@ fn one_value(source: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 fn average(source: &Value, at: &Field<'_>, found: &mut Findings) {
-    if !is_positive(target_of(source, "averageValue")) {
+    if target_of(source, "averageValue").is_none() {
         found.required(
             &at.child("target.averageValue"),
             "must specify a positive target averageValue",

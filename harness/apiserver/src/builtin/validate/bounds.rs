@@ -111,7 +111,7 @@ pub(super) fn of_container(resource: &str, at: &Field<'_>, found: &mut Findings)
 }
 
 /// A resource is a known one, or somebody's own.
-fn standard(resource: &str, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn standard(resource: &str, at: &Field<'_>, found: &mut Findings) {
     let wrong = names::qualified_name(resource);
     let known = is_of_container(resource) || is_of_quota(resource) || resource == "storage";
     if wrong.is_empty() && !resource.contains('/') && !known {

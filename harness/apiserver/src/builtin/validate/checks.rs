@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use crate::error::FieldErrorType;
 use crate::findings::{Field, Findings};
 pub(super) use crate::meta::text;
 
@@ -20,7 +21,7 @@ pub(super) enum Check {
     Port(&'static str),
     /// A text that must be one of these; `Required value` if it is empty.
     OneOf(&'static str, &'static [&'static str]),
-    /// The same for a text that may be missing.
+    /// The same for a text that may be missing; one that is there may be empty only if that is one of them.
     OneOfIfSet(&'static str, &'static [&'static str]),
     /// A text with a rule, if it is there.
     Named(&'static str, fn(&str) -> Vec<String>),
@@ -67,8 +68,8 @@ fn one(check: &Check, object: &Value, at: &Field<'_>, found: &mut Findings) {
             found.required(&at.child(field), "");
         }
         Check::OneOf(field, values) | Check::OneOfIfSet(field, values) => {
-            let value = text(object, field);
-            if !value.is_empty() && !values.contains(&value) {
+            let value = object.get(*field).and_then(Value::as_str);
+            if let Some(value) = value.filter(|value| !values.contains(value)) {
                 found.not_supported(&at.child(field), value, values);
             }
         }
@@ -136,6 +137,14 @@ pub(super) fn texts<'a>(object: &'a Value, field: &str) -> Vec<&'a str> {
 /// The members of an object in a field.
 pub(super) fn members<'a>(object: &'a Value, field: &str) -> Option<&'a Map<String, Value>> {
     object.get(field).and_then(Value::as_object)
+}
+
+/// `must have at most MAX items`.
+pub(super) fn at_most(max: usize, count: usize, at: &Field<'_>, found: &mut Findings) {
+    if count > max {
+        let detail = format!("must have at most {max} items");
+        found.with_value(FieldErrorType::TooMany, at, &Value::from(count), &detail);
+    }
 }
 
 /// `must be greater than or equal to 0`.

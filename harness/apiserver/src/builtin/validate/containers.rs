@@ -4,124 +4,106 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::checks::Check::{Do, Each, In, NotNegative, OneOf, OneOfIfSet};
-use super::checks::{Check, list, members, number, port, port_number, run, text};
+use super::checks::Check::{Do, Each, OneOf, OneOfIfSet};
+use super::checks::{Check, list, number, port_number, run, text};
 use super::pods::uses_host_network;
-use super::{bounds, security, variables};
-use crate::builtin::quantity::Quantity;
+use super::{claims, mounts, probes, resources, restarts, security, variables};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
 const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 
-/// A container that runs as long as its pod.
-const RUNS_ON: &[&[Check]] = &[&[Do(name_and_image)], CARE, CONTAINER];
-/// One that ends before the others begin.
-const RUNS_ONCE: &[&[Check]] = &[&[Do(name_and_image)], CONTAINER];
-
-/// How it is looked after.
-const CARE: &[Check] = &[
-    In(
-        "lifecycle",
-        &[In("postStart", &[Do(handler)]), In("preStop", &[Do(handler)])],
-    ),
-    In("livenessProbe", &[Do(probe), Do(has_time_to_end), Do(succeeds_once)]),
-    In("readinessProbe", &[Do(probe), Do(no_grace_period)]),
-    In("startupProbe", &[Do(probe), Do(has_time_to_end), Do(succeeds_once)]),
-];
-
-/// What is checked of each.
-const CONTAINER: &[Check] = &[
+/// What is checked of each container before its mounts.
+const BEFORE_MOUNTS: &[Check] = &[
+    Do(name_and_image),
+    OneOfIfSet("terminationMessagePolicy", &["File", "FallbackToLogsOnError"]),
     Do(ports),
     Each("env", &[Do(variables::env)]),
     Do(variables::sources),
-    OneOf("imagePullPolicy", PULL_POLICIES),
-    OneOfIfSet("terminationMessagePolicy", &["File", "FallbackToLogsOnError"]),
-    In("resources", &[Do(resources)]),
-    Do(resize_policies),
-    In("securityContext", security::OF_CONTAINER),
 ];
 
-/// Checks the containers of a pod's specification.
-pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    if list(spec, "containers").is_empty() {
-        found.required(&at.child("containers"), "");
+/// What the checks of a container need to know of its pod.
+struct Pod<'a> {
+    spec: &'a Value,
+    /// The volumes that nothing is wrong with.
+    volumes: Vec<&'a Value>,
+    claims: BTreeSet<&'a str>,
+}
+
+impl<'a> Pod<'a> {
+    fn new(spec: &'a Value, at: &Field<'_>, found: &Findings) -> Self {
+        let at = at.child("volumes");
+        let volumes = list(spec, "volumes").iter().enumerate();
+        Self {
+            spec,
+            volumes: volumes
+                .filter(|(index, _)| !found.is_about(&at.item(*index)))
+                .map(|(_, volume)| volume)
+                .collect(),
+            claims: claims::names_of(spec),
+        }
     }
-    let volumes: BTreeSet<&str> = list(spec, "volumes")
-        .iter()
-        .map(|volume| text(volume, "name"))
-        .collect();
-    let mut seen = BTreeSet::new();
-    let mut host_ports = BTreeSet::new();
-    let grace = spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
-    for field in ["containers", "initContainers"] {
+}
+
+/// Checks the containers of all sorts in a pod's specification, whose volumes have been checked.
+pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let pod = Pod::new(spec, at, found);
+    regular(&pod, &at.child("containers"), found);
+    initial(&pod, &at.child("initContainers"), found);
+    ephemeral(&pod, &at.child("ephemeralContainers"), found);
+}
+
+/// Calls `each` with every container of a pod's specification and its place.
+pub(super) fn visit(spec: &Value, at: &Field<'_>, each: &mut dyn FnMut(&Value, &Field<'_>)) {
+    for field in ["initContainers", "containers", "ephemeralContainers"] {
         let at = at.child(field);
         for (index, container) in list(spec, field).iter().enumerate() {
-            let at = at.item(index);
-            if field == "initContainers" && text(container, "restartPolicy") != "Always" {
-                one(container, RUNS_ONCE, &volumes, &mut seen, &at, found);
-                not_looked_after(container, &at, found);
-                continue;
-            }
-            one(container, RUNS_ON, &volumes, &mut seen, &at, found);
-            naps(container, grace.unwrap_or(DEFAULT_GRACE_SECS), &at, found);
-            if field == "containers" {
-                shared_host_ports(container, uses_host_network(spec), &mut host_ports, &at, found);
-            }
+            each(container, &at.item(index));
         }
     }
 }
 
-/// How long a pod that says nothing about it gets to end.
-const DEFAULT_GRACE_SECS: i64 = 30;
-
-/// Nobody sleeps longer than there is time.
-fn naps(container: &Value, grace: i64, at: &Field<'_>, found: &mut Findings) {
-    let at = at.child("lifecycle");
-    for hook in ["postStart", "preStop"] {
-        let sleep = container
-            .get("lifecycle")
-            .and_then(|hooks| hooks.get(hook)?.get("sleep"));
-        let Some(sleep) = sleep else { continue };
-        let seconds = number(sleep, "seconds");
-        if !(0..=grace).contains(&seconds) {
-            let detail = format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
-            found.invalid(&at.child(hook).child("sleep"), seconds, &detail);
+fn regular(pod: &Pod<'_>, at: &Field<'_>, found: &mut Findings) {
+    let containers = list(pod.spec, "containers");
+    if containers.is_empty() {
+        found.required(at, "");
+    }
+    let mut seen = BTreeSet::new();
+    for (index, container) in containers.iter().enumerate() {
+        let at = at.item(index);
+        common(container, pod, &at, found);
+        let name = text(container, "name");
+        if !seen.insert(name) {
+            found.duplicate(&at.child("name"), name);
         }
+        probes::validate(container, pod.spec, &at, found);
+        restarts::validate(container, &at, found);
     }
+    shared_host_ports(containers, at, found);
 }
 
-/// Checks a container as its sort is checked; `seen` are the names of those before it.
-fn one<'a>(
-    container: &'a Value,
-    sort: &[&[Check]],
-    volumes: &BTreeSet<&str>,
-    seen: &mut BTreeSet<&'a str>,
-    at: &Field<'_>,
-    found: &mut Findings,
-) {
-    for checks in sort {
-        run(checks, container, at, found);
-    }
-    mounts(container, volumes, at, found);
-    named_once(container, seen, at, found);
-}
-
-/// A container that ends before the others begin is not looked after.
-fn not_looked_after(container: &Value, at: &Field<'_>, found: &mut Findings) {
-    for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
-        if container.get(field).is_some() {
-            let detail = "may not be set for init containers without restartPolicy=Always";
-            found.forbidden(&at.child(field), detail);
+fn initial(pod: &Pod<'_>, at: &Field<'_>, found: &mut Findings) {
+    let named = list(pod.spec, "containers").iter();
+    let mut seen: BTreeSet<&str> = named.map(|container| text(container, "name")).collect();
+    for (index, container) in list(pod.spec, "initContainers").iter().enumerate() {
+        let (all_at, at) = (at, at.item(index));
+        common(container, pod, &at, found);
+        restarts::of_init_container(container, &at, found);
+        let name = text(container, "name");
+        if seen.contains(name) {
+            found.duplicate(&at.child("name"), name);
+        } else if !name.is_empty() {
+            seen.insert(name);
         }
-    }
-}
-
-fn named_once<'a>(container: &'a Value, seen: &mut BTreeSet<&'a str>, at: &Field<'_>, found: &mut Findings) {
-    let name = text(container, "name");
-    if !name.is_empty() && !seen.insert(name) {
-        found.duplicate(&at.child("name"), name);
+        // They run one after the other, so each is looked at as if it were the only one.
+        shared_host_ports(std::slice::from_ref(container), all_at, found);
+        if text(container, "restartPolicy") == "Always" {
+            probes::validate(container, pod.spec, &at, found);
+        } else {
+            probes::none(container, &at, found);
+            restarts::not_on_resize(container, &at, found);
+        }
     }
 }
 
@@ -131,31 +113,39 @@ const NOT_EPHEMERAL: &[&str] = &[
     "resources",
     "resizePolicy",
     "restartPolicy",
+    "restartPolicyRules",
     "livenessProbe",
     "readinessProbe",
     "startupProbe",
     "lifecycle",
 ];
 
-/// Checks the ephemeral containers of a pod's specification.
+/// Checks the ephemeral containers alone.
 pub(super) fn validate_ephemeral(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let pod = Pod::new(spec, at, found);
+    ephemeral(&pod, &at.child("ephemeralContainers"), found);
+}
+
+fn ephemeral(pod: &Pod<'_>, at: &Field<'_>, found: &mut Findings) {
     const FORBIDDEN: &str = "cannot be set for an Ephemeral Container";
-    let named = |field: &'static str| list(spec, field).iter().map(|each| text(each, "name"));
-    let volumes: BTreeSet<&str> = named("volumes").collect();
+    let named = |field: &'static str| list(pod.spec, field).iter().map(|each| text(each, "name"));
     let targets: BTreeSet<&str> = named("containers").chain(named("initContainers")).collect();
     let mut seen = targets.clone();
-    let at = at.child("ephemeralContainers");
-    for (index, container) in list(spec, "ephemeralContainers").iter().enumerate() {
+    for (index, container) in list(pod.spec, "ephemeralContainers").iter().enumerate() {
         let at = at.item(index);
-        one(container, RUNS_ON, &volumes, &mut seen, &at, found);
+        common(container, pod, &at, found);
+        trimmed_image(container, &at, found);
+        let name = text(container, "name");
+        if !seen.insert(name) {
+            found.duplicate(&at.child("name"), name);
+        }
         let target = text(container, "targetContainerName");
         if !target.is_empty() && !targets.contains(target) {
             found.not_found(&at.child("targetContainerName"), target);
         }
         for field in NOT_EPHEMERAL {
             let is_set = container.get(field).is_some_and(|value| match value {
-                Value::Object(members) => *field == "lifecycle" || !members.is_empty(),
-                Value::Array(items) => !items.is_empty(),
+                Value::Object(members) => *field != "resources" || !members.is_empty(),
                 other => !other.is_null(),
             });
             if is_set {
@@ -174,18 +164,44 @@ pub(super) fn validate_ephemeral(spec: &Value, at: &Field<'_>, found: &mut Findi
     }
 }
 
+/// What is checked of containers of all sorts.
+fn common(container: &Value, pod: &Pod<'_>, at: &Field<'_>, found: &mut Findings) {
+    run(BEFORE_MOUNTS, container, at, found);
+    mounts::validate(container, &pod.volumes, at, found);
+    run(&[OneOf("imagePullPolicy", PULL_POLICIES)], container, at, found);
+    if let Some(wanted) = container.get("resources") {
+        resources::of_container(wanted, &pod.claims, &at.child("resources"), found);
+    }
+    restarts::on_resize(container, text(pod.spec, "restartPolicy"), at, found);
+    if let Some(context) = container.get("securityContext") {
+        let own_users = pod.spec.get("hostUsers").and_then(Value::as_bool) == Some(false);
+        security::of_container(context, own_users, &at.child("securityContext"), found);
+    }
+}
+
 fn name_and_image(container: &Value, at: &Field<'_>, found: &mut Findings) {
     let name = text(container, "name");
     found.required_each(&at.child("name"), name, names::dns_label(name));
-    let image = text(container, "image");
-    if image.is_empty() {
+    if text(container, "image").is_empty() {
         found.required(&at.child("image"), "");
-    } else if image.trim() != image {
-        found.invalid(
-            &at.child("image"),
-            image,
-            "must not have leading or trailing whitespace",
-        );
+    }
+}
+
+/// Images have no spaces around them.
+pub(super) fn trimmed_images(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    for field in ["containers", "initContainers"] {
+        let at = at.child(field);
+        for (index, container) in list(spec, field).iter().enumerate() {
+            trimmed_image(container, &at.item(index), found);
+        }
+    }
+}
+
+fn trimmed_image(container: &Value, at: &Field<'_>, found: &mut Findings) {
+    let image = text(container, "image");
+    if image.trim() != image {
+        let detail = "must not have leading or trailing whitespace";
+        found.invalid(&at.child("image"), image, detail);
     }
 }
 
@@ -220,214 +236,39 @@ fn ports(container: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn shared_host_ports<'a>(
-    container: &'a Value,
-    host_network: bool,
-    taken: &mut BTreeSet<(&'a str, &'a str, i64)>,
-    at: &Field<'_>,
-    found: &mut Findings,
-) {
-    let at = at.child("ports");
-    for (index, port) in list(container, "ports").iter().enumerate() {
-        let number = number(port, "hostPort");
-        if number == 0 {
-            continue;
-        }
-        let field = at.item(index);
-        let field = field.child("hostPort");
-        if host_network && number != super::checks::number(port, "containerPort") {
-            found.invalid(&field, number, "must match `containerPort` when `hostNetwork` is true");
-        }
-        let (protocol, address) = (text(port, "protocol"), text(port, "hostIP"));
-        if !taken.insert((protocol, address, number)) {
-            found.duplicate(&field, format!("{protocol}/{address}/{number}"));
-        }
-    }
-}
-
-fn mounts(container: &Value, volumes: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
-    let all = at.child("volumeMounts");
-    let mut paths = BTreeSet::new();
-    for (index, mount) in list(container, "volumeMounts").iter().enumerate() {
-        let at = all.item(index);
-        let (name, path) = (text(mount, "name"), text(mount, "mountPath"));
-        if name.is_empty() {
-            found.required(&at.child("name"), "");
-        }
-        if !volumes.contains(name) {
-            found.not_found(&at.child("name"), name);
-        }
-        if path.is_empty() {
-            found.required(&at.child("mountPath"), "");
-        }
-        if !paths.insert(path) {
-            found.invalid(&at.child("mountPath"), path, "must be unique");
-        }
-        // Which of the mounts it is is not told.
-        inner_path("subPath", mount, &all, found);
-        let expression = text(mount, "subPathExpr");
-        if !expression.is_empty() && !text(mount, "subPath").is_empty() {
-            let detail = "subPathExpr and subPath are mutually exclusive";
-            found.invalid(&at.child("subPathExpr"), expression, detail);
-        }
-        inner_path("subPathExpr", mount, &all, found);
-    }
-}
-
-fn inner_path(field: &str, mount: &Value, at: &Field<'_>, found: &mut Findings) {
-    let path = text(mount, field);
-    if path.starts_with('/') {
-        found.invalid(&at.child(field), path, "must be a relative path");
-    }
-    if path.split('/').any(|part| part == "..") {
-        found.invalid(&at.child(field), path, "must not contain '..'");
-    }
-}
-
-fn no_grace_period(probe: &Value, at: &Field<'_>, found: &mut Findings) {
-    if let Some(seconds) = probe.get("terminationGracePeriodSeconds") {
-        let at = at.child("terminationGracePeriodSeconds");
-        found.invalid(&at, seconds.clone(), "must not be set for readinessProbes");
-    }
-}
-
-fn resize_policies(container: &Value, at: &Field<'_>, found: &mut Findings) {
-    for policy in list(container, "resizePolicy") {
-        let policy = text(policy, "restartPolicy");
-        if !RESIZE_POLICIES.contains(&policy) {
-            found.not_supported(&at.child("resizePolicy"), policy, RESIZE_POLICIES);
-        }
-    }
-}
-
-const RESIZE_POLICIES: &[&str] = &["NotRequired", "RestartContainer"];
-
-const PROBE: &[Check] = &[
-    NotNegative("initialDelaySeconds"),
-    NotNegative("timeoutSeconds"),
-    NotNegative("periodSeconds"),
-    NotNegative("successThreshold"),
-    NotNegative("failureThreshold"),
-];
-
-fn probe(probe: &Value, at: &Field<'_>, found: &mut Findings) {
-    handler(probe, at, found);
-    run(PROBE, probe, at, found);
-}
-
-fn has_time_to_end(probe: &Value, at: &Field<'_>, found: &mut Findings) {
-    let seconds = probe.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
-    if let Some(seconds) = seconds.filter(|seconds| *seconds <= 0) {
-        let at = at.child("terminationGracePeriodSeconds");
-        found.invalid(&at, seconds, "must be greater than 0");
-    }
-}
-
-fn succeeds_once(probe: &Value, at: &Field<'_>, found: &mut Findings) {
-    let threshold = number(probe, "successThreshold");
-    if threshold != 1 {
-        found.invalid(&at.child("successThreshold"), threshold, "must be 1");
-    }
-}
-
-fn handler(handler: &Value, at: &Field<'_>, found: &mut Findings) {
-    let mut count = 0;
-    for kind in ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] {
-        let Some(action) = handler.get(kind) else { continue };
-        let at = at.child(kind);
-        count += 1;
-        if count > 1 {
-            found.forbidden(&at, "may not specify more than 1 handler type");
-            continue;
-        }
-        match kind {
-            "exec" if list(action, "command").is_empty() => found.required(&at.child("command"), ""),
-            "httpGet" => {
-                run(&[Check::Required("path")], action, &at, found);
-                port(action.get("port"), &at.child("port"), found);
-                run(&[OneOf("scheme", &["HTTP", "HTTPS"])], action, &at, found);
-                headers(action, &at.child("httpHeaders"), found);
-            }
-            "tcpSocket" => port(action.get("port"), &at.child("port"), found),
-            "grpc" => run(&[Check::Port("port")], action, &at, found),
-            _ => {}
-        }
-    }
-    if count == 0 {
-        found.required(at, "must specify a handler type");
-    }
-}
-
-fn headers(action: &Value, at: &Field<'_>, found: &mut Findings) {
-    for header in list(action, "httpHeaders") {
-        let name = text(header, "name");
-        let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        if name.is_empty() || !name.bytes().all(is_valid) {
-            let detail = "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', \
-                regex used for validation is '[-A-Za-z0-9]+')";
-            found.invalid(at, name, detail);
-        }
-    }
-}
-
-/// Huge pages come in whole ones, and with something to compute with.
-fn huge_pages(resources: &Value, at: &Field<'_>, found: &mut Findings) {
-    let asked = ["limits", "requests"].map(|kind| members(resources, kind));
-    let names = || asked.iter().flatten().flat_map(|amounts| amounts.keys());
-    if names().any(|name| bounds::is_huge(name)) && !names().any(|name| matches!(name.as_str(), "cpu" | "memory")) {
-        found.forbidden(at, "HugePages require cpu or memory");
-    }
-}
-
-pub(super) fn resources(resources: &Value, at: &Field<'_>, found: &mut Findings) {
-    let nanos = |value: &Value| Quantity::parse(value.as_str().unwrap_or("0")).map_or(0, Quantity::nanos);
-    let limits = members(resources, "limits");
-    let resources_limits = at.child("limits");
-    for kind in ["limits", "requests"] {
-        let at = at.child(kind);
-        for (resource, quantity) in members(resources, kind).into_iter().flatten() {
-            let field = at.key(resource);
-            bounds::of_container(resource, &field, found);
-            if nanos(quantity) < 0 {
-                found.invalid(&field, quantity.clone(), "must be greater than or equal to 0");
-            }
-            if bounds::is_huge(resource) {
-                let size = resource.strip_prefix("hugepages-").and_then(Quantity::parse);
-                let size = size.map_or(0, Quantity::nanos);
-                if size <= 0 || nanos(quantity) % size != 0 {
-                    let amount = quantity.as_str().unwrap_or_default();
-                    let detail = format!("{amount} is not positive integer multiple of {resource}");
-                    found.invalid(&field, quantity.clone(), &detail);
-                }
-            }
-            let extended = resource.contains('/');
-            if extended && nanos(quantity) % 1_000_000_000 != 0 {
-                found.invalid(&field, quantity.clone(), "must be an integer");
-            }
-            let limit = limits.and_then(|limits| limits.get(resource));
-            let exact = (extended || bounds::is_huge(resource)) && kind == "requests";
-            match limit {
-                None if exact => {
-                    let detail = "Limit must be set for non overcommitable resources";
-                    found.required(&resources_limits, detail);
-                }
-                Some(limit) if exact && nanos(quantity) != nanos(limit) => {
-                    let limit = limit.as_str().unwrap_or_default();
-                    found.invalid(
-                        &at,
-                        quantity.clone(),
-                        &format!("must be equal to {resource} limit of {limit}"),
-                    );
-                    continue;
-                }
-                _ => {}
-            }
-            if let Some(limit) = limit.filter(|limit| kind == "requests" && nanos(quantity) > nanos(limit)) {
-                let limit = limit.as_str().unwrap_or_default();
-                let detail = format!("must be less than or equal to {resource} limit of {limit}");
-                found.invalid(&at, quantity.clone(), &detail);
+fn shared_host_ports(containers: &[Value], at: &Field<'_>, found: &mut Findings) {
+    let mut taken = BTreeSet::new();
+    for (index, container) in containers.iter().enumerate() {
+        let at = at.item(index);
+        let at = at.child("ports");
+        for (index, port) in list(container, "ports").iter().enumerate() {
+            let (protocol, address) = (text(port, "protocol"), text(port, "hostIP"));
+            let number = number(port, "hostPort");
+            if number != 0 && !taken.insert((protocol, address, number)) {
+                let at = at.item(index);
+                found.duplicate(&at.child("hostPort"), format!("{protocol}/{address}/{number}"));
             }
         }
     }
-    huge_pages(resources, at, found);
+}
+
+/// In the network of the node, the ports of containers are those of the node.
+pub(super) fn ports_of_host(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if !uses_host_network(spec) {
+        return;
+    }
+    let at = at.child("containers");
+    for (index, container) in list(spec, "containers").iter().enumerate() {
+        let at = at.item(index);
+        let at = at.child("ports");
+        for (index, port) in list(container, "ports").iter().enumerate() {
+            let number = number(port, "hostPort");
+            // A template that says nothing gets it with its pods, where it is filled in before it is looked at.
+            if number != 0 && number != super::checks::number(port, "containerPort") {
+                let at = at.item(index);
+                let detail = "must match `containerPort` when `hostNetwork` is true";
+                found.invalid(&at.child("hostPort"), number, detail);
+            }
+        }
+    }
 }

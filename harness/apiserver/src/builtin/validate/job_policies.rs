@@ -4,42 +4,39 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::checks::Check::{Named, OneOf, OneOfIfSet};
-use super::checks::{Check, list, number, run, text};
+use super::checks::Check::{Do, OneOfIfSet};
+use super::checks::{Check, at_most, list, number, run, text};
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
 const ACTIONS: &[&str] = &["Count", "FailIndex", "FailJob", "Ignore"];
 
+const OPERATORS: &[&str] = &["In", "NotIn"];
+
 const MAX_MANAGER: usize = 63;
 
-/// Checks what a job says of its end.
-pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    indexes(spec, at, found);
-    failure(spec, at, found);
-    success(spec, at, found);
-    manager(spec, at, found);
-}
-
-fn is_indexed(spec: &Value) -> bool {
+/// Whether each completion of a job has a number.
+pub(super) fn is_indexed(spec: &Value) -> bool {
     text(spec, "completionMode") == "Indexed"
 }
 
-fn indexes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let (limit, most) = (spec.get("backoffLimitPerIndex"), spec.get("maxFailedIndexes"));
-    if most.is_some() && limit.is_none() {
+/// How many indexes may fail follows from how often one of them may.
+pub(super) fn limit_of_indexes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if spec.get("maxFailedIndexes").is_some() && spec.get("backoffLimitPerIndex").is_none() {
         found.required(&at.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified");
     }
-    for (field, value) in [("backoffLimitPerIndex", limit), ("maxFailedIndexes", most)] {
-        if let Some(value) = value.filter(|_| !is_indexed(spec)) {
+}
+
+/// What a job without indexes does not have; with a mode that is none it is not asked.
+pub(super) fn not_indexed(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if spec.get("completionMode").is_some_and(|mode| mode != "NonIndexed") {
+        return;
+    }
+    for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
+        if let Some(value) = spec.get(field) {
             found.invalid(&at.child(field), value.clone(), "requires indexed completion mode");
         }
-    }
-    let completions = number(spec, "completions");
-    if is_indexed(spec) && number(spec, "maxFailedIndexes") > completions {
-        let detail = "must be less than or equal to completions";
-        found.invalid(&at.child("maxFailedIndexes"), number(spec, "maxFailedIndexes"), detail);
     }
 }
 
@@ -49,14 +46,25 @@ fn invalid(at: &Field<'_>, detail: &str, found: &mut Findings) {
     found.extend(vec![error]);
 }
 
-fn failure(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+/// When pods are replaced; where their failures are judged, only after they have failed.
+pub(super) fn replacement(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let all: &[&str] = if spec.get("podFailurePolicy").is_some() {
+        &["Failed"]
+    } else {
+        &["Failed", "TerminatingOrFailed"]
+    };
+    if let Some(policy) = spec.get("podReplacementPolicy").and_then(Value::as_str)
+        && !all.contains(&policy)
+    {
+        found.not_supported(&at.child("podReplacementPolicy"), policy, all);
+    }
+}
+
+/// When a job fails.
+pub(super) fn failure(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let Some(policy) = spec.get("podFailurePolicy") else {
         return;
     };
-    let replacement = text(spec, "podReplacementPolicy");
-    if replacement == "TerminatingOrFailed" {
-        found.not_supported(&at.child("podReplacementPolicy"), replacement, &["Failed"]);
-    }
     let pod = spec.get("template").and_then(|template| template.get("spec"));
     let containers: BTreeSet<&str> = ["containers", "initContainers"]
         .iter()
@@ -65,30 +73,37 @@ fn failure(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         .collect();
     let at = at.child("podFailurePolicy");
     let at = at.child("rules");
-    for (index, rule) in list(policy, "rules").iter().enumerate() {
+    let rules = list(policy, "rules");
+    at_most(MAX_RULES, rules.len(), &at, found);
+    for (index, rule) in rules.iter().enumerate() {
         let at = at.item(index);
         action(rule, spec, &at, found);
         let codes = rule.get("onExitCodes").filter(|codes| codes.is_object());
-        let conditions = list(rule, "onPodConditions");
-        match (codes, conditions.is_empty()) {
-            (Some(codes), true) => exit_codes(codes, &containers, &at.child("onExitCodes"), found),
-            (None, false) => run(&[Check::Each("onPodConditions", CONDITION)], rule, &at, found),
-            (Some(_), false) => {
-                let detail = "specifying both OnExitCodes and OnPodConditions is not supported";
-                invalid(&at, detail, found);
-            }
-            (None, true) => {
-                let detail = "specifying one of OnExitCodes and OnPodConditions is required";
-                invalid(&at, detail, found);
-            }
+        if let Some(codes) = codes {
+            exit_codes(codes, &containers, &at.child("onExitCodes"), found);
         }
+        let conditions = list(rule, "onPodConditions");
+        at_most(MAX_RULES, conditions.len(), &at.child("onPodConditions"), found);
+        run(&[Check::Each("onPodConditions", CONDITION)], rule, &at, found);
+        let detail = match (codes, conditions.is_empty()) {
+            (Some(_), false) => "specifying both OnExitCodes and OnPodConditions is not supported",
+            (None, true) => "specifying one of OnExitCodes and OnPodConditions is required",
+            (Some(_), true) | (None, false) => continue,
+        };
+        invalid(&at, detail, found);
     }
 }
 
-const CONDITION: &[Check] = &[
-    Named("type", names::qualified_name),
-    OneOfIfSet("status", &["False", "True", "Unknown"]),
-];
+/// Most rules of a policy, and conditions of a rule.
+const MAX_RULES: usize = 20;
+const MAX_CODES: usize = 255;
+
+const CONDITION: &[Check] = &[Do(condition_type), OneOfIfSet("status", &["False", "True", "Unknown"])];
+
+fn condition_type(condition: &Value, at: &Field<'_>, found: &mut Findings) {
+    let kind = text(condition, "type");
+    found.invalid_each(&at.child("type"), kind, names::qualified_name(kind));
+}
 
 fn action(rule: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let action = text(rule, "action");
@@ -103,21 +118,29 @@ fn action(rule: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 fn exit_codes(codes: &Value, containers: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
-    run(&[OneOf("operator", &["In", "NotIn"])], codes, at, found);
-    let container = text(codes, "containerName");
-    if !container.is_empty() && !containers.contains(container) {
+    let operator = text(codes, "operator");
+    let operator_at = at.child("operator");
+    if operator.is_empty() {
+        found.required(&operator_at, "valid values: [\"In\" \"NotIn\"]");
+    } else if !OPERATORS.contains(&operator) {
+        found.not_supported(&operator_at, operator, OPERATORS);
+    }
+    if let Some(container) = codes.get("containerName").and_then(Value::as_str)
+        && !containers.contains(container)
+    {
         let detail = "must be one of the container or initContainer names in the pod template";
         found.invalid(&at.child("containerName"), container, detail);
     }
-    values(codes, at, found);
+    values(codes, &at.child("values"), found);
 }
 
 fn values(codes: &Value, at: &Field<'_>, found: &mut Findings) {
     let values: Vec<i64> = list(codes, "values").iter().filter_map(Value::as_i64).collect();
-    let at = at.child("values");
     if values.is_empty() {
-        found.invalid(&at, json!([]), "at least one value is required");
+        let given = codes.get("values").cloned().unwrap_or_default();
+        found.invalid(at, given, "at least one value is required");
     }
+    at_most(MAX_CODES, values.len(), at, found);
     let mut seen = BTreeSet::new();
     for (index, value) in values.iter().enumerate() {
         if text(codes, "operator") == "In" && *value == 0 {
@@ -128,11 +151,12 @@ fn values(codes: &Value, at: &Field<'_>, found: &mut Findings) {
         }
     }
     if !values.is_sorted() {
-        found.invalid(&at, json!(values), "must be ordered");
+        found.invalid(at, json!(values), "must be ordered");
     }
 }
 
-fn success(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+/// When a job has succeeded before it is complete.
+pub(super) fn success(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let Some(policy) = spec.get("successPolicy") else {
         return;
     };
@@ -147,6 +171,7 @@ fn success(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         let detail = "at least one rules must be specified when the successPolicy is specified";
         found.required(&field, detail);
     }
+    at_most(MAX_RULES, rules.len(), &field, found);
     let completions = number(spec, "completions");
     for (index, rule) in rules.iter().enumerate() {
         success_rule(rule, completions, &field.item(index), found);
@@ -161,6 +186,9 @@ pub(super) fn success_text(policy: &Value) -> String {
         format!("{{\"SucceededIndexes\":{indexes},\"SucceededCount\":{count}}}")
     };
     let rules: Vec<String> = list(policy, "rules").iter().map(quoted).collect();
+    if policy.get("rules").is_none() {
+        return "{\"Rules\":null}".to_owned();
+    }
     format!("{{\"Rules\":[{}]}}", rules.join(","))
 }
 
@@ -209,15 +237,26 @@ fn count_of(indexes: &str, completions: i64) -> Result<i64, String> {
     Ok(count)
 }
 
-fn manager(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let manager = text(spec, "managedBy");
-    let at = at.child("managedBy");
-    if manager.is_empty() {
+/// Who else than the server's own controller looks after a job.
+pub(super) fn manager(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(manager) = spec.get("managedBy").and_then(Value::as_str) else {
         return;
-    }
-    if !manager.contains('/') {
-        let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
-        found.invalid(&at, manager, detail);
+    };
+    let at = at.child("managedBy");
+    match manager.split_once('/') {
+        _ if manager.is_empty() => found.required(&at, ""),
+        Some((domain, path)) if !domain.is_empty() && !path.is_empty() => {
+            found.invalid_each(&at, domain, names::dns_subdomain(domain));
+            let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
+            if !path.bytes().all(is_known) {
+                let detail = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
+                found.invalid(&at, path, detail);
+            }
+        }
+        Some(_) | None => {
+            let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+            found.invalid(&at, manager, detail);
+        }
     }
     if manager.len() > MAX_MANAGER {
         found.too_long(&at, MAX_MANAGER);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::checks::Check::{Do, NotNegative, OneOf, OneOfIfSet, Selector};
+use super::checks::Check::{Do, In, NotNegative, OneOf, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, is_true, members, number, run, text};
 use super::{ROOT, job_policies, pods, selectors};
 use crate::findings::{Field, Findings};
@@ -16,61 +16,65 @@ const JOB: &[Check] = &[
     NotNegative("ttlSecondsAfterFinished"),
     NotNegative("backoffLimitPerIndex"),
     NotNegative("maxFailedIndexes"),
+    Do(job_policies::limit_of_indexes),
+    Do(job_policies::manager),
     OneOfIfSet("completionMode", &["NonIndexed", "Indexed"]),
-    OneOfIfSet("podReplacementPolicy", &["Failed", "TerminatingOrFailed"]),
+    Do(indexes),
+    Do(job_policies::failure),
+    Do(job_policies::success),
+    Do(job_policies::replacement),
+    Do(template),
 ];
 
 const CRON_JOB: &[Check] = &[
+    Do(schedule),
     NotNegative("startingDeadlineSeconds"),
-    OneOf("concurrencyPolicy", &["Allow", "Forbid", "Replace"]),
     Do(time_zone),
+    OneOf("concurrencyPolicy", &["Allow", "Forbid", "Replace"]),
+    In("jobTemplate", &[In("spec", JOB), In("spec", &[Do(no_selector)])]),
     NotNegative("successfulJobsHistoryLimit"),
     NotNegative("failedJobsHistoryLimit"),
 ];
 
-/// The specification of a kind.
+/// The body of a kind.
 pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
     let Some(spec) = object.get("spec") else { return };
-    let at = ROOT.child("spec");
     match kind {
         "Job" => {
             generated_selector(object, spec, found);
-            job(spec, &at, found);
-            match spec.get("selector") {
-                None => {
-                    found.required(&at.child("selector"), "");
-                    if is_true(spec, "manualSelector") {
-                        let labels = template_labels(spec).cloned().map_or(Value::Null, Value::Object);
-                        let detail = "`selector` does not match template `labels`";
-                        found.invalid(&at.child("template.metadata.labels"), labels, detail);
-                    }
-                }
-                Some(selector) => {
-                    run(&[Selector("selector")], spec, &at, found);
-                    if selectors::matches(Some(selector), template_labels(spec)) == Some(false) {
-                        let labels = template_labels(spec).cloned().map_or(Value::Null, Value::Object);
-                        let detail = "`selector` does not match template `labels`";
-                        found.invalid(&at.child("template.metadata.labels"), labels, detail);
-                    }
-                }
-            }
+            specification(object, found);
+            hostname_of_last(object, spec, found);
         }
-        "CronJob" => {
-            schedule(spec, &at, found);
-            run(CRON_JOB, spec, &at, found);
-            if let Some(spec) = spec.get("jobTemplate").and_then(|template| template.get("spec")) {
-                let at = at.child("jobTemplate.spec");
-                job(spec, &at, found);
-                if is_true(spec, "manualSelector") {
-                    found.not_supported_text(&at.child("manualSelector"), "true", &["nil", "false"]);
-                }
-                if let Some(selector) = spec.get("selector") {
-                    let detail = "`selector` will be auto-generated";
-                    found.invalid_text(&at.child("selector"), &selectors::json(selector), detail);
-                }
-            }
-        }
+        "CronJob" => run(CRON_JOB, spec, &ROOT.child("spec"), found),
         _ => {}
+    }
+}
+
+/// The specification of a job.
+pub(super) fn specification(job: &Value, found: &mut Findings) {
+    let Some(spec) = job.get("spec") else { return };
+    let at = ROOT.child("spec");
+    run(JOB, spec, &at, found);
+    let selector = spec.get("selector");
+    match selector {
+        None => found.required(&at.child("selector"), ""),
+        Some(_) => run(&[Selector("selector")], spec, &at, found),
+    }
+    if selectors::matches(selector, template_labels(spec)) == Some(false) {
+        let labels = template_labels(spec).cloned().map_or(Value::Null, Value::Object);
+        let detail = "`selector` does not match template `labels`";
+        found.invalid(&at.child("template.metadata.labels"), labels, detail);
+    }
+}
+
+/// Jobs of a template get their selector themselves.
+fn no_selector(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if let Some(selector) = spec.get("selector") {
+        let detail = "`selector` will be auto-generated";
+        found.invalid_text(&at.child("selector"), &selectors::json(selector), detail);
+    }
+    if is_true(spec, "manualSelector") {
+        found.not_supported_text(&at.child("manualSelector"), "true", &["nil", "false"]);
     }
 }
 
@@ -95,34 +99,98 @@ fn generated_selector(object: &Value, spec: &Value, found: &mut Findings) {
         return;
     };
     let metadata = object.get("metadata").unwrap_or(&Value::Null);
-    let expected: Map<String, Value> = [
-        ("batch.kubernetes.io/controller-uid", "uid"),
+    let expected: [(&str, &str); 4] = [
         ("controller-uid", "uid"),
-        ("batch.kubernetes.io/job-name", "name"),
         ("job-name", "name"),
-    ]
-    .into_iter()
-    .map(|(label, field)| (label.to_owned(), Value::from(text(metadata, field))))
-    .collect();
+        ("batch.kubernetes.io/controller-uid", "uid"),
+        ("batch.kubernetes.io/job-name", "name"),
+    ];
+    let expected = expected.map(|(label, field)| (label, text(metadata, field)));
+    let labels = template_labels(spec);
+    for (label, value) in expected {
+        let at = ROOT.child("spec.template.metadata.labels");
+        let detail = format!("must be '{value}'");
+        match labels.and_then(|labels| labels.get(label)) {
+            None => found.required(&at.key(label), &detail),
+            Some(given) if given != value => {
+                let all = labels.cloned().map_or(Value::Null, Value::Object);
+                found.invalid(&at.key(label), all, &detail);
+            }
+            Some(_) => {}
+        }
+    }
+    let expected = expected.map(|(label, value)| (label.to_owned(), Value::from(value)));
+    let expected: Map<String, Value> = expected.into_iter().collect();
     if selectors::matches(Some(selector), Some(&expected)) == Some(false) {
         let detail = "`selector` not auto-generated";
         found.invalid_text(&ROOT.child("spec.selector"), &selectors::json(selector), detail);
     }
 }
 
-/// What jobs and templates of jobs have in common.
-fn job(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    job_policies::validate(spec, at, found);
-    run(JOB, spec, at, found);
-    if text(spec, "completionMode") == "Indexed" {
-        if spec.get("completions").is_none() {
-            found.required(&at.child("completions"), "when completion mode is Indexed");
-        }
-        if number(spec, "parallelism") > 100_000 {
-            let detail = "must be less than or equal to 100000 when completion mode is Indexed";
-            found.invalid(&at.child("parallelism"), number(spec, "parallelism"), detail);
+/// The name of a job and the last of its indexes make the name of a host.
+fn hostname_of_last(object: &Value, spec: &Value, found: &mut Findings) {
+    let completions = number(spec, "completions");
+    if !job_policies::is_indexed(spec) || completions <= 0 {
+        return;
+    }
+    let name = object
+        .get("metadata")
+        .map(|metadata| text(metadata, "name"))
+        .unwrap_or_default();
+    let host = format!("{name}-{}", completions - 1);
+    if !names::dns_label(&host).is_empty() {
+        let detail = format!("will not able to create pod with invalid DNS label: {host}");
+        found.invalid(&ROOT.child("metadata.name"), name, &detail);
+    }
+}
+
+/// Above so many completions, fewer may run or fail.
+const MANY: i64 = 100_000;
+const MAX_OF_MANY: i64 = 10_000;
+
+fn indexes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if !job_policies::is_indexed(spec) {
+        job_policies::not_indexed(spec, at, found);
+        return;
+    }
+    let given = |field: &str| spec.get(field).and_then(Value::as_i64);
+    let (completions, parallelism, failed) = (given("completions"), given("parallelism"), given("maxFailedIndexes"));
+    if completions.is_none() {
+        found.required(&at.child("completions"), "when completion mode is Indexed");
+    }
+    let (parallelism_at, failed_at) = (at.child("parallelism"), at.child("maxFailedIndexes"));
+    let at_most = |max: i64, value: Option<i64>, when: &str| {
+        let value = value.filter(|value| *value > max)?;
+        Some((value, format!("must be less than or equal to {max}{when}")))
+    };
+    let when = " when completion mode is Indexed";
+    if let Some((value, detail)) = at_most(MANY, parallelism, when) {
+        found.invalid(&parallelism_at, value, &detail);
+    }
+    if let (Some(completions), Some(failed)) = (completions, failed)
+        && failed > completions
+    {
+        found.invalid(&failed_at, failed, "must be less than or equal to completions");
+    }
+    if let Some((value, detail)) = at_most(MANY, failed, "") {
+        found.invalid(&failed_at, value, &detail);
+    }
+    if completions.is_none_or(|completions| completions <= MANY) || given("backoffLimitPerIndex").is_none() {
+        return;
+    }
+    if failed.is_none() {
+        let detail = format!("must be specified when completions is above {MANY}");
+        found.required(&failed_at, &detail);
+    }
+    let when = format!(" when completions are above {MANY} and used with backoff limit per index");
+    for (value, at) in [(parallelism, &parallelism_at), (failed, &failed_at)] {
+        if let Some((value, detail)) = at_most(MAX_OF_MANY, value, &when) {
+            found.invalid(at, value, &detail);
         }
     }
+}
+
+fn template(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let field = at.child("template");
     pods::template(spec.get("template"), &field, found);
     let pod = spec

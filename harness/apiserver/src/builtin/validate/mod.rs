@@ -4,22 +4,29 @@
 //! kinds. The functions here put together what a create, an update and a write of the status have to pass.
 
 mod addresses;
+mod affinities;
 mod autoscalers;
 mod basics;
 mod bounds;
 mod checks;
+mod claims;
 mod containers;
 mod dns;
 mod events;
 mod job_policies;
 mod jobs;
+mod mounts;
 mod networking;
 mod others;
 pub mod persistent;
 mod pod_changes;
 mod pods;
 mod policies;
+mod probes;
+mod quoted;
 mod rbac;
+mod resources;
+mod restarts;
 mod security;
 mod selectors;
 pub(super) mod services;
@@ -29,6 +36,7 @@ mod storage;
 mod variables;
 mod volumes;
 mod webhooks;
+mod windows;
 mod workloads;
 
 use serde_json::Value;
@@ -79,14 +87,21 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
             match resource.kind {
                 // The addresses are those of another type.
                 "EndpointSlice" if changes_address_type(new, old) => change(resource, new, old, &mut found),
+                // Of a priority class only changes are looked at.
+                "PriorityClass" => change(resource, new, old, &mut found),
                 "DaemonSet" | "IngressClass" | "Service" => {
                     change(resource, new, old, &mut found);
                     body(resource, new, &mut found);
                 }
+                // What is changed is checked as a new one, and then as a change.
+                "Job" => {
+                    body(resource, new, &mut found);
+                    jobs::specification(new, &mut found);
+                    change(resource, new, old, &mut found);
+                }
                 _ => {
                     body(resource, new, &mut found);
-                    if matches!(resource.kind, "Job" | "PersistentVolume") {
-                        // What is changed is checked as a new one, and then as a change.
+                    if resource.kind == "PersistentVolume" {
                         body(resource, new, &mut found);
                     }
                     change(resource, new, old, &mut found);

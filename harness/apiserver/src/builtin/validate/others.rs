@@ -1,11 +1,15 @@
 //! The kinds of all remaining groups.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
-use super::ROOT;
-use super::checks::Check::{Do, In, Named, OneOfIfSet, Positive, Required, Selector};
-use super::checks::{Check, at_most_all, immutable, int_or_percent, number, run};
+use super::checks::Check::{Do, In, Named, OneOf, OneOfIfSet, Positive, Required, Selector};
+use super::checks::{Check, at_most_all, immutable, int_or_percent, is_true, list, number, run};
+use super::quoted::{self, Member, Sort};
+use super::{ROOT, resources};
 use crate::builtin::catalogue::Resource;
+use crate::builtin::prepare::SYSTEM_CLASSES;
 use crate::findings::{Field, Findings};
 use crate::gofmt;
 use crate::metadata::names;
@@ -26,7 +30,7 @@ pub(super) fn body(resource: &Resource, object: &Value, found: &mut Findings) {
         ("policy", "PodDisruptionBudget") => &[In("spec", BUDGET)],
         ("scheduling.k8s.io", "PriorityClass") => &[
             Do(priority),
-            OneOfIfSet("preemptionPolicy", &["PreemptLowerPriority", "Never"]),
+            OneOf("preemptionPolicy", &["PreemptLowerPriority", "Never"]),
         ],
         ("node.k8s.io", "RuntimeClass") => &[
             Required("handler"),
@@ -70,12 +74,27 @@ fn priority(class: &Value, _: &Field<'_>, found: &mut Findings) {
         .map(|metadata| super::checks::text(metadata, "name"))
         .unwrap_or_default();
     if name.starts_with("system-") {
-        let detail = "priority class names with 'system-' prefix are reserved for system use only";
-        found.forbidden(&ROOT.child("metadata.name"), detail);
+        if let Some(problem) = system_problem(name, class) {
+            let detail = format!(
+                "priority class names with 'system-' prefix are reserved for system use only. error: {problem}"
+            );
+            found.forbidden(&ROOT.child("metadata.name"), &detail);
+        }
     } else if number(class, "value") > 1_000_000_000 {
         let detail = "maximum allowed value of a user defined priority is 1000000000";
         found.forbidden(&ROOT.child("value"), detail);
     }
+}
+
+/// What makes a class another one than that of the system with its name.
+fn system_problem(name: &str, class: &Value) -> Option<String> {
+    let Some((_, value)) = SYSTEM_CLASSES.iter().find(|(known, _)| *known == name) else {
+        return Some(format!("{name} is not a known system priority class"));
+    };
+    if number(class, "value") != *value {
+        return Some(format!("value of {name} PriorityClass must be {value}"));
+    }
+    is_true(class, "globalDefault").then(|| format!("globalDefault of {name} PriorityClass must be false"))
 }
 
 fn overhead(class: &Value, at: &Field<'_>, found: &mut Findings) {
@@ -83,7 +102,12 @@ fn overhead(class: &Value, at: &Field<'_>, found: &mut Findings) {
         return;
     };
     // They are checked as the limits of a container are.
-    super::containers::resources(&json!({"limits": fixed}), &at.child("overhead"), found);
+    resources::of_container(
+        &json!({"limits": fixed}),
+        &BTreeSet::new(),
+        &at.child("overhead"),
+        found,
+    );
 }
 
 fn scheduling(class: &Value, at: &Field<'_>, found: &mut Findings) {
@@ -93,7 +117,23 @@ fn scheduling(class: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("scheduling");
     run(&[Check::Labels("nodeSelector")], scheduling, &at, found);
     super::pods::tolerations(scheduling, &at, found);
+    let at = at.child("tolerations");
+    let mut seen = BTreeSet::new();
+    for (index, toleration) in list(scheduling, "tolerations").iter().enumerate() {
+        let key = ["key", "operator", "value", "effect"].map(|field| super::checks::text(toleration, field));
+        if !seen.insert(key) {
+            found.duplicate_text(&at.item(index), &quoted::object(toleration, TOLERATION));
+        }
+    }
 }
+
+const TOLERATION: &[Member] = &[
+    ("Key", "key", Sort::Text),
+    ("Operator", "operator", Sort::Text),
+    ("Value", "value", Sort::Text),
+    ("Effect", "effect", Sort::Text),
+    ("TolerationSeconds", "tolerationSeconds", Sort::OrNull),
+];
 
 /// What may not change.
 pub(super) fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {

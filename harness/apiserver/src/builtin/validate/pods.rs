@@ -2,62 +2,85 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::checks::Check::{Do, Each, In, Labels, Named, NotNegative, OneOf, OneOfIfSet};
+use super::affinities::BETWEEN_PODS;
+use super::checks::Check::{Do, Each, In, Labels, Named, OneOf};
 use super::checks::{Check, is_true, list, members, number, run, text, texts};
-use super::{ROOT, addresses, containers, dns, security, spreads, volumes};
+use super::{ROOT, addresses, claims, containers, dns, resources, security, spreads, variables, volumes, windows};
 use crate::findings::{Field, Findings};
+use crate::meta;
 use crate::metadata::{names, validate_labels};
 
 const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
 const DNS_POLICIES: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+const MAX_HOSTNAME: usize = 64;
 const TAINT_EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 const POD_SPEC: &[Check] = &[
     Do(volumes::validate),
+    Do(claims::of_pod),
     Do(containers::validate),
+    Do(resources::of_pod),
+    Do(containers::ports_of_host),
     OneOf("restartPolicy", RESTART_POLICIES),
     OneOf("dnsPolicy", DNS_POLICIES),
-    Do(dns::policy),
-    Do(shared_processes),
-    Do(own_users),
-    Do(security::shared_sysctls),
-    In("securityContext", security::OF_POD),
     Labels("nodeSelector"),
-    In("affinity", &[Do(affinity)]),
+    Do(security::of_pod),
+    In("affinity", AFFINITY),
+    Do(dns::config),
+    Do(readiness_gates),
+    Do(scheduling_gates),
     Do(spreads::spreads),
+    Do(windows::host_processes),
+    Do(own_users),
+    Do(hostname_override),
     Named("serviceAccountName", names::dns_subdomain),
     Named("nodeName", names::dns_subdomain),
     Do(active_deadline),
     Named("hostname", names::dns_label),
     Named("subdomain", names::dns_label),
     Do(tolerations),
-    Named("priorityClassName", names::dns_subdomain),
-    Named("runtimeClassName", names::dns_subdomain),
-    OneOfIfSet("preemptionPolicy", &["Never", "PreemptLowerPriority"]),
-    NotNegative("terminationGracePeriodSeconds"),
     Do(host_aliases),
-    Do(dns::config),
-    Do(readiness_gates),
-    Do(scheduling_gates),
-    Do(system),
+    Named("priorityClassName", names::dns_subdomain),
+    Do(runtime_class),
+    Do(preemption),
+    Do(overhead),
+    Do(windows::system),
+    Do(variables::files),
 ];
 
 /// What a new pod cannot have.
 pub(super) fn created(pod: &Value, found: &mut Findings) {
-    if pod
-        .get("spec")
-        .is_some_and(|spec| !list(spec, "ephemeralContainers").is_empty())
-    {
-        found.forbidden(&ROOT.child("spec.ephemeralContainers"), "cannot be set on create");
+    let Some(spec) = pod.get("spec") else { return };
+    let at = ROOT.child("spec");
+    if !list(spec, "ephemeralContainers").is_empty() {
+        found.forbidden(&at.child("ephemeralContainers"), "cannot be set on create");
+    }
+    if !list(spec, "schedulingGates").is_empty() && !text(spec, "nodeName").is_empty() {
+        let detail = "cannot be set until all schedulingGates have been cleared";
+        found.forbidden(&at.child("nodeName"), detail);
     }
 }
 
 /// A Pod's specification.
 pub(super) fn pod(object: &Value, found: &mut Findings) {
+    deletion_cost(object, &ROOT.child("metadata.annotations"), found);
     if let Some(spec) = object.get("spec") {
         run(POD_SPEC, spec, &ROOT.child("spec"), found);
+        containers::trimmed_images(spec, &ROOT.child("spec"), found);
+    }
+}
+
+/// How much it costs to delete a pod is a number, written as short as it can be.
+fn deletion_cost(object: &Value, at: &Field<'_>, found: &mut Findings) {
+    const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+    let Some(cost) = meta::annotation(object, COST) else {
+        return;
+    };
+    let is_short = cost == "0" || cost.starts_with(['-', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+    if !is_short || cost.parse::<i32>().is_err() {
+        found.invalid(&at.key(COST), cost, "must be a 32bit integer");
     }
 }
 
@@ -97,15 +120,13 @@ pub(super) fn template(template: Option<&Value>, at: &Field<'_>, found: &mut Fin
             );
         }
     }
+    deletion_cost(template, &at.child("annotations"), found);
     if let Some(spec) = template.get("spec") {
         run(POD_SPEC, spec, &at.child("spec"), found);
-    }
-}
-
-fn shared_processes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    if is_true(spec, "hostPID") && is_true(spec, "shareProcessNamespace") {
-        let at = at.child("securityContext.shareProcessNamespace");
-        found.invalid(&at, true, "ShareProcessNamespace and HostPID cannot both be enabled");
+        if !list(spec, "ephemeralContainers").is_empty() {
+            let detail = "ephemeral containers not allowed in pod template";
+            found.forbidden(&at.child("spec.ephemeralContainers"), detail);
+        }
     }
 }
 
@@ -114,10 +135,59 @@ fn own_users(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if spec.get("hostUsers").and_then(Value::as_bool) != Some(false) {
         return;
     }
-    for field in ["hostNetwork", "hostPID", "hostIPC"] {
+    let detail = "when `hostUsers` is false";
+    // The last two are told in other letters than they are written in.
+    for (field, told) in [
+        ("hostNetwork", "hostNetwork"),
+        ("hostPID", "HostPID"),
+        ("hostIPC", "HostIPC"),
+    ] {
         if is_true(spec, field) {
-            found.forbidden(&at.child(field), "when `hostUsers` is false");
+            found.forbidden(&at.child(told), detail);
         }
+    }
+    containers::visit(spec, at, &mut |container, at| {
+        if !list(container, "volumeDevices").is_empty() {
+            found.forbidden(&at.child("volumeDevices"), detail);
+        }
+    });
+}
+
+fn hostname_override(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(name) = spec.get("hostnameOverride").and_then(Value::as_str) else {
+        return;
+    };
+    let at = at.child("hostnameOverride");
+    if is_true(spec, "setHostnameAsFQDN") {
+        found.forbidden(&at, "may not be specified when setHostnameAsFQDN is true");
+    }
+    if uses_host_network(spec) {
+        found.forbidden(&at, "may not be specified when hostNetwork is true");
+    }
+    if name.len() > MAX_HOSTNAME {
+        found.too_long(&at, MAX_HOSTNAME);
+    }
+    found.invalid_each(&at, name, names::dns_subdomain(name));
+}
+
+fn runtime_class(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if let Some(name) = spec.get("runtimeClassName").and_then(Value::as_str) {
+        found.invalid_each(&at.child("runtimeClassName"), name, names::dns_subdomain(name));
+    }
+}
+
+fn preemption(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if spec.get("preemptionPolicy").is_some() {
+        let check = OneOf("preemptionPolicy", &["PreemptLowerPriority", "Never"]);
+        run(&[check], spec, at, found);
+    }
+}
+
+/// What running a pod costs itself is checked as the limits of a container are.
+fn overhead(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if let Some(overhead) = spec.get("overhead") {
+        let limits = json!({"limits": overhead});
+        resources::of_container(&limits, &BTreeSet::new(), &at.child("overhead"), found);
     }
 }
 
@@ -142,27 +212,14 @@ fn readiness_gates(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 fn scheduling_gates(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let (gates, mut seen) = (list(spec, "schedulingGates"), BTreeSet::new());
+    let mut seen = BTreeSet::new();
     let field = at.child("schedulingGates");
-    for (index, gate) in gates.iter().enumerate() {
+    for (index, gate) in list(spec, "schedulingGates").iter().enumerate() {
         let name = text(gate, "name");
         found.invalid_each(&field.item(index), name, names::qualified_name(name));
         if !seen.insert(name) {
             found.duplicate(&field.item(index), name);
         }
-    }
-    if !gates.is_empty() && !text(spec, "nodeName").is_empty() {
-        let detail = "cannot be set until all schedulingGates have been cleared";
-        found.forbidden(&at.child("nodeName"), detail);
-    }
-}
-
-fn system(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let Some(os) = spec.get("os") else { return };
-    match text(os, "name") {
-        "" => found.required(&at.child("os.name"), ""),
-        "linux" | "windows" => {}
-        other => found.not_supported(&at.child("os"), other, &["linux", "windows"]),
     }
 }
 
@@ -218,6 +275,8 @@ fn toleration(toleration: &Value, at: &Field<'_>, found: &mut Findings) {
             found.invalid(&field, value, "value must be empty when `operator` is 'Exists'");
         }
         "Exists" => {}
+        // Comparing is off; the message does not say so.
+        "Lt" | "Gt" => found.not_supported(&field, operator, &["Equal", "Exists", "Lt", "Gt"]),
         other => found.not_supported(&field, other, &["Equal", "Exists"]),
     }
     if !effect.is_empty() && !TAINT_EFFECTS.contains(&effect) {
@@ -225,39 +284,27 @@ fn toleration(toleration: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-const TERM: &[Check] = &[
-    Check::Selector("labelSelector"),
-    Check::Selector("namespaceSelector"),
-    Do(namespaces),
-    Do(topology_key),
-];
-const WEIGHTED: &[Check] = &[Do(weight), In("podAffinityTerm", TERM)];
-const BETWEEN_PODS: &[Check] = &[
-    Each("requiredDuringSchedulingIgnoredDuringExecution", TERM),
-    Each("preferredDuringSchedulingIgnoredDuringExecution", WEIGHTED),
+const AFFINITY: &[Check] = &[
+    In("nodeAffinity", NODE_AFFINITY),
+    In("podAffinity", BETWEEN_PODS),
+    In("podAntiAffinity", BETWEEN_PODS),
 ];
 
-fn affinity(affinity: &Value, at: &Field<'_>, found: &mut Findings) {
-    run(&[In("nodeAffinity", NODE_AFFINITY)], affinity, at, found);
-    run(
-        &[In("podAffinity", BETWEEN_PODS), In("podAntiAffinity", BETWEEN_PODS)],
-        affinity,
-        at,
-        found,
-    );
-}
-
+/// A selector of nodes.
+pub(super) const NODE_SELECTOR: &[Check] = &[Do(node_terms), Each("nodeSelectorTerms", NODE_TERM)];
 const NODE_TERM: &[Check] = &[
+    Each("matchExpressions", &[Do(node_requirement), Do(node_labels)]),
+    Each("matchFields", &[Do(node_field)]),
+];
+const NODE_PREFERENCE: &[Check] = &[
     Each("matchExpressions", &[Do(node_requirement)]),
     Each("matchFields", &[Do(node_field)]),
 ];
-/// A selector of nodes.
-pub(super) const NODE_SELECTOR: &[Check] = &[Do(node_terms), Each("nodeSelectorTerms", NODE_TERM)];
 const NODE_AFFINITY: &[Check] = &[
     In("requiredDuringSchedulingIgnoredDuringExecution", NODE_SELECTOR),
     Each(
         "preferredDuringSchedulingIgnoredDuringExecution",
-        &[Do(weight), In("preference", NODE_TERM)],
+        &[Do(weight), In("preference", NODE_PREFERENCE)],
     ),
 ];
 
@@ -314,21 +361,15 @@ fn node_requirement(requirement: &Value, at: &Field<'_>, found: &mut Findings) {
     found.invalid_each(&at.child("key"), key, names::qualified_name(key));
 }
 
-fn namespaces(term: &Value, at: &Field<'_>, found: &mut Findings) {
-    for namespace in texts(term, "namespaces") {
-        found.invalid_each(&at.child("namespace"), namespace, names::dns_label(namespace));
+fn node_labels(requirement: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("values");
+    for (index, value) in texts(requirement, "values").into_iter().enumerate() {
+        found.invalid_each(&at.item(index), value, names::label_value(value));
     }
 }
 
-fn topology_key(term: &Value, at: &Field<'_>, found: &mut Findings) {
-    let key = text(term, "topologyKey");
-    if key.is_empty() {
-        found.required(&at.child("topologyKey"), "can not be empty");
-    }
-    found.invalid_each(&at.child("topologyKey"), key, names::qualified_name(key));
-}
-
-fn weight(term: &Value, at: &Field<'_>, found: &mut Findings) {
+/// How much a preference counts.
+pub(super) fn weight(term: &Value, at: &Field<'_>, found: &mut Findings) {
     let weight = number(term, "weight");
     if !(1..=100).contains(&weight) {
         found.invalid(&at.child("weight"), weight, "must be in the range 1-100");

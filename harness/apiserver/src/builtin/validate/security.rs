@@ -2,45 +2,124 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::checks::Check::{Do, In, OneOfIfSet};
-use super::checks::{Check, is_true, list, text};
+use super::checks::{Check, is_true, list, run, text, texts};
+use super::quoted::{self, Member, Sort};
+use super::windows;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
-const PROFILES: &[&str] = &["Localhost", "RuntimeDefault", "Unconfined"];
+const LOCAL: &str = "Localhost";
+const PROFILES: &[&str] = &[LOCAL, "RuntimeDefault", "Unconfined"];
 
-/// The context of a container.
-pub(super) const OF_CONTAINER: &[Check] = &[
-    Do(run_as),
-    OneOfIfSet("procMount", &["Default", "Unmasked"]),
-    In("seccompProfile", &[Do(seccomp)]),
-    In("appArmorProfile", &[Do(app_armor)]),
-];
+const MAX_PATH: usize = 4095;
+
+/// The context of a container; `own_users` says whether its pod has users of its own.
+pub(super) fn of_container(context: &Value, own_users: bool, at: &Field<'_>, found: &mut Findings) {
+    run_as(context, at, found);
+    run(&[OneOfIfSet("procMount", &["Default", UNMASKED])], context, at, found);
+    if text(context, "procMount") == UNMASKED && !own_users {
+        let detail = "`hostUsers` must be false to use `Unmasked`";
+        found.invalid(&at.child("procMount"), UNMASKED, detail);
+    }
+    run(&[In("seccompProfile", &[Do(seccomp)])], context, at, found);
+    escalation(context, at, found);
+    run(&[In("windowsOptions", &[Do(windows::options)])], context, at, found);
+    run(&[In("appArmorProfile", &[Do(app_armor)])], context, at, found);
+}
 
 /// The context of a pod.
-pub(super) const OF_POD: &[Check] = &[
-    Do(fs_group),
-    Do(run_as),
-    Do(groups),
-    Do(sysctls),
+pub(super) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(context) = spec.get("securityContext") else {
+        return;
+    };
+    let at = at.child("securityContext");
+    id(context.get("fsGroup"), &at.child("fsGroup"), found);
+    run_as(context, &at, found);
+    groups(context, &at, found);
+    shared_processes(spec, &at, found);
+    sysctls(context, spec, &at, found);
+    run(OF_POD, context, &at, found);
+}
+
+const OF_POD: &[Check] = &[
     OneOfIfSet("fsGroupChangePolicy", &["Always", "OnRootMismatch"]),
     In("seccompProfile", &[Do(seccomp)]),
+    In("windowsOptions", &[Do(windows::options)]),
+    In("appArmorProfile", &[Do(app_armor)]),
     OneOfIfSet("supplementalGroupsPolicy", &["Merge", "Strict"]),
     OneOfIfSet("seLinuxChangePolicy", &["Recursive"]),
-    In("appArmorProfile", &[Do(app_armor)]),
 ];
+
+const UNMASKED: &str = "Unmasked";
+
+const PROFILE: &[Member] = &[
+    ("Type", "type", Sort::Text),
+    ("LocalhostProfile", "localhostProfile", Sort::OrNull),
+];
+
+const CONTEXT: &[Member] = &[
+    (
+        "Capabilities",
+        "capabilities",
+        Sort::Object(&[("Add", "add", Sort::OrNull), ("Drop", "drop", Sort::OrNull)]),
+    ),
+    ("Privileged", "privileged", Sort::OrNull),
+    (
+        "SELinuxOptions",
+        "seLinuxOptions",
+        Sort::Object(&[
+            ("User", "user", Sort::Text),
+            ("Role", "role", Sort::Text),
+            ("Type", "type", Sort::Text),
+            ("Level", "level", Sort::Text),
+        ]),
+    ),
+    (
+        "WindowsOptions",
+        "windowsOptions",
+        Sort::Object(&[
+            ("GMSACredentialSpecName", "gmsaCredentialSpecName", Sort::OrNull),
+            ("GMSACredentialSpec", "gmsaCredentialSpec", Sort::OrNull),
+            ("RunAsUserName", "runAsUserName", Sort::OrNull),
+            ("HostProcess", "hostProcess", Sort::OrNull),
+        ]),
+    ),
+    ("RunAsUser", "runAsUser", Sort::OrNull),
+    ("RunAsGroup", "runAsGroup", Sort::OrNull),
+    ("RunAsNonRoot", "runAsNonRoot", Sort::OrNull),
+    ("ReadOnlyRootFilesystem", "readOnlyRootFilesystem", Sort::OrNull),
+    ("AllowPrivilegeEscalation", "allowPrivilegeEscalation", Sort::OrNull),
+    ("ProcMount", "procMount", Sort::OrNull),
+    ("SeccompProfile", "seccompProfile", Sort::Object(PROFILE)),
+    ("AppArmorProfile", "appArmorProfile", Sort::Object(PROFILE)),
+];
+
+/// What can do everything already cannot be kept from doing more.
+fn escalation(context: &Value, at: &Field<'_>, found: &mut Findings) {
+    if context.get("allowPrivilegeEscalation").and_then(Value::as_bool) != Some(false) {
+        return;
+    }
+    if is_true(context, "privileged") {
+        let detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
+        found.invalid_text(at, &quoted::object(context, CONTEXT), detail);
+    }
+    let added = context
+        .get("capabilities")
+        .map(|capabilities| texts(capabilities, "add"));
+    for _ in added.iter().flatten().filter(|added| **added == "CAP_SYS_ADMIN") {
+        let detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN";
+        found.invalid_text(at, &quoted::object(context, CONTEXT), detail);
+    }
+}
 
 fn id(value: Option<&Value>, at: &Field<'_>, found: &mut Findings) {
     let value = value.and_then(Value::as_i64);
     if let Some(value) = value.filter(|value| !(0..=i64::from(i32::MAX)).contains(value)) {
         found.invalid(at, value, "must be between 0 and 2147483647, inclusive");
     }
-}
-
-fn fs_group(context: &Value, at: &Field<'_>, found: &mut Findings) {
-    id(context.get("fsGroup"), &at.child("fsGroup"), found);
 }
 
 fn run_as(context: &Value, at: &Field<'_>, found: &mut Findings) {
@@ -56,19 +135,28 @@ fn groups(context: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn sysctls(context: &Value, at: &Field<'_>, found: &mut Findings) {
+fn shared_processes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if is_true(spec, "hostPID") && is_true(spec, "shareProcessNamespace") {
+        let at = at.child("shareProcessNamespace");
+        found.invalid(&at, true, "ShareProcessNamespace and HostPID cannot both be enabled");
+    }
+}
+
+fn sysctls(context: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("sysctls");
     let mut seen = BTreeSet::new();
     for (index, sysctl) in list(context, "sysctls").iter().enumerate() {
         let (at, name) = (at.item(index), text(sysctl, "name"));
+        let at = at.child("name");
         if name.is_empty() {
-            found.required(&at.child("name"), "");
+            found.required(&at, "");
         } else if !is_sysctl(name) {
             let detail = r"must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
-            found.invalid(&at.child("name"), name, detail);
+            found.invalid(&at, name, detail);
         } else if !seen.insert(name) {
-            found.duplicate(&at.child("name"), name);
+            found.duplicate(&at, name);
         }
+        shared_sysctl(name, spec, &at, found);
     }
 }
 
@@ -77,33 +165,24 @@ fn is_sysctl(name: &str) -> bool {
 }
 
 /// What belongs to the node cannot be set where the node's is used.
-pub(super) fn shared_sysctls(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let context = spec.get("securityContext").unwrap_or(&Value::Null);
-    let at = at.child("securityContext.sysctls");
-    for (index, sysctl) in list(context, "sysctls").iter().enumerate() {
-        let name = text(sysctl, "name");
-        let dotted = name.replace('/', ".");
-        let of_messages = ["kernel.shm", "kernel.msg", "fs.mqueue."]
-            .iter()
-            .any(|prefix| dotted.starts_with(prefix));
-        for (field, shared) in [
-            ("hostNetwork", dotted.starts_with("net.")),
-            ("hostIPC", of_messages || dotted == "kernel.sem"),
-        ] {
-            if shared && is_true(spec, field) {
-                let at = at.item(index);
-                found.invalid(
-                    &at.child("name"),
-                    name,
-                    &format!("may not be specified when '{field}' is true"),
-                );
-            }
+fn shared_sysctl(name: &str, spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let dotted = name.replace('/', ".");
+    let of_messages = ["kernel.shm", "kernel.msg", "fs.mqueue."]
+        .iter()
+        .any(|prefix| dotted.starts_with(prefix));
+    for (field, shared) in [
+        ("hostNetwork", dotted.starts_with("net.")),
+        ("hostIPC", of_messages || dotted == "kernel.sem"),
+    ] {
+        if shared && is_true(spec, field) {
+            let detail = format!("may not be specified when '{field}' is true");
+            found.invalid(at, name, &detail);
         }
     }
 }
 
-/// The type of a profile; whether it is one of the node's own.
-fn kind(profile: &Value, of: &str, at: &Field<'_>, found: &mut Findings) -> bool {
+/// The type of a profile.
+fn kind<'a>(profile: &'a Value, of: &str, at: &Field<'_>, found: &mut Findings) -> &'a str {
     let kind = text(profile, "type");
     let at = at.child("type");
     if kind.is_empty() {
@@ -111,14 +190,14 @@ fn kind(profile: &Value, of: &str, at: &Field<'_>, found: &mut Findings) -> bool
     } else if !PROFILES.contains(&kind) {
         found.not_supported(&at, kind, PROFILES);
     }
-    kind == "Localhost"
+    kind
 }
 
 fn seccomp(profile: &Value, at: &Field<'_>, found: &mut Findings) {
-    let local = kind(profile, "seccompProfile", at, found);
+    let is_local = kind(profile, "seccompProfile", at, found) == LOCAL;
     let at = at.child("localhostProfile");
-    match (profile.get("localhostProfile").and_then(Value::as_str), local) {
-        (None | Some(""), true) => found.required(&at, "must be set when seccomp type is Localhost"),
+    match (profile.get("localhostProfile").and_then(Value::as_str), is_local) {
+        (None, true) => found.required(&at, "must be set when seccomp type is Localhost"),
         (Some(path), true) => {
             if path.starts_with('/') {
                 found.invalid(&at, path, "must be a relative path");
@@ -127,12 +206,8 @@ fn seccomp(profile: &Value, at: &Field<'_>, found: &mut Findings) {
                 found.invalid(&at, path, "must not contain '..'");
             }
         }
-        (Some(path), false) => {
-            let quoted = format!(
-                "{{\"Type\":{},\"LocalhostProfile\":{}}}",
-                json!(text(profile, "type")),
-                json!(path)
-            );
+        (Some(_), false) => {
+            let quoted = quoted::object(profile, PROFILE);
             found.invalid_text(&at, &quoted, "can only be set when seccomp type is Localhost");
         }
         (None, false) => {}
@@ -140,12 +215,22 @@ fn seccomp(profile: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 fn app_armor(profile: &Value, at: &Field<'_>, found: &mut Findings) {
-    let local = kind(profile, "appArmorProfile", at, found);
+    let kind = kind(profile, "appArmorProfile", at, found);
+    let name = profile.get("localhostProfile").and_then(Value::as_str);
     let at = at.child("localhostProfile");
-    match (profile.get("localhostProfile").and_then(Value::as_str), local) {
-        (None | Some(""), true) => found.required(&at, "must be set when AppArmor type is Localhost"),
-        (Some(name), true) if name.trim() != name => found.invalid(&at, name, "must not be padded with whitespace"),
-        (Some(name), false) => found.invalid(&at, name, "can only be set when AppArmor type is Localhost"),
-        (Some(_), true) | (None, false) => {}
+    match (kind, name) {
+        (LOCAL, None | Some("")) => found.required(&at, "must be set when AppArmor type is Localhost"),
+        (LOCAL, Some(name)) => {
+            if name.trim() != name {
+                found.invalid(&at, name, "must not be padded with whitespace");
+            }
+            if name.len() > MAX_PATH {
+                found.too_long(&at, MAX_PATH);
+            }
+        }
+        ("RuntimeDefault" | "Unconfined", Some(name)) => {
+            found.invalid(&at, name, "can only be set when AppArmor type is Localhost");
+        }
+        _ => {}
     }
 }

@@ -2,10 +2,9 @@
 
 use serde_json::Value;
 
-use super::checks::{list, members, number, text, texts};
-use super::selectors;
+use super::checks::{list, number, text};
+use super::{affinities, selectors};
 use crate::findings::{Field, Findings};
-use crate::metadata::names;
 
 const ACTIONS: &[&str] = &["DoNotSchedule", "ScheduleAnyway"];
 
@@ -31,7 +30,7 @@ pub(super) fn spreads(spec: &Value, at: &Field<'_>, found: &mut Findings) {
                 found.not_supported(&at.child(field), policy, &["Honor", "Ignore"]);
             }
         }
-        label_keys(constraint, &at, found);
+        affinities::label_keys(constraint, &at, found);
         if let Some(selector) = constraint.get("labelSelector") {
             selectors::validate(selector, &at.child("labelSelector"), found);
         }
@@ -64,28 +63,5 @@ fn least_domains(constraint: &Value, at: &Field<'_>, found: &mut Findings) {
     if action != "DoNotSchedule" {
         let detail = format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
         found.invalid(&at, domains, &detail);
-    }
-}
-
-fn label_keys(constraint: &Value, at: &Field<'_>, found: &mut Findings) {
-    let keys = texts(constraint, "matchLabelKeys");
-    if keys.is_empty() {
-        return;
-    }
-    let field = at.child("matchLabelKeys");
-    let Some(selector) = constraint.get("labelSelector") else {
-        found.forbidden(&field, "must not be specified when labelSelector is not set");
-        return;
-    };
-    let expressions = list(selector, "matchExpressions").iter();
-    let mut selected: Vec<&str> = expressions.map(|expression| text(expression, "key")).collect();
-    let labels = members(selector, "matchLabels").into_iter().flatten();
-    selected.extend(labels.map(|(key, _)| key.as_str()));
-    for (index, key) in keys.iter().enumerate() {
-        found.invalid_each(&field.item(index), key, names::qualified_name(key));
-    }
-    for (index, key) in keys.iter().enumerate().filter(|(_, key)| selected.contains(key)) {
-        // The place is that of the constraint.
-        found.invalid(&at.item(index), *key, "exists in both matchLabelKeys and labelSelector");
     }
 }

@@ -3,37 +3,45 @@
 use serde_json::Value;
 
 use super::checks::{list, members, text};
+use super::containers;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
 pub(super) fn env(variable: &Value, at: &Field<'_>, found: &mut Findings) {
     let name = text(variable, "name");
     found.required_each(&at.child("name"), name, names::env_name(name));
-    let Some(source) = members(variable, "valueFrom") else {
+    let Some(source) = variable.get("valueFrom") else {
         return;
     };
     let at = at.child("valueFrom");
-    if !text(variable, "value").is_empty() {
-        found.invalid(&at, "", "may not be specified when `value` is not empty");
+    let mut count = 0;
+    for (kind, check) in SOURCES {
+        if let Some(reference) = source.get(kind) {
+            count += 1;
+            check(reference, &at.child(kind), found);
+        }
     }
-    if source.len() > 1 {
-        found.invalid(&at, "", "may not have more than one field specified at a time");
-    }
-    if source.is_empty() {
+    if count == 0 {
         let detail =
             "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`";
         found.invalid(&at, "", detail);
-    }
-    for (kind, reference) in source {
-        let at = at.child(kind);
-        match kind.as_str() {
-            "configMapKeyRef" | "secretKeyRef" => key_of(reference, &at, found),
-            "fieldRef" => field_path(reference, &at, found),
-            "resourceFieldRef" => resource_of(reference, &at, found),
-            _ => {}
-        }
+    } else if !text(variable, "value").is_empty() {
+        found.invalid(&at, "", "may not be specified when `value` is not empty");
+    } else if count > 1 {
+        found.invalid(&at, "", "may not have more than one field specified at a time");
     }
 }
+
+type Checked = fn(&Value, &Field<'_>, &mut Findings);
+
+/// The sources of a variable in the order in which they are looked at.
+const SOURCES: [(&str, Checked); 5] = [
+    ("fieldRef", field_path),
+    ("resourceFieldRef", resource_of),
+    ("configMapKeyRef", key_of),
+    ("secretKeyRef", key_of),
+    ("fileKeyRef", key_of_file),
+];
 
 /// What a variable can be made from.
 const FIELD_PATHS: &[&str] = &[
@@ -49,20 +57,38 @@ const FIELD_PATHS: &[&str] = &[
 ];
 
 fn field_path(reference: &Value, at: &Field<'_>, found: &mut Findings) {
-    let path = text(reference, "fieldPath");
-    let at = at.child("fieldPath");
-    let subscripted = ["metadata.labels['", "metadata.annotations['"]
-        .iter()
-        .any(|start| path.starts_with(start) && path.ends_with("']"));
-    match path {
-        "" => found.required(&at, ""),
-        "metadata.labels" | "metadata.annotations" => found.not_supported(&at, path, FIELD_PATHS),
-        _ if subscripted || FIELD_PATHS.contains(&path) => {}
-        _ => {
-            let detail = format!("error converting fieldPath: field label not supported: {path}");
-            found.invalid(&at, path, &detail);
+    let (path, version) = (text(reference, "fieldPath"), text(reference, "apiVersion"));
+    let field = at.child("fieldPath");
+    let problem = match (path, subscripted(path)) {
+        ("", _) => {
+            found.required(&field, "");
+            return;
         }
-    }
+        _ if version != "v1" => format!("unsupported pod version: {version}"),
+        (_, Some(("metadata.labels", key))) => {
+            found.invalid_each(at, key, names::qualified_name(key));
+            return;
+        }
+        (_, Some(("metadata.annotations", key))) => {
+            let key = key.to_lowercase();
+            found.invalid_each(at, &key, names::qualified_name(&key));
+            return;
+        }
+        (_, Some(_)) => format!("field label does not support subscript: {path}"),
+        ("metadata.labels" | "metadata.annotations", None) => {
+            found.not_supported(&field, path, FIELD_PATHS);
+            return;
+        }
+        _ if FIELD_PATHS.contains(&path) => return,
+        _ => format!("field label not supported: {path}"),
+    };
+    found.invalid(&field, path, &format!("error converting fieldPath: {problem}"));
+}
+
+/// A map and the key in it: `metadata.labels['app']`.
+fn subscripted(path: &str) -> Option<(&str, &str)> {
+    let (map, key) = path.strip_suffix("']")?.split_once("['")?;
+    (!map.is_empty()).then_some((map, key))
 }
 
 /// What a file of a volume can be made from.
@@ -90,6 +116,45 @@ fn key_of(reference: &Value, at: &Field<'_>, found: &mut Findings) {
     found.required_each(&at.child("key"), key, names::config_key(key));
 }
 
+fn key_of_file(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+    let (key, volume, path) = (
+        text(reference, "key"),
+        text(reference, "volumeName"),
+        text(reference, "path"),
+    );
+    found.required_each(&at.child("key"), key, names::env_name(key));
+    found.required_each(&at.child("volumeName"), volume, names::dns_label(volume));
+    let at = at.child("path");
+    if path.is_empty() {
+        found.required(&at, "");
+    } else if path.split('/').any(|part| part == "..") {
+        found.invalid(&at, path, "must not contain '..'");
+    }
+}
+
+/// Files that variables are made from are in volumes that begin empty.
+pub(super) fn files(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let volumes = list(spec, "volumes");
+    containers::visit(spec, at, &mut |container, at| {
+        let at = at.child("env");
+        for (index, variable) in list(container, "env").iter().enumerate() {
+            let Some(reference) = variable.pointer("/valueFrom/fileKeyRef") else {
+                continue;
+            };
+            let at = at.item(index);
+            let at = at.child("valueFrom.fileKeyRef.volumeName");
+            let name = text(reference, "volumeName");
+            match volumes.iter().rfind(|volume| text(volume, "name") == name) {
+                None => found.not_found(&at, name),
+                Some(volume) if volume.get("emptyDir").is_none() => {
+                    found.invalid(&at, name, "referenced volume must be of type emptyDir");
+                }
+                Some(_) => {}
+            }
+        }
+    });
+}
+
 /// The resources that a variable can be made from, besides huge pages.
 const RESOURCES: &[&str] = &[
     "limits.cpu",
@@ -110,10 +175,29 @@ fn resource_of(reference: &Value, at: &Field<'_>, found: &mut Findings) {
     } else if !huge && !RESOURCES.contains(&resource) {
         found.not_supported(&at.child("resource"), resource, RESOURCES);
     }
-    let whole = matches!(text(reference, "divisor"), "" | "0" | "1" | "1m");
-    if resource.rsplit('.').next() == Some("cpu") && !whole {
-        let detail = "only divisor's values 1m and 1 are supported with the cpu resource";
-        found.invalid(&at.child("divisor"), resource, detail);
+    divisor(resource, text(reference, "divisor"), &at.child("divisor"), found);
+}
+
+const DIVISORS: &[&str] = &[
+    "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
+];
+
+/// What the amount of a resource is told in.
+fn divisor(resource: &str, divisor: &str, at: &Field<'_>, found: &mut Findings) {
+    if matches!(divisor, "" | "0") {
+        return;
+    }
+    let (divisors, of): (&[&str], _) = match resource.split_once('.').map(|(_, resource)| resource) {
+        Some("cpu") => (&["1m", "1"], "cpu"),
+        Some("memory") => (DIVISORS, "memory"),
+        Some("ephemeral-storage") => (DIVISORS, "local ephemeral storage"),
+        Some(pages) if pages.starts_with("hugepages-") => (DIVISORS, "hugepages"),
+        Some(_) | None => return,
+    };
+    if !divisors.contains(&divisor) {
+        let told = divisors.join(if of == "cpu" { " and " } else { ", " });
+        let detail = format!("only divisor's values {told} are supported with the {of} resource");
+        found.invalid(at, resource, &detail);
     }
 }
 

@@ -182,21 +182,19 @@ fn replication_controller(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         at,
         found,
     );
-    let Some(selector) = members(spec, "selector").filter(|selector| !selector.is_empty()) else {
+    let selector = members(spec, "selector").filter(|selector| !selector.is_empty());
+    if selector.is_none() {
         found.required(&at.child("selector"), "");
-        return;
-    };
-    let labels = spec
-        .get("template")
-        .and_then(|template| members(template.get("metadata")?, "labels"));
-    if spec.get("template").is_none() {
+    }
+    let Some(template) = spec.get("template") else {
         found.required(&at.child("template"), "");
         return;
-    }
-    if !selector
-        .iter()
-        .all(|(key, value)| labels.is_some_and(|labels| labels.get(key) == Some(value)))
-    {
+    };
+    let labels = template
+        .get("metadata")
+        .and_then(|metadata| members(metadata, "labels"));
+    let has = |key: &String, value: &Value| labels.is_some_and(|labels| labels.get(key) == Some(value));
+    if selector.is_some_and(|selector| !selector.iter().all(|(key, value)| has(key, value))) {
         mismatch(spec, at, found);
     }
     always_restarted(spec, at, "replicationcontroller", found);
@@ -238,14 +236,14 @@ fn daemon_rolling_update(rolling: &Value, at: &Field<'_>, found: &mut Findings) 
     let (unavailable, surge) = (at.child("maxUnavailable"), at.child("maxSurge"));
     let most = int_or_percent(rolling.get("maxUnavailable"), &unavailable, found);
     let more = int_or_percent(rolling.get("maxSurge"), &surge, found);
+    at_most_all(rolling.get("maxUnavailable"), &unavailable, found);
+    at_most_all(rolling.get("maxSurge"), &surge, found);
     if most != 0 && more != 0 {
         let value = rolling.get("maxSurge").cloned().unwrap_or_default();
         found.invalid(&surge, value, "may not be set when maxUnavailable is non-zero");
     } else if most == 0 && more == 0 {
         found.required(&unavailable, "cannot be 0 when maxSurge is 0");
     }
-    at_most_all(rolling.get("maxUnavailable"), &unavailable, found);
-    at_most_all(rolling.get("maxSurge"), &surge, found);
 }
 
 const RETENTION: &[Check] = &[

@@ -1,0 +1,40 @@
+//! What goes from the specifications of pods, wherever they are: fields whose feature is off.
+
+use serde_json::{Map, Value};
+
+use super::super::catalogue::Resource;
+
+/// Drops them from an object of a kind that has such a specification.
+pub(super) fn drop_disabled(resource: &Resource, members: &mut Map<String, Value>) {
+    let path: &[&str] = match (resource.group, resource.kind) {
+        ("", "Pod") => &["spec"],
+        ("", "PodTemplate") => &["template", "spec"],
+        ("apps", "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet")
+        | ("batch", "Job")
+        | ("", "ReplicationController") => &["spec", "template", "spec"],
+        ("batch", "CronJob") => &["spec", "jobTemplate", "spec", "template", "spec"],
+        _ => return,
+    };
+    let mut object = Some(members);
+    for key in path {
+        object = object.and_then(|object| object.get_mut(*key)?.as_object_mut());
+    }
+    let Some(spec) = object else { return };
+    spec.remove("schedulingGroup");
+    for field in ["containers", "initContainers", "ephemeralContainers"] {
+        let containers = spec.get_mut(field).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
+            stop_signal(container);
+        }
+    }
+}
+
+/// A container that says nothing but its signal says nothing.
+fn stop_signal(container: &mut Map<String, Value>) {
+    let Some(hooks) = container.get_mut("lifecycle").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if hooks.remove("stopSignal").is_some() && hooks.is_empty() {
+        container.remove("lifecycle");
+    }
+}
