@@ -173,7 +173,7 @@ fn unset(members: &mut Map<String, Value>, key: &str) {
 }
 
 /// Makes a member what it was.
-pub(super) fn copy(members: &mut Map<String, Value>, before: &Map<String, Value>, key: &str) {
+pub(in crate::builtin) fn copy(members: &mut Map<String, Value>, before: &Map<String, Value>, key: &str) {
     match before.get(key) {
         Some(value) => members.insert(key.to_owned(), value.clone()),
         None => members.remove(key),

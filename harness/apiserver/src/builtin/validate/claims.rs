@@ -5,16 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::checks::{list, text};
-use super::quoted::{self, Member, Sort};
+use super::quoted;
+use super::quoted::pods::POD_RESOURCE_CLAIM;
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
-
-const CLAIM: &[Member] = &[
-    ("Name", "name", Sort::Text),
-    ("ResourceClaimName", "resourceClaimName", Sort::OrNull),
-    ("ResourceClaimTemplateName", "resourceClaimTemplateName", Sort::OrNull),
-];
 
 /// The claims of a pod's specification.
 pub(super) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
@@ -40,7 +35,7 @@ pub(super) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
             [Some(_), None] | [None, Some(_)] => None,
         };
         if let Some(problem) = problem {
-            found.invalid_text(&at, &quoted::object(claim, CLAIM), problem);
+            found.invalid_text(&at, &quoted::object(claim, POD_RESOURCE_CLAIM), problem);
         }
         for (source, name) in sources.into_iter().zip(given) {
             if let Some(name) = name {

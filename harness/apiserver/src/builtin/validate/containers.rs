@@ -197,7 +197,8 @@ pub(super) fn trimmed_images(spec: &Value, at: &Field<'_>, found: &mut Findings)
     }
 }
 
-fn trimmed_image(container: &Value, at: &Field<'_>, found: &mut Findings) {
+/// An image has no spaces around it.
+pub(super) fn trimmed_image(container: &Value, at: &Field<'_>, found: &mut Findings) {
     let image = text(container, "image");
     if image.trim() != image {
         let detail = "must not have leading or trailing whitespace";

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use super::checks::Check::{Do, OneOfIfSet};
 use super::checks::{Check, at_most, list, number, run, text};
+use super::quoted;
+use super::quoted::jobs::SUCCESS_POLICY;
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -163,7 +165,11 @@ pub(super) fn success(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("successPolicy");
     let rules = list(policy, "rules");
     if !is_indexed(spec) {
-        found.invalid_text(&at, &success_text(policy), "requires indexed completion mode");
+        found.invalid_text(
+            &at,
+            &quoted::object(policy, SUCCESS_POLICY),
+            "requires indexed completion mode",
+        );
         return;
     }
     let field = at.child("rules");
@@ -176,20 +182,6 @@ pub(super) fn success(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     for (index, rule) in rules.iter().enumerate() {
         success_rule(rule, completions, &field.item(index), found);
     }
-}
-
-/// A policy of success as messages quote it.
-pub(super) fn success_text(policy: &Value) -> String {
-    let quoted = |rule: &Value| {
-        let or_null = |key: &str| rule.get(key).cloned().unwrap_or_default();
-        let (indexes, count) = (or_null("succeededIndexes"), or_null("succeededCount"));
-        format!("{{\"SucceededIndexes\":{indexes},\"SucceededCount\":{count}}}")
-    };
-    let rules: Vec<String> = list(policy, "rules").iter().map(quoted).collect();
-    if policy.get("rules").is_none() {
-        return "{\"Rules\":null}".to_owned();
-    }
-    format!("{{\"Rules\":[{}]}}", rules.join(","))
 }
 
 fn success_rule(rule: &Value, completions: i64, at: &Field<'_>, found: &mut Findings) {

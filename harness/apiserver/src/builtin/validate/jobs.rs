@@ -4,7 +4,10 @@ use serde_json::{Map, Value};
 
 use super::checks::Check::{Do, In, NotNegative, OneOf, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, is_true, members, number, run, text};
-use super::{ROOT, job_policies, pods, selectors};
+use super::quoted::jobs::{POD_FAILURE_POLICY, SUCCESS_POLICY};
+use super::quoted::pods::POD_SPEC;
+use super::quoted::{Member, TEMPLATE};
+use super::{ROOT, job_policies, pods, quoted, selectors};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -339,32 +342,40 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
     let none = Value::Null;
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let at = ROOT.child("spec");
-    let is_elastic = text(new, "completionMode") == "Indexed" && new.get("completions") == new.get("parallelism");
-    if !is_elastic {
+    let completions = new.get("completions");
+    if !job_policies::is_indexed(new) {
         immutable("completions", new, old, &at, found);
+    } else if completions.is_some() && completions != old.get("completions") && completions != new.get("parallelism") {
+        let detail = "can only be modified in tandem with spec.parallelism";
+        found.invalid(
+            &at.child("completions"),
+            completions.cloned().unwrap_or_default(),
+            detail,
+        );
     }
     if new.get("selector") != old.get("selector") {
         let selector = new.get("selector").map_or_else(|| "null".to_owned(), selectors::json);
         found.invalid_text(&at.child("selector"), &selector, "field is immutable");
     }
     template_change(new, old, &at, found);
-    for field in [
-        "completionMode",
-        "podFailurePolicy",
-        "backoffLimitPerIndex",
-        "managedBy",
-    ] {
+    immutable("completionMode", new, old, &at, found);
+    quoted_change("podFailurePolicy", POD_FAILURE_POLICY, new, old, &at, found);
+    for field in ["backoffLimitPerIndex", "managedBy"] {
         immutable(field, new, old, &at, found);
     }
-    if new.get("successPolicy") != old.get("successPolicy") {
-        let text = new
-            .get("successPolicy")
-            .map_or_else(|| "null".to_owned(), job_policies::success_text);
-        found.invalid_text(&at.child("successPolicy"), &text, "field is immutable");
+    quoted_change("successPolicy", SUCCESS_POLICY, new, old, &at, found);
+}
+
+/// [`immutable`], for what is quoted under other names.
+fn quoted_change(field: &str, members: &[Member], new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+    if new.get(field) != old.get(field) {
+        let text = new.get(field).map(|value| quoted::object(value, members));
+        let text = text.unwrap_or_else(|| "null".to_owned());
+        found.invalid_text(&at.child(field), &text, "field is immutable");
     }
 }
 
-/// A suspended job may still be placed elsewhere.
+/// Where the pods of a job that waits are to run may still change.
 const PLACEMENT: &[&str] = &["nodeSelector", "affinity", "tolerations", "schedulingGates"];
 
 fn template_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
@@ -373,22 +384,32 @@ fn template_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Finding
         new.get("template").unwrap_or(&none),
         old.get("template").unwrap_or(&none),
     );
-    let is_suspended = is_true(old, "suspend");
+    let field = at.child("template");
+    if !is_true(old, "suspend") {
+        if new_template != old_template {
+            let text = quoted::object(new_template, TEMPLATE);
+            found.invalid_text(&field, &text, "field is immutable");
+        }
+        return;
+    }
+    // Neither its labels nor what its containers ask for are fixed before it runs.
     let fixed = |template: &Value| {
         let mut spec = template.get("spec").cloned().unwrap_or_default();
-        if let Some(spec) = spec.as_object_mut()
-            && is_suspended
-        {
+        if let Some(spec) = spec.as_object_mut() {
             spec.retain(|key, _| !PLACEMENT.contains(&key.as_str()));
+            for field in ["containers", "initContainers"] {
+                let containers = spec.get_mut(field).and_then(Value::as_array_mut);
+                for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
+                    container.remove("resources");
+                }
+            }
         }
         spec
     };
-    let field = at.child("template");
     if fixed(new_template) != fixed(old_template) {
-        let value = new_template.get("spec").cloned().unwrap_or_default();
-        found.invalid(&field.child("spec"), value, "field is immutable");
-    } else if !is_suspended && new_template.get("metadata") != old_template.get("metadata") {
-        found.invalid(&field, new_template.clone(), "field is immutable");
+        let spec = new_template.get("spec").unwrap_or(&none);
+        let text = quoted::object(spec, POD_SPEC);
+        found.invalid_text(&field.child("spec"), &text, "field is immutable");
     }
 }
 

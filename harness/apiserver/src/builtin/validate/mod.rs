@@ -11,6 +11,7 @@ mod bounds;
 mod checks;
 mod claims;
 mod containers;
+mod difference;
 mod dns;
 mod events;
 mod job_policies;

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::checks::Check::{Do, In, Named, OneOf, OneOfIfSet, Positive, Required, Selector};
 use super::checks::{Check, at_most_all, immutable, int_or_percent, is_true, list, number, run};
-use super::quoted::{self, Member, Sort};
-use super::{ROOT, resources};
+use super::quoted::pods::TOLERATION;
+use super::{ROOT, quoted, resources};
 use crate::builtin::catalogue::Resource;
 use crate::builtin::prepare::SYSTEM_CLASSES;
 use crate::findings::{Field, Findings};
@@ -126,14 +126,6 @@ fn scheduling(class: &Value, at: &Field<'_>, found: &mut Findings) {
         }
     }
 }
-
-const TOLERATION: &[Member] = &[
-    ("Key", "key", Sort::Text),
-    ("Operator", "operator", Sort::Text),
-    ("Value", "value", Sort::Text),
-    ("Effect", "effect", Sort::Text),
-    ("TolerationSeconds", "tolerationSeconds", Sort::OrNull),
-];
 
 /// What may not change.
 pub(super) fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {

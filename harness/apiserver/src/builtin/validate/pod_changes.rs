@@ -1,12 +1,13 @@
 //! What may change in a pod: with a write of itself, of its ephemeral containers, and with a resize.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::checks::{list, text};
-use super::{ROOT, containers};
-use crate::builtin::prepare::quality_of_service;
+use super::quoted::pods::{NODE_SELECTOR_TERM, POD_SPEC};
+use super::{ROOT, containers, difference, quoted};
+use crate::builtin::prepare::{copy, quality_of_service};
 use crate::findings::{Field, Findings};
 
 const UPDATE_MESSAGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
@@ -19,43 +20,154 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let at = ROOT.child("spec");
     for field in ["containers", "initContainers"] {
-        if list(new, field).len() != list(old, field).len() {
-            found.forbidden(&at.child(field), "pod updates may not add or remove containers");
+        let at = at.child(field);
+        let containers = list(new, field);
+        if containers.len() != list(old, field).len() {
+            found.forbidden(&at, "pod updates may not add or remove containers");
             return;
         }
+        for (index, container) in containers.iter().enumerate() {
+            let (at, image) = (at.item(index), text(container, "image"));
+            if image.is_empty() {
+                found.required(&at.child("image"), "");
+            }
+            containers::trimmed_image(container, &at, found);
+        }
     }
-    containers::validate_ephemeral(new, &at, found);
-    deadline_change(new, old, &at, found);
+    if !deadline_change(new, old, &at, found) {
+        return;
+    }
     tolerations_change(new, old, &at, found);
-    if fixed(new) != fixed(old) {
-        found.forbidden(&at, UPDATE_MESSAGE);
+    gates_change(new, old, &at, found);
+    let mut judged = without_mutable(new, old);
+    if !list(old, "schedulingGates").is_empty() {
+        gated_change(&mut judged, old, &at, found);
+    }
+    if judged != *old {
+        let lines = |spec: &Value| quoted::lines(spec, POD_SPEC);
+        let difference = difference::unified(&lines(old), &lines(&judged));
+        found.forbidden(&at, &format!("{UPDATE_MESSAGE}\n{difference}"));
     }
 }
 
-/// A specification without what may change.
-fn fixed(spec: &Value) -> Value {
-    let mut spec = spec.clone();
-    let Some(members) = spec.as_object_mut() else {
+/// The new specification with what may change as it was.
+fn without_mutable(new: &Value, old: &Value) -> Value {
+    let mut spec = new.clone();
+    let (Some(members), Some(before)) = (spec.as_object_mut(), old.as_object()) else {
         return spec;
     };
-    for field in ["activeDeadlineSeconds", "tolerations"] {
-        members.remove(field);
+    for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
+        copy(members, before, field);
     }
     for field in ["containers", "initContainers"] {
         let containers = members.get_mut(field).and_then(Value::as_array_mut);
-        for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
-            container.remove("image");
+        for (container, before) in containers.into_iter().flatten().zip(list(old, field)) {
+            if let (Some(container), Some(before)) = (container.as_object_mut(), before.as_object()) {
+                copy(container, before, "image");
+            }
         }
     }
     spec
 }
 
-fn deadline_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+/// Where a pod that waits for its gates may run can be narrowed down.
+fn gated_change(judged: &mut Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+    let mut none = Value::Null;
+    let (Some(members), Some(before)) = (judged.as_object_mut(), old.as_object()) else {
+        return;
+    };
+    let labels = |spec: &Map<String, Value>| {
+        let labels = spec.get("nodeSelector").and_then(Value::as_object);
+        labels.cloned().unwrap_or_default()
+    };
+    let now = labels(members);
+    if labels(before).iter().any(|(key, value)| now.get(key) != Some(value)) {
+        let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
+        let now = members.get("nodeSelector").cloned().unwrap_or_default();
+        found.invalid(&at.child("nodeSelector"), now, detail);
+    }
+    copy(members, before, "nodeSelector");
+    let required = |spec: &Map<String, Value>| {
+        let terms = spec
+            .get("affinity")
+            .and_then(|affinity| affinity.get("nodeAffinity")?.get(REQUIRED)?.get("nodeSelectorTerms"));
+        terms.and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let at = at.child("affinity.nodeAffinity");
+    let at = at.child(REQUIRED);
+    terms_change(
+        &required(members),
+        &required(before),
+        &at.child("nodeSelectorTerms"),
+        found,
+    );
+    if before.get("affinity").is_none() && members.get("affinity").is_some_and(is_of_nodes_alone) {
+        members.remove("affinity");
+        return;
+    }
+    let of_nodes = before.get("affinity").and_then(|affinity| affinity.get("nodeAffinity"));
+    let affinity = match of_nodes {
+        Some(_) => members.entry("affinity").or_insert_with(|| Value::Object(Map::new())),
+        None => members.get_mut("affinity").unwrap_or(&mut none),
+    };
+    if let Some(affinity) = affinity.as_object_mut() {
+        match of_nodes {
+            Some(of_nodes) => affinity.insert("nodeAffinity".to_owned(), of_nodes.clone()),
+            None => affinity.remove("nodeAffinity"),
+        };
+    }
+}
+
+const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+
+fn is_of_nodes_alone(affinity: &Value) -> bool {
+    affinity
+        .as_object()
+        .is_some_and(|affinity| affinity.keys().all(|key| key == "nodeAffinity"))
+}
+
+/// Terms can ask for more, but there are no others.
+fn terms_change(new: &[Value], old: &[Value], at: &Field<'_>, found: &mut Findings) {
+    if !old.is_empty() && old.len() != new.len() {
+        let terms: Vec<String> = new
+            .iter()
+            .map(|term| quoted::object(term, NODE_SELECTOR_TERM))
+            .collect();
+        let text = if new.is_empty() {
+            "null".to_owned()
+        } else {
+            format!("[{}]", terms.join(","))
+        };
+        let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
+        found.invalid_text(at, &text, detail);
+        return;
+    }
+    for (index, (new, old)) in new.iter().zip(old).enumerate() {
+        let fields = ["matchExpressions", "matchFields"];
+        let was_empty = fields.iter().all(|field| list(old, field).is_empty());
+        let is_empty = fields.iter().all(|field| list(new, field).is_empty());
+        let is_kept = fields
+            .iter()
+            .all(|field| list(new, field).starts_with(list(old, field)));
+        if !is_kept || (was_empty && !is_empty) {
+            let detail = "only additions are allowed (no mutations or deletions)";
+            found.invalid_text(&at.item(index), &quoted::object(new, NODE_SELECTOR_TERM), detail);
+        }
+    }
+}
+
+/// The deadline of a pod can be set and come nearer; whether anything else is to be looked at.
+fn deadline_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) -> bool {
     let field = at.child("activeDeadlineSeconds");
     let seconds = |spec: &Value| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
     match (seconds(new), seconds(old)) {
+        (Some(new), _) if !(0..=i64::from(i32::MAX)).contains(&new) => {
+            found.invalid(&field, new, "must be between 0 and 2147483647, inclusive");
+            return false;
+        }
         (Some(new), Some(old)) if new > old => {
             found.invalid(&field, new, "must be less than or equal to previous value");
+            return false;
         }
         (None, Some(_)) => found.invalid(
             &field,
@@ -64,6 +176,7 @@ fn deadline_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Finding
         ),
         (Some(_) | None, _) => {}
     }
+    true
 }
 
 fn tolerations_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
@@ -81,6 +194,21 @@ fn tolerations_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Find
     {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         found.forbidden(&at.child("tolerations"), detail);
+        return;
+    }
+    super::pods::tolerations(new, at, found);
+}
+
+fn gates_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("schedulingGates");
+    let names = |spec| list(spec, "schedulingGates").iter().map(|gate| text(gate, "name"));
+    let mut added: BTreeMap<&str, usize> = names(new).enumerate().map(|(index, name)| (name, index)).collect();
+    for name in names(old) {
+        added.remove(name);
+    }
+    for (name, index) in added {
+        let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
+        found.forbidden(&at.item(index).child("name"), &detail);
     }
 }
 

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::checks::Check::{Do, In, OneOfIfSet};
 use super::checks::{Check, is_true, list, run, text, texts};
-use super::quoted::{self, Member, Sort};
-use super::windows;
+use super::quoted::containers::{PROFILE, SECURITY_CONTEXT};
+use super::{quoted, windows};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -55,48 +55,6 @@ const OF_POD: &[Check] = &[
 
 const UNMASKED: &str = "Unmasked";
 
-const PROFILE: &[Member] = &[
-    ("Type", "type", Sort::Text),
-    ("LocalhostProfile", "localhostProfile", Sort::OrNull),
-];
-
-const CONTEXT: &[Member] = &[
-    (
-        "Capabilities",
-        "capabilities",
-        Sort::Object(&[("Add", "add", Sort::OrNull), ("Drop", "drop", Sort::OrNull)]),
-    ),
-    ("Privileged", "privileged", Sort::OrNull),
-    (
-        "SELinuxOptions",
-        "seLinuxOptions",
-        Sort::Object(&[
-            ("User", "user", Sort::Text),
-            ("Role", "role", Sort::Text),
-            ("Type", "type", Sort::Text),
-            ("Level", "level", Sort::Text),
-        ]),
-    ),
-    (
-        "WindowsOptions",
-        "windowsOptions",
-        Sort::Object(&[
-            ("GMSACredentialSpecName", "gmsaCredentialSpecName", Sort::OrNull),
-            ("GMSACredentialSpec", "gmsaCredentialSpec", Sort::OrNull),
-            ("RunAsUserName", "runAsUserName", Sort::OrNull),
-            ("HostProcess", "hostProcess", Sort::OrNull),
-        ]),
-    ),
-    ("RunAsUser", "runAsUser", Sort::OrNull),
-    ("RunAsGroup", "runAsGroup", Sort::OrNull),
-    ("RunAsNonRoot", "runAsNonRoot", Sort::OrNull),
-    ("ReadOnlyRootFilesystem", "readOnlyRootFilesystem", Sort::OrNull),
-    ("AllowPrivilegeEscalation", "allowPrivilegeEscalation", Sort::OrNull),
-    ("ProcMount", "procMount", Sort::OrNull),
-    ("SeccompProfile", "seccompProfile", Sort::Object(PROFILE)),
-    ("AppArmorProfile", "appArmorProfile", Sort::Object(PROFILE)),
-];
-
 /// What can do everything already cannot be kept from doing more.
 fn escalation(context: &Value, at: &Field<'_>, found: &mut Findings) {
     if context.get("allowPrivilegeEscalation").and_then(Value::as_bool) != Some(false) {
@@ -104,14 +62,14 @@ fn escalation(context: &Value, at: &Field<'_>, found: &mut Findings) {
     }
     if is_true(context, "privileged") {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
-        found.invalid_text(at, &quoted::object(context, CONTEXT), detail);
+        found.invalid_text(at, &quoted::object(context, SECURITY_CONTEXT), detail);
     }
     let added = context
         .get("capabilities")
         .map(|capabilities| texts(capabilities, "add"));
     for _ in added.iter().flatten().filter(|added| **added == "CAP_SYS_ADMIN") {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN";
-        found.invalid_text(at, &quoted::object(context, CONTEXT), detail);
+        found.invalid_text(at, &quoted::object(context, SECURITY_CONTEXT), detail);
     }
 }
 
