@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Writes `src/builtin/shape/types.txt`: what the fields of the API's Go types are called, how they are numbered and when
-# they are left out. Needs a Go toolchain; to be run for every new version of the API that is served.
+# Writes what the API's Go types are: `src/builtin/shape/types.txt`, how the fields that clients see are called and
+# numbered and when they are left out, and `src/builtin/quoted/types.txt`, the types that the API server quotes in its
+# errors. Needs a Go toolchain; to be run for every new version of the API that is served.
 #
 #     harness/apiserver/types.sh         # the version that is served
 #     KUBERNETES=v1.37.0 harness/apiserver/types.sh
@@ -14,10 +15,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$folder/types/main.go" "$work"
 cd "$work"
+# As in `harness/assets.sh`: the modules of which Kubernetes is made have versions of their own.
 published=v0.${version#v1.}
 go mod init types 2>/dev/null
-for module in api apiextensions-apiserver apimachinery client-go kube-aggregator; do
-    go mod edit -require "k8s.io/$module@$published"
+kubernetes=$(go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^\t"GoMod": "\(.*\)",$/\1/p')
+go mod edit -require "k8s.io/kubernetes@$version"
+sed -nE 's|.*(k8s\.io/[a-z-]+) => \./staging.*|\1|p' "$kubernetes" | while read -r module; do
+    go mod edit -replace "$module=$module@$published"
 done
 go mod tidy 2>/dev/null
-go run . >"$folder/src/builtin/shape/types.txt"
+go build -o types .
+./types versioned >"$folder/src/builtin/shape/types.txt"
+./types internal >"$folder/src/builtin/quoted/types.txt"

@@ -1,5 +1,7 @@
-// Prints what the API's Go types are, one per line, for `src/builtin/shape/types.txt`, whose form is told in
-// `src/builtin/shape/table.rs`. Run by `types.sh`.
+// Prints what the API's Go types are, one per line: with `versioned`, those that clients see, for
+// `src/builtin/shape/types.txt`, whose form is told in `src/builtin/shape/table.rs`; with `internal`, those that the
+// API server validates and so quotes in its errors, for `src/builtin/quoted/types.txt` (`src/builtin/quoted/mod.rs`).
+// Run by `types.sh`.
 package main
 
 import (
@@ -17,6 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 	aggregator "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kubernetes/pkg/apis/apps"
+	"k8s.io/kubernetes/pkg/apis/batch"
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/apis/networking"
+	"k8s.io/kubernetes/pkg/apis/policy"
+	"k8s.io/kubernetes/pkg/apis/rbac"
+	"k8s.io/kubernetes/pkg/apis/storage"
 )
 
 // Types that are read in a way of their own.
@@ -37,9 +46,47 @@ var special = map[reflect.Type]string{
 // Types that are in no group.
 var others = []reflect.Type{reflect.TypeFor[metav1.DeleteOptions]()}
 
+// Types that are quoted, with all that they are made of.
+var quoted = []reflect.Type{
+	reflect.TypeFor[batch.JobSpec](),
+	reflect.TypeFor[core.EventSeries](),
+	reflect.TypeFor[core.EventSource](),
+	reflect.TypeFor[core.ObjectReference](),
+	reflect.TypeFor[core.Taint](),
+	reflect.TypeFor[core.ResourceQuotaSpec](),
+	reflect.TypeFor[apps.StatefulSetSpec](),
+	reflect.TypeFor[core.ServiceSpec](),
+	reflect.TypeFor[core.PersistentVolumeSpec](),
+	reflect.TypeFor[core.PersistentVolumeClaimSpec](),
+	reflect.TypeFor[networking.IPAddressSpec](),
+	reflect.TypeFor[networking.IngressClassSpec](),
+	reflect.TypeFor[policy.PodDisruptionBudgetSpec](),
+	reflect.TypeFor[rbac.RoleRef](),
+	reflect.TypeFor[storage.CSINodeSpec](),
+	reflect.TypeFor[storage.VolumeAttachmentSpec](),
+}
+
 var lines = map[string]string{}
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "internal" {
+		for _, kind := range quoted {
+			describeInternal(kind)
+		}
+	} else {
+		versioned()
+	}
+	names := make([]string, 0, len(lines))
+	for name := range lines {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		fmt.Printf("%s: %s\n", name, lines[name])
+	}
+}
+
+func versioned() {
 	for _, add := range []func(*runtime.Scheme) error{aggregator.AddToScheme, extensions.AddToScheme} {
 		if err := add(scheme.Scheme); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -62,14 +109,6 @@ func main() {
 	}
 	for _, kind := range others {
 		describe(kind)
-	}
-	names := make([]string, 0, len(lines))
-	for name := range lines {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		fmt.Printf("%s: %s\n", name, lines[name])
 	}
 }
 
@@ -157,5 +196,59 @@ func text(of reflect.Type) string {
 		return name(of)
 	default:
 		panic("a type of another sort: " + of.String())
+	}
+}
+
+// `core.PodSpec: Volumes *core.Volume, …`; types outside of the internal packages have their own names in JSON.
+func describeInternal(of reflect.Type) {
+	full := of.String()
+	if _, known := lines[full]; known {
+		return
+	}
+	lines[full] = ""
+	var fields []string
+	for i := range of.NumField() {
+		each := of.Field(i)
+		tag := strings.Split(each.Tag.Get("json"), ",")
+		label, marks := each.Name, ""
+		switch {
+		case each.Anonymous && tag[0] == "":
+			label = "-"
+		case tag[0] != "":
+			label = tag[0]
+		}
+		for _, option := range tag[1:] {
+			if option == "omitempty" || option == "omitzero" {
+				marks = "?"
+			}
+		}
+		if each.Type.Kind() == reflect.Pointer {
+			marks += "&"
+		}
+		fields = append(fields, label+" "+internal(each.Type)+marks)
+	}
+	lines[full] = strings.Join(fields, ", ")
+}
+
+func internal(of reflect.Type) string {
+	if known, found := special[of]; found {
+		return known
+	}
+	switch of.Kind() {
+	case reflect.Pointer:
+		return internal(of.Elem())
+	case reflect.Slice:
+		return "*" + internal(of.Elem())
+	case reflect.Map:
+		return "%" + internal(of.Elem())
+	case reflect.Struct:
+		describeInternal(of)
+		return of.String()
+	case reflect.String:
+		return "s"
+	case reflect.Bool:
+		return "b"
+	default:
+		return "i"
 	}
 }

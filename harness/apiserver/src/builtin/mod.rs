@@ -16,6 +16,7 @@ pub mod prepare;
 pub mod protobuf;
 pub mod quantity;
 pub mod quotas;
+pub(crate) mod quoted;
 pub mod services;
 pub mod shape;
 pub mod validate;

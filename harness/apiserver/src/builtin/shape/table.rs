@@ -31,7 +31,7 @@ pub(crate) struct Struct {
     /// As they stand in the type.
     pub(crate) fields: Vec<Field>,
     /// By their names in JSON, with those of the structures whose fields are its own.
-    pub(super) members: BTreeMap<&'static str, Member>,
+    pub(crate) members: BTreeMap<&'static str, Member>,
     /// Those that are written even where nobody set them.
     pub(super) written_if_missing: Vec<&'static str>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Field {
 
 /// A field as JSON has it.
 #[derive(Debug, Clone)]
-pub(super) struct Member {
+pub(crate) struct Member {
     /// The structures that it stands in without being below them: `VolumeSource.`.
     pub(super) within: String,
     pub(super) kind: Type,

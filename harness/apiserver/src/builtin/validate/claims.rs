@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::checks::{list, text};
-use super::quoted;
-use super::quoted::pods::POD_RESOURCE_CLAIM;
+use crate::builtin::quoted;
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -35,7 +34,7 @@ pub(super) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
             [Some(_), None] | [None, Some(_)] => None,
         };
         if let Some(problem) = problem {
-            found.invalid_text(&at, &quoted::object(claim, POD_RESOURCE_CLAIM), problem);
+            found.invalid_text(&at, &quoted::text("core.PodResourceClaim", claim), problem);
         }
         for (source, name) in sources.into_iter().zip(given) {
             if let Some(name) = name {

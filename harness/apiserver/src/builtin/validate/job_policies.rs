@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::checks::Check::{Do, OneOfIfSet};
 use super::checks::{Check, at_most, list, number, run, text};
-use super::quoted;
-use super::quoted::jobs::SUCCESS_POLICY;
+use crate::builtin::quoted;
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -167,7 +166,7 @@ pub(super) fn success(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if !is_indexed(spec) {
         found.invalid_text(
             &at,
-            &quoted::object(policy, SUCCESS_POLICY),
+            &quoted::text("batch.SuccessPolicy", policy),
             "requires indexed completion mode",
         );
         return;

@@ -4,10 +4,8 @@ use serde_json::{Map, Value};
 
 use super::checks::Check::{Do, In, NotNegative, OneOf, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, is_true, members, number, run, text};
-use super::quoted::jobs::{POD_FAILURE_POLICY, SUCCESS_POLICY};
-use super::quoted::pods::POD_SPEC;
-use super::quoted::{Member, TEMPLATE};
-use super::{ROOT, job_policies, pods, quoted, selectors};
+use super::{ROOT, job_policies, pods, selectors};
+use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -359,17 +357,17 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
     }
     template_change(new, old, &at, found);
     immutable("completionMode", new, old, &at, found);
-    quoted_change("podFailurePolicy", POD_FAILURE_POLICY, new, old, &at, found);
+    quoted_change("podFailurePolicy", "batch.PodFailurePolicy", new, old, &at, found);
     for field in ["backoffLimitPerIndex", "managedBy"] {
         immutable(field, new, old, &at, found);
     }
-    quoted_change("successPolicy", SUCCESS_POLICY, new, old, &at, found);
+    quoted_change("successPolicy", "batch.SuccessPolicy", new, old, &at, found);
 }
 
 /// [`immutable`], for what is quoted under other names.
-fn quoted_change(field: &str, members: &[Member], new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+fn quoted_change(field: &str, of: &str, new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
     if new.get(field) != old.get(field) {
-        let text = new.get(field).map(|value| quoted::object(value, members));
+        let text = new.get(field).map(|value| quoted::text(of, value));
         let text = text.unwrap_or_else(|| "null".to_owned());
         found.invalid_text(&at.child(field), &text, "field is immutable");
     }
@@ -387,7 +385,7 @@ fn template_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Finding
     let field = at.child("template");
     if !is_true(old, "suspend") {
         if new_template != old_template {
-            let text = quoted::object(new_template, TEMPLATE);
+            let text = quoted::text("core.PodTemplateSpec", new_template);
             found.invalid_text(&field, &text, "field is immutable");
         }
         return;
@@ -408,7 +406,7 @@ fn template_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Finding
     };
     if fixed(new_template) != fixed(old_template) {
         let spec = new_template.get("spec").unwrap_or(&none);
-        let text = quoted::object(spec, POD_SPEC);
+        let text = quoted::text("core.PodSpec", spec);
         found.invalid_text(&field.child("spec"), &text, "field is immutable");
     }
 }

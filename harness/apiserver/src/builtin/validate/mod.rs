@@ -24,7 +24,6 @@ mod pod_changes;
 mod pods;
 mod policies;
 mod probes;
-mod quoted;
 mod rbac;
 mod resources;
 mod restarts;

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::checks::Check::{Do, In, Named, OneOf, OneOfIfSet, Positive, Required, Selector};
 use super::checks::{Check, at_most_all, immutable, int_or_percent, is_true, list, number, run};
-use super::quoted::pods::TOLERATION;
-use super::{ROOT, quoted, resources};
+use super::{ROOT, resources};
 use crate::builtin::catalogue::Resource;
 use crate::builtin::prepare::SYSTEM_CLASSES;
+use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::gofmt;
 use crate::metadata::names;
@@ -122,7 +122,7 @@ fn scheduling(class: &Value, at: &Field<'_>, found: &mut Findings) {
     for (index, toleration) in list(scheduling, "tolerations").iter().enumerate() {
         let key = ["key", "operator", "value", "effect"].map(|field| super::checks::text(toleration, field));
         if !seen.insert(key) {
-            found.duplicate_text(&at.item(index), &quoted::object(toleration, TOLERATION));
+            found.duplicate_text(&at.item(index), &quoted::text("core.Toleration", toleration));
         }
     }
 }

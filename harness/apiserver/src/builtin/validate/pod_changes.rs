@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::checks::{list, text};
-use super::quoted::pods::{NODE_SELECTOR_TERM, POD_SPEC};
-use super::{ROOT, containers, difference, quoted};
+use super::{ROOT, containers, difference};
 use crate::builtin::prepare::{copy, quality_of_service};
+use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 
 const UPDATE_MESSAGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
@@ -44,7 +44,7 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
         gated_change(&mut judged, old, &at, found);
     }
     if judged != *old {
-        let lines = |spec: &Value| quoted::lines(spec, POD_SPEC);
+        let lines = |spec: &Value| quoted::lines("core.PodSpec", spec);
         let difference = difference::unified(&lines(old), &lines(&judged));
         found.forbidden(&at, &format!("{UPDATE_MESSAGE}\n{difference}"));
     }
@@ -131,7 +131,7 @@ fn terms_change(new: &[Value], old: &[Value], at: &Field<'_>, found: &mut Findin
     if !old.is_empty() && old.len() != new.len() {
         let terms: Vec<String> = new
             .iter()
-            .map(|term| quoted::object(term, NODE_SELECTOR_TERM))
+            .map(|term| quoted::text("core.NodeSelectorTerm", term))
             .collect();
         let text = if new.is_empty() {
             "null".to_owned()
@@ -151,7 +151,7 @@ fn terms_change(new: &[Value], old: &[Value], at: &Field<'_>, found: &mut Findin
             .all(|field| list(new, field).starts_with(list(old, field)));
         if !is_kept || (was_empty && !is_empty) {
             let detail = "only additions are allowed (no mutations or deletions)";
-            found.invalid_text(&at.item(index), &quoted::object(new, NODE_SELECTOR_TERM), detail);
+            found.invalid_text(&at.item(index), &quoted::text("core.NodeSelectorTerm", new), detail);
         }
     }
 }

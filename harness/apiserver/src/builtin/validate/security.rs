@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::checks::Check::{Do, In, OneOfIfSet};
 use super::checks::{Check, is_true, list, run, text, texts};
-use super::quoted::containers::{PROFILE, SECURITY_CONTEXT};
-use super::{quoted, windows};
+use super::windows;
+use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -62,14 +62,14 @@ fn escalation(context: &Value, at: &Field<'_>, found: &mut Findings) {
     }
     if is_true(context, "privileged") {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
-        found.invalid_text(at, &quoted::object(context, SECURITY_CONTEXT), detail);
+        found.invalid_text(at, &quoted::text("core.SecurityContext", context), detail);
     }
     let added = context
         .get("capabilities")
         .map(|capabilities| texts(capabilities, "add"));
     for _ in added.iter().flatten().filter(|added| **added == "CAP_SYS_ADMIN") {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN";
-        found.invalid_text(at, &quoted::object(context, SECURITY_CONTEXT), detail);
+        found.invalid_text(at, &quoted::text("core.SecurityContext", context), detail);
     }
 }
 
@@ -165,7 +165,7 @@ fn seccomp(profile: &Value, at: &Field<'_>, found: &mut Findings) {
             }
         }
         (Some(_), false) => {
-            let quoted = quoted::object(profile, PROFILE);
+            let quoted = quoted::text("core.SeccompProfile", profile);
             found.invalid_text(&at, &quoted, "can only be set when seccomp type is Localhost");
         }
         (None, false) => {}
