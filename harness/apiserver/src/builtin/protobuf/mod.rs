@@ -157,7 +157,7 @@ fn value(kind: &Type, wire: Wire<'_>, depth: usize) -> Result<Value, ProtobufErr
             }
             Value::Array(list)
         }
-        (Sort::Mixed(inner), Wire::Bytes(bytes)) => {
+        (Sort::Mixed(inner, _), Wire::Bytes(bytes)) => {
             let mut found = Value::Null;
             for part in Reader::new(bytes) {
                 match part? {

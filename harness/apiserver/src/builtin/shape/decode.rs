@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use super::table::{Presence, Sort, Struct, TYPES, Type};
+use super::table::{Other, Presence, Sort, Struct, TYPES, Type};
 use crate::builtin::quantity::Quantity;
 use crate::{go_base64, go_time};
 
 const QUANTITY_ERROR: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-/// Deeper than any type; only values without a type are recursive, and they are not walked.
-const MAX_DEPTH: usize = 100;
+/// Deeper than any type but schemas, and than any schema that is accepted.
+const MAX_DEPTH: usize = 300;
 
 /// Where the walk is: for the words of an error.
 #[derive(Default)]
@@ -64,10 +64,25 @@ fn walk(kind: &Type, value: &mut Value, place: &mut Place, depth: usize) -> Resu
             }
             Ok(())
         }
-        // It is read by a decoder of its own, which does not know where it stands.
-        (Sort::Mixed(inner), Value::Object(_)) => walk(inner, value, &mut Place::default(), depth + 1),
-        (Sort::Mixed(_) | Sort::Any, _) => Ok(()),
+        (Sort::Mixed(inner, other), _) => mixed(inner, *other, value, depth),
+        (Sort::Any, _) => Ok(()),
         _ => scalar(kind, value, place),
+    }
+}
+
+/// It is read by a decoder of its own, which does not know where it stands. What is neither becomes nothing, unless it
+/// stands for a boolean.
+fn mixed(inner: &Type, other: Other, value: &mut Value, depth: usize) -> Result<(), String> {
+    let alone = |value: &mut Value| walk(inner, value, &mut Place::default(), depth + 1);
+    match (other, &mut *value) {
+        (_, Value::Object(_)) => alone(value),
+        (Other::Boolean, Value::Bool(_)) | (Other::Texts, Value::Array(_)) => Ok(()),
+        (Other::Boolean, _) => Err("boolean or JSON schema expected".to_owned()),
+        (Other::List, Value::Array(items)) => items.iter_mut().try_for_each(alone),
+        (Other::List | Other::Texts, _) => {
+            *value = Value::Null;
+            Ok(())
+        }
     }
 }
 
@@ -141,7 +156,7 @@ fn struct_members(
             place.structure = outer;
             place.path.truncate(length);
         }
-        member.presence != Presence::Omitted || !is_zero(value)
+        !value.is_null() && (member.presence != Presence::Omitted || !is_zero(value))
     });
     fill_in(structure, members);
     outcome
@@ -154,15 +169,16 @@ fn fill_in(structure: &Struct, members: &mut Map<String, Value>) {
             continue;
         };
         match (member.presence, members.get(*field)) {
-            // What has no type may be empty.
-            (Presence::Null, Some(found)) if !found.is_null() && matches!(member.kind.sort, Sort::Any) => {}
-            (Presence::Null, found) if found.is_none_or(is_zero) => {
+            (Presence::NullIfEmpty, found) if found.is_none_or(is_zero) => {
+                members.insert((*field).to_owned(), Value::Null);
+            }
+            (Presence::Null, None) => {
                 members.insert((*field).to_owned(), Value::Null);
             }
             (Presence::Always, None) => {
                 members.insert((*field).to_owned(), zero(&member.kind.sort));
             }
-            (Presence::Null | Presence::Always | Presence::Kept | Presence::Omitted, _) => {}
+            (Presence::Null | Presence::NullIfEmpty | Presence::Always | Presence::Kept | Presence::Omitted, _) => {}
         }
     }
 }
@@ -175,7 +191,7 @@ fn zero(sort: &Sort) -> Value {
             fill_in(TYPES.get(*of), &mut members);
             Value::Object(members)
         }
-        Sort::List(_) | Sort::Map(_) | Sort::Bytes | Sort::Time | Sort::MicroTime | Sort::Mixed(_) | Sort::Any => {
+        Sort::List(_) | Sort::Map(_) | Sort::Bytes | Sort::Time | Sort::MicroTime | Sort::Mixed(..) | Sort::Any => {
             Value::Null
         }
         Sort::Text => Value::from(""),
@@ -221,7 +237,7 @@ fn type_name(kind: &Type) -> String {
         Sort::Number => "float64".to_owned(),
         Sort::Boolean => "bool".to_owned(),
         Sort::Bytes => "[]uint8".to_owned(),
-        Sort::Mixed(inner) => type_name(inner),
+        Sort::Mixed(inner, _) => type_name(inner),
         Sort::Any => "interface {}".to_owned(),
     }
 }

@@ -4,8 +4,8 @@
 //!
 //! A field is its number in the binary form, its name in JSON, its type and marks. Types: `s` text, `i` and `l` whole
 //! numbers of 32 and 64 bits, `b` boolean, `d` number, `y` bytes, `T` time, `M` time with microseconds, `Q` quantity, `I`
-//! number or text, `J` JSON as it is; `*` before a type is a list, `%` a map with texts as keys, `|` is that type or something
-//! else than an object, and what stands before a colon is the name of a type that has one of its own. Marks: `&` may be missing altogether, `?` is left out when it is
+//! number or text, `J` JSON as it is; `*` before a type is a list, `%` a map with texts as keys, `|` is that type or else
+//! what the letter after it says (`*` a list of it, `b` a boolean, `s` texts), and what stands before a colon is the name of a type that has one of its own. Marks: `&` may be missing altogether, `?` is left out when it is
 //! empty, `!` also where it is a structure. A field called `-` is a structure whose fields are those of the one it is in.
 //!
 //! The file is written by `types.sh`, for every version of the API anew.
@@ -66,8 +66,10 @@ pub(super) enum Presence {
     Omitted,
     /// A missing value is written as the empty one.
     Always,
-    /// A missing or empty value is written as `null`.
+    /// A missing value is written as `null`.
     Null,
+    /// A missing or empty value is written as `null`.
+    NullIfEmpty,
 }
 
 /// What is in a field, an item or an entry.
@@ -108,10 +110,21 @@ pub(crate) enum Sort {
     MicroTime,
     /// A number or a text.
     IntOrString,
-    /// A type, or something else than an object.
-    Mixed(Box<Type>),
+    /// A type, or something else.
+    Mixed(Box<Type>, Other),
     /// JSON as it is.
     Any,
+}
+
+/// What may stand in the place of a type.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Other {
+    /// A list of it.
+    List,
+    /// True or false.
+    Boolean,
+    /// A list of texts.
+    Texts,
 }
 
 impl Types {
@@ -154,7 +167,7 @@ impl Types {
         for index in 0..structs.len() {
             let members = members(&structs, index);
             let written = members.iter().filter(|(_, member)| match member.presence {
-                Presence::Always | Presence::Null => true,
+                Presence::Always | Presence::Null | Presence::NullIfEmpty => true,
                 Presence::Kept | Presence::Omitted => false,
             });
             structs[index].written_if_missing = written.map(|(name, _)| *name).collect();
@@ -219,7 +232,14 @@ impl Type {
         let sort = match text.as_bytes().first()? {
             b'*' => Sort::List(inner()?),
             b'%' => Sort::Map(inner()?),
-            b'|' => Sort::Mixed(inner()?),
+            b'|' => {
+                let other = match text.as_bytes().get(1)? {
+                    b'*' => Other::List,
+                    b'b' => Other::Boolean,
+                    _ => Other::Texts,
+                };
+                Sort::Mixed(Self::read(&text[2..], by_name).map(Box::new)?, other)
+            }
             _ => match text {
                 "s" => Sort::Text,
                 "i" => Sort::Int32,
@@ -239,15 +259,17 @@ impl Type {
     }
 }
 
-/// Lists of which it matters whether they are empty or missing: some rule, or who sends no managers at all and wants those
+/// Lists and maps of which it matters whether they are empty or missing: some rule, or who sends no managers at all and wants those
 /// that there are to be forgotten.
 const KEPT: &[(&str, &str)] = &[
+    ("apiextensions.v1.JSONSchemaProps", "dependencies"),
     ("autoscaling.v2.HPAScalingRules", "policies"),
     ("batch.v1.PodFailurePolicyOnExitCodesRequirement", "values"),
     ("batch.v1.SuccessPolicy", "rules"),
     ("core.v1.EphemeralContainerCommon", "ports"),
     ("core.v1.EphemeralContainerCommon", "resizePolicy"),
     ("core.v1.EphemeralContainerCommon", "restartPolicyRules"),
+    ("core.v1.PersistentVolumeSpec", "capacity"),
     ("meta.v1.ObjectMeta", "managedFields"),
 ];
 
@@ -263,10 +285,11 @@ fn presence(of: &str, field: &str, sort: &Sort, marks: &str) -> Presence {
         Sort::Struct(_) if may_be_missing => Presence::Kept,
         _ if may_be_missing => Presence::Null,
         Sort::Struct(_) | Sort::Quantity | Sort::IntOrString => Presence::Always,
-        Sort::Time | Sort::MicroTime | Sort::Mixed(_) | Sort::Any => Presence::Null,
+        Sort::Mixed(..) | Sort::Any => Presence::Null,
+        Sort::Time | Sort::MicroTime => Presence::NullIfEmpty,
         _ if if_empty => Presence::Omitted,
         // An empty list does not come back from the store.
-        Sort::List(_) | Sort::Map(_) | Sort::Bytes => Presence::Null,
+        Sort::List(_) | Sort::Map(_) | Sort::Bytes => Presence::NullIfEmpty,
         Sort::Text | Sort::Int32 | Sort::Int64 | Sort::Number | Sort::Boolean => Presence::Always,
     }
 }
