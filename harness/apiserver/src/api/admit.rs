@@ -14,7 +14,7 @@ use crate::builtin::limits;
 use crate::builtin::prepare::{PriorityClass, RuntimeRefused, admit, check_overhead, readmit, run_as_class};
 use crate::builtin::quotas::{self, Charged};
 use crate::builtin::services::{Allocations, Refused};
-use crate::builtin::validate::persistent;
+use crate::builtin::validate::volume_claims;
 use crate::meta;
 use crate::registry::Resource;
 use crate::status::{About, ApiError};
@@ -220,7 +220,7 @@ impl Core {
         let Some(old) = request.old.filter(|_| request.subresource.is_none()) else {
             return Ok(());
         };
-        if !request.resource.is("", "persistentvolumeclaims") || !persistent::grows(claim, old) {
+        if !request.resource.is("", "persistentvolumeclaims") || !volume_claims::grows(claim, old) {
             return Ok(());
         }
         let forbidden = |cause: &str| Err(ApiError::forbidden(request.call.about(request.name), cause));
@@ -228,7 +228,7 @@ impl Core {
             return forbidden("Only bound persistent volume claims can be expanded");
         }
         let bucket = self.store.bucket("storage.k8s.io", "storageclasses");
-        let class = persistent::class(claim).and_then(|class| self.store.get(bucket, class));
+        let class = volume_claims::class(claim).and_then(|class| self.store.get(bucket, class));
         if class.is_some_and(|class| class.value().get("allowVolumeExpansion") == Some(&Value::Bool(true))) {
             return Ok(());
         }

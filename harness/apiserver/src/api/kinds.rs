@@ -151,6 +151,13 @@ pub(super) fn warnings(resource: &Resource, object: &Value, subresource: Option<
     }
 }
 
+/// Says in the status of a volume since when it has its phase.
+pub(super) fn stamp_phase(resource: &Resource, new: &mut Value, old: &Value, now: &str) {
+    if resource.is("", "persistentvolumes") {
+        prepare::stamp_phase(new, old, now);
+    }
+}
+
 /// What of a change is probably not meant.
 pub(super) fn change_warnings(resource: &Resource, new: &Value, old: &Value, subresource: Option<&str>) -> Vec<String> {
     match kind_of(resource) {
@@ -362,7 +369,7 @@ pub(super) fn updates_unconditionally(resource: &Resource) -> bool {
     ];
     match resource.group.as_str() {
         "policy" => resource.plural != "poddisruptionbudgets",
-        "storage.k8s.io" => resource.plural == "storageclasses",
+        "storage.k8s.io" => matches!(resource.plural.as_str(), "storageclasses" | "volumeattributesclasses"),
         group => resource.custom().is_none() && !GROUPS.contains(&group),
     }
 }

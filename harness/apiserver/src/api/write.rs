@@ -84,6 +84,7 @@ impl Core {
             self.mutate(&request, &mut new)?;
             keep_metadata(&mut new, old);
             kinds::prepare_update(resource, &mut new, old, call.subresource.as_deref());
+            kinds::stamp_phase(resource, &mut new, old, &self.now());
             settle(old, &mut new);
             decode::check_custom(call, &new)?;
             self.allocate(call, &mut new, Some(old))?;

@@ -1,6 +1,8 @@
 //! Warnings: what is stored as it is but probably not meant.
 
+mod labels;
 mod pods;
+mod volumes;
 
 use base64::Engine as _;
 use serde_json::Value;
@@ -23,12 +25,20 @@ pub fn deprecation(resource: &Resource) -> Option<&'static str> {
 /// The warnings about an object that was written: most only when it is new.
 pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<String> {
     let mut warnings = Vec::new();
-    if !created
-        && !matches!(
-            resource.kind,
-            "PersistentVolume" | "RuntimeClass" | "Secret" | "Service"
-        )
-    {
+    let is_told_again = matches!(
+        resource.kind,
+        "CSIStorageCapacity"
+            | "PersistentVolume"
+            | "PersistentVolumeClaim"
+            | "RuntimeClass"
+            | "Secret"
+            | "Service"
+            | "StorageClass"
+    );
+    if !created && resource.kind == "StatefulSet" {
+        stateful_set(object, created, &mut warnings);
+    }
+    if !created && !is_told_again {
         return warnings;
     }
     let spec = Field::Named(&Field::Root, "spec");
@@ -42,18 +52,21 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
                 hostname(object, "Pod names and hostnames", &mut warnings);
             }
             template(resource, object, &mut warnings);
-            let limit = object.pointer("/spec/revisionHistoryLimit").and_then(Value::as_i64);
-            if resource.kind == "StatefulSet" && limit.is_some_and(|limit| limit < 0) {
-                warnings.push(
-                    "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is \
-                     recommended"
-                        .to_owned(),
-                );
+            if resource.kind == "StatefulSet" {
+                stateful_set(object, created, &mut warnings);
             }
         }
         ("batch", "CronJob") | ("", "PodTemplate") => template(resource, object, &mut warnings),
         ("", "Secret") => certificate(object, &mut warnings),
-        ("", "PersistentVolume") => volume(object, &mut warnings),
+        ("", "PersistentVolume") => volumes::persistent(object, &mut warnings),
+        ("", "PersistentVolumeClaim") => volumes::claim(object, &mut warnings),
+        ("", "ServiceAccount") => mountable_secrets(object, &mut warnings),
+        ("storage.k8s.io", "StorageClass") => volumes::class(object, &mut warnings),
+        ("storage.k8s.io", "CSIStorageCapacity") => {
+            if let Some(topology) = object.get("nodeTopology") {
+                labels::selector(topology, &Field::Root.child("nodeTopology"), &mut warnings);
+            }
+        }
         ("", "Service") => {
             renamed_annotation(object, &mut warnings);
             service(object.get("spec"), &mut warnings);
@@ -75,21 +88,25 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
     warnings
 }
 
-/// The warnings about a change: those about the template of pods, if there is a new generation of it.
+/// The warnings about a change: those about the template of pods, if there is a new generation of it, and of what a
+/// driver or a service account begins to say.
 pub fn change_warnings(resource: &Resource, new: &Value, old: &Value) -> Vec<String> {
     let generation = |object: &Value| match resource.kind {
         "DaemonSet" => meta::annotation(object, TEMPLATE_GENERATION).map(Value::from),
         _ => object.pointer("/metadata/generation").cloned(),
     };
     let mut warnings = Vec::new();
-    if generation(new) != generation(old) {
+    match (resource.group, resource.kind) {
+        ("storage.k8s.io", "CSIDriver") if new.pointer("/spec/tokenRequests") != old.pointer("/spec/tokenRequests") => {
+            tokens_in_attributes(new, &mut warnings);
+        }
+        ("", "ServiceAccount") if meta::annotation(old, ENFORCE_MOUNTABLE).is_none() => {
+            mountable_secrets(new, &mut warnings);
+        }
         // Of a replication controller, the old template is looked at.
-        let judged = if resource.kind == "ReplicationController" {
-            old
-        } else {
-            new
-        };
-        template(resource, judged, &mut warnings);
+        ("", "ReplicationController") if generation(new) != generation(old) => template(resource, old, &mut warnings),
+        _ if generation(new) != generation(old) => template(resource, new, &mut warnings),
+        _ => {}
     }
     warnings
 }
@@ -119,20 +136,28 @@ fn tokens_in_attributes(driver: &Value, warnings: &mut Vec<String>) {
     }
 }
 
-/// What of a volume is going away.
-fn volume(volume: &Value, warnings: &mut Vec<String>) {
-    for (source, detail) in DEPRECATED_VOLUMES {
-        if volume.get("spec").is_some_and(|spec| spec.get(*source).is_some()) {
-            warnings.push(format!("spec.{source}: {detail}"));
-        }
-    }
-    let policy = volume.pointer("/spec/persistentVolumeReclaimPolicy");
-    if policy.is_some_and(|policy| policy == "Recycle") {
+/// What a stateful set says besides its template.
+fn stateful_set(set: &Value, created: bool, warnings: &mut Vec<String>) {
+    volumes::claim_templates(set, created, warnings);
+    let limit = set.pointer("/spec/revisionHistoryLimit").and_then(Value::as_i64);
+    if limit.is_some_and(|limit| limit < 0) {
         warnings.push(
-            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended \
-             approach is to use dynamic provisioning."
+            "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is \
+             recommended"
                 .to_owned(),
         );
+    }
+}
+
+const ENFORCE_MOUNTABLE: &str = "kubernetes.io/enforce-mountable-secrets";
+
+/// Where a service account's secrets may be mounted is not kept apart any more.
+fn mountable_secrets(account: &Value, warnings: &mut Vec<String>) {
+    if meta::annotation(account, ENFORCE_MOUNTABLE).is_some() {
+        warnings.push(format!(
+            "metadata.annotations[{ENFORCE_MOUNTABLE}]: deprecated in v1.32+; prefer separate namespaces to isolate access to \
+             mounted secrets"
+        ));
     }
 }
 
@@ -202,29 +227,10 @@ fn items<'a>(object: &'a Value, field: &str) -> &'a [Value] {
     object.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-const DEPRECATED_VOLUMES: &[(&str, &str)] = &[
-    ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
-    ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
-    ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
-    ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
-    ("storageos", "deprecated in v1.22, non-functional in v1.25+"),
-    ("quobyte", "deprecated in v1.22, non-functional in v1.25+"),
-    ("flocker", "deprecated in v1.22, non-functional in v1.25+"),
-    ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
-    ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
-];
-
 fn pod(spec: Option<&Value>, at: &Field<'_>, warnings: &mut Vec<String>) {
     let Some(spec) = spec else { return };
     pods::before_volumes(spec, at, warnings);
-    let field = at.child("volumes");
-    for (index, volume) in items(spec, "volumes").iter().enumerate() {
-        for (source, detail) in DEPRECATED_VOLUMES {
-            if volume.get(*source).is_some() {
-                warnings.push(format!("{}: {detail}", field.item(index).child(source)));
-            }
-        }
-    }
+    volumes::of_pod(spec, at, warnings);
     pods::after_volumes(spec, at, warnings);
 }
 

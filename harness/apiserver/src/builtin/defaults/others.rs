@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use serde_json::{Value, json};
 
+use super::pods::SOURCES;
 use super::rules::Rule::{Also, Bool, Do, Each, Empty, If, In, Int, Text, TextIfNone};
 use super::rules::{Object, Rule, apply, set};
 use crate::builtin::prepare::name_label;
@@ -17,7 +18,7 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
         ("", "Node") => &[In("spec", &[Do(pod_ranges)]), In("status", &[Do(allocatable)])],
         ("", "Endpoints") => &[Each("subsets", &[Each("ports", &[Text("protocol", "TCP")])])],
         ("", "PersistentVolumeClaim") => &[
-            In("spec", &[Text("volumeMode", "Filesystem")]),
+            In("spec", &[TextIfNone("volumeMode", "Filesystem")]),
             In("status", &[Text("phase", "Pending")]),
         ],
         ("", "PersistentVolume") => PERSISTENT_VOLUME,
@@ -31,10 +32,12 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
         ("networking.k8s.io", "IngressClass") => &[In("spec", &[In("parameters", &[Text("scope", "Cluster")])])],
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => ROLE_BINDING,
         ("scheduling.k8s.io", "PriorityClass") => &[TextIfNone("preemptionPolicy", "PreemptLowerPriority")],
-        ("storage.k8s.io", "StorageClass") => {
-            &[Text("reclaimPolicy", "Delete"), Text("volumeBindingMode", "Immediate")]
-        }
+        ("storage.k8s.io", "StorageClass") => &[
+            TextIfNone("reclaimPolicy", "Delete"),
+            TextIfNone("volumeBindingMode", "Immediate"),
+        ],
         ("storage.k8s.io", "CSIDriver") => CSI_DRIVER,
+        ("storage.k8s.io", "VolumeAttachment") => &[In("spec", &[In("source", &[In("inlineVolumeSpec", SOURCES)])])],
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => &[Each("webhooks", WEBHOOK)],
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => {
             &[Each("webhooks", &[Also(WEBHOOK), Text("reinvocationPolicy", "Never")])]
@@ -124,8 +127,8 @@ const PERSISTENT_VOLUME: &[Rule] = &[
         "spec",
         &[
             Text("persistentVolumeReclaimPolicy", "Retain"),
-            Text("volumeMode", "Filesystem"),
-            In("hostPath", &[Do(empty_type)]),
+            TextIfNone("volumeMode", "Filesystem"),
+            Also(SOURCES),
         ],
     ),
     In("status", &[Text("phase", "Pending")]),
@@ -157,7 +160,7 @@ const CSI_DRIVER: &[Rule] = &[In(
         Bool("attachRequired", true),
         Bool("podInfoOnMount", false),
         Bool("storageCapacity", false),
-        Text("fsGroupPolicy", "ReadWriteOnceWithFSType"),
+        TextIfNone("fsGroupPolicy", "ReadWriteOnceWithFSType"),
         Bool("requiresRepublish", false),
         Bool("seLinuxMount", false),
         Do(volume_lifecycle),
@@ -247,10 +250,6 @@ fn allocatable(status: &mut Object) {
     if let Some(capacity) = status.get("capacity").cloned() {
         set(status, "allocatable", || capacity);
     }
-}
-
-fn empty_type(source: &mut Object) {
-    source.entry("type").or_insert_with(|| Value::from(""));
 }
 
 /// The name of a port is a pointer that defaults to no name.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::images::is_latest;
-use super::rules::Rule::{Also, Bool, Do, Each, Empty, In, Int, Text};
+use super::rules::Rule::{Also, Bool, Do, Each, Empty, In, Int, Text, TextIfNone};
 use super::rules::{Object, Rule, set};
 use crate::builtin::aggregate;
 
@@ -91,7 +91,20 @@ const VOLUME: &[Rule] = &[
             ),
         ],
     ),
-    In("hostPath", &[Do(host_path_type)]),
+    Also(SOURCES),
+    In(
+        "ephemeral",
+        &[In(
+            "volumeClaimTemplate",
+            &[In("spec", &[TextIfNone("volumeMode", "Filesystem")])],
+        )],
+    ),
+    In("image", &[Do(image_volume)]),
+];
+
+/// Sources of volumes that are not of pods alone.
+pub(super) const SOURCES: &[Rule] = &[
+    In("hostPath", &[TextIfNone("type", "")]),
     In("iscsi", &[Text("iscsiInterface", "default")]),
     In(
         "rbd",
@@ -104,20 +117,16 @@ const VOLUME: &[Rule] = &[
     In(
         "azureDisk",
         &[
-            Text("cachingMode", "ReadWrite"),
-            Text("kind", "Shared"),
-            Text("fsType", "ext4"),
+            TextIfNone("cachingMode", "ReadWrite"),
+            TextIfNone("kind", "Shared"),
+            TextIfNone("fsType", "ext4"),
             Bool("readOnly", false),
         ],
     ),
     In(
-        "ephemeral",
-        &[In(
-            "volumeClaimTemplate",
-            &[In("spec", &[Text("volumeMode", "Filesystem")])],
-        )],
+        "scaleIO",
+        &[Text("storageMode", "ThinProvisioned"), Text("fsType", "xfs")],
     ),
-    In("image", &[Do(image_volume)]),
 ];
 
 fn text<'a>(object: &'a Object, field: &str) -> &'a str {
@@ -136,10 +145,6 @@ fn pull_policy(container: &mut Object) {
 fn image_volume(source: &mut Object) {
     let policy = default_pull_policy(text(source, "reference"));
     set(source, "pullPolicy", || Value::from(policy));
-}
-
-fn host_path_type(source: &mut Object) {
-    source.entry("type").or_insert_with(|| Value::from(""));
 }
 
 fn empty_dir(volume: &mut Object) {

@@ -101,14 +101,19 @@ pub(super) const STATEFUL_SET: &[Rule] = &[In(
         Each(
             "volumeClaimTemplates",
             &[
-                Text("apiVersion", "v1"),
-                Text("kind", "PersistentVolumeClaim"),
-                In("spec", &[Text("volumeMode", "Filesystem")]),
+                Do(claim_type),
+                In("spec", &[TextIfNone("volumeMode", "Filesystem")]),
                 In("status", &[Text("phase", "Pending")]),
             ],
         ),
     ],
 )];
+
+/// Whatever a template of claims says that it is, it is one.
+fn claim_type(template: &mut Object) {
+    template.insert("apiVersion".to_owned(), Value::from("v1"));
+    template.insert("kind".to_owned(), Value::from("PersistentVolumeClaim"));
+}
 
 /// Only a strategy that is chosen for a set gets its details as well; how many pods may be missing is not looked at.
 fn stateful_strategy(strategy: &mut Object) {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::catalogue::Resource;
 use super::super::services;
-use super::{copy, object_in, pods, put};
+use super::{copy, object_in, pods, put, storage};
 
 /// Which template of a daemon set it is, as an annotation.
 pub const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -26,6 +26,9 @@ pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
                 put(members, &["status", "lastPhaseTransitionTime"], created);
             }
         }
+        ("", "PersistentVolumeClaim") => storage::data_sources(members, None),
+        ("", "ServiceAccount") => storage::names_of_secrets(members),
+        ("storage.k8s.io", "CSIDriver") => storage::drop_scheduling(members),
         ("apps", "DaemonSet") => set_template_generation(members, 1),
         ("batch", "Job") => job_selector(members),
         _ => {}
@@ -66,6 +69,9 @@ pub(super) fn update(
             Some(_) | None => {}
         },
         ("", "Service") => services::keep_allocated(members, before),
+        ("", "PersistentVolumeClaim") => storage::data_sources(members, Some(before)),
+        ("", "ServiceAccount") => storage::names_of_secrets(members),
+        ("storage.k8s.io", "CSIDriver") => storage::drop_scheduling(members),
         ("apps", "DaemonSet") => {
             let generation = template_generation(before);
             let template =

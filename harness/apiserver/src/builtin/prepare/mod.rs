@@ -7,6 +7,7 @@
 mod kinds;
 mod pods;
 mod runtimes;
+mod storage;
 mod templates;
 
 use serde_json::{Map, Value};
@@ -17,6 +18,7 @@ use super::shape;
 pub use kinds::{TEMPLATE_GENERATION, name_label};
 pub use pods::{PriorityClass, PriorityRefused, SYSTEM_CLASSES, admit, quality_of_service, readmit};
 pub use runtimes::{RuntimeRefused, check_overhead, run_as_class};
+pub use storage::stamp_phase;
 
 /// What makes a generation grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,10 +21,26 @@ pub(super) fn drop_disabled(resource: &Resource, members: &mut Map<String, Value
     }
     let Some(spec) = object else { return };
     spec.remove("schedulingGroup");
+    let volumes = spec.get_mut("volumes").and_then(Value::as_array_mut);
+    for volume in volumes.into_iter().flatten().filter_map(Value::as_object_mut) {
+        projections(volume);
+    }
     for field in ["containers", "initContainers", "ephemeralContainers"] {
         let containers = spec.get_mut(field).and_then(Value::as_array_mut);
         for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
             stop_signal(container);
+        }
+    }
+}
+
+/// Volumes are not made from trust bundles and certificates yet.
+fn projections(volume: &mut Map<String, Value>) {
+    let sources = volume
+        .get_mut("projected")
+        .and_then(|projected| projected.get_mut("sources")?.as_array_mut());
+    for source in sources.into_iter().flatten().filter_map(Value::as_object_mut) {
+        for field in ["clusterTrustBundle", "podCertificate"] {
+            source.remove(field);
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::checks::Check::OneOf;
 use super::checks::{Check, immutable, is_true, list, members, run, text};
-use super::{ROOT, addresses, bounds, persistent, slices};
+use super::{ROOT, addresses, bounds, persistent, slices, volume_claims};
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::meta;
@@ -20,7 +20,7 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
     match kind {
         "ConfigMap" => config_map(object, found),
         "Secret" => secret(object, found),
-        "PersistentVolumeClaim" => persistent::claim(object, &ROOT, found),
+        "PersistentVolumeClaim" => volume_claims::claim(object, &ROOT, found),
         "PersistentVolume" => persistent::volume(object, found),
         "Node" => node(object, found),
         "ResourceQuota" => bounds::quota(object, found),
@@ -210,8 +210,8 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
             immutable("type", new, old, &ROOT, found);
             fixed_data(&["data"], new, old, found);
         }
-        "PersistentVolumeClaim" => persistent::claim_change(new, old, found),
-        "PersistentVolume" => persistent::volume_change(new, old, found),
+        "PersistentVolumeClaim" => volume_claims::change(new, old, found),
+        "PersistentVolume" => persistent::change(new, old, found),
         "ResourceQuota" => bounds::quota_change(new, old, found),
         _ => {}
     }

@@ -90,7 +90,7 @@ fn limit(kind: &str, limit: &Value, at: &Field<'_>, found: &mut Findings) {
         }
     }
     for resource in resources {
-        bounds(limit, resource, at, found);
+        bounds(kind, limit, resource, at, found);
     }
 }
 
@@ -134,8 +134,13 @@ fn is_of_quota(resource: &str) -> bool {
     quotas::is_counted(resource) || quotas::is_measured(resource) || is_huge
 }
 
-fn bounds(limit: &Value, resource: &str, at: &Field<'_>, found: &mut Findings) {
-    let of = |field: &str| amount(members(limit, field).and_then(|amounts| amounts.get(resource)));
+fn bounds(kind: &str, limit: &Value, resource: &str, at: &Field<'_>, found: &mut Findings) {
+    // What a pod cannot be given is compared with nothing.
+    let is_skipped = |field: &str| kind == "Pod" && matches!(field, "default" | "defaultRequest");
+    let of = |field: &str| {
+        let amounts = members(limit, field).filter(|_| !is_skipped(field));
+        amount(amounts.and_then(|amounts| amounts.get(resource)))
+    };
     let above = |one: Option<(Quantity, &str)>, other: Option<(Quantity, &str)>| matches!((one, other), (Some((one, _)), Some((other, _))) if one.nanos().cmp(&other.nanos()) == Ordering::Greater);
     let (min, max) = (of("min"), of("max"));
     let (default, request) = (of("default"), of("defaultRequest"));
@@ -192,14 +197,22 @@ fn ratio(ratio: Quantity, text: &str, bounds: [Option<(Quantity, &str)>; 2], fie
 pub(super) fn quota(quota: &Value, found: &mut Findings) {
     let Some(spec) = quota.get("spec") else { return };
     let at = ROOT.child("spec");
-    hard(spec, &at, found);
+    amounts("hard", spec, &at, found);
     scopes(spec, &at, found);
     selector(spec, &at, found);
 }
 
-fn hard(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let at = at.child("hard");
-    for (name, value) in members(spec, "hard").into_iter().flatten() {
+/// What is wrong with the status of a resource quota.
+pub(super) fn quota_status(quota: &Value, found: &mut Findings) {
+    let Some(status) = quota.get("status") else { return };
+    for field in ["hard", "used"] {
+        amounts(field, status, &ROOT.child("status"), found);
+    }
+}
+
+fn amounts(field: &str, of: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child(field);
+    for (name, value) in members(of, field).into_iter().flatten() {
         let at = at.key(name);
         standard(name, &at, found);
         if !name.contains('/') && !is_of_quota(name) {
@@ -221,6 +234,7 @@ fn is_applicable(scope: &str, spec: &Value) -> bool {
     let fits = |resource: &str| match scope {
         "BestEffort" => resource == "pods",
         "VolumeAttributesClass" => matches!(resource, "persistentvolumeclaims" | "requests.storage"),
+        _ if !SCOPES.contains(&scope) => true,
         _ => OF_PODS.contains(&resource),
     };
     let mut limited = members(spec, "hard")

@@ -25,6 +25,8 @@ pub(super) enum Check {
     OneOfIfSet(&'static str, &'static [&'static str]),
     /// A text with a rule, if it is there.
     Named(&'static str, fn(&str) -> Vec<String>),
+    /// A text with a rule that must be there.
+    Name(&'static str, fn(&str) -> Vec<String>),
     /// Labels, if they are there.
     Labels(&'static str),
     /// A label selector, if it is there.
@@ -72,6 +74,10 @@ fn one(check: &Check, object: &Value, at: &Field<'_>, found: &mut Findings) {
             if let Some(value) = value.filter(|value| !values.contains(value)) {
                 found.not_supported(&at.child(field), value, values);
             }
+        }
+        Check::Name(field, rule) => {
+            let value = text(object, field);
+            found.required_each(&at.child(field), value, rule(value));
         }
         Check::Named(field, rule) => {
             let value = text(object, field);

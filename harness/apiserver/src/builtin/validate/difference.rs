@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use serde_json::Value;
+
+use crate::builtin::quoted;
+
 /// Lines around a change that are shown as well.
 const CONTEXT: usize = 3;
 
@@ -25,8 +29,13 @@ struct Step {
     new: Range<usize>,
 }
 
+/// What changed in a value of a type such as `core.PodSpec`.
+pub(super) fn of(kind: &str, old: &Value, new: &Value) -> String {
+    unified(&quoted::lines(kind, old), &quoted::lines(kind, new))
+}
+
 /// The changes, each with some lines around it; empty if there is none.
-pub(super) fn unified(old: &[String], new: &[String]) -> String {
+fn unified(old: &[String], new: &[String]) -> String {
     let mut shown: Vec<String> = Vec::new();
     for group in grouped(steps(old, new)) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else {

@@ -19,11 +19,12 @@ mod jobs;
 mod mounts;
 mod networking;
 mod others;
-pub mod persistent;
+mod persistent;
 mod pod_changes;
 mod pods;
 mod policies;
 mod probes;
+mod projected;
 mod rbac;
 mod resources;
 mod restarts;
@@ -31,9 +32,11 @@ mod security;
 mod selectors;
 pub(super) mod services;
 mod slices;
+mod sources;
 mod spreads;
 mod storage;
 mod variables;
+pub mod volume_claims;
 mod volumes;
 mod webhooks;
 mod windows;
@@ -58,6 +61,7 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
     match (resource.group, resource.kind) {
         ("batch", "CronJob") => jobs::cron_job_name(object, &mut found),
         ("", "Pod") => pods::created(object, &mut found),
+        ("", "PersistentVolume") => persistent::mount_options(object, &mut found),
         ("networking.k8s.io", "Ingress") => networking::created(object, &mut found),
         _ => {}
     }
@@ -89,9 +93,13 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
                 "EndpointSlice" if changes_address_type(new, old) => change(resource, new, old, &mut found),
                 // Of a priority class only changes are looked at.
                 "PriorityClass" => change(resource, new, old, &mut found),
-                "DaemonSet" | "IngressClass" | "Service" => {
+                "DaemonSet" | "IngressClass" | "Service" | "VolumeAttributesClass" => {
                     change(resource, new, old, &mut found);
                     body(resource, new, &mut found);
+                }
+                "StatefulSet" => {
+                    workloads::changed_stateful_set(new, &mut found);
+                    change(resource, new, old, &mut found);
                 }
                 // What is changed is checked as a new one, and then as a change.
                 "Job" => {
@@ -132,9 +140,17 @@ fn changes_address_type(new: &Value, old: &Value) -> bool {
 fn checks_metadata_on_update(resource: &Resource) -> bool {
     match resource.group {
         "rbac.authorization.k8s.io" | "discovery.k8s.io" => true,
+        "storage.k8s.io" => matches!(resource.kind, "StorageClass" | "VolumeAttributesClass"),
         "" => matches!(
             resource.kind,
-            "ConfigMap" | "Endpoints" | "PersistentVolumeClaim" | "Pod" | "Secret" | "Service" | "ServiceAccount"
+            "ConfigMap"
+                | "Endpoints"
+                | "PersistentVolume"
+                | "PersistentVolumeClaim"
+                | "Pod"
+                | "Secret"
+                | "Service"
+                | "ServiceAccount"
         ),
         _ => false,
     }
@@ -209,9 +225,11 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
 fn status(resource: &Resource, new: &Value, found: &mut Findings) {
     match (resource.group, resource.kind) {
         ("", "Namespace") => basics::namespace_status(new, found),
-        ("", "PersistentVolumeClaim") => persistent::claim_status(new, found),
+        ("", "PersistentVolumeClaim") => volume_claims::status(new, found),
         ("", "Pod") => pods::status(new, found),
+        ("", "ResourceQuota") => bounds::quota_status(new, found),
         ("", "Service") => services::status(new, found),
+        ("storage.k8s.io", "VolumeAttachment") => storage::attachment_status(new, found),
         ("networking.k8s.io", "Ingress") => networking::ingress_status(new, found),
         ("apps", _) => workloads::status(resource.kind, new, found),
         ("batch", "Job") => jobs::status(new, found),

@@ -1,201 +1,97 @@
-//! Persistent volumes, and claims to them.
+//! Persistent volumes.
 
 use serde_json::{Map, Value, json};
 
-use super::ROOT;
-use super::checks::Check::{Do, In, Named, OneOfIfSet, Required};
-use super::checks::{Check, immutable, list, members, number, run, text, texts};
+use super::checks::Check::{Do, In, Name, Named, OneOfIfSet, Required};
+use super::checks::{immutable, list, members, run, text, texts};
 use super::pods::NODE_SELECTOR;
-use super::volumes::{self, HOST_PATH};
+use super::sources::{self, Source};
+use super::{ROOT, difference};
 use crate::builtin::quantity::Quantity;
+use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::names;
 
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
-/// Where the class of storage stood before it had a field.
-const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
-
-fn quantity(value: Option<&Value>) -> Option<Quantity> {
+pub(super) const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
+pub(super) fn quantity(value: Option<&Value>) -> Option<Quantity> {
     value.and_then(Value::as_str).and_then(Quantity::parse)
 }
 
-fn positive(value: &Value, at: &Field<'_>, found: &mut Findings) {
+/// `must be greater than zero`.
+pub(super) fn positive(value: &Value, at: &Field<'_>, found: &mut Findings) {
     if quantity(Some(value)).is_some_and(|quantity| quantity.nanos() <= 0) {
         found.invalid(at, value.clone(), "must be greater than zero");
     }
 }
 
-fn access_modes(spec: &Value, at: &Field<'_>, detail: &str, found: &mut Findings) {
+/// `must be a valid resource quantity`, of a size that is told in whole units.
+pub(super) fn not_negative(value: &Value, at: &Field<'_>, found: &mut Findings) {
+    const ONE: i128 = 1_000_000_000;
+    if let Some(size) = quantity(Some(value)).filter(|size| size.nanos() < 0) {
+        let whole = i64::try_from((size.nanos() - (ONE - 1)) / ONE).unwrap_or(i64::MIN);
+        found.invalid(at, whole, "must be a valid resource quantity");
+    }
+}
+
+/// The ways in which a volume is used.
+pub(super) fn access_modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let modes = texts(spec, "accessModes");
     let at = at.child("accessModes");
-    if modes.is_empty() {
-        found.required(&at, detail);
-    }
     for mode in modes.iter().filter(|mode| !ACCESS_MODES.contains(mode)) {
         found.not_supported(&at, *mode, ACCESS_MODES);
     }
-    if modes.len() > 1 && modes.contains(&"ReadWriteOncePod") {
+    let is_alone = |mode: &&str| *mode == "ReadWriteOncePod";
+    let has_others = modes.iter().any(|mode| !is_alone(mode) && ACCESS_MODES.contains(mode));
+    if has_others && modes.iter().any(is_alone) {
         found.forbidden(&at, "may not use ReadWriteOncePod with other access modes");
     }
 }
 
-const CLAIM: &[Check] = &[
-    Do(|spec, at, found| access_modes(spec, at, "at least 1 access mode is required", found)),
-    Do(storage),
-    Check::Selector("selector"),
-    Named("storageClassName", names::dns_subdomain),
-    OneOfIfSet("volumeMode", VOLUME_MODES),
+/// That there are access modes; `detail` is what is said if not.
+pub(super) fn some_access_mode(spec: &Value, at: &Field<'_>, detail: &str, found: &mut Findings) {
+    if list(spec, "accessModes").is_empty() {
+        found.required(&at.child("accessModes"), detail);
+    }
+}
+/// Sources of volumes in the order in which they are looked at.
+const SOURCES: &[Source] = &[
+    sources::HOST_PATH,
+    sources::GCE_PERSISTENT_DISK,
+    sources::AWS_ELASTIC_BLOCK_STORE,
+    sources::CLUSTER_GLUSTERFS,
+    sources::FLOCKER,
+    sources::NFS,
+    sources::RBD,
+    sources::QUOBYTE,
+    sources::CEPH_FS,
+    sources::CLUSTER_ISCSI,
+    sources::CLUSTER_CINDER,
+    sources::FC,
+    sources::FLEX_VOLUME.tolerated(),
+    sources::CLUSTER_AZURE_FILE,
+    sources::VSPHERE_VOLUME,
+    sources::PHOTON_PERSISTENT_DISK,
+    sources::PORTWORX_VOLUME,
+    sources::AZURE_DISK,
+    sources::SCALE_IO,
+    Source::new("local", &[Required("path"), Do(local_path)]),
+    sources::CLUSTER_STORAGE_OS,
+    Source::new("csi", &[Do(sources::driver), Required("volumeHandle"), Do(secrets)]),
 ];
 
-/// The specification of a claim, or of a template of claims.
-pub(super) fn claim(object: &Value, at: &Field<'_>, found: &mut Findings) {
-    run(&[In("spec", CLAIM)], object, at, found);
+fn local_path(source: &Value, at: &Field<'_>, found: &mut Findings) {
+    sources::no_backsteps("path", source, at, found);
 }
 
-fn requested(spec: &Value) -> Option<&Value> {
-    spec.get("resources")?.get("requests")?.get("storage")
-}
-
-fn storage(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let at = at.child("resources");
-    match requested(spec) {
-        None => found.required(&at.key("storage"), ""),
-        Some(size) => positive(size, &at.key("storage"), found),
-    }
-}
-
-/// What may not change in a claim.
-pub(super) fn claim_change(new: &Value, old: &Value, found: &mut Findings) {
-    let none = Value::Null;
-    let specs = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
-    let status = old.get("status").unwrap_or(&none);
-    let is_bound = text(status, "phase") == "Bound";
-    let fixed = |spec: &Value| {
-        let mut spec = spec.clone();
-        if let Some(spec) = spec.as_object_mut() {
-            if is_bound {
-                spec.remove("volumeAttributesClassName");
-                let requests = spec
-                    .get_mut("resources")
-                    .and_then(|resources| resources.get_mut("requests"));
-                if let Some(requests) = requests.and_then(Value::as_object_mut) {
-                    requests.remove("storage");
-                }
-            }
-            // The binder sets the name once, and so does whoever makes a class the default one.
-            for field in ["volumeName", "storageClassName"] {
-                if specs.1.get(field).is_none() {
-                    spec.remove(field);
-                }
-            }
-        }
-        spec
-    };
-    if fixed(specs.0) != fixed(specs.1) {
-        let detail =
-            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
-        found.forbidden(&ROOT.child("spec"), detail);
-    }
-    let annotations = |claim: &Value| {
-        let annotations = claim.get("metadata").and_then(|metadata| metadata.get("annotations"));
-        annotations.cloned().unwrap_or_default()
-    };
-    immutable(
-        CLASS,
-        &annotations(new),
-        &annotations(old),
-        &ROOT.child("metadata.annotations"),
-        found,
-    );
-    let size = |value: Option<&Value>| quantity(value).map_or(0, Quantity::nanos);
-    let (after, before) = (size(requested(specs.0)), size(requested(specs.1)));
-    if after < before && after <= size(status.get("capacity").and_then(|capacity| capacity.get("storage"))) {
-        let at = ROOT.child("spec.resources.requests.storage");
-        found.forbidden(&at, "field can not be less than status.capacity");
-    }
-}
-
-/// Whether a claim asks for more than it did.
-pub fn grows(new: &Value, old: &Value) -> bool {
-    let size = |claim: &Value| quantity(claim.get("spec").and_then(requested)).map_or(0, Quantity::nanos);
-    size(new) > size(old)
-}
-
-/// The class of storage that a claim names.
-pub fn class(claim: &Value) -> Option<&str> {
-    meta::annotation(claim, CLASS).or_else(|| claim.get("spec")?.get("storageClassName")?.as_str())
-}
-
-const RESIZE_STATES: &[&str] = &[
-    "ControllerResizeInProgress",
-    "ControllerResizeInfeasible",
-    "NodeResizeInProgress",
-    "NodeResizeInfeasible",
-    "NodeResizePending",
-];
-
-/// A claim's status.
-pub(super) fn claim_status(claim: &Value, found: &mut Findings) {
-    let Some(status) = claim.get("status") else { return };
-    let at = ROOT.child("status");
-    let capacity = at.child("capacity");
-    for (resource, size) in members(status, "capacity").into_iter().flatten() {
-        if let Some(size) = quantity(Some(size)).filter(|size| size.nanos() < 0) {
-            let detail = "must be a valid resource quantity";
-            found.invalid_text(&capacity.key(resource), &size.canonical(), detail);
-        }
-    }
-    let at = at.child("allocatedResourceStatuses");
-    for (resource, state) in members(status, "allocatedResourceStatuses").into_iter().flatten() {
-        // Whichever of the two is wrong, the resource is what is quoted.
-        if resource != "storage" {
-            found.not_supported(&at, resource.as_str(), &["storage"]);
-        } else if !RESIZE_STATES.iter().any(|known| state == known) {
-            found.not_supported(&at, resource.as_str(), RESIZE_STATES);
-        }
-    }
-}
-
-/// Sources of volumes in the order in which they are looked at, and what must be right in each.
-const SOURCES: &[(&str, &[Check])] = &[
-    ("hostPath", HOST_PATH),
-    ("gcePersistentDisk", &[]),
-    ("awsElasticBlockStore", &[Required("volumeID")]),
-    ("glusterfs", &[Required("endpoints"), Required("path")]),
-    ("flocker", &[]),
-    ("nfs", &[Required("server"), Required("path"), Do(absolute)]),
-    ("rbd", &[Do(volumes::monitors), Required("image")]),
-    ("quobyte", &[]),
-    ("cephfs", &[Do(volumes::monitors)]),
-    ("iscsi", &[Required("targetPortal"), Required("iqn")]),
-    ("cinder", &[Required("volumeID")]),
-    ("fc", &[Do(fibre_channel)]),
-    ("flexVolume", &[Required("driver")]),
-    (
-        "azureFile",
-        &[Required("secretName"), Required("shareName"), Do(secret_namespace)],
-    ),
-    ("vsphereVolume", &[Required("volumePath")]),
-    ("photonPersistentDisk", &[Required("pdID")]),
-    ("portworxVolume", &[Required("volumeID")]),
-    ("azureDisk", &[Required("diskName"), Required("diskURI")]),
-    (
-        "scaleIO",
-        &[Required("gateway"), Required("system"), Required("volumeName")],
-    ),
-    ("local", &[Required("path"), Do(volumes::no_backsteps)]),
-    ("storageos", &[Required("volumeName")]),
-    ("csi", &[Do(driver), Required("volumeHandle"), Do(secrets)]),
-];
-
-/// A volume's specification.
+/// A volume.
 pub(super) fn volume(object: &Value, found: &mut Findings) {
     let none = json!({});
     let spec = object.get("spec").unwrap_or(&none);
     let at = ROOT.child("spec");
-    access_modes(spec, &at, "", found);
+    some_access_mode(spec, &at, "", found);
+    access_modes(spec, &at, found);
     capacity(spec, &at, found);
     run(
         &[
@@ -206,39 +102,126 @@ pub(super) fn volume(object: &Value, found: &mut Findings) {
         &at,
         found,
     );
-    let mut sources = 0;
-    for (source, checks) in SOURCES {
-        let Some(given) = spec.get(*source) else { continue };
-        sources += 1;
-        if sources > 1 {
-            found.forbidden(&at.child(source), "may not specify more than 1 volume type");
-        } else {
-            run(checks, given, &at.child(source), found);
-        }
-    }
-    if sources == 0 {
-        found.required(&at, "must specify a volume type");
-    }
-    let is_root = spec.pointer("/hostPath/path").is_some_and(|path| path == "/");
-    if is_root && text(spec, "persistentVolumeReclaimPolicy") == "Recycle" {
-        let detail = "may not be 'recycle' for a hostPath mount of '/'";
-        found.forbidden(&at.child("persistentVolumeReclaimPolicy"), detail);
-    }
-    if spec.get("local").is_some() && spec.get("nodeAffinity").is_none() {
-        found.required(&at.child("nodeAffinity"), "Local volume requires node affinity");
-    }
+    let has_affinity = spec.get("nodeAffinity").is_some();
+    source(spec, meta::name(object).unwrap_or_default(), has_affinity, &at, found);
     run(
         &[
             Named("storageClassName", names::dns_subdomain),
             OneOfIfSet("volumeMode", VOLUME_MODES),
+            Do(attributes_class),
         ],
         spec,
         &at,
         found,
     );
-    if !text(spec, "volumeAttributesClassName").is_empty() && spec.get("csi").is_none() {
+}
+
+/// The specification of a volume that stands in an attachment, which says nothing but its source.
+pub(super) fn inline_volume(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let inline = |field: &str, found: &mut Findings| {
+        let detail = "may not be specified in the context of inline volumes";
+        found.forbidden(&at.child(field), detail);
+    };
+    if spec.get("claimRef").is_some() {
+        inline("claimRef", found);
+    }
+    if members(spec, "capacity").is_some_and(|capacity| !capacity.is_empty()) {
+        inline("capacity", found);
+    }
+    if spec.get("csi").is_none() {
+        let detail = "has to be specified in the context of inline volumes";
+        found.required(&at.child("csi"), detail);
+    }
+    some_access_mode(spec, at, "", found);
+    access_modes(spec, at, found);
+    if !matches!(text(spec, "persistentVolumeReclaimPolicy"), "" | "Retain") {
+        let detail = "may only be Retain in the context of inline volumes";
+        found.forbidden(&at.child("persistentVolumeReclaimPolicy"), detail);
+    }
+    if spec.get("nodeAffinity").is_some() {
+        inline("nodeAffinity", found);
+    }
+    source(spec, "", false, at, found);
+    if !text(spec, "storageClassName").is_empty() {
+        inline("storageClassName", found);
+    }
+    if spec.get("volumeMode").is_some_and(|mode| mode != "Filesystem") {
+        let detail = "may not specify volumeMode other than Filesystem in the context of inline volumes";
+        found.forbidden(&at.child("volumeMode"), detail);
+    }
+}
+
+/// The source of a volume of this name, and what else of the volume it needs: for one, an affinity that counts.
+fn source(spec: &Value, name: &str, has_affinity: bool, at: &Field<'_>, found: &mut Findings) {
+    sources::validate(SOURCES, spec, at, found, |kind, source, found| match kind {
+        "local" if !has_affinity => {
+            found.required(&at.child("nodeAffinity"), "Local volume requires node affinity");
+        }
+        "iscsi" if sources::is_iscsi_too_long(name, source) => {
+            let at = at.child("iscsi.targetportal");
+            found.invalid(&at, text(source, "targetPortal"), sources::ISCSI_TOO_LONG);
+        }
+        _ => {}
+    });
+    let path = spec.get("hostPath").map(|source| text(source, "path"));
+    let is_root = path.is_some_and(is_root);
+    if is_root && text(spec, "persistentVolumeReclaimPolicy") == "Recycle" {
+        let detail = "may not be 'recycle' for a hostPath mount of '/'";
+        found.forbidden(&at.child("persistentVolumeReclaimPolicy"), detail);
+    }
+}
+
+/// Whether a path leads to the root, however it is written.
+fn is_root(path: &str) -> bool {
+    let depth = path.split('/').fold(0_usize, |depth, part| match part {
+        "" | "." => depth,
+        ".." => depth.saturating_sub(1),
+        _ => depth + 1,
+    });
+    path.starts_with('/') && depth == 0
+}
+
+fn attributes_class(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(class) = spec.get("volumeAttributesClassName").and_then(Value::as_str) else {
+        return;
+    };
+    let field = at.child("volumeAttributesClassName");
+    if class.is_empty() {
+        found.required(&field, "an empty string is disallowed");
+    } else {
+        found.invalid_each(&field, class, names::dns_subdomain(class));
+    }
+    if spec.get("csi").is_none() {
         let detail = "has to be specified when using volumeAttributesClassName";
         found.required(&at.child("csi"), detail);
+    }
+}
+
+/// Sources that are mounted with options of the volume's annotation.
+const WITH_MOUNT_OPTIONS: &[&str] = &[
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "gcePersistentDisk",
+    "glusterfs",
+    "iscsi",
+    "nfs",
+    "photonPersistentDisk",
+    "quobyte",
+    "rbd",
+    "vsphereVolume",
+];
+
+/// Options of mounting in the annotation that they once had.
+pub(super) fn mount_options(object: &Value, found: &mut Findings) {
+    const OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let is_mounted = WITH_MOUNT_OPTIONS.iter().any(|source| spec.get(*source).is_some());
+    if !is_mounted && meta::annotation(object, OPTIONS).is_some() {
+        let at = ROOT.child("metadata.annotations");
+        found.forbidden(&at.child(OPTIONS), "may not specify mount options for this volume type");
     }
 }
 
@@ -253,7 +236,9 @@ fn capacity(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         found.not_supported(&at, given, &["storage"]);
     }
     for (resource, size) in given.into_iter().flatten() {
-        positive(size, &at.key(resource), found);
+        let at = at.key(resource);
+        not_negative(size, &at, found);
+        positive(size, &at, found);
     }
 }
 
@@ -268,50 +253,6 @@ fn node_affinity(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     run(&[In("required", NODE_SELECTOR)], affinity, &at, found);
 }
 
-fn absolute(source: &Value, at: &Field<'_>, found: &mut Findings) {
-    let path = text(source, "path");
-    if !path.is_empty() && !path.starts_with('/') {
-        found.invalid(&at.child("path"), path, "must be an absolute path");
-    }
-}
-
-fn secret_namespace(source: &Value, at: &Field<'_>, found: &mut Findings) {
-    if source.get("secretNamespace").is_some_and(|namespace| namespace == "") {
-        found.required(&at.child("secretNamespace"), "");
-    }
-}
-
-fn fibre_channel(source: &Value, at: &Field<'_>, found: &mut Findings) {
-    let (names, ids) = (list(source, "targetWWNs"), list(source, "wwids"));
-    let field = at.child("targetWWNs");
-    if names.is_empty() && ids.is_empty() {
-        found.required(&field, "must specify either targetWWNs or wwids, but not both");
-    }
-    if !names.is_empty() && !ids.is_empty() {
-        let detail = "targetWWNs and wwids can not be specified simultaneously";
-        found.invalid(&field, names.to_vec(), detail);
-    }
-    if !names.is_empty() {
-        let lun = at.child("lun");
-        match source.get("lun") {
-            None => found.required(&lun, "lun is required if targetWWNs is specified"),
-            Some(_) if !(0..=255).contains(&number(source, "lun")) => {
-                found.invalid(&lun, number(source, "lun"), "must be between 0 and 255, inclusive");
-            }
-            Some(_) => {}
-        }
-    }
-}
-
-fn driver(source: &Value, at: &Field<'_>, found: &mut Findings) {
-    let driver = text(source, "driver");
-    found.required_each(
-        &at.child("driver"),
-        driver,
-        names::dns_subdomain(&driver.to_lowercase()),
-    );
-}
-
 fn secrets(source: &Value, at: &Field<'_>, found: &mut Findings) {
     for field in [
         "controllerPublishSecretRef",
@@ -320,7 +261,10 @@ fn secrets(source: &Value, at: &Field<'_>, found: &mut Findings) {
         "nodeExpandSecretRef",
     ] {
         run(
-            &[In(field, &[Required("name"), Required("namespace")])],
+            &[In(
+                field,
+                &[Name("name", names::dns_subdomain), Name("namespace", names::dns_label)],
+            )],
             source,
             at,
             found,
@@ -328,64 +272,74 @@ fn secrets(source: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-/// What may not change in a volume.
-pub(super) fn volume_change(new: &Value, old: &Value, found: &mut Findings) {
-    let none = Value::Null;
-    let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
-    let source = |spec: &Value| {
-        let mut sources: Vec<_> = SOURCES
-            .iter()
-            .filter_map(|(name, _)| Some((*name, spec.get(*name)?.clone())))
-            .collect();
-        // Whoever grows a volume may be said later.
-        for (_, source) in &mut sources {
-            if let Some(source) = source.as_object_mut() {
-                source.remove("controllerExpandSecretRef");
+/// Labels of nodes that have other names by now.
+const RENAMED: &[(&str, &str)] = &[
+    ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
+    ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+    ("beta.kubernetes.io/os", "kubernetes.io/os"),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "topology.kubernetes.io/region",
+    ),
+    ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+];
+
+/// An affinity in which labels have their new names where they have them in `after`.
+fn renamed(before: &Value, after: Option<&Value>) -> Value {
+    let mut affinity = before.clone();
+    let terms = affinity
+        .pointer_mut("/required/nodeSelectorTerms")
+        .and_then(Value::as_array_mut);
+    for (term, value) in terms.into_iter().flatten().enumerate() {
+        for field in ["matchExpressions", "matchFields"] {
+            let requirements = value.get_mut(field).and_then(Value::as_array_mut);
+            for (index, requirement) in requirements.into_iter().flatten().enumerate() {
+                let place = format!("/required/nodeSelectorTerms/{term}/{field}/{index}/key");
+                let wanted = after.and_then(|after| after.pointer(&place)?.as_str());
+                let known = |wanted: &&str| RENAMED.contains(&(text(requirement, "key"), *wanted));
+                if let Some(wanted) = wanted.filter(known) {
+                    requirement["key"] = wanted.into();
+                }
             }
         }
-        sources
-    };
-    if source(new) != source(old) {
+    }
+    affinity
+}
+
+/// What may not change in a volume.
+pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+    let none = Value::Null;
+    mount_options(new, found);
+    let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
+    let mut given = new.clone();
+    // Whoever grows a volume may be said later.
+    let growing = |spec: &Value| spec.pointer("/csi/controllerExpandSecretRef").is_some();
+    if old.get("csi").is_some()
+        && !growing(old)
+        && let Some(driver) = given.get_mut("csi").and_then(Value::as_object_mut)
+    {
+        driver.remove("controllerExpandSecretRef");
+    }
+    let differs = |source: &Source| given.get(source.field) != old.get(source.field);
+    if SOURCES.iter().any(differs) {
         let field = "spec.persistentvolumesource";
-        found.forbidden(&ROOT.child(field), &format!("{field} is immutable after creation"));
+        let difference = difference::of("core.PersistentVolumeSource", old, &given);
+        let detail = format!("{field} is immutable after creation\n{difference}");
+        found.forbidden(&ROOT.child(field), &detail);
     }
     immutable("volumeMode", new, old, &ROOT, found);
     let (after, before) = (new.get("nodeAffinity"), old.get("nodeAffinity"));
-    if before.is_some() && after != before {
+    if before.is_some() && after != before && after != before.map(|before| renamed(before, after)).as_ref() {
         let detail = "field is immutable, except for updating from beta label to GA";
-        found.invalid_text(&ROOT.child("nodeAffinity"), &as_go(after), detail);
+        let affinity = after.map_or_else(
+            || "null".to_owned(),
+            |affinity| quoted::text("core.VolumeNodeAffinity", affinity),
+        );
+        found.invalid_text(&ROOT.child("nodeAffinity"), &affinity, detail);
     }
-}
-
-/// A node affinity under the names that its fields have where it is compared.
-fn as_go(affinity: Option<&Value>) -> String {
-    let requirement = |requirement: &Value| {
-        let values = requirement.get("values").unwrap_or(&Value::Null);
-        let (key, operator) = (
-            Value::from(text(requirement, "key")),
-            Value::from(text(requirement, "operator")),
-        );
-        format!("{{\"Key\":{key},\"Operator\":{operator},\"Values\":{values}}}")
-    };
-    let requirements = |term: &Value, field: &str| match list(term, field) {
-        [] => "null".to_owned(),
-        all => format!("[{}]", all.iter().map(requirement).collect::<Vec<_>>().join(",")),
-    };
-    let term = |term: &Value| {
-        let (expressions, fields) = (
-            requirements(term, "matchExpressions"),
-            requirements(term, "matchFields"),
-        );
-        format!("{{\"MatchExpressions\":{expressions},\"MatchFields\":{fields}}}")
-    };
-    let Some(affinity) = affinity else {
-        return "null".to_owned();
-    };
-    match affinity.get("required") {
-        None => "{\"Required\":null}".to_owned(),
-        Some(required) => {
-            let terms: Vec<String> = list(required, "nodeSelectorTerms").iter().map(term).collect();
-            format!("{{\"Required\":{{\"NodeSelectorTerms\":[{}]}}}}", terms.join(","))
-        }
+    let class = |spec: &Value| spec.get("volumeAttributesClassName").is_some();
+    if class(old) && !class(new) {
+        let at = ROOT.child("spec.volumeAttributesClassName");
+        found.forbidden(&at, "update from non-nil value to nil is forbidden");
     }
 }

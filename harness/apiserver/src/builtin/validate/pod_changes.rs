@@ -44,8 +44,7 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
         gated_change(&mut judged, old, &at, found);
     }
     if judged != *old {
-        let lines = |spec: &Value| quoted::lines("core.PodSpec", spec);
-        let difference = difference::unified(&lines(old), &lines(&judged));
+        let difference = difference::of("core.PodSpec", old, &judged);
         found.forbidden(&at, &format!("{UPDATE_MESSAGE}\n{difference}"));
     }
 }

@@ -18,7 +18,6 @@ const MAX_HOSTNAME: usize = 64;
 const TAINT_EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 const POD_SPEC: &[Check] = &[
-    Do(volumes::validate),
     Do(claims::of_pod),
     Do(containers::validate),
     Do(resources::of_pod),
@@ -66,8 +65,10 @@ pub(super) fn created(pod: &Value, found: &mut Findings) {
 /// A Pod's specification.
 pub(super) fn pod(object: &Value, found: &mut Findings) {
     deletion_cost(object, &ROOT.child("metadata.annotations"), found);
+    volumes::of_pod(object, found);
     if let Some(spec) = object.get("spec") {
         run(POD_SPEC, spec, &ROOT.child("spec"), found);
+        volumes::tokens(spec, &ROOT.child("spec"), found);
         containers::trimmed_images(spec, &ROOT.child("spec"), found);
     }
 }
@@ -122,6 +123,7 @@ pub(super) fn template(template: Option<&Value>, at: &Field<'_>, found: &mut Fin
     }
     deletion_cost(template, &at.child("annotations"), found);
     if let Some(spec) = template.get("spec") {
+        volumes::of_template(spec, &at.child("spec"), found);
         run(POD_SPEC, spec, &at.child("spec"), found);
         if !list(spec, "ephemeralContainers").is_empty() {
             let detail = "ephemeral containers not allowed in pod template";

@@ -2,22 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::ROOT;
-use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Required, Selector, Unique};
+use super::checks::Check::{Do, In, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, list, members, run, text, texts};
+use super::{persistent, selectors, sources};
+use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
-use crate::gofmt;
 use crate::metadata::names;
 
-const RECLAIM_POLICIES: &[&str] = &["Delete", "Retain"];
 const POLICIES_OF_GROUPS: &[&str] = &["File", "None", "ReadWriteOnceWithFSType"];
 
 const DRIVER: &[Check] = &[
     OneOfIfSet("fsGroupPolicy", POLICIES_OF_GROUPS),
-    Unique("tokenRequests", "audience"),
+    Do(token_requests),
     Do(modes),
+    Do(update_period),
     Do(tokens),
 ];
 
@@ -25,16 +26,21 @@ const DRIVER: &[Check] = &[
 pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
     let checks: &[Check] = match kind {
         "StorageClass" => &[
-            Do(provisioner),
+            Do(|class, at, found| provisioner("provisioner", class, at, found)),
             Do(parameters),
-            OneOf("reclaimPolicy", RECLAIM_POLICIES),
-            OneOf("volumeBindingMode", &["Immediate", "WaitForFirstConsumer"]),
+            Do(reclaim_policy),
+            OneOfIfSet("volumeBindingMode", &["Immediate", "WaitForFirstConsumer"]),
             Do(topologies),
         ],
         "CSIDriver" => &[In("spec", DRIVER)],
-        "CSINode" => &[In("spec", &[Unique("drivers", "name"), Each("drivers", &[Do(driver)])])],
-        "CSIStorageCapacity" => &[Do(class_of_capacity), Selector("nodeTopology"), Do(capacity)],
-        "VolumeAttachment" => &[In("spec", &[Required("attacher"), Required("nodeName"), Do(source)])],
+        "CSINode" => &[In("spec", &[Do(drivers)])],
+        "CSIStorageCapacity" => &[Selector("nodeTopology"), Do(class_of_capacity), Do(capacity)],
+        "VolumeAttachment" => &[In("spec", &[Do(attacher), Do(source), Do(node)]), Do(volume_name)],
+        "VolumeAttributesClass" => &[
+            Do(|class, at, found| provisioner("driverName", class, at, found)),
+            Do(parameters),
+            Do(some_parameter),
+        ],
         _ => &[],
     };
     run(checks, object, &ROOT, found);
@@ -51,10 +57,21 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
                 immutable(field, new, old, &ROOT, found);
             }
         }
-        "CSIStorageCapacity" => {
-            for field in ["nodeTopology", "storageClassName"] {
-                immutable(field, new, old, &ROOT, found);
+        "VolumeAttributesClass" => {
+            for field in ["driverName", "parameters"] {
+                if new.get(field) != old.get(field) {
+                    let detail = format!("updates to {field} are forbidden.");
+                    found.forbidden(&ROOT.child(field), &detail);
+                }
             }
+        }
+        "CSIStorageCapacity" => {
+            let (topology, before) = (new.get("nodeTopology"), old.get("nodeTopology"));
+            if topology != before {
+                let topology = topology.map_or_else(|| "null".to_owned(), selectors::json);
+                found.invalid_text(&ROOT.child("nodeTopology"), &topology, "field is immutable");
+            }
+            immutable("storageClassName", new, old, &ROOT, found);
         }
         "CSIDriver" => {
             if new_spec.get("attachRequired") != old_spec.get("attachRequired") {
@@ -64,26 +81,71 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
             }
             immutable("volumeLifecycleModes", &new_spec, &old_spec, &at, found);
         }
-        // What is wrong in itself is all that is said.
-        "CSINode" if found.is_empty() => {
-            for driver in list(&new_spec, "drivers") {
-                let mut before = list(&old_spec, "drivers").iter();
-                let before = before.find(|before| before["name"] == driver["name"]);
-                if before.is_some_and(|before| before != driver) {
-                    found.invalid_text(&at.child("drivers"), &driver_text(driver), "field is immutable");
-                }
-            }
-        }
+        "CSINode" => fixed_drivers(list(&new_spec, "drivers"), list(&old_spec, "drivers"), &at, found),
         "VolumeAttachment" if new_spec != old_spec => {
-            found.invalid_text(&at, &attachment_text(&new_spec), "field is immutable");
+            found.invalid_text(
+                &at,
+                &quoted::text("storage.VolumeAttachmentSpec", &new_spec),
+                "field is immutable",
+            );
         }
         _ => {}
     }
 }
 
-fn provisioner(class: &Value, at: &Field<'_>, found: &mut Findings) {
-    let name = text(class, "provisioner").to_lowercase();
-    let at = at.child("provisioner");
+/// The status of an attachment.
+pub(super) fn attachment_status(attachment: &Value, found: &mut Findings) {
+    const MAX_BYTES: usize = 256 * 1024;
+    const MAX_MESSAGE: usize = 1024;
+    let Some(status) = attachment.get("status") else { return };
+    let at = ROOT.child("status");
+    let metadata = members(status, "attachmentMetadata").into_iter().flatten();
+    let bytes: usize = metadata
+        .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len))
+        .sum();
+    if bytes > MAX_BYTES {
+        found.too_long(&at.child("attachmentMetadata"), MAX_BYTES);
+    }
+    for field in ["attachError", "detachError"] {
+        let Some(error) = status.get(field) else { continue };
+        let at = at.child(field);
+        if text(error, "message").len() > MAX_MESSAGE {
+            // It is told as if it was metadata.
+            found.too_long(&at.child("message"), MAX_BYTES);
+        }
+        let code = error.get("errorCode").and_then(Value::as_i64);
+        if let Some(code) = code.filter(|code| *code < 0) {
+            let detail = "must be between 0 and 2147483647, inclusive";
+            found.invalid(&at.child("errorCode"), code, detail);
+        }
+    }
+}
+
+/// Of a driver that stays, only how many volumes it can attach may change.
+fn fixed_drivers(new: &[Value], old: &[Value], at: &Field<'_>, found: &mut Findings) {
+    let fixed = |driver: &Value| {
+        let mut driver = driver.clone();
+        if let Some(driver) = driver.as_object_mut() {
+            driver.remove("allocatable");
+        }
+        driver
+    };
+    for before in old.iter().map(fixed) {
+        let same = |driver: &Value| driver["name"] == before["name"] && *driver != before;
+        for driver in new.iter().map(fixed).filter(same) {
+            found.invalid_text(
+                &at.child("drivers"),
+                &quoted::text("storage.CSINodeDriver", &driver),
+                "field is immutable",
+            );
+        }
+    }
+}
+
+/// Who makes the volumes of a class.
+fn provisioner(field: &str, class: &Value, at: &Field<'_>, found: &mut Findings) {
+    let name = text(class, field).to_lowercase();
+    let at = at.child(field);
     if name.is_empty() {
         found.required(&at, "");
     } else {
@@ -116,15 +178,31 @@ fn parameters(class: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
+/// What happens to the volumes of a class; an empty policy is none.
+fn reclaim_policy(class: &Value, at: &Field<'_>, found: &mut Findings) {
+    if !text(class, "reclaimPolicy").is_empty() {
+        run(&[OneOfIfSet("reclaimPolicy", &["Delete", "Retain"])], class, at, found);
+    }
+}
+
+fn some_parameter(class: &Value, at: &Field<'_>, found: &mut Findings) {
+    if members(class, "parameters").is_none_or(Map::is_empty) {
+        let detail = "must contain at least one key/value pair";
+        found.required(&at.child("parameters"), detail);
+    }
+}
+
 /// Where volumes may be: no term and no key twice.
 fn topologies(class: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("allowedTopologies");
-    let mut terms: Vec<BTreeMap<&str, BTreeSet<&str>>> = Vec::new();
-    for (index, term) in list(class, "allowedTopologies").iter().enumerate() {
+    let all = list(class, "allowedTopologies");
+    // It is as if there was one empty term for every term before the first one.
+    let mut terms: Vec<BTreeMap<&str, BTreeSet<&str>>> = vec![BTreeMap::new(); all.len()];
+    for (index, term) in all.iter().enumerate() {
         let at = at.item(index);
         let at = at.child("matchLabelExpressions");
         let term = topology(list(term, "matchLabelExpressions"), &at, found);
-        if term.is_empty() || terms.contains(&term) {
+        for _ in terms.iter().filter(|each| **each == term) {
             found.duplicate(&at, "");
         }
         terms.push(term);
@@ -171,6 +249,31 @@ fn capacity(object: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
+/// Tokens for different audiences, each for some time.
+fn token_requests(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    const MIN_SECS: i64 = 600;
+    let at = at.child("tokenRequests");
+    let mut seen = BTreeSet::new();
+    for (index, request) in list(spec, "tokenRequests").iter().enumerate() {
+        let at = at.item(index);
+        let audience = text(request, "audience");
+        if !seen.insert(audience) {
+            found.duplicate(&at.child("audience"), audience);
+            continue;
+        }
+        let Some(seconds) = request.get("expirationSeconds").and_then(Value::as_i64) else {
+            continue;
+        };
+        let field = at.child("expirationSeconds");
+        if seconds < MIN_SECS {
+            found.invalid(&field, seconds, "may not specify a duration less than 10 minutes");
+        }
+        if seconds > 1 << 32 {
+            found.invalid(&field, seconds, "may not specify a duration larger than 2^32 seconds");
+        }
+    }
+}
+
 /// Where tokens go only matters if there are some.
 fn tokens(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if let Some(in_secrets) = spec.get("serviceAccountTokenInSecrets")
@@ -186,35 +289,79 @@ fn tokens(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 
 fn modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("volumeLifecycleModes");
-    for mode in list(spec, "volumeLifecycleModes").iter().filter_map(Value::as_str) {
+    for mode in texts(spec, "volumeLifecycleModes") {
         if !matches!(mode, "Ephemeral" | "Persistent") {
-            found.not_supported(&at, mode, &["Ephemeral", "Persistent"]);
+            found.not_supported(&at, mode, &["Persistent", "Ephemeral"]);
         }
     }
 }
 
-fn driver(driver: &Value, at: &Field<'_>, found: &mut Findings) {
-    let name = text(driver, "name");
-    found.required_each(&at.child("name"), name, names::dns_subdomain(&name.to_lowercase()));
-    if text(driver, "nodeID").is_empty() {
-        found.required(&at.child("nodeID"), "");
+fn update_period(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    const MIN_SECS: i64 = 10;
+    let seconds = spec.get("nodeAllocatableUpdatePeriodSeconds").and_then(Value::as_i64);
+    if let Some(seconds) = seconds.filter(|seconds| *seconds < MIN_SECS) {
+        let at = at.child("nodeAllocatableUpdatePeriodSeconds");
+        found.invalid(&at, seconds, "must be greater than or equal to 10 seconds");
     }
-    let keys = at.child("topologyKeys");
-    for (index, key) in list(driver, "topologyKeys").iter().enumerate() {
-        let key = key.as_str().unwrap_or_default();
+}
+
+/// The drivers of a node, each there once.
+fn drivers(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("drivers");
+    let mut seen = BTreeSet::new();
+    for (index, driver) in list(spec, "drivers").iter().enumerate() {
+        let at = at.item(index);
+        let name = text(driver, "name");
+        sources::driver_name(name, &at.child("name"), found);
+        node_id(driver, &at, found);
+        let allocatable = at.child("allocatable");
+        let count = driver
+            .get("allocatable")
+            .and_then(|allocatable| allocatable.get("count"));
+        super::checks::not_negative(count, &allocatable.child("count"), found);
+        if !seen.insert(name) {
+            found.duplicate(&at.child("name"), name);
+        }
+        topology_keys(driver, &at, found);
+    }
+}
+
+fn node_id(driver: &Value, at: &Field<'_>, found: &mut Findings) {
+    const MAX: usize = 256;
+    let id = text(driver, "nodeID");
+    let at = at.child("nodeID");
+    if id.is_empty() {
+        found.required(&at, "");
+    }
+    if id.len() > MAX {
+        found.invalid(&at, id, "must be 256 characters or less");
+    }
+}
+
+/// Keys of labels; what is wrong with one is told of the driver.
+fn topology_keys(driver: &Value, at: &Field<'_>, found: &mut Findings) {
+    let mut seen = BTreeSet::new();
+    for key in texts(driver, "topologyKeys") {
         if key.is_empty() {
-            found.required(&keys, "");
-        } else {
-            found.invalid_each(&keys.item(index), key, names::qualified_name(key));
+            found.required(at, "");
         }
+        if !seen.insert(key) {
+            found.duplicate(at, key);
+        }
+        found.invalid_each(at, key, names::qualified_name(key));
     }
-    let allocatable = at.child("allocatable");
-    let count = driver
-        .get("allocatable")
-        .and_then(|allocatable| allocatable.get("count"));
-    super::checks::not_negative(count, &allocatable.child("count"), found);
 }
 
+fn attacher(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    sources::driver_name(text(spec, "attacher"), &at.child("attacher"), found);
+}
+
+fn node(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    let name = text(spec, "nodeName");
+    found.invalid_each(&at.child("nodeName"), name, names::dns_subdomain(name));
+}
+
+/// The volume that is attached: one that there is, or one that is described.
 fn source(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("source");
     let source = spec.get("source").unwrap_or(&Value::Null);
@@ -232,40 +379,15 @@ fn source(spec: &Value, at: &Field<'_>, found: &mut Findings) {
             &at.child("persistentVolumeName"),
             "must specify non empty persistentVolumeName",
         ),
-        (Some(_), None) | (None, Some(_)) => {}
+        (Some(_), None) => {}
+        (None, Some(inline)) => persistent::inline_volume(inline, &at.child("inlineVolumeSpec"), found),
     }
 }
 
-/// A driver of a node as messages quote it.
-fn driver_text(driver: &Value) -> String {
-    let or_null = |field: &str| driver.get(field).cloned().unwrap_or_default();
-    let allocatable = driver.get("allocatable").map_or_else(
-        || "null".to_owned(),
-        |allocatable| {
-            format!(
-                "{{\"Count\":{}}}",
-                allocatable.get("count").cloned().unwrap_or_default()
-            )
-        },
-    );
-    gofmt::escaped(format!(
-        "{{\"Name\":{},\"NodeID\":{},\"TopologyKeys\":{},\"Allocatable\":{allocatable}}}",
-        or_null("name"),
-        or_null("nodeID"),
-        or_null("topologyKeys"),
-    ))
-}
-
-/// What an attachment says, as messages quote it.
-fn attachment_text(spec: &Value) -> String {
-    let or_null = |value: Option<&Value>| value.cloned().unwrap_or_default();
-    let text_of = |field: &str| Value::from(text(spec, field));
-    let source = |field: &str| or_null(spec.get("source").and_then(|source| source.get(field)));
-    gofmt::escaped(format!(
-        "{{\"Attacher\":{},\"Source\":{{\"PersistentVolumeName\":{},\"InlineVolumeSpec\":{}}},\"NodeName\":{}}}",
-        text_of("attacher"),
-        source("persistentVolumeName"),
-        source("inlineVolumeSpec"),
-        text_of("nodeName"),
-    ))
+fn volume_name(attachment: &Value, at: &Field<'_>, found: &mut Findings) {
+    let name = attachment.pointer("/spec/source/persistentVolumeName");
+    if let Some(name) = name.and_then(Value::as_str) {
+        let at = at.child("spec.source.persistentVolumeName");
+        found.invalid_each(&at, name, names::dns_subdomain(name));
+    }
 }

@@ -103,9 +103,13 @@ const FILE_PATHS: &[&str] = &[
 /// The field of a pod that a file is made from.
 pub(super) fn field_in_file(reference: &Value, at: &Field<'_>, found: &mut Findings) {
     let path = text(reference, "fieldPath");
-    if FIELD_PATHS.contains(&path) && !FILE_PATHS.contains(&path) {
+    let is_known = text(reference, "apiVersion") == "v1";
+    if is_known && FILE_PATHS.contains(&path) {
+        return;
+    }
+    if is_known && FIELD_PATHS.contains(&path) {
         found.not_supported(&at.child("fieldPath"), path, FILE_PATHS);
-    } else if !FILE_PATHS.contains(&path) {
+    } else {
         field_path(reference, at, found);
     }
 }
@@ -198,6 +202,17 @@ fn divisor(resource: &str, divisor: &str, at: &Field<'_>, found: &mut Findings) 
         let told = divisors.join(if of == "cpu" { " and " } else { ", " });
         let detail = format!("only divisor's values {told} are supported with the {of} resource");
         found.invalid(at, resource, &detail);
+    }
+}
+
+/// The resource of a container that a file is made from.
+pub(super) fn resource_in_file(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+    if text(reference, "containerName").is_empty() {
+        let (resource, amount) = (text(reference, "resource"), text(reference, "divisor"));
+        found.required(&at.child("containerName"), "");
+        divisor(resource, amount, &at.child("divisor"), found);
+    } else {
+        resource_of(reference, at, found);
     }
 }
 

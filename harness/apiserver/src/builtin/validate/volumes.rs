@@ -4,165 +4,151 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::checks::Check::{Do, Each, In, OneOfIfSet, Required};
-use super::checks::{Check, list, run, text};
-use super::variables;
+use super::checks::Check::{Do, OneOf, Required};
+use super::checks::{Check, list, members, run, text};
+use super::projected::{self, DOWNWARD_ITEMS, ITEMS};
+use super::sources::{self, Source};
+use super::{ROOT, volume_claims};
 use crate::findings::{Field, Findings};
-use crate::metadata::names;
+use crate::metadata::{self, names};
 
 /// The sources in the order in which they are looked at.
-const SOURCES: &[&str] = &[
-    "emptyDir",
-    "hostPath",
-    "gitRepo",
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-    "secret",
-    "nfs",
-    "iscsi",
-    "glusterfs",
-    "persistentVolumeClaim",
-    "rbd",
-    "cinder",
-    "cephfs",
-    "flocker",
-    "downwardAPI",
-    "fc",
-    "azureFile",
-    "configMap",
-    "vsphereVolume",
-    "quobyte",
-    "azureDisk",
-    "photonPersistentDisk",
-    "portworxVolume",
-    "scaleIO",
-    "storageos",
-    "projected",
-    "csi",
-    "ephemeral",
-    "image",
+const SOURCES: &[Source] = &[
+    Source::new("emptyDir", &[Do(size_limit)]),
+    sources::HOST_PATH,
+    Source::new("gitRepo", &[Required("repository"), Do(git_directory)]),
+    sources::GCE_PERSISTENT_DISK,
+    sources::AWS_ELASTIC_BLOCK_STORE,
+    Source::new("secret", &[Required("secretName"), Do(projected::mode), ITEMS]),
+    sources::NFS,
+    sources::ISCSI,
+    sources::GLUSTERFS,
+    sources::FLOCKER,
+    Source::new("persistentVolumeClaim", &[Required("claimName")]),
+    sources::RBD,
+    sources::CINDER,
+    sources::CEPH_FS,
+    sources::QUOBYTE,
+    Source::new("downwardAPI", &[Do(projected::mode), DOWNWARD_ITEMS]).refused_as("downwarAPI"),
+    sources::FC,
+    sources::FLEX_VOLUME,
+    Source::new("configMap", &[Required("name"), Do(projected::mode), ITEMS]),
+    sources::AZURE_FILE,
+    sources::VSPHERE_VOLUME,
+    sources::PHOTON_PERSISTENT_DISK,
+    sources::PORTWORX_VOLUME,
+    sources::AZURE_DISK,
+    sources::STORAGE_OS,
+    Source::new("projected", &[Do(projected::mode), Do(projected::validate)]),
+    sources::SCALE_IO,
+    Source::new("csi", &[Do(sources::driver), Do(secret_of_driver)]),
+    Source::new("ephemeral", &[Do(claim_template)]),
+    Source::new("image", &[]),
 ];
 
-const HOST_PATH_TYPES: &[&str] = &[
-    "",
-    "BlockDevice",
-    "CharDevice",
-    "Directory",
-    "DirectoryOrCreate",
-    "File",
-    "FileOrCreate",
-    "Socket",
-];
+/// What the volumes are of.
+#[derive(Debug, Clone, Copy)]
+enum Owner<'a> {
+    /// A pod of this name.
+    Pod(&'a str),
+    /// A template of pods.
+    Template,
+}
 
-/// A place on a node.
-pub(super) const HOST_PATH: &[Check] = &[Required("path"), Do(no_backsteps), OneOfIfSet("type", HOST_PATH_TYPES)];
+impl Owner<'_> {
+    /// The claim that is made for an ephemeral volume, if both names are known.
+    fn claim(self, volume: &str) -> Option<String> {
+        match self {
+            Self::Pod(name) if !name.is_empty() => Some(format!("{name}-{volume}")),
+            Self::Pod(_) | Self::Template => None,
+        }
+    }
+}
 
-const ITEMS: Check = Each(
-    "items",
-    &[Required("key"), Required("path"), Do(local_path), Do(item_mode)],
-);
-const DOWNWARD_ITEMS: Check = Each("items", &[Required("path"), Do(local_path), Do(item_mode)]);
+/// Checks `volumes` of a pod.
+pub(super) fn of_pod(pod: &Value, found: &mut Findings) {
+    let owner = Owner::Pod(crate::meta::name(pod).unwrap_or_default());
+    if let Some(spec) = pod.get("spec") {
+        validate(spec, owner, &ROOT.child("spec"), found);
+    }
+}
 
-const DETAILS: &[Check] = &[
-    In("emptyDir", &[Do(size_limit)]),
-    In("hostPath", HOST_PATH),
-    In("secret", &[Required("secretName"), Do(mode), ITEMS]),
-    In("configMap", &[Required("name"), Do(mode), ITEMS]),
-    In("persistentVolumeClaim", &[Required("claimName")]),
-    In("downwardAPI", &[Do(mode), DOWNWARD_ITEMS, Do(downward_fields)]),
-    In("nfs", &[Required("server"), Required("path"), Do(absolute_path)]),
-    In("csi", &[Required("driver")]),
-    In("iscsi", &[Required("targetPortal"), Required("iqn")]),
-    In("image", &[Required("reference")]),
-    In("ephemeral", &[Do(claim_template)]),
-    In("rbd", &[Do(monitors), Required("image")]),
-    In("cephfs", &[Do(monitors)]),
-    In(
-        "projected",
-        &[
-            Do(mode),
-            Each(
-                "sources",
-                &[
-                    In("secret", &[Required("name"), ITEMS]),
-                    In("configMap", &[Required("name"), ITEMS]),
-                    In("downwardAPI", &[DOWNWARD_ITEMS, Do(downward_fields)]),
-                    In("serviceAccountToken", &[Required("path"), Do(expiration)]),
-                ],
-            ),
-        ],
-    ),
-];
+/// Checks `volumes` of the specification in a template of pods.
+pub(super) fn of_template(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    validate(spec, Owner::Template, at, found);
+}
 
-/// Checks `volumes` of a pod's specification.
-pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn validate(spec: &Value, owner: Owner<'_>, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("volumes");
+    let volumes = list(spec, "volumes");
+    let ephemeral = volumes.iter().filter(|volume| volume.get("ephemeral").is_some());
+    let made: Vec<String> = ephemeral
+        .filter_map(|volume| owner.claim(text(volume, "name")))
+        .collect();
     let mut seen = BTreeSet::new();
+    for (index, volume) in volumes.iter().enumerate() {
+        let at = at.item(index);
+        let before = found.len();
+        self::volume(volume, owner, &at, found);
+        let name = text(volume, "name");
+        found.required_each(&at.child("name"), name, names::dns_label(name));
+        if seen.contains(name) {
+            found.duplicate(&at.child("name"), name);
+        } else if found.len() == before {
+            seen.insert(name);
+        }
+        if let Some(claim) = volume.get("persistentVolumeClaim") {
+            let claim = text(claim, "claimName");
+            if made.iter().any(|made| made == claim) {
+                let detail = "must not reference a PVC that gets created for an ephemeral volume";
+                found.invalid(&at.child("persistentVolumeClaim.claimName"), claim, detail);
+            }
+        }
+    }
+}
+
+fn volume(volume: &Value, owner: Owner<'_>, at: &Field<'_>, found: &mut Findings) {
+    let name = text(volume, "name");
+    let field = at.child("name");
+    sources::validate(SOURCES, volume, at, found, |kind, source, found| match kind {
+        "iscsi" if sources::is_iscsi_too_long(name, source) => {
+            found.invalid(&field, name, sources::ISCSI_TOO_LONG);
+        }
+        "ephemeral" if !name.is_empty() => {
+            let Some(claim) = owner.claim(name) else { return };
+            for wrong in names::dns_subdomain(&claim) {
+                found.invalid(&field, name, &format!("PVC name {claim:?}: {wrong}"));
+            }
+        }
+        "image" => {
+            // A template may leave the image to whoever fills it in.
+            if let Owner::Pod(_) = owner {
+                run(&[Required("reference")], source, &at.child("image"), found);
+            }
+            run(IMAGE, source, &at.child("image"), found);
+        }
+        _ => {}
+    });
+}
+
+const IMAGE: &[Check] = &[OneOf("pullPolicy", &["Always", "IfNotPresent", "Never"])];
+
+/// A token needs an account that it is of.
+pub(super) fn tokens(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+    if !text(spec, "serviceAccountName").is_empty() {
+        return;
+    }
+    let at = at.child("volumes");
     for (index, volume) in list(spec, "volumes").iter().enumerate() {
         let at = at.item(index);
-        let mut sources = SOURCES.iter().filter(|source| volume.get(**source).is_some());
-        if sources.next().is_none() {
-            found.required(&at, "must specify a volume type");
+        let at = at.child("projected.sources");
+        let sources = volume.get("projected").map(|projected| list(projected, "sources"));
+        for (index, source) in sources.unwrap_or_default().iter().enumerate() {
+            if source.get("serviceAccountToken").is_some() {
+                let detail = "must not be specified when serviceAccountName is not set";
+                found.forbidden(&at.item(index).child("serviceAccountToken"), detail);
+            }
         }
-        for source in sources {
-            found.forbidden(&at.child(source), "may not specify more than 1 volume type");
-        }
-        run(DETAILS, volume, &at, found);
-        let name = text(volume, "name");
-        let field = at.child("name");
-        if name.is_empty() {
-            found.required(&field, "");
-            continue;
-        }
-        found.invalid_each(&field, name, names::dns_label(name));
-        if !seen.insert(name) {
-            found.duplicate(&field, name);
-        }
-    }
-}
-
-fn claim_template(source: &Value, at: &Field<'_>, found: &mut Findings) {
-    if source.get("volumeClaimTemplate").is_none() {
-        found.required(&at.child("volumeClaimTemplate"), "");
-    }
-}
-
-pub(super) fn monitors(source: &Value, at: &Field<'_>, found: &mut Findings) {
-    if list(source, "monitors").is_empty() {
-        found.required(&at.child("monitors"), "");
-    }
-}
-
-fn mode(source: &Value, at: &Field<'_>, found: &mut Findings) {
-    permissions("defaultMode", source, at, found);
-}
-
-fn item_mode(item: &Value, at: &Field<'_>, found: &mut Findings) {
-    permissions("mode", item, at, found);
-}
-
-fn permissions(field: &str, of: &Value, at: &Field<'_>, found: &mut Findings) {
-    let mode = of.get(field).and_then(Value::as_i64);
-    if let Some(mode) = mode.filter(|mode| !(0..=0o777).contains(mode)) {
-        found.invalid(
-            &at.child(field),
-            mode,
-            "must be a number between 0 and 0777 (octal), both inclusive",
-        );
-    }
-}
-
-/// The fields of the pod that files are made from; where they are among the items is not told.
-fn downward_fields(source: &Value, at: &Field<'_>, found: &mut Findings) {
-    for reference in list(source, "items").iter().filter_map(|item| item.get("fieldRef")) {
-        variables::field_in_file(reference, &at.child("fieldRef"), found);
-    }
-}
-
-fn absolute_path(source: &Value, at: &Field<'_>, found: &mut Findings) {
-    let path = text(source, "path");
-    if !path.starts_with('/') {
-        found.invalid(&at.child("path"), path, "must be an absolute path");
     }
 }
 
@@ -175,30 +161,57 @@ fn size_limit(source: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn expiration(token: &Value, at: &Field<'_>, found: &mut Findings) {
-    const MIN_SECS: i64 = 600;
-    let seconds = token.get("expirationSeconds").and_then(Value::as_i64);
-    if let Some(seconds) = seconds.filter(|seconds| *seconds < MIN_SECS) {
-        let detail = "may not specify a duration less than 10 minutes";
-        found.invalid(&at.child("expirationSeconds"), seconds, detail);
-    }
-    if let Some(seconds) = seconds.filter(|seconds| *seconds > 1 << 32) {
-        let detail = "may not specify a duration larger than 2^32 seconds";
-        found.invalid(&at.child("expirationSeconds"), seconds, detail);
+fn git_directory(source: &Value, at: &Field<'_>, found: &mut Findings) {
+    sources::descending_path("directory", source, at, found);
+}
+
+/// The secret of a driver; a wrong name is told as one of the driver.
+fn secret_of_driver(source: &Value, at: &Field<'_>, found: &mut Findings) {
+    let Some(secret) = source.get("nodePublishSecretRef") else {
+        return;
+    };
+    match text(secret, "name") {
+        "" => found.required(&at.child("nodePublishSecretRef.name"), ""),
+        name => found.invalid_each(&at.child("name"), name, names::dns_subdomain(name)),
     }
 }
 
-pub(super) fn no_backsteps(source: &Value, at: &Field<'_>, found: &mut Findings) {
-    let path = text(source, "path");
-    if path.split('/').any(|part| part == "..") {
-        found.invalid(&at.child("path"), path, "must not contain '..'");
-    }
-}
+/// What a claim cannot take from its template.
+const OTHER_METADATA: &[&str] = &[
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+];
 
-fn local_path(item: &Value, at: &Field<'_>, found: &mut Findings) {
-    let path = text(item, "path");
-    if path.starts_with('/') {
-        found.invalid(&at.child("path"), path, "must be a relative path");
+/// The template of a claim that lives as long as its pod.
+fn claim_template(source: &Value, at: &Field<'_>, found: &mut Findings) {
+    let at = at.child("volumeClaimTemplate");
+    let Some(template) = source.get("volumeClaimTemplate") else {
+        found.required(&at, "");
+        return;
+    };
+    let field = at.child("metadata");
+    if let Some(metadata) = members(template, "metadata") {
+        if let Some(annotations) = metadata.get("annotations").and_then(Value::as_object) {
+            metadata::validate_annotations(annotations, &field.child("annotations"), found);
+        }
+        if let Some(labels) = metadata.get("labels").and_then(Value::as_object) {
+            metadata::validate_labels(labels, &field.child("labels"), found);
+        }
+        for key in OTHER_METADATA.iter().filter(|key| metadata.contains_key(**key)) {
+            let key = if *key == "uid" { "uID" } else { key };
+            found.forbidden(&field.child(key), "cannot be set");
+        }
     }
-    no_backsteps(item, at, found);
+    volume_claims::claim(template, &at, found);
 }

@@ -1,11 +1,14 @@
 //! Deployments, `ReplicaSets`, `DaemonSets`, `StatefulSets` and `ReplicationControllers`.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
 
 use super::checks::Check::{NotNegative, OneOf};
 use super::checks::{Check, at_most_all, immutable, int_or_percent, list, members, number, run, text};
-use super::{ROOT, persistent, pods, selectors};
+use super::{ROOT, pods, selectors, volume_claims};
 use crate::findings::{Field, Findings};
+use crate::meta;
 use crate::metadata::names;
 
 /// The specification of a kind.
@@ -34,7 +37,7 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
         }
         "ReplicationController" => replication_controller(spec, &at, found),
         "DaemonSet" => daemon_set(spec, &at, found),
-        "StatefulSet" => stateful_set(spec, &at, found),
+        "StatefulSet" => stateful_set(spec, true, &at, found),
         _ => {}
     }
 }
@@ -42,6 +45,10 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
 /// Replicas, selector and template, of kinds that replicate pods by a selector.
 fn replicas_and_selector(spec: &Value, at: &Field<'_>, kind: &str, found: &mut Findings) {
     run(&[NotNegative("replicas")], spec, at, found);
+    selector_and_template(spec, at, kind, found);
+}
+
+fn selector_and_template(spec: &Value, at: &Field<'_>, kind: &str, found: &mut Findings) {
     let field = at.child("selector");
     let selector = spec.get("selector");
     match selector {
@@ -251,7 +258,14 @@ const RETENTION: &[Check] = &[
     OneOf("whenScaled", &["Retain", "Delete"]),
 ];
 
-fn stateful_set(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+/// The specification of a stateful set that is written again: what cannot change any more is not looked at.
+pub(super) fn changed_stateful_set(object: &Value, found: &mut Findings) {
+    if let Some(spec) = object.get("spec") {
+        stateful_set(spec, false, &ROOT.child("spec"), found);
+    }
+}
+
+fn stateful_set(spec: &Value, is_new: bool, at: &Field<'_>, found: &mut Findings) {
     let policy = text(spec, "podManagementPolicy");
     if !matches!(policy, "OrderedReady" | "Parallel") {
         found.invalid(
@@ -287,18 +301,58 @@ fn stateful_set(spec: &Value, at: &Field<'_>, found: &mut Findings) {
             "must be 'RollingUpdate' or 'OnDelete'",
         ),
     }
+    run(
+        &[Check::In("persistentVolumeClaimRetentionPolicy", RETENTION)],
+        spec,
+        at,
+        found,
+    );
+    if is_new {
+        claim_templates(spec, at, found);
+    }
     let checks = &[
-        Check::In("persistentVolumeClaimRetentionPolicy", RETENTION),
+        NotNegative("replicas"),
         NotNegative("minReadySeconds"),
         Check::In("ordinals", &[NotNegative("start")]),
     ];
     run(checks, spec, at, found);
-    replicas_and_selector(spec, at, "statefulset", found);
-    run(&[Check::Named("serviceName", names::dns_label)], spec, at, found);
+    if is_new {
+        run(&[Check::Named("serviceName", names::dns_label)], spec, at, found);
+    }
+    selector_and_template(&with_claims(spec), at, "statefulset", found);
+}
+
+fn claim_templates(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("volumeClaimTemplates");
     for (index, template) in list(spec, "volumeClaimTemplates").iter().enumerate() {
-        persistent::claim(template, &at.item(index), found);
+        volume_claims::claim(template, &at.item(index), found);
     }
+}
+
+/// The specification of a stateful set with the template of the pods that it makes: their names are their own, and their
+/// volumes are those of the claims besides those of the template.
+fn with_claims(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    let templates = list(&spec, "volumeClaimTemplates").iter();
+    let claimed: BTreeSet<String> = templates
+        .map(|template| meta::name(template).unwrap_or_default().to_owned())
+        .collect();
+    let Some(pod) = spec.pointer_mut("/template/spec").and_then(Value::as_object_mut) else {
+        return spec;
+    };
+    for field in ["subdomain", "hostname"] {
+        pod.remove(field);
+    }
+    let volume = |name: &String| json!({"name": name, "persistentVolumeClaim": {"claimName": name}});
+    let mut volumes: Vec<Value> = claimed.iter().map(volume).collect();
+    if let Some(Value::Array(own)) = pod.remove("volumes") {
+        let is_own = |volume: &Value| !claimed.contains(meta::text(volume, "name"));
+        volumes.extend(own.into_iter().filter(is_own));
+    }
+    if !volumes.is_empty() {
+        pod.insert("volumes".to_owned(), Value::Array(volumes));
+    }
+    spec
 }
 
 const STATEFUL_SET_MUTABLE: &[&str] = &[

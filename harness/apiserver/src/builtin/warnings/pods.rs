@@ -11,7 +11,7 @@ use crate::findings::Field;
 use crate::meta::text;
 use crate::metadata::names;
 
-const NANOS_OF_ONE: i128 = 1_000_000_000;
+pub(super) const NANOS_OF_ONE: i128 = 1_000_000_000;
 
 /// Labels of nodes that are going away, and what is to be said of them.
 const OLD_LABELS: [(&str, &str); 8] = [
