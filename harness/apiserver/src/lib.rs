@@ -25,7 +25,9 @@
 //! # }
 //! ```
 //!
-//! What it knows of real servers is held against recorded answers of one (`fixtures/transcripts`); `cargo bench -p
+//! What it knows of real servers is held against recorded answers of one: whole sequences of requests
+//! (`fixtures/transcripts`), and objects of every kind with one field changed (`fixtures/answers`; `tests/answers.rs` says
+//! how they are recorded). What the API's types are comes from their Go sources (`types.sh`). `cargo bench -p
 //! baton-apiserver` prints how fast it is and what it takes.
 //!
 //! In which order to read it:
