@@ -129,7 +129,11 @@ async fn ephemeral_containers_are_only_added() {
     let pod = done(&mut client, "PATCH", &path, STRATEGIC, &added).await;
     assert_eq!(pod["metadata"]["labels"], json!({"a": "b"}), "nothing else is written");
     for (wanted, what) in [
-        (json!([{"name": "e", "image": "other"}]), "changed"),
+        (
+            json!([{"name": "e", "image": "other"}]),
+            "changed\n@@ -1,6 +1,6 @@\n {\n  \"Name\": \"e\",\n- \"Image\": \"i\",\n+ \"Image\": \"other\",\n  \
+             \"Command\": null,\n  \"Args\": null,\n  \"WorkingDir\": \"\",",
+        ),
         (json!(null), "removed"),
     ] {
         let change = json!({"spec": {"ephemeralContainers": wanted}});

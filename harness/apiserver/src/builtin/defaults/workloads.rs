@@ -72,6 +72,8 @@ pub(super) const DAEMON_SET: &[Rule] = &[
                             In("rollingUpdate", &[Int("maxUnavailable", 1), Int("maxSurge", 0)]),
                         ],
                     ),
+                    // With another type they are nothing, and written all the same.
+                    In("rollingUpdate", &[Int("maxUnavailable", 0), Int("maxSurge", 0)]),
                 ],
             ),
             TEMPLATE,

@@ -83,17 +83,24 @@ fn add_own_labels(term: &mut Value, labels: &Map<String, Value>) {
 
 /// Takes from the new specification of a pod what a resize changes: what its containers ask for.
 pub(super) fn resize(new: &Map<String, Value>, spec: &mut Map<String, Value>) {
+    copy(spec, new, "resources");
     for list in ["containers", "initContainers"] {
         let wanted = new.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let there = spec.get_mut(list).and_then(Value::as_array_mut);
-        if there.as_ref().map_or(0, |there| there.len()) != wanted.len() {
+        let there = there.map_or(&mut [][..], Vec::as_mut_slice);
+        let names = |containers: &[Value]| -> Vec<Option<Value>> {
+            containers
+                .iter()
+                .map(|container| container.get("name").cloned())
+                .collect()
+        };
+        if names(there) != names(wanted) {
             // Validation says so.
             copy(spec, new, list);
             continue;
         }
-        for container in there.into_iter().flatten() {
-            let named = wanted.iter().find(|other| other.get("name") == container.get("name"));
-            if let (Some(Value::Object(wanted)), Some(container)) = (named, container.as_object_mut()) {
+        for (container, wanted) in there.iter_mut().zip(wanted) {
+            if let (Value::Object(wanted), Some(container)) = (wanted, container.as_object_mut()) {
                 copy(container, wanted, "resources");
                 copy(container, wanted, "resizePolicy");
             }
@@ -105,53 +112,56 @@ pub(super) fn resize(new: &Map<String, Value>, spec: &mut Map<String, Value>) {
 /// all of its containers do.
 pub fn quality_of_service(spec: &Value) -> &'static str {
     if let Some(resources) = spec.get("resources") {
+        let limits = amounts(resources, "limits");
         let is_limited = resources
             .get("limits")
             .and_then(Value::as_object)
             .is_some_and(|limits| !limits.is_empty());
-        let (any, guaranteed) = COMPUTED.iter().fold((false, true), |(any, guaranteed), resource| {
-            let (request, limit) = both(resources, resource);
-            let is_set = request.is_some() || limit.is_some();
-            (
-                any || is_set,
-                guaranteed && request == limit && limit.is_some() == is_limited,
-            )
-        });
-        return class(any, guaranteed);
+        let is_complete = !is_limited || limits.iter().all(Option::is_some);
+        return class(amounts(resources, "requests"), limits, is_complete);
     }
     let lists = ["containers", "initContainers"]
         .into_iter()
         .filter_map(|list| spec.get(list)?.as_array());
-    let (mut any, mut guaranteed) = (false, true);
+    let none = Value::Null;
+    let (mut requests, mut limits, mut is_complete) = ([None; 2], [None; 2], true);
     for container in lists.flatten() {
-        for resource in COMPUTED {
-            let none = Value::Null;
-            let (request, limit) = both(container.get("resources").unwrap_or(&none), resource);
-            any |= request.is_some() || limit.is_some();
-            guaranteed &= limit.is_some() && (request.is_none() || request == limit);
-        }
+        let resources = container.get("resources").unwrap_or(&none);
+        let limited = amounts(resources, "limits");
+        is_complete &= limited.iter().all(Option::is_some);
+        add(&mut limits, limited);
+        add(&mut requests, amounts(resources, "requests"));
     }
-    class(any, guaranteed)
+    class(requests, limits, is_complete)
 }
 
-/// The resources that the class depends on.
-const COMPUTED: [&str; 2] = ["cpu", "memory"];
+/// How much processor and memory; none is `None`.
+type Computed = [Option<i128>; 2];
 
-fn class(any: bool, guaranteed: bool) -> &'static str {
-    match (any, guaranteed) {
-        (false, _) => "BestEffort",
-        (true, true) => "Guaranteed",
-        (true, false) => "Burstable",
-    }
-}
-
-/// How much of a resource is requested, and how much it is limited to; nothing is `None`.
-fn both(resources: &Value, resource: &str) -> (Option<i128>, Option<i128>) {
-    let amount = |kind: &str| {
+fn amounts(resources: &Value, kind: &str) -> Computed {
+    ["cpu", "memory"].map(|resource| {
         let text = resources.get(kind)?.get(resource)?.as_str()?;
         Quantity::parse(text).map(Quantity::nanos).filter(|nanos| *nanos > 0)
-    };
-    (amount("requests"), amount("limits"))
+    })
+}
+
+fn add(to: &mut Computed, more: Computed) {
+    for (sum, more) in to.iter_mut().zip(more) {
+        *sum = match (*sum, more) {
+            (Some(sum), Some(more)) => Some(sum.saturating_add(more)),
+            (sum, more) => sum.or(more),
+        };
+    }
+}
+
+fn class(requests: Computed, limits: Computed, is_complete: bool) -> &'static str {
+    if requests.iter().chain(&limits).all(Option::is_none) {
+        "BestEffort"
+    } else if is_complete && requests == limits {
+        "Guaranteed"
+    } else {
+        "Burstable"
+    }
 }
 
 /// What admission needs to know of a `PriorityClass`.
@@ -347,7 +357,10 @@ mod tests {
         for (resources, expected) in [
             (json!({}), "BestEffort"),
             (json!({"requests": {"cpu": "1"}}), "Burstable"),
-            (json!({"limits": {"cpu": "1", "memory": "1Gi"}}), "Guaranteed"),
+            (
+                json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi"}}),
+                "Guaranteed",
+            ),
         ] {
             assert_eq!(quality_of_service(&container(resources)), expected);
         }

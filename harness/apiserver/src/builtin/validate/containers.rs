@@ -120,12 +120,6 @@ const NOT_EPHEMERAL: &[&str] = &[
     "lifecycle",
 ];
 
-/// Checks the ephemeral containers alone.
-pub(super) fn validate_ephemeral(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let pod = Pod::new(spec, at, found);
-    ephemeral(&pod, &at.child("ephemeralContainers"), found);
-}
-
 fn ephemeral(pod: &Pod<'_>, at: &Field<'_>, found: &mut Findings) {
     const FORBIDDEN: &str = "cannot be set for an Ephemeral Container";
     let named = |field: &'static str| list(pod.spec, field).iter().map(|each| text(each, "name"));

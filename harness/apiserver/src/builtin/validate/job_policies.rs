@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::checks::Check::{Do, OneOfIfSet};
-use super::checks::{Check, at_most, list, number, run, text};
+use super::checks::{Check, at_most, list, not_negative, number, run, text};
 use crate::builtin::quoted;
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
@@ -196,15 +196,17 @@ fn success_rule(rule: &Value, completions: i64, at: &Field<'_>, found: &mut Find
         found.invalid(&at.child("succeededIndexes"), *indexes, &detail);
     }
     let Some(count) = count else { return };
-    let (most, what) = match named {
-        Some((_, Ok(named))) if completions >= count => {
-            (named, "number of indexes in the specified succeededIndexes field")
+    let at = at.child("succeededCount");
+    not_negative(rule.get("succeededCount"), &at, found);
+    let named = named.map(|(_, named)| named.unwrap_or(0));
+    for (most, what) in [
+        (Some(completions), "number of specified completions"),
+        (named, "number of indexes in the specified succeededIndexes field"),
+    ] {
+        if let Some(most) = most.filter(|most| count > *most) {
+            let detail = format!("must be less than or equal to {most} (the {what})");
+            found.invalid(&at, count, &detail);
         }
-        _ => (completions, "number of specified completions"),
-    };
-    if count > most {
-        let detail = format!("must be less than or equal to {most} (the {what})");
-        found.invalid(&at.child("succeededCount"), count, &detail);
     }
 }
 
@@ -220,10 +222,34 @@ fn count_of(indexes: &str, completions: i64) -> Result<i64, String> {
             Err(format!("too large index: {text:?}"))
         }
     };
-    let mut count = 0;
-    for part in indexes.split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        count += number(last).and_then(|last| Ok(last - number(first)? + 1))?;
+    let disordered =
+        |previous: i64, current: i64| format!("non-increasing order, previous: {previous}, current: {current}");
+    let (mut count, mut previous) = (0, None);
+    for part in indexes.split(',').filter(|_| !indexes.is_empty()) {
+        let (first, last) = match part.split_once('-') {
+            Some((_, rest)) if rest.contains('-') => {
+                return Err(format!(
+                    "the fragment {part:?} violates the requirement that an index interval can have at most two parts \
+                     separated by '-'"
+                ));
+            }
+            Some((first, last)) => {
+                let (first, last) = (number(first)?, number(last)?);
+                if first >= last {
+                    return Err(disordered(first, last));
+                }
+                (first, last)
+            }
+            None => {
+                let index = number(part)?;
+                (index, index)
+            }
+        };
+        if let Some(previous) = previous.filter(|previous| *previous >= first) {
+            return Err(disordered(previous, first));
+        }
+        count += last - first + 1;
+        previous = Some(last);
     }
     Ok(count)
 }

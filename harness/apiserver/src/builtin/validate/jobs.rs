@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::checks::Check::{Do, In, NotNegative, OneOf, OneOfIfSet, Selector};
-use super::checks::{Check, immutable, is_true, members, number, run, text};
-use super::{ROOT, job_policies, pods, selectors};
+use super::checks::{Check, immutable, is_true, list, members, number, run, text};
+use super::{ROOT, job_policies, pods, schedules, selectors};
 use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -28,9 +28,9 @@ const JOB: &[Check] = &[
 ];
 
 const CRON_JOB: &[Check] = &[
-    Do(schedule),
+    Do(schedules::schedule),
     NotNegative("startingDeadlineSeconds"),
-    Do(time_zone),
+    Do(schedules::time_zone),
     OneOf("concurrencyPolicy", &["Allow", "Forbid", "Replace"]),
     In("jobTemplate", &[In("spec", JOB), In("spec", &[Do(no_selector)])]),
     NotNegative("successfulJobsHistoryLimit"),
@@ -213,131 +213,10 @@ fn template(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-/// Minimum and maximum of minute, hour, day, month and weekday.
-const CRON_FIELDS: [(u32, u32); 5] = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
-const CRON_NAMES: [&[&str]; 5] = [
-    &[],
-    &[],
-    &[],
-    &[
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-    ],
-    &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
-];
-const CRON_WORDS: &[&str] = &[
-    "@yearly",
-    "@annually",
-    "@monthly",
-    "@weekly",
-    "@daily",
-    "@midnight",
-    "@hourly",
-];
-
-fn schedule(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let schedule = text(spec, "schedule");
-    let field = at.child("schedule");
-    if schedule.is_empty() {
-        found.required(&field, "");
-    } else if schedule.contains("TZ") {
-        let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
-        found.invalid(&field, schedule, detail);
-    } else if let Err(detail) = parse_schedule(schedule) {
-        found.invalid(&field, schedule, &detail);
-    }
-}
-
-fn time_zone(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let Some(zone) = spec.get("timeZone").and_then(Value::as_str) else {
-        return;
-    };
-    let field = at.child("timeZone");
-    // Without a database of time zones every name passes.
-    let known = |name: &str| jiff::tz::db().get(name).is_ok();
-    if zone.is_empty() {
-        found.invalid(&field, zone, "timeZone must be nil or non-empty string");
-    } else if zone.eq_ignore_ascii_case("local") {
-        let detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
-        found.invalid(&field, zone, detail);
-    } else if !known(zone) && known("Europe/Berlin") {
-        found.invalid(&field, zone, &format!("unknown time zone {zone}"));
-    }
-}
-
-fn parse_schedule(schedule: &str) -> Result<(), String> {
-    if schedule.starts_with('@') {
-        return if CRON_WORDS.contains(&schedule) || schedule.starts_with("@every ") {
-            Ok(())
-        } else {
-            Err(format!("unrecognized descriptor: {schedule}"))
-        };
-    }
-    let fields: Vec<&str> = schedule.split_whitespace().collect();
-    if fields.len() != 5 {
-        return Err(format!(
-            "expected exactly 5 fields, found {}: [{}]",
-            fields.len(),
-            fields.join(" ")
-        ));
-    }
-    for ((field, (min, max)), words) in fields.into_iter().zip(CRON_FIELDS).zip(CRON_NAMES) {
-        for range in field.split(',').filter(|range| !range.is_empty()) {
-            cron_range(range, min, max, words)?;
-        }
-    }
-    Ok(())
-}
-
-fn cron_number(text: &str, words: &[&str]) -> Result<u32, String> {
-    if let Some(index) = words.iter().position(|word| word.eq_ignore_ascii_case(text)) {
-        // Months count from one.
-        let base = u32::from(words.len() == 12);
-        return Ok(u32::try_from(index).unwrap_or(0) + base);
-    }
-    text.parse()
-        .map_err(|_| format!("failed to parse int from {text}: strconv.Atoi: parsing {text:?}: invalid syntax"))
-}
-
-fn cron_range(range: &str, min: u32, max: u32, words: &[&str]) -> Result<(), String> {
-    let (span, step) = range
-        .split_once('/')
-        .map_or((range, None), |(span, step)| (span, Some(step)));
-    let (start, end) = match span {
-        "*" | "?" => (min, max),
-        _ => {
-            let (low, high) = span
-                .split_once('-')
-                .map_or((span, None), |(low, high)| (low, Some(high)));
-            let start = cron_number(low, words)?;
-            let end = match high {
-                Some(high) => cron_number(high, words)?,
-                None if step.is_some() => max,
-                None => start,
-            };
-            (start, end)
-        }
-    };
-    let step = step.map_or(Ok(1), |step| cron_number(step, &[]))?;
-    if start < min {
-        return Err(format!("beginning of range ({start}) below minimum ({min}): {range}"));
-    }
-    if end > max {
-        return Err(format!("end of range ({end}) above maximum ({max}): {range}"));
-    }
-    if start > end {
-        return Err(format!(
-            "beginning of range ({start}) beyond end of range ({end}): {range}"
-        ));
-    }
-    if step == 0 {
-        return Err(format!("step of range should be a positive number: {range}"));
-    }
-    Ok(())
-}
-
 /// What may not change in a job.
 pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
     let none = Value::Null;
+    let is_waiting = is_waiting(old);
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let at = ROOT.child("spec");
     let completions = new.get("completions");
@@ -355,7 +234,7 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
         let selector = new.get("selector").map_or_else(|| "null".to_owned(), selectors::json);
         found.invalid_text(&at.child("selector"), &selector, "field is immutable");
     }
-    template_change(new, old, &at, found);
+    template_change(new, old, is_waiting, &at, found);
     immutable("completionMode", new, old, &at, found);
     quoted_change("podFailurePolicy", "batch.PodFailurePolicy", new, old, &at, found);
     for field in ["backoffLimitPerIndex", "managedBy"] {
@@ -374,16 +253,27 @@ fn quoted_change(field: &str, of: &str, new: &Value, old: &Value, at: &Field<'_>
 }
 
 /// Where the pods of a job that waits are to run may still change.
-const PLACEMENT: &[&str] = &["nodeSelector", "affinity", "tolerations", "schedulingGates"];
+const PLACEMENT: &[&str] = &["nodeSelector", "tolerations", "schedulingGates"];
 
-fn template_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+/// Whether a job is suspended and nothing of it runs.
+fn is_waiting(job: &Value) -> bool {
+    let none = Value::Null;
+    let status = job.get("status").unwrap_or(&none);
+    let has_stopped = list(status, "conditions")
+        .iter()
+        .any(|condition| text(condition, "type") == "Suspended" && text(condition, "status") == "True");
+    let is_suspended = job.get("spec").is_some_and(|spec| is_true(spec, "suspend"));
+    is_suspended && (status.get("startTime").is_none() || has_stopped) && number(status, "active") == 0
+}
+
+fn template_change(new: &Value, old: &Value, is_waiting: bool, at: &Field<'_>, found: &mut Findings) {
     let none = Value::Null;
     let (new_template, old_template) = (
         new.get("template").unwrap_or(&none),
         old.get("template").unwrap_or(&none),
     );
     let field = at.child("template");
-    if !is_true(old, "suspend") {
+    if !is_waiting {
         if new_template != old_template {
             let text = quoted::text("core.PodTemplateSpec", new_template);
             found.invalid_text(&field, &text, "field is immutable");
@@ -394,7 +284,11 @@ fn template_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Finding
     let fixed = |template: &Value| {
         let mut spec = template.get("spec").cloned().unwrap_or_default();
         if let Some(spec) = spec.as_object_mut() {
-            spec.retain(|key, _| !PLACEMENT.contains(&key.as_str()));
+            if let Some(affinity) = spec.get_mut("affinity").and_then(Value::as_object_mut) {
+                affinity.remove("nodeAffinity");
+            }
+            let is_none = |value: &Value| value.as_object().is_some_and(Map::is_empty);
+            spec.retain(|key, value| !(PLACEMENT.contains(&key.as_str()) || key == "affinity" && is_none(value)));
             for field in ["containers", "initContainers"] {
                 let containers = spec.get_mut(field).and_then(Value::as_array_mut);
                 for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {

@@ -26,8 +26,10 @@ mod policies;
 mod probes;
 mod projected;
 mod rbac;
+mod resizes;
 mod resources;
 mod restarts;
+mod schedules;
 mod security;
 mod selectors;
 pub(super) mod services;
@@ -118,7 +120,7 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
         }
         Some("status") => status(resource, new, &mut found),
         Some("ephemeralcontainers") => pod_changes::ephemeral(new, old, &mut found),
-        Some("resize") => pod_changes::resize(new, old, &mut found),
+        Some("resize") => resizes::resize(new, old, &mut found),
         Some("finalize") => basics::namespace_finalizers(new, &mut found),
         Some(_) => {}
     }

@@ -1,6 +1,6 @@
 //! Where containers have the volumes of their pod: as folders and as devices.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -22,9 +22,15 @@ fn of_name<'a>(volumes: &[&'a Value], name: &str) -> Option<&'a Value> {
     volumes.iter().copied().find(|volume| text(volume, "name") == name)
 }
 
+/// Where each volume is had; the last place of several.
+fn by_name<'a>(container: &'a Value, field: &str, path: &str) -> BTreeMap<&'a str, &'a str> {
+    let all = list(container, field).iter();
+    all.map(|each| (text(each, "name"), text(each, path))).collect()
+}
+
 fn mounts(container: &Value, volumes: &[&Value], at: &Field<'_>, found: &mut Findings) {
     let all = at.child("volumeMounts");
-    let devices = list(container, "volumeDevices");
+    let devices = by_name(container, "volumeDevices", "devicePath");
     let mut paths = BTreeSet::new();
     for (index, mount) in list(container, "volumeMounts").iter().enumerate() {
         let at = all.item(index);
@@ -41,10 +47,10 @@ fn mounts(container: &Value, volumes: &[&Value], at: &Field<'_>, found: &mut Fin
         if !paths.insert(path) {
             found.invalid(&at.child("mountPath"), path, "must be unique");
         }
-        if devices.iter().any(|device| text(device, "name") == name) {
+        if devices.contains_key(name) {
             found.invalid(&at.child("name"), name, "must not already exist in volumeDevices");
         }
-        if devices.iter().any(|device| text(device, "devicePath") == path) {
+        if devices.values().any(|device| *device == path) {
             let detail = "must not already exist as a path in volumeDevices";
             found.invalid(&at.child("mountPath"), path, detail);
         }
@@ -110,7 +116,7 @@ fn recursive(mount: &Value, at: &Field<'_>, found: &mut Findings) {
 
 fn devices(container: &Value, volumes: &[&Value], at: &Field<'_>, found: &mut Findings) {
     let at = at.child("volumeDevices");
-    let mounts = list(container, "volumeMounts");
+    let mounts = by_name(container, "volumeMounts", "mountPath");
     let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());
     for (index, device) in list(container, "volumeDevices").iter().enumerate() {
         let at = at.item(index);
@@ -140,10 +146,10 @@ fn devices(container: &Value, volumes: &[&Value], at: &Field<'_>, found: &mut Fi
         } else {
             paths.insert(path);
         }
-        if mounts.iter().any(|mount| text(mount, "name") == name) {
+        if mounts.contains_key(name) {
             found.invalid(&name_at, name, "must not already exist in volumeMounts");
         }
-        if mounts.iter().any(|mount| text(mount, "mountPath") == path) {
+        if mounts.values().any(|mount| *mount == path) {
             found.invalid(&path_at, path, "must not already exist as a path in volumeMounts");
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::checks::Check::{Do, In, Named, OneOf, OneOfIfSet, Positive, Required, Selector};
 use super::checks::{Check, at_most_all, immutable, int_or_percent, is_true, list, number, run};
-use super::{ROOT, resources};
+use super::{ROOT, resources, selectors};
 use crate::builtin::catalogue::Resource;
 use crate::builtin::prepare::SYSTEM_CLASSES;
 use crate::builtin::quoted;
@@ -47,7 +47,7 @@ pub(super) fn body(resource: &Resource, object: &Value, found: &mut Findings) {
 fn one_limit(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if spec.get("minAvailable").is_some() && spec.get("maxUnavailable").is_some() {
         let or_null = |field: &str| spec.get(field).cloned().unwrap_or_default();
-        let selector = or_null("selector");
+        let selector = spec.get("selector").map_or_else(|| "null".to_owned(), selectors::json);
         let quoted = gofmt::escaped(format!(
             "{{\"MinAvailable\":{},\"Selector\":{selector},\"MaxUnavailable\":{},\"UnhealthyPodEvictionPolicy\":{}}}",
             or_null("minAvailable"),

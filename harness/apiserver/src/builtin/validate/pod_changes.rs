@@ -1,4 +1,4 @@
-//! What may change in a pod: with a write of itself, of its ephemeral containers, and with a resize.
+//! What may change in a pod: with a write of itself, and of its ephemeral containers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::checks::{list, text};
 use super::{ROOT, containers, difference};
-use crate::builtin::prepare::{copy, quality_of_service};
+use crate::builtin::prepare::copy;
 use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 
@@ -213,90 +213,26 @@ fn gates_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) 
 
 /// Ephemeral containers are added, and then stay as they are.
 pub(super) fn ephemeral(new: &Value, old: &Value, found: &mut Findings) {
+    super::pods::pod(new, found);
     let none = Value::Null;
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
-    containers::validate_ephemeral(new, &ROOT.child("spec"), found);
     let at = ROOT.child("spec.ephemeralContainers");
     for container in list(old, "ephemeralContainers") {
         let name = text(container, "name");
         let now = list(new, "ephemeralContainers")
             .iter()
-            .find(|other| text(other, "name") == name);
-        if now != Some(container) {
-            let what = if now.is_some() { "changed" } else { "removed" };
-            let detail = format!("existing ephemeral containers {name:?} may not be {what}\n");
-            found.forbidden(&at, &detail);
-        }
-    }
-}
-
-/// A resize changes how much processor and memory containers ask for, and nothing else; of what was sent,
-/// [`crate::builtin::prepare`] has taken only their resources.
-pub(super) fn resize(new: &Value, old: &Value, found: &mut Findings) {
-    let none = Value::Null;
-    let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
-    let at = ROOT.child("spec");
-    for field in ["containers", "initContainers"] {
-        if list(new, field).len() != list(old, field).len() {
-            found.forbidden(&at.child(field), "containers may not be added or removed on resize");
-            return;
-        }
-    }
-    let before = found.len();
-    containers::validate(new, &at, found);
-    if found.len() > before {
-        return;
-    }
-    let class = quality_of_service(old);
-    if quality_of_service(new) != class {
-        found.invalid(&at, class, "Pod QOS Class may not change as a result of resizing");
-    }
-    let containers_at = at.child("containers");
-    for (index, (new, old)) in list(new, "containers").iter().zip(list(old, "containers")).enumerate() {
-        let at = containers_at.item(index);
-        let at = at.child("resources");
-        for (kind, detail) in [
-            ("requests", "resource requests cannot be removed"),
-            ("limits", "resource limits cannot be removed"),
-        ] {
-            let resources = |container: &'_ Value| -> BTreeSet<String> {
-                let amounts = container
-                    .get("resources")
-                    .and_then(|resources| resources.get(kind)?.as_object());
-                amounts
-                    .into_iter()
-                    .flatten()
-                    .map(|(resource, _)| resource.clone())
-                    .collect()
-            };
-            if !resources(old).is_subset(&resources(new)) {
-                found.forbidden(&at.child(kind), detail);
+            .rfind(|other| text(other, "name") == name);
+        let what = match now {
+            None => "removed\n".to_owned(),
+            Some(now) if now == container => continue,
+            Some(now) => {
+                let difference = difference::of("core.EphemeralContainer", container, now);
+                format!("changed\n{difference}")
             }
-        }
+        };
+        found.forbidden(
+            &at,
+            &format!("existing ephemeral containers {name:?} may not be {what}"),
+        );
     }
-    if unresized(new) != unresized(old) {
-        found.forbidden(&at, "only cpu and memory resources are mutable");
-    }
-}
-
-/// A specification without what a resize may change.
-fn unresized(spec: &Value) -> Value {
-    let mut spec = spec.clone();
-    for field in ["containers", "initContainers"] {
-        let containers = spec.get_mut(field).and_then(Value::as_array_mut);
-        for container in containers.into_iter().flatten() {
-            for kind in ["requests", "limits"] {
-                let amounts = container
-                    .get_mut("resources")
-                    .and_then(|resources| resources.get_mut(kind));
-                if let Some(amounts) = amounts.and_then(Value::as_object_mut) {
-                    amounts.retain(|resource, _| resource != "cpu" && resource != "memory");
-                }
-            }
-            if let Some(resources) = container.get_mut("resources").and_then(Value::as_object_mut) {
-                resources.retain(|_, amounts| amounts.as_object().is_none_or(|amounts| !amounts.is_empty()));
-            }
-        }
-    }
-    spec
 }

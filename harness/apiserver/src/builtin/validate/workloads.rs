@@ -105,13 +105,14 @@ fn always_restarted(spec: &Value, at: &Field<'_>, kind: &str, found: &mut Findin
         .and_then(|template| template.get("spec"))
         .unwrap_or(&Value::Null);
     let policy = text(pod, "restartPolicy");
-    if matches!(policy, "OnFailure" | "Never") {
+    if !matches!(policy, "Always" | "") {
         found.not_supported(&field.child("spec.restartPolicy"), policy, &["Always"]);
     }
     if pod.get("activeDeadlineSeconds").is_some() {
         let kind = match kind {
             "daemonset" => "DaemonSet",
             "statefulset" => "StatefulSet",
+            "replicationcontroller" => "ReplicationController",
             _ => "ReplicaSet",
         };
         let detail = format!("activeDeadlineSeconds in {kind} is not Supported");
@@ -132,16 +133,16 @@ fn strategy_json(strategy: &Value) -> String {
 
 /// What is said about rolling updates, under the names that the API server has for it inside.
 fn rolling_json(rolling: &Value) -> String {
-    let or_null = |field: &str| rolling.get(field).cloned().unwrap_or_default();
+    let number = |field: &str| rolling.get(field).cloned().unwrap_or_else(|| Value::from(0));
     match rolling.get("partition") {
         Some(partition) => format!(
             "{{\"Partition\":{partition},\"MaxUnavailable\":{}}}",
-            or_null("maxUnavailable")
+            rolling.get("maxUnavailable").cloned().unwrap_or_default()
         ),
         None => format!(
             "{{\"MaxUnavailable\":{},\"MaxSurge\":{}}}",
-            or_null("maxUnavailable"),
-            or_null("maxSurge")
+            number("maxUnavailable"),
+            number("maxSurge")
         ),
     }
 }
@@ -183,16 +184,12 @@ fn progress_deadline(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 fn replication_controller(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    run(
-        &[NotNegative("minReadySeconds"), NotNegative("replicas")],
-        spec,
-        at,
-        found,
-    );
+    run(&[NotNegative("minReadySeconds")], spec, at, found);
     let selector = members(spec, "selector").filter(|selector| !selector.is_empty());
     if selector.is_none() {
         found.required(&at.child("selector"), "");
     }
+    run(&[NotNegative("replicas")], spec, at, found);
     let Some(template) = spec.get("template") else {
         found.required(&at.child("template"), "");
         return;
@@ -223,12 +220,15 @@ fn daemon_set(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         found.invalid_text(&at.child("selector"), &selectors::json(selector), detail);
     }
     always_restarted(spec, at, "daemonset", found);
-    run(
-        &[NotNegative("minReadySeconds"), NotNegative("revisionHistoryLimit")],
-        spec,
-        at,
-        found,
-    );
+    let checks = &[
+        NotNegative("minReadySeconds"),
+        Check::Do(daemon_strategy),
+        NotNegative("revisionHistoryLimit"),
+    ];
+    run(checks, spec, at, found);
+}
+
+fn daemon_strategy(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let strategy = spec.get("updateStrategy").unwrap_or(&Value::Null);
     let at = at.child("updateStrategy");
     match (text(strategy, "type"), strategy.get("rollingUpdate")) {
