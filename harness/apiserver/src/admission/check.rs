@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::error::{FieldError, FieldErrorType};
 use crate::meta;
+use crate::metadata::names;
 use crate::schema::cel::Program;
 use crate::schema::cel::check::{Problem, Type, check};
 use crate::schema::not_supported;
@@ -34,8 +35,15 @@ const BOOL: &[&str] = &["bool"];
 const STRING: &[&str] = &["string"];
 const STRING_OR_NULL: &[&str] = &["string", "null_type"];
 
-/// The lists of a policy whose items are judged one after the other, in their order.
-const LISTS: [&str; 4] = ["matchConditions", "variables", "validations", "auditAnnotations"];
+/// The lists of a policy whose items are judged one after the other, in their order, and the fields of an item.
+const LISTS: [(&str, &[&str]); 4] = [
+    ("matchConditions", &["expression", "name"]),
+    ("variables", &["name", "expression"]),
+    ("validations", &["expression", "messageExpression", "message", "reason"]),
+    ("auditAnnotations", &["key", "valueExpression"]),
+];
+/// What is judged last of a webhook, in its order.
+const LAST_OF_WEBHOOK: [&str; 2] = ["matchConditions", "admissionReviewVersions"];
 /// The lists whose items must differ in a field.
 const KEYS: [(&str, &str); 2] = [("matchConditions", "name"), ("auditAnnotations", "key")];
 
@@ -62,18 +70,51 @@ pub(crate) fn check_expressions(object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Puts what is wrong with a policy, expressions and all, in the order of its items.
+/// Puts what is wrong with a policy or with webhooks, expressions and all, in the order of the items.
 pub(crate) fn in_order_of_items(found: &mut [FieldError]) {
-    found.sort_by_key(|error| {
+    found.sort_by_cached_key(|error| {
+        let is_twice = error.error_type == FieldErrorType::Duplicate;
+        if let Some(place) = error.field.strip_prefix("webhooks[") {
+            let (index, field) = place.split_once("].").unwrap_or((place, ""));
+            let last = LAST_OF_WEBHOOK.iter().position(|last| field.starts_with(last));
+            let rank = match last {
+                Some(last) => last + 1,
+                None if is_twice && field == "name" => LAST_OF_WEBHOOK.len() + 1,
+                None => 0,
+            };
+            return (index.parse::<usize>().map_or(0, |index| index + 1), None, rank);
+        }
         let place = error.field.strip_prefix("spec.").unwrap_or_default();
         let (list, rest) = place.split_once('[').unwrap_or((place, ""));
-        let index = rest.split_once(']').and_then(|(index, _)| index.parse::<usize>().ok());
-        let rank = LISTS
-            .iter()
-            .position(|known| *known == list)
-            .filter(|_| index.is_some());
-        (rank.map_or(0, |rank| rank + 1), index)
+        let (index, field) = rest.split_once("].").unwrap_or((rest, ""));
+        let Some(rank) = LISTS.iter().position(|(known, _)| *known == list) else {
+            return (0, None, 0);
+        };
+        let fields = LISTS.get(rank).map_or(&[][..], |(_, fields)| *fields);
+        let of_field = fields.iter().position(|known| *known == field && !is_twice);
+        (rank + 1, index.parse::<usize>().ok(), of_field.unwrap_or(fields.len()))
     });
+}
+
+/// Names of conditions, and that there is an expression at all.
+fn check_condition(condition: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let name = meta::text(condition, "name");
+    let missing = [
+        ("expression", meta::text(condition, "expression").trim().is_empty()),
+        ("name", name.is_empty()),
+    ];
+    for (field, _) in missing.iter().filter(|(_, is_missing)| *is_missing) {
+        errors.push(FieldError::without_value(
+            FieldErrorType::Required,
+            format!("{path}.{field}"),
+            "",
+        ));
+    }
+    if !name.is_empty() {
+        let field = format!("{path}.name");
+        let problem = |problem: String| FieldError::with_value(FieldErrorType::Invalid, &field, &name.into(), &problem);
+        errors.extend(names::qualified_name(name).into_iter().map(problem));
+    }
 }
 
 fn check_policy(spec: &Value, errors: &mut Vec<FieldError>) {
@@ -94,6 +135,7 @@ fn check_policy(spec: &Value, errors: &mut Vec<FieldError>) {
     list("matchConditions").check(&[("expression", BOOL)], &known, errors);
     // A variable knows those before it, everything else knows all of them.
     let variables = items(spec, "variables");
+    let is_there = |variable: &&Value| !meta::text(variable, "expression").trim().is_empty();
     let name = |variable: &Value| {
         variable
             .get("name")
@@ -102,18 +144,20 @@ fn check_policy(spec: &Value, errors: &mut Vec<FieldError>) {
             .to_owned()
     };
     for index in 0..variables.len() {
-        let before = variables.iter().take(index).map(|variable| (name(variable), Type::Dyn));
+        let before = variables.iter().take(index).filter(is_there);
+        let before = before.map(|variable| (name(variable), Type::Dyn));
         let mut known = known.clone();
         known.push(("variables", Type::Object(before.collect())));
         list("variables").check_item(index, &[("expression", &[])], &known, errors);
     }
     if !variables.is_empty() {
-        let all = variables.iter().map(|variable| (name(variable), Type::Dyn));
+        let all = variables.iter().filter(is_there);
+        let all = all.map(|variable| (name(variable), Type::Dyn));
         known.push(("variables", Type::Object(all.collect())));
     }
     for (index, validation) in items(spec, "validations").iter().enumerate() {
-        let reason = meta::text(validation, "reason");
-        if !reason.is_empty() && !REASONS.contains(&reason) {
+        let reason = validation.get("reason").and_then(Value::as_str);
+        if let Some(reason) = reason.filter(|reason| !REASONS.contains(reason)) {
             let field = format!("spec.validations[{index}].reason");
             errors.push(not_supported(&field, reason, &REASONS));
         }
@@ -156,11 +200,15 @@ impl List<'_> {
         let all = items(self.of, self.name);
         for (index, item) in all.iter().enumerate() {
             self.check_item(index, texts, variables, errors);
+            if self.name == "matchConditions" {
+                check_condition(item, &format!("{}.matchConditions[{index}]", self.path), errors);
+            }
             let Some((_, key)) = KEYS.iter().find(|(list, _)| *list == self.name) else {
                 continue;
             };
             let same = |name: &&Value| all.iter().take(index).any(|other| other.get(key) == Some(*name));
-            if let Some(name) = item.get(key).filter(same) {
+            let counts = |name: &&Value| *name != "" || self.name == "auditAnnotations";
+            if let Some(name) = item.get(key).filter(counts).filter(same) {
                 let field = format!("{}.{}[{index}].{key}", self.path, self.name);
                 errors.push(FieldError::with_value(FieldErrorType::Duplicate, field, name, ""));
             }

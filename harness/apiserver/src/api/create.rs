@@ -44,6 +44,7 @@ impl Core {
         let wants_unique = meta::str_at(&object, &["metadata", "generateName"]).is_some();
         let generated = self.stamp(call, &mut object);
         kinds::prepare_create(&call.resource, &mut object);
+        kinds::set_requester(&call.resource, &mut object, &call.caller.user, &call.caller.groups);
         for attempt in 1.. {
             let name = meta::name(&object).unwrap_or_default().to_owned();
             super::decode::check_custom(call, &object)?;

@@ -85,6 +85,7 @@ impl Core {
             keep_metadata(&mut new, old);
             kinds::prepare_update(resource, &mut new, old, call.subresource.as_deref());
             kinds::stamp_phase(resource, &mut new, old, &self.now());
+            kinds::stamp_conditions(resource, &mut new, old, &self.now());
             settle(old, &mut new);
             decode::check_custom(call, &new)?;
             self.allocate(call, &mut new, Some(old))?;
@@ -96,6 +97,7 @@ impl Core {
             self.validate(&request, &new)?;
             let mut unusual = kinds::unusual_finalizers(resource, &new, Some(old));
             unusual.extend(kinds::change_warnings(resource, &new, old, call.subresource.as_deref()));
+            unusual.extend(kinds::unusual_formats(resource, &new, old));
             match self.replace(call, &stored, call.to_storage(new)?) {
                 Ok(object) => {
                     for warning in unusual {

@@ -1,6 +1,7 @@
 //! Warnings: what is stored as it is but probably not meant.
 
 mod labels;
+mod network;
 mod pods;
 mod volumes;
 
@@ -32,9 +33,9 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
             | "PersistentVolumeClaim"
             | "RuntimeClass"
             | "Secret"
-            | "Service"
             | "StorageClass"
     );
+    network::warnings(resource, object, created, &mut warnings);
     if !created && resource.kind == "StatefulSet" {
         stateful_set(object, created, &mut warnings);
     }
@@ -67,11 +68,6 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
                 labels::selector(topology, &Field::Root.child("nodeTopology"), &mut warnings);
             }
         }
-        ("", "Service") => {
-            renamed_annotation(object, &mut warnings);
-            service(object.get("spec"), &mut warnings);
-        }
-        ("networking.k8s.io", "Ingress") => ingress_class(object, &mut warnings),
         ("node.k8s.io", "RuntimeClass") => {
             let selected = object.pointer("/scheduling/nodeSelector").and_then(Value::as_object);
             for detail in selected
@@ -158,52 +154,6 @@ fn mountable_secrets(account: &Value, warnings: &mut Vec<String>) {
             "metadata.annotations[{ENFORCE_MOUNTABLE}]: deprecated in v1.32+; prefer separate namespaces to isolate access to \
              mounted secrets"
         ));
-    }
-}
-
-fn renamed_annotation(object: &Value, warnings: &mut Vec<String>) {
-    const OLD: &str = "service.kubernetes.io/topology-aware-hints";
-    if meta::annotation(object, OLD).is_some() {
-        warnings.push(format!(
-            "annotation {OLD} is deprecated, please use service.kubernetes.io/topology-mode instead"
-        ));
-    }
-}
-
-fn ingress_class(object: &Value, warnings: &mut Vec<String>) {
-    const OLD: &str = "kubernetes.io/ingress.class";
-    if meta::annotation(object, OLD).is_some() {
-        warnings.push(format!(
-            "annotation {OLD:?} is deprecated, please use 'spec.ingressClassName' instead"
-        ));
-    }
-}
-
-/// What a Service of its kind does not have, and what is going away.
-fn service(spec: Option<&Value>, warnings: &mut Vec<String>) {
-    let Some(spec) = spec else { return };
-    let text = |field: &str| spec.get(field).and_then(Value::as_str).unwrap_or_default();
-    let is_headless = items(spec, "clusterIPs") == ["None"];
-    let is_external = text("type") == "ExternalName";
-    let has_outer = !items(spec, "externalIPs").is_empty();
-    let ignored = [
-        ("loadBalancerIP", !text("loadBalancerIP").is_empty()),
-        ("externalIPs", has_outer),
-        ("SessionAffinity", text("sessionAffinity") != "None"),
-    ];
-    for (field, _) in ignored.iter().filter(|(_, is_set)| is_headless && *is_set) {
-        warnings.push(format!("spec.{field} is ignored for headless services"));
-    }
-    if has_outer && is_external {
-        warnings.push("spec.externalIPs is ignored when spec.type is \"ExternalName\"".to_owned());
-    } else if has_outer && !is_headless {
-        warnings.push("spec.externalIPs is deprecated and may no longer be implemented in some clusters".to_owned());
-    }
-    if !is_external && !text("externalName").is_empty() {
-        warnings.push("spec.externalName is ignored when spec.type is not \"ExternalName\"".to_owned());
-    }
-    if text("trafficDistribution") == "PreferClose" {
-        warnings.push("spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"".to_owned());
     }
 }
 

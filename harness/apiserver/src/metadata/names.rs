@@ -262,6 +262,11 @@ pub fn port_name(value: &str) -> Vec<String> {
     messages
 }
 
+/// What may stand in a path on its own.
+pub fn segment(value: &str) -> Vec<String> {
+    path_segment(value, false)
+}
+
 /// A name that may stand in a path: what RBAC allows.
 pub fn path_segment(value: &str, prefix: bool) -> Vec<String> {
     let mut messages = Vec::new();

@@ -16,7 +16,10 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
         ("coordination.k8s.io", "Lease") => &[In("spec", &[Do(no_strategy)])],
         ("", "Namespace") => &[Do(name_label), In("status", &[Text("phase", "Active")])],
         ("", "Node") => &[In("spec", &[Do(pod_ranges)]), In("status", &[Do(allocatable)])],
-        ("", "Endpoints") => &[Each("subsets", &[Each("ports", &[Text("protocol", "TCP")])])],
+        ("", "Endpoints") => &[Each(
+            "subsets",
+            &[Each("ports", &[Do(no_empty_name), Text("protocol", "TCP")])],
+        )],
         ("", "PersistentVolumeClaim") => &[
             In("spec", &[TextIfNone("volumeMode", "Filesystem")]),
             In("status", &[Text("phase", "Pending")]),
@@ -26,10 +29,10 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
             "spec",
             &[Each("limits", &[If("type", "Container", &[Do(container_limits)])])],
         )],
-        ("discovery.k8s.io", "EndpointSlice") => &[Each("ports", &[Do(port_name), Text("protocol", "TCP")])],
+        ("discovery.k8s.io", "EndpointSlice") => &[Each("ports", &[Do(port_name), TextIfNone("protocol", "TCP")])],
         ("autoscaling", "HorizontalPodAutoscaler") => AUTOSCALER,
         ("networking.k8s.io", "NetworkPolicy") => NETWORK_POLICY,
-        ("networking.k8s.io", "IngressClass") => &[In("spec", &[In("parameters", &[Text("scope", "Cluster")])])],
+        ("networking.k8s.io", "IngressClass") => &[In("spec", &[In("parameters", &[TextIfNone("scope", "Cluster")])])],
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => ROLE_BINDING,
         ("scheduling.k8s.io", "PriorityClass") => &[TextIfNone("preemptionPolicy", "PreemptLowerPriority")],
         ("storage.k8s.io", "StorageClass") => &[
@@ -39,12 +42,16 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
         ("storage.k8s.io", "CSIDriver") => CSI_DRIVER,
         ("storage.k8s.io", "VolumeAttachment") => &[In("spec", &[In("source", &[In("inlineVolumeSpec", SOURCES)])])],
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => &[Each("webhooks", WEBHOOK)],
-        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => {
-            &[Each("webhooks", &[Also(WEBHOOK), Text("reinvocationPolicy", "Never")])]
-        }
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => &[Each(
+            "webhooks",
+            &[Also(WEBHOOK), TextIfNone("reinvocationPolicy", "Never")],
+        )],
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => &[In(
             "spec",
-            &[Text("failurePolicy", "Fail"), In("matchConstraints", MATCH_RESOURCES)],
+            &[
+                TextIfNone("failurePolicy", "Fail"),
+                In("matchConstraints", MATCH_RESOURCES),
+            ],
         )],
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
             &[In("spec", &[In("matchResources", MATCH_RESOURCES)])]
@@ -78,7 +85,7 @@ const SERVICE: &[Rule] = &[
                 "NodePort",
                 &[
                     Text("externalTrafficPolicy", "Cluster"),
-                    Text("internalTrafficPolicy", "Cluster"),
+                    TextIfNone("internalTrafficPolicy", "Cluster"),
                 ],
             ),
             If(
@@ -86,14 +93,14 @@ const SERVICE: &[Rule] = &[
                 "LoadBalancer",
                 &[
                     Text("externalTrafficPolicy", "Cluster"),
-                    Text("internalTrafficPolicy", "Cluster"),
+                    TextIfNone("internalTrafficPolicy", "Cluster"),
                     Bool("allocateLoadBalancerNodePorts", true),
                 ],
             ),
             If(
                 "type",
                 "ClusterIP",
-                &[Text("internalTrafficPolicy", "Cluster"), Do(outer_policy)],
+                &[TextIfNone("internalTrafficPolicy", "Cluster"), Do(outer_policy)],
             ),
         ],
     ),
@@ -138,8 +145,8 @@ const NETWORK_POLICY: &[Rule] = &[In(
     "spec",
     &[
         Do(policy_types),
-        Each("ingress", &[Each("ports", &[Text("protocol", "TCP")])]),
-        Each("egress", &[Each("ports", &[Text("protocol", "TCP")])]),
+        Each("ingress", &[Each("ports", &[TextIfNone("protocol", "TCP")])]),
+        Each("egress", &[Each("ports", &[TextIfNone("protocol", "TCP")])]),
     ],
 )];
 
@@ -167,11 +174,11 @@ const CSI_DRIVER: &[Rule] = &[In(
     ],
 )];
 
-const RULES: &[Rule] = &[Text("scope", "*")];
+const RULES: &[Rule] = &[TextIfNone("scope", "*")];
 
 const WEBHOOK: &[Rule] = &[
-    Text("failurePolicy", "Fail"),
-    Text("matchPolicy", "Equivalent"),
+    TextIfNone("failurePolicy", "Fail"),
+    TextIfNone("matchPolicy", "Equivalent"),
     Empty("namespaceSelector"),
     Empty("objectSelector"),
     Int("timeoutSeconds", 10),
@@ -180,7 +187,7 @@ const WEBHOOK: &[Rule] = &[
 ];
 
 const MATCH_RESOURCES: &[Rule] = &[
-    Text("matchPolicy", "Equivalent"),
+    TextIfNone("matchPolicy", "Equivalent"),
     Empty("namespaceSelector"),
     Empty("objectSelector"),
     Each("resourceRules", RULES),
@@ -249,6 +256,13 @@ fn target_port(port: &mut Object) {
 fn allocatable(status: &mut Object) {
     if let Some(capacity) = status.get("capacity").cloned() {
         set(status, "allocatable", || capacity);
+    }
+}
+
+/// The name of a port of `Endpoints` is no pointer, unlike that of a slice.
+fn no_empty_name(port: &mut Object) {
+    if port.get("name").and_then(Value::as_str) == Some("") {
+        port.remove("name");
     }
 }
 

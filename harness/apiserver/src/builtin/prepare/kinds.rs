@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::catalogue::Resource;
 use super::super::services;
-use super::{copy, object_in, pods, put, storage};
+use super::{copy, object_in, pods, put, signing, storage};
 
 /// Which template of a daemon set it is, as an annotation.
 pub const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -17,7 +17,11 @@ pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
             namespace_finalizer(members);
             name_label(members);
         }
-        ("", "Node") => not_ready_taint(members),
+        ("", "Node") => {
+            no_source(members);
+            not_ready_taint(members);
+        }
+        ("discovery.k8s.io", _) => no_topology(members),
         ("", "PersistentVolume") => {
             let created = members
                 .get("metadata")
@@ -47,6 +51,21 @@ fn namespace_finalizer(members: &mut Map<String, Value>) {
     }
 }
 
+/// Nodes are not configured by the API any more.
+fn no_source(members: &mut Map<String, Value>) {
+    if let Some(spec) = members.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("configSource");
+    }
+}
+
+/// The topology of an endpoint is read only.
+pub(super) fn no_topology(members: &mut Map<String, Value>) {
+    let endpoints = members.get_mut("endpoints").and_then(Value::as_array_mut);
+    for endpoint in endpoints.into_iter().flatten().filter_map(Value::as_object_mut) {
+        endpoint.remove("deprecatedTopology");
+    }
+}
+
 /// A write of the object itself, or of a subresource that changes its specification.
 pub(super) fn update(
     resource: &Resource,
@@ -72,6 +91,8 @@ pub(super) fn update(
         ("", "PersistentVolumeClaim") => storage::data_sources(members, Some(before)),
         ("", "ServiceAccount") => storage::names_of_secrets(members),
         ("storage.k8s.io", "CSIDriver") => storage::drop_scheduling(members),
+        ("", "Node") => no_source(members),
+        ("certificates.k8s.io", _) => signing::update(members, before, subresource),
         ("apps", "DaemonSet") => {
             let generation = template_generation(before);
             let template =
@@ -103,7 +124,16 @@ fn keep_all_but(
 }
 
 /// A write of the status; everything but status and metadata is the old one already.
-pub(super) fn update_status(resource: &Resource, members: &mut Map<String, Value>, before: &Map<String, Value>) {
+pub(super) fn update_status(
+    resource: &Resource,
+    members: &mut Map<String, Value>,
+    before: &Map<String, Value>,
+    subresource: Option<&str>,
+) {
+    if resource.kind == "CertificateSigningRequest" {
+        signing::update(members, before, subresource);
+        return;
+    }
     let kept: &[&str] = match (resource.group, resource.kind) {
         ("apps", "Deployment") => &["labels"],
         ("", "Pod") => &["ownerReferences"],

@@ -7,6 +7,7 @@
 mod kinds;
 mod pods;
 mod runtimes;
+mod signing;
 mod storage;
 mod templates;
 
@@ -18,6 +19,7 @@ use super::shape;
 pub use kinds::{TEMPLATE_GENERATION, name_label};
 pub use pods::{PriorityClass, PriorityRefused, SYSTEM_CLASSES, admit, quality_of_service, readmit};
 pub use runtimes::{RuntimeRefused, check_overhead, run_as_class};
+pub use signing::{set_requester, stamp_conditions};
 pub use storage::stamp_phase;
 
 /// What makes a generation grow.
@@ -96,7 +98,7 @@ pub fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subreso
             }
         }
         *members = kept;
-        kinds::update_status(resource, members, before);
+        kinds::update_status(resource, members, before, subresource);
     } else {
         if resource.subresource("status").is_some() {
             copy(members, before, "status");
@@ -105,6 +107,10 @@ pub fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subreso
         templates::drop_disabled(resource, members);
     }
     count_generation(resource, members, before, subresource);
+    if resource.kind == "EndpointSlice" {
+        // It counts as a change.
+        kinds::no_topology(members);
+    }
 }
 
 fn count_generation(

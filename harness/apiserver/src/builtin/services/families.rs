@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Refused, SPEC, refused, text};
 use crate::findings::Findings;
+use crate::meta;
 
 /// Who knows one address only means a list of one.
 pub(super) fn one_address(spec: &mut Value) {
@@ -17,12 +18,13 @@ pub(super) fn one_address(spec: &mut Value) {
 }
 
 /// One family, except for a headless Service without selector, which might have any endpoints. The cluster has IPv4.
-pub(super) fn settle(spec: &mut Map<String, Value>) -> Result<(), Refused> {
-    let count = |field: &str| spec.get(field).and_then(Value::as_array).map_or(0, Vec::len);
-    let (addresses, families) = (count("clusterIPs"), count("ipFamilies"));
+/// What was keeps its policy.
+pub(super) fn settle(spec: &mut Map<String, Value>, before: Option<&Value>) -> Result<(), Refused> {
     let is_headless = text(spec, "clusterIP") == "None";
     let both = is_headless && !spec.contains_key("selector");
+    let was = before.map(|before| meta::text(before, "ipFamilyPolicy"));
     let policy = match text(spec, "ipFamilyPolicy") {
+        "" if was.is_some_and(|was| !was.is_empty()) => was.unwrap_or_default(),
         "" if both => "RequireDualStack",
         "" => "SingleStack",
         given => given,
@@ -30,6 +32,10 @@ pub(super) fn settle(spec: &mut Map<String, Value>) -> Result<(), Refused> {
     let policy = policy.to_owned();
     let policy_at = SPEC.child("ipFamilyPolicy");
     let mut found = Findings::default();
+    if let Some(before) = before {
+        release(spec, before, &policy, &mut found);
+    }
+    let (addresses, families) = (count(spec.get("clusterIPs")), count(spec.get("ipFamilies")));
     for (several, what) in [(addresses > 1, "cluster IPs"), (families > 1, "IP families")] {
         if several && policy == "SingleStack" {
             let detail = format!("must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified");
@@ -68,4 +74,24 @@ pub(super) fn settle(spec: &mut Map<String, Value>) -> Result<(), Refused> {
     }
     spec.insert("ipFamilyPolicy".to_owned(), policy.into());
     Ok(())
+}
+
+fn count(list: Option<&Value>) -> usize {
+    list.and_then(Value::as_array).map_or(0, Vec::len)
+}
+
+/// Of two families the second one goes if there is to be one only; nobody takes it away otherwise.
+fn release(spec: &mut Map<String, Value>, before: &Value, policy: &str, found: &mut Findings) {
+    for (field, what) in [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")] {
+        let (after, was) = (count(spec.get(field)), count(before.get(field)));
+        if policy == "SingleStack" {
+            let is_same = spec.get(field) == before.get(field);
+            if let Some(list) = spec.get_mut(field).and_then(Value::as_array_mut).filter(|_| is_same) {
+                list.truncate(1);
+            }
+        } else if (1..was).contains(&after) {
+            let detail = format!("must be 'SingleStack' to release the secondary {what}");
+            found.invalid(&SPEC.child("ipFamilyPolicy"), policy, &detail);
+        }
+    }
 }

@@ -74,27 +74,37 @@ pub(super) fn remove(object: &mut Value, key: &str) {
     }
 }
 
+/// Who knows of one address only, or of none, means what there was.
 fn keep_addresses(new: &mut Value, old: &Value) {
-    let had_ip = has("clusterIP", old) && has("clusterIP", new);
-    let (Some(new), Some(old)) = (new.as_object_mut().filter(|_| had_ip), old.as_object()) else {
+    let keeps = has("clusterIP", old) && has("clusterIP", new);
+    let (Some(new), Some(old)) = (new.as_object_mut(), old.as_object()) else {
         return;
     };
-    if text(new, "clusterIP").is_empty() {
-        for key in ["clusterIP", "clusterIPs"] {
+    for key in ["clusterIP", "clusterIPs"] {
+        if keeps && is_empty(new, key) {
             copy(new, old, key);
         }
     }
-    // The first of the addresses is the address, whichever of the two was written.
-    if new.get("clusterIP") != old.get("clusterIP")
-        && new.get("clusterIPs") == old.get("clusterIPs")
-        && let Some(address) = new.get("clusterIP").cloned()
-    {
-        new.insert("clusterIPs".to_owned(), Value::Array(vec![address]));
+    let address = text(new, "clusterIP").to_owned();
+    let is_same = address == text(old, "clusterIP");
+    if is_same && is_empty(new, "clusterIPs") {
+        copy(new, old, "clusterIPs");
     }
-    for key in ["ipFamilies", "ipFamilyPolicy"] {
-        if !new.contains_key(key) {
-            copy(new, old, key);
+    if !is_same && new.get("clusterIPs") == old.get("clusterIPs") {
+        if address.is_empty() {
+            new.remove("clusterIPs");
+        } else {
+            new.insert("clusterIPs".to_owned(), Value::Array(vec![address.into()]));
         }
+    }
+}
+
+fn is_empty(spec: &Map<String, Value>, key: &str) -> bool {
+    match spec.get(key) {
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Array(list)) => list.is_empty(),
+        Some(_) => false,
+        None => true,
     }
 }
 

@@ -23,6 +23,8 @@ const RANGE: &str = "10.96.0.0/16";
 const FIRST_PORT: u32 = 30_000;
 const LAST_PORT: u32 = 32_767;
 
+const OUT_OF_RANGE: &str = "provided port is not in the valid range. The range of valid ports is 30000-32767";
+
 const SPEC: Field<'static> = Field::Named(&Field::Root, "spec");
 
 /// Addresses and node ports in use.
@@ -57,7 +59,9 @@ impl Allocations {
         let Some(spec) = service.get_mut("spec").filter(|spec| spec.is_object()) else {
             return Ok(());
         };
-        families::one_address(spec);
+        if before.is_none() {
+            families::one_address(spec);
+        }
         // It has no such policy, and what is none is told later.
         let policy = spec.get("internalTrafficPolicy").and_then(Value::as_str);
         if spec.get("type").is_some_and(|kind| kind == "ExternalName") && matches!(policy, Some("Cluster" | "Local")) {
@@ -70,13 +74,17 @@ impl Allocations {
         let Some(spec) = spec.as_object_mut() else {
             return Ok(());
         };
+        let before = before.and_then(|before| before.get("spec"));
         let kind = text(spec, "type").to_owned();
         if kind != "ExternalName" {
-            families::settle(spec)?;
-            self.address(spec, seed)?;
+            families::settle(spec, before)?;
+            // Who has an address keeps it; that it was changed is told later.
+            let had = before.is_some_and(|before| addresses(before).next().is_some());
+            if !had || text(spec, "clusterIP").is_empty() {
+                self.address(spec, seed)?;
+            }
         }
         self.node_ports(spec, seed, wants_ports, before.is_some(), is_dry)?;
-        let before = before.and_then(|before| before.get("spec"));
         let was = before.filter(|before| is_checked && validate::is_health_checked(before));
         if is_checked {
             self.health_port(spec, seed, was, is_dry)?;
@@ -185,21 +193,17 @@ impl Allocations {
         was: Option<&Value>,
         is_dry: bool,
     ) -> Result<(), Refused> {
-        let given = spec.get("healthCheckNodePort").and_then(Value::as_u64);
-        let given = given
-            .and_then(|port| u32::try_from(port).ok())
-            .filter(|given| *given != 0);
-        match (given, was) {
-            (Some(given), Some(was)) => {
-                let before = was.get("healthCheckNodePort").and_then(Value::as_u64);
-                if before != Some(u64::from(given)) {
-                    let mut found = Findings::default();
-                    found.forbidden(&SPEC.child("healthCheckNodePort"), "field is immutable");
-                    return refused(found);
-                }
-            }
+        let given = spec.get("healthCheckNodePort").and_then(Value::as_i64);
+        match (given.filter(|given| *given != 0), was) {
+            // That it was changed is told later.
+            (Some(_), Some(_)) => {}
             (Some(given), None) => {
-                if let Err(problem) = self.take_port(given, is_dry) {
+                let taken = match u32::try_from(given) {
+                    Ok(port) => self.take_port(port, is_dry),
+                    Err(_) if is_dry => Ok(()),
+                    Err(_) => Err(OUT_OF_RANGE),
+                };
+                if let Err(problem) = taken {
                     let message = format!("failed to allocate requested HealthCheck NodePort {given}: {problem}");
                     return Err(Refused::Failed(message));
                 }
@@ -214,7 +218,7 @@ impl Allocations {
 
     fn take_port(&mut self, port: u32, is_dry: bool) -> Result<(), &'static str> {
         if !is_dry && !(FIRST_PORT..=LAST_PORT).contains(&port) {
-            Err("provided port is not in the valid range. The range of valid ports is 30000-32767")
+            Err(OUT_OF_RANGE)
         } else if self.ports.insert(port) {
             Ok(())
         } else {

@@ -9,14 +9,32 @@ const NO_RANGE: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db
 
 /// An address; `None`, and a finding, if it is none.
 pub(super) fn ip(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<IpAddr> {
-    let problem = match text.parse::<IpAddr>() {
-        Ok(IpAddr::V6(six)) if six.to_ipv4_mapped().is_some() => "must not be an IPv4-mapped IPv6 address",
-        Ok(address) => return Some(address),
-        Err(_) if sloppy(text).is_some() => "must not have leading 0s",
-        Err(_) => NO_ADDRESS,
-    };
-    found.invalid(at, text, problem);
-    None
+    match parsed(text) {
+        Ok(address) => Some(address),
+        Err(problem) => {
+            found.invalid(at, text, problem);
+            None
+        }
+    }
+}
+
+fn parsed(text: &str) -> Result<IpAddr, &'static str> {
+    match text.parse::<IpAddr>() {
+        Ok(IpAddr::V6(six)) if six.to_ipv4_mapped().is_some() => Err("must not be an IPv4-mapped IPv6 address"),
+        Ok(address) => Ok(address),
+        Err(_) if sloppy(text).is_some() => Err("must not have leading 0s"),
+        Err(_) => Err(NO_ADDRESS),
+    }
+}
+
+/// An address in the one way in which it is to be written.
+pub(super) fn strict_ip(text: &str) -> Result<IpAddr, String> {
+    let address = parsed(text)?;
+    if address.to_string() == text {
+        Ok(address)
+    } else {
+        Err(format!("must be in canonical form ({:?})", address.to_string()))
+    }
 }
 
 /// A range of addresses, such as `10.9.8.0/24`.
@@ -49,6 +67,17 @@ pub(super) fn cidr(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<R
             None
         }
     }
+}
+
+/// [`cidr`] in the one way in which it is to be written.
+pub(super) fn strict_cidr(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<Range> {
+    let range = cidr(text, at, found)?;
+    let canonical = format!("{}/{}", range.address, range.length);
+    if canonical == text {
+        return Some(range);
+    }
+    found.invalid(at, text, &format!("must be in canonical form ({canonical:?})"));
+    None
 }
 
 fn range(text: &str) -> Result<Range, &'static str> {

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use serde_json::{Map, Value, json};
 
 use super::checks::Check::OneOf;
-use super::checks::{Check, immutable, is_true, list, members, run, text};
+use super::checks::{Check, immutable, is_true, list, members, run, text, texts};
 use super::{ROOT, addresses, bounds, persistent, slices, volume_claims};
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
@@ -30,18 +30,32 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
     }
 }
 
-/// What holds a namespace.
+/// What holds a new namespace.
+pub(super) fn created_namespace(namespace: &Value, found: &mut Findings) {
+    let at = ROOT.child("spec.finalizers");
+    for each in finalizers(namespace) {
+        finalizer(each, &at, found);
+    }
+}
+
+/// What holds a namespace from now on.
 pub(super) fn namespace_finalizers(namespace: &Value, found: &mut Findings) {
     let at = ROOT.child("spec.finalizers");
+    for (index, each) in finalizers(namespace).enumerate() {
+        finalizer(each, &at.item(index), found);
+    }
+}
+
+fn finalizers(namespace: &Value) -> impl Iterator<Item = &str> {
     let finalizers = namespace.pointer("/spec/finalizers").and_then(Value::as_array);
-    let finalizers = finalizers.into_iter().flatten().filter_map(Value::as_str);
-    for (index, finalizer) in finalizers.enumerate() {
-        let at = at.item(index);
-        found.invalid_each(&at, finalizer, names::qualified_name(finalizer));
-        if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
-            let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            found.invalid(&at, finalizer, detail);
-        }
+    finalizers.into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn finalizer(finalizer: &str, at: &Field<'_>, found: &mut Findings) {
+    found.invalid_each(at, finalizer, names::qualified_name(finalizer));
+    if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        found.invalid(at, finalizer, detail);
     }
 }
 
@@ -210,10 +224,43 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
             immutable("type", new, old, &ROOT, found);
             fixed_data(&["data"], new, old, found);
         }
+        "Node" => node_change(new, old, found),
         "PersistentVolumeClaim" => volume_claims::change(new, old, found),
         "PersistentVolume" => persistent::change(new, old, found),
         "ResourceQuota" => bounds::quota_change(new, old, found),
         _ => {}
+    }
+}
+
+/// What a node is told once: its ranges and what its machine is called.
+fn node_change(new: &Value, old: &Value, found: &mut Findings) {
+    let none = Value::Null;
+    let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
+    let at = ROOT.child("spec");
+    let (after, before) = (texts(new, "podCIDRs"), texts(old, "podCIDRs"));
+    let detail = "node updates may not change podCIDR except from \"\" to valid";
+    let changes = if before.is_empty() {
+        0
+    } else if after.len() == before.len() {
+        after
+            .iter()
+            .zip(&before)
+            .filter(|(after, before)| after != before)
+            .count()
+    } else {
+        1
+    };
+    for _ in 0..changes {
+        found.forbidden(&at.child("podCIDRs"), detail);
+    }
+    let (after, before) = (text(new, "providerID"), text(old, "providerID"));
+    if !before.is_empty() && after != before {
+        let detail = "node updates may not change providerID except from \"\" to valid";
+        found.forbidden(&at.child("providerID"), detail);
+    }
+    taints(list(new, "taints"), &ROOT.child("metadata.taints"), found);
+    if text(new, "externalID") != text(old, "externalID") {
+        found.forbidden(&at.child("externalID"), "may not be updated");
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::error::FieldErrorType;
 use crate::findings::{Field, Findings};
+use crate::gofmt;
 pub(super) use crate::meta::text;
 
 /// One check; names are fields of the object at hand. A missing number is zero, a missing text is empty.
@@ -27,6 +28,8 @@ pub(super) enum Check {
     Named(&'static str, fn(&str) -> Vec<String>),
     /// A text with a rule that must be there.
     Name(&'static str, fn(&str) -> Vec<String>),
+    /// A text with a rule that may be missing, but not be empty.
+    NamedIfThere(&'static str, fn(&str) -> Vec<String>),
     /// Labels, if they are there.
     Labels(&'static str),
     /// A label selector, if it is there.
@@ -35,8 +38,6 @@ pub(super) enum Check {
     In(&'static str, &'static [Check]),
     /// Checks of every object in a list.
     Each(&'static str, &'static [Check]),
-    /// A field that the objects in a list must differ in.
-    Unique(&'static str, &'static str),
     /// What no check can say, about the object at hand.
     Do(fn(&Value, &Field<'_>, &mut Findings)),
 }
@@ -70,21 +71,21 @@ fn one(check: &Check, object: &Value, at: &Field<'_>, found: &mut Findings) {
             found.required(&at.child(field), "");
         }
         Check::OneOf(field, values) | Check::OneOfIfSet(field, values) => {
-            let value = object.get(*field).and_then(Value::as_str);
-            if let Some(value) = value.filter(|value| !values.contains(value)) {
-                found.not_supported(&at.child(field), value, values);
-            }
+            supported(given(object, field), values, &at.child(field), found);
         }
         Check::Name(field, rule) => {
             let value = text(object, field);
             found.required_each(&at.child(field), value, rule(value));
         }
         Check::Named(field, rule) => {
-            let value = text(object, field);
-            if !value.is_empty() {
-                found.invalid_each(&at.child(field), value, rule(value));
-            }
+            named(
+                given(object, field).filter(|value| !value.is_empty()),
+                *rule,
+                &at.child(field),
+                found,
+            );
         }
+        Check::NamedIfThere(field, rule) => named(given(object, field), *rule, &at.child(field), found),
         Check::Labels(field) => {
             if let Some(labels) = object.get(*field).and_then(Value::as_object) {
                 crate::metadata::validate_labels(labels, &at.child(field), found);
@@ -106,17 +107,24 @@ fn one(check: &Check, object: &Value, at: &Field<'_>, found: &mut Findings) {
                 run(checks, item, &of.item(index), found);
             }
         }
-        Check::Unique(items, field) => {
-            let of = at.child(items);
-            let mut seen = BTreeSet::new();
-            for (index, item) in list(object, items).iter().enumerate() {
-                let value = text(item, field);
-                if !seen.insert(value) {
-                    found.duplicate(&of.item(index).child(field), value);
-                }
-            }
-        }
         Check::Do(function) => function(object, at, found),
+    }
+}
+
+/// The text in a field, if there is one.
+fn given<'a>(object: &'a Value, field: &str) -> Option<&'a str> {
+    object.get(field).and_then(Value::as_str)
+}
+
+fn supported(value: Option<&str>, values: &[&str], at: &Field<'_>, found: &mut Findings) {
+    if let Some(value) = value.filter(|value| !values.contains(value)) {
+        found.not_supported(at, value, values);
+    }
+}
+
+fn named(value: Option<&str>, rule: fn(&str) -> Vec<String>, at: &Field<'_>, found: &mut Findings) {
+    if let Some(value) = value {
+        found.invalid_each(at, value, rule(value));
     }
 }
 
@@ -185,6 +193,13 @@ pub(super) fn immutable(field: &str, new: &Value, old: &Value, at: &Field<'_>, f
     if new != old {
         found.invalid(&at.child(field), new.clone(), "field is immutable");
     }
+}
+
+/// A structure as the API server quotes it: these fields with their names in its program, missing ones empty.
+pub(super) fn quoted(value: &Value, fields: &[(&str, &str)]) -> String {
+    let quoted = |(name, field): &(&str, &str)| format!("\"{name}\":{}", Value::from(text(value, field)));
+    let members: Vec<String> = fields.iter().map(quoted).collect();
+    gofmt::escaped(format!("{{{}}}", members.join(",")))
 }
 
 /// A number or a percentage: the value, if it is one of them.

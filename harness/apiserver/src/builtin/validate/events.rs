@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::ROOT;
-use super::checks::text;
+use super::checks::{number, quoted, text};
 use crate::builtin::catalogue::Resource;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -36,9 +36,14 @@ pub(super) fn core(event: &Value, found: &mut Findings) {
     common(event, &CORE, found);
 }
 
-/// An event of `events.k8s.io`: more is required than of one of the core group.
+/// An event of `events.k8s.io`.
 pub(super) fn new_style(event: &Value, found: &mut Findings) {
     common(event, &NEW_STYLE, found);
+}
+
+/// A new event of `events.k8s.io`: more is required than of one of the core group.
+pub(super) fn created(event: &Value, found: &mut Findings) {
+    series(event, found);
     if has_no_time(event, "eventTime") {
         found.required(&ROOT.child("eventTime"), "");
     }
@@ -67,6 +72,17 @@ pub(super) fn new_style(event: &Value, found: &mut Findings) {
     }
 }
 
+/// Something that happened again and again.
+fn series(event: &Value, found: &mut Findings) {
+    let Some(series) = event.get("series") else { return };
+    if number(series, "count") < 2 {
+        found.invalid(&ROOT.child("series.count"), "", "should be at least 2");
+    }
+    if has_no_time(series, "lastObservedTime") {
+        found.required(&ROOT.child("series.lastObservedTime"), "");
+    }
+}
+
 fn has_no_time(event: &Value, field: &str) -> bool {
     event.get(field).is_none_or(Value::is_null)
 }
@@ -80,10 +96,12 @@ fn common(event: &Value, fields: &Names, found: &mut Findings) {
         .get(fields.object)
         .map(|object| text(object, "namespace"))
         .unwrap_or_default();
-    let agrees = if about.is_empty() {
-        matches!(namespace, "" | "default")
-    } else {
-        about == namespace
+    let is_old = has_no_time(event, "eventTime");
+    let agrees = match (about.is_empty(), is_old) {
+        (true, true) => matches!(namespace, "" | "default"),
+        (true, false) => matches!(namespace, "default" | "kube-system"),
+        (false, true) => about == namespace,
+        (false, false) => true,
     };
     if !agrees {
         found.invalid(
@@ -92,7 +110,7 @@ fn common(event: &Value, fields: &Names, found: &mut Findings) {
             "does not match event.namespace",
         );
     }
-    if has_no_time(event, "eventTime") {
+    if is_old {
         return;
     }
     let controller = text(event, fields.controller);
@@ -126,6 +144,7 @@ const FIXED: &[(&str, &str)] = &[
     ("deprecatedFirstTimestamp", "firstTimestamp"),
     ("deprecatedLastTimestamp", "lastTimestamp"),
     ("deprecatedCount", "count"),
+    ("reason", "reason"),
     ("type", "type"),
     ("eventTime", "eventTime"),
     ("action", "action"),
@@ -134,12 +153,46 @@ const FIXED: &[(&str, &str)] = &[
     ("reportingInstance", "reportingInstance"),
 ];
 
+const FIELD_IS_FIXED: &str = "field is immutable";
+
+/// What an event is about, in its order.
+const REFERENCE: [(&str, &str); 7] = [
+    ("Kind", "kind"),
+    ("Namespace", "namespace"),
+    ("Name", "name"),
+    ("UID", "uid"),
+    ("APIVersion", "apiVersion"),
+    ("ResourceVersion", "resourceVersion"),
+    ("FieldPath", "fieldPath"),
+];
+
 /// What may not change in an event of `events.k8s.io`.
 pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+    if new.get("series") != old.get("series") {
+        series(new, found);
+    }
     for (field, name) in FIXED {
         let value = |event: &Value| event.get(*field).filter(|value| !value.is_null()).cloned();
-        if value(new) != value(old) {
-            found.invalid(&ROOT.child(name), value(new).unwrap_or_default(), "field is immutable");
+        if value(new) == value(old) {
+            continue;
+        }
+        let at = ROOT.child(name);
+        match (*name, value(new)) {
+            ("involvedObject" | "related", Some(object)) => {
+                found.invalid_text(&at, &quoted(&object, &REFERENCE), FIELD_IS_FIXED);
+            }
+            ("source", source) => {
+                let source = quoted(
+                    &source.unwrap_or_default(),
+                    &[("Component", "component"), ("Host", "host")],
+                );
+                found.invalid_text(&at, &source, FIELD_IS_FIXED);
+            }
+            ("reason" | "message" | "type" | "action" | "reportingController" | "reportingInstance", None) => {
+                found.invalid(&at, "", FIELD_IS_FIXED);
+            }
+            ("count", None) => found.invalid(&at, 0, FIELD_IS_FIXED),
+            (_, value) => found.invalid(&at, value.unwrap_or_default(), FIELD_IS_FIXED),
         }
     }
 }

@@ -10,6 +10,7 @@ mod basics;
 mod bounds;
 mod checks;
 mod claims;
+pub(crate) mod clients;
 mod containers;
 mod difference;
 mod dns;
@@ -25,6 +26,7 @@ mod pods;
 mod policies;
 mod probes;
 mod projected;
+mod ranges;
 mod rbac;
 mod resizes;
 mod resources;
@@ -33,6 +35,7 @@ mod schedules;
 mod security;
 mod selectors;
 pub(super) mod services;
+mod signing;
 mod slices;
 mod sources;
 mod spreads;
@@ -64,7 +67,11 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
         ("batch", "CronJob") => jobs::cron_job_name(object, &mut found),
         ("", "Pod") => pods::created(object, &mut found),
         ("", "PersistentVolume") => persistent::mount_options(object, &mut found),
+        ("", "Namespace") => basics::created_namespace(object, &mut found),
+        ("certificates.k8s.io", _) => signing::body(object, &mut found),
+        ("events.k8s.io", _) => events::created(object, &mut found),
         ("networking.k8s.io", "Ingress") => networking::created(object, &mut found),
+        ("networking.k8s.io", "ServiceCIDR") => ranges::range(object, &mut found),
         _ => {}
     }
     found.into_vec()
@@ -91,11 +98,13 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
                 kind_metadata(resource, new, &mut found);
             }
             match resource.kind {
-                // The addresses are those of another type.
-                "EndpointSlice" if changes_address_type(new, old) => change(resource, new, old, &mut found),
+                "EndpointSlice" => {
+                    slices::body(new, Some(old), &mut found);
+                    change(resource, new, old, &mut found);
+                }
                 // Of a priority class only changes are looked at.
                 "PriorityClass" => change(resource, new, old, &mut found),
-                "DaemonSet" | "IngressClass" | "Service" | "VolumeAttributesClass" => {
+                "ConfigMap" | "DaemonSet" | "IngressClass" | "Secret" | "Service" | "VolumeAttributesClass" => {
                     change(resource, new, old, &mut found);
                     body(resource, new, &mut found);
                 }
@@ -118,6 +127,10 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
                 }
             }
         }
+        Some(_) if resource.kind == "CertificateSigningRequest" => {
+            kind_metadata(resource, new, &mut found);
+            signing::change(new, old, subresource, &mut found);
+        }
         Some("status") => status(resource, new, &mut found),
         Some("ephemeralcontainers") => pod_changes::ephemeral(new, old, &mut found),
         Some("resize") => resizes::resize(new, old, &mut found),
@@ -127,21 +140,10 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
     found.into_vec()
 }
 
-fn changes_address_type(new: &Value, old: &Value) -> bool {
-    let of = |slice: &Value| {
-        slice
-            .get("addressType")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    !of(new).is_empty() && of(new) != of(old)
-}
-
 /// Kinds that check the whole of `metadata` again when they are updated.
 fn checks_metadata_on_update(resource: &Resource) -> bool {
     match resource.group {
-        "rbac.authorization.k8s.io" | "discovery.k8s.io" => true,
+        "rbac.authorization.k8s.io" | "discovery.k8s.io" | "certificates.k8s.io" => true,
         "storage.k8s.io" => matches!(resource.kind, "StorageClass" | "VolumeAttributesClass"),
         "" => matches!(
             resource.kind,
@@ -175,7 +177,8 @@ fn kind_metadata(resource: &Resource, object: &Value, found: &mut Findings) {
 pub fn name_rule(resource: &Resource) -> NameRule {
     match (resource.group, resource.kind) {
         ("", "Namespace" | "Service") | ("apps", "StatefulSet") => names::is_dns_label,
-        ("rbac.authorization.k8s.io", _) => names::path_segment,
+        ("networking.k8s.io", "IPAddress") => ranges::address_name,
+        ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => names::path_segment,
         _ => names::is_dns_subdomain,
     }
 }
@@ -196,10 +199,11 @@ fn body(resource: &Resource, object: &Value, found: &mut Findings) {
             policies::body(kind, object, found);
         }
         ("admissionregistration.k8s.io", _) => webhooks::body(object, found),
-        ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy") => {
-            networking::body(resource.kind, object, found);
-        }
-        ("discovery.k8s.io", _) => slices::body(object, found),
+        ("networking.k8s.io", "IPAddress") => ranges::address(object, found),
+        // They are looked at when they are new, and stay as they are.
+        ("networking.k8s.io", "ServiceCIDR") | ("certificates.k8s.io", _) => {}
+        ("networking.k8s.io", _) => networking::body(resource.kind, object, found),
+        ("discovery.k8s.io", _) => slices::body(object, None, found),
         ("autoscaling", _) => autoscalers::body(object, found),
         ("storage.k8s.io", kind) => storage::body(kind, object, found),
         ("", _) => basics::body(resource.kind, object, found),
@@ -212,12 +216,15 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
     match (resource.group, resource.kind) {
         ("", "Pod") => pod_changes::change(new, old, found),
         ("", "Service") => services::change(new, old, found),
+        ("certificates.k8s.io", _) => signing::change(new, old, None, found),
         ("events.k8s.io", _) => events::change(new, old, found),
         ("apps", "ControllerRevision") => others::change(resource, new, old, found),
         ("apps", _) => workloads::change(resource.kind, new, old, found),
         ("batch", "Job") => jobs::change(new, old, found),
         ("rbac.authorization.k8s.io", _) => rbac::change(new, old, found),
         ("storage.k8s.io", kind) => storage::change(kind, new, old, found),
+        ("networking.k8s.io", "IPAddress") => ranges::address_change(new, old, found),
+        ("networking.k8s.io", "ServiceCIDR") => ranges::range_change(new, old, found),
         ("networking.k8s.io", "IngressClass") => networking::class_change(new, old, found),
         ("", _) => basics::change(resource.kind, new, old, found),
         _ => others::change(resource, new, old, found),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::checks::Check::{Do, Each, In, Named};
+use super::checks::Check::{Do, Each, In, Name, Named, NamedIfThere, OneOfIfSet};
 use super::checks::{Check, list, port, run, text, texts};
 use super::{ROOT, addresses};
 use crate::findings::{Field, Findings};
@@ -16,23 +16,17 @@ const INGRESS: &[Check] = &[
     In("defaultBackend", &[Do(backend)]),
     Each(
         "rules",
-        &[
-            Do(host),
-            In(
-                "http",
-                &[Do(has_paths), Each("paths", &[Do(path), In("backend", &[Do(backend)])])],
-            ),
-        ],
+        &[Do(host), In("http", &[Do(has_paths), Each("paths", &[Do(path)])])],
     ),
     Each("tls", &[Do(tls_hosts), Named("secretName", names::dns_subdomain)]),
     Do(ingress_class),
 ];
 
 const PEER: &[Check] = &[
-    Do(peer),
     Check::Selector("podSelector"),
     Check::Selector("namespaceSelector"),
     In("ipBlock", &[Do(ip_block)]),
+    Do(peer),
 ];
 
 const POLICY: &[Check] = &[
@@ -40,6 +34,13 @@ const POLICY: &[Check] = &[
     Each("ingress", &[Each("ports", &[Do(policy_port)]), Each("from", PEER)]),
     Each("egress", &[Each("ports", &[Do(policy_port)]), Each("to", PEER)]),
     Do(policy_types),
+];
+
+/// Something of a kind of a group.
+const REFERENCE: &[Check] = &[
+    NamedIfThere("apiGroup", names::dns_subdomain),
+    Name("kind", names::segment),
+    Name("name", names::segment),
 ];
 
 /// The annotation that was there before the field.
@@ -91,8 +92,11 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
 
 fn backend_or_rules(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if list(spec, "rules").is_empty() && spec.get("defaultBackend").is_none() {
-        let rules = spec.get("rules").cloned().unwrap_or_default();
-        found.invalid(at, rules, "either `defaultBackend` or `rules` must be specified");
+        found.invalid(
+            at,
+            spec.get("rules").cloned().unwrap_or_default(),
+            "either `defaultBackend` or `rules` must be specified",
+        );
     }
 }
 
@@ -100,19 +104,7 @@ fn backend(backend: &Value, at: &Field<'_>, found: &mut Findings) {
     match (backend.get("resource"), backend.get("service")) {
         (None, None) => found.invalid(at, "", "resource or service backend is required"),
         (Some(_), Some(_)) => found.invalid(at, "", "cannot set both resource and service backends"),
-        (Some(resource), None) => {
-            run(
-                &[Named("apiGroup", names::dns_subdomain)],
-                resource,
-                &at.child("resource"),
-                found,
-            );
-            for field in ["kind", "name"] {
-                if text(resource, field).is_empty() {
-                    found.required(&at.child("resource").child(field), "");
-                }
-            }
-        }
+        (Some(resource), None) => run(REFERENCE, resource, &at.child("resource"), found),
         (None, Some(service)) => service_backend(service, at, found),
     }
 }
@@ -165,8 +157,11 @@ fn has_paths(http: &Value, at: &Field<'_>, found: &mut Findings) {
 fn path(path: &Value, at: &Field<'_>, found: &mut Findings) {
     let field = at.child("path");
     let place = text(path, "path");
-    match text(path, "pathType") {
-        "" => found.required(&at.child("pathType"), "pathType must be specified"),
+    let Some(kind) = path.get("pathType").and_then(Value::as_str) else {
+        found.required(&at.child("pathType"), "pathType must be specified");
+        return;
+    };
+    match kind {
         "Exact" | "Prefix" => {
             if !place.starts_with('/') {
                 found.invalid(&field, place, "must be an absolute path");
@@ -189,6 +184,7 @@ fn path(path: &Value, at: &Field<'_>, found: &mut Findings) {
         }
         other => found.not_supported(&at.child("pathType"), other, PATH_TYPES),
     }
+    run(&[In("backend", &[Do(backend)])], path, at, found);
 }
 
 fn tls_hosts(tls: &Value, at: &Field<'_>, found: &mut Findings) {
@@ -234,22 +230,15 @@ pub(super) fn class_change(new: &Value, old: &Value, found: &mut Findings) {
 }
 
 fn parameters(parameters: &Value, at: &Field<'_>, found: &mut Findings) {
-    for field in ["kind", "name"] {
-        if text(parameters, field).is_empty() {
-            found.required(&at.child(field), "");
-        }
-    }
-    run(
-        &[
-            Named("apiGroup", names::dns_subdomain),
-            Check::OneOfIfSet("scope", &["Cluster", "Namespace"]),
-        ],
-        parameters,
-        at,
-        found,
-    );
-    if text(parameters, "scope") == "Namespace" && text(parameters, "namespace").is_empty() {
-        found.required(&at.child("namespace"), "`parameters.scope` is set to 'Namespace'");
+    run(REFERENCE, parameters, at, found);
+    run(&[OneOfIfSet("scope", &["Cluster", "Namespace"])], parameters, at, found);
+    let namespace = parameters.get("namespace").and_then(Value::as_str);
+    let field = at.child("namespace");
+    match (text(parameters, "scope"), namespace) {
+        ("Namespace", None) => found.required(&field, "`parameters.scope` is set to 'Namespace'"),
+        ("Namespace", Some(namespace)) => found.invalid_each(&field, namespace, names::dns_label(namespace)),
+        ("Cluster", Some(_)) => found.forbidden(&field, "`parameters.scope` is set to 'Cluster'"),
+        _ => {}
     }
 }
 
@@ -269,28 +258,28 @@ fn policy_types(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 fn policy_port(entry: &Value, at: &Field<'_>, found: &mut Findings) {
-    let protocol = text(entry, "protocol");
-    if !matches!(protocol, "" | "TCP" | "UDP" | "SCTP") {
-        found.not_supported(&at.child("protocol"), protocol, &["TCP", "UDP", "SCTP"]);
-    }
+    run(&[OneOfIfSet("protocol", &["TCP", "UDP", "SCTP"])], entry, at, found);
     let end = entry.get("endPort").and_then(Value::as_i64);
-    let field = at.child("endPort");
+    let (first_at, end_at) = (at.child("port"), at.child("endPort"));
     match (entry.get("port"), end) {
-        (None, Some(end)) => found.invalid(&field, end, "may not be specified when `port` is not specified"),
-        (Some(Value::String(_)), Some(end)) => {
-            found.invalid(&field, end, "may not be specified when `port` is non-numeric");
-        }
-        (Some(first), Some(end)) => {
-            let first = first.as_i64().unwrap_or(0);
-            if end < first {
-                found.invalid(&field, first, "must be greater than or equal to `port`");
+        (None, Some(end)) => found.invalid(&end_at, end, "may not be specified when `port` is not specified"),
+        (Some(name @ Value::String(_)), end) => {
+            if let Some(end) = end {
+                found.invalid(&end_at, end, "may not be specified when `port` is non-numeric");
             }
-            super::checks::port_number(end, &field, found);
+            port(Some(name), &first_at, found);
         }
-        (_, None) => {}
-    }
-    if let Some(given) = entry.get("port") {
-        port(Some(given), &at.child("port"), found);
+        (Some(first), end) => {
+            port(Some(first), &first_at, found);
+            let first = first.as_i64().unwrap_or(0);
+            if end.is_some_and(|end| end < first) {
+                found.invalid(&end_at, first, "must be greater than or equal to `port`");
+            }
+            if let Some(end) = end {
+                super::checks::port_number(end, &end_at, found);
+            }
+        }
+        (None, None) => {}
     }
 }
 

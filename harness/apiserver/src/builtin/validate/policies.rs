@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::ROOT;
 use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Selector};
 use super::checks::{Check, list, run, text, texts};
-use super::webhooks::{MATCH_CONDITION, RULE_SCOPE, rule};
+use super::webhooks::{RULE_SCOPE, rule};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -24,10 +24,9 @@ const NAMED_RULE: &[Check] = &[Do(resource_names), Check::Do(rule), RULE_SCOPE];
 
 const POLICY: &[Check] = &[
     OneOfIfSet("failurePolicy", &["Fail", "Ignore"]),
-    In("paramKind", &[Check::Required("apiVersion"), Do(parameter_kind)]),
-    Do(constraints),
+    In("paramKind", &[Do(parameter_kind)]),
     In("matchConstraints", MATCH_RESOURCES),
-    Each("matchConditions", MATCH_CONDITION),
+    Do(constraints),
     Each("variables", &[Do(variable)]),
     Do(validations),
     Each("validations", &[Do(validation)]),
@@ -58,17 +57,34 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
 }
 
 fn parameter_kind(kind: &Value, at: &Field<'_>, found: &mut Findings) {
-    let version = text(kind, "apiVersion");
-    if version.matches('/').count() > 1 {
-        let detail = format!("unexpected GroupVersion string: {version}");
-        found.invalid(&at.child("apiVersion"), version, &detail);
-    }
+    group_version(text(kind, "apiVersion"), &at.child("apiVersion"), found);
     let name = text(kind, "kind");
     if name.is_empty() {
         found.required(&at.child("kind"), "");
     } else if let Some(detail) = names::dns_1035_in_one(&name.to_lowercase()) {
         let detail = format!("may have mixed case, but should otherwise match: {detail}");
         found.invalid(&at.child("kind"), name, &detail);
+    }
+}
+
+fn group_version(given: &str, at: &Field<'_>, found: &mut Findings) {
+    if given.is_empty() {
+        found.required(at, "");
+        return;
+    }
+    if given != "/" && given.matches('/').count() > 1 {
+        found.invalid(at, given, &format!("unexpected GroupVersion string: {given}"));
+        return;
+    }
+    let (group, version) = given.split_once('/').unwrap_or(("", given));
+    let problems = names::dns_subdomain(group);
+    if !group.is_empty() && !problems.is_empty() {
+        found.invalid(at, group, &problems.join(","));
+    }
+    if version.is_empty() {
+        found.invalid(at, given, "version must be specified");
+    } else if let Some(problem) = names::dns_1035_in_one(version) {
+        found.invalid(at, version, &problem);
     }
 }
 
@@ -166,15 +182,21 @@ fn resource_names(rule: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 fn parameters(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+    const BOTH: &str = "name and selector are mutually exclusive";
+    let name = text(reference, "name");
     let selects = reference.get("selector").is_some_and(Value::is_object);
-    match (text(reference, "name"), selects) {
-        ("", false) => found.required(at, "one of name or selector must be specified"),
-        ("", true) | (_, false) => {}
-        (_, true) => {
-            for field in ["name", "selector"] {
-                found.forbidden(&at.child(field), "name and selector are mutually exclusive");
-            }
+    if !name.is_empty() {
+        found.invalid_each(&at.child("name"), name, names::path_segment(name, false));
+        if selects {
+            found.forbidden(&at.child("name"), BOTH);
         }
+    }
+    run(&[Selector("selector")], reference, at, found);
+    if selects && !name.is_empty() {
+        found.forbidden(&at.child("selector"), BOTH);
+    }
+    if !selects && name.is_empty() {
+        found.required(at, "one of name or selector must be specified");
     }
 }
 

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::checks::Check::{Labels, OneOf, OneOfIfSet};
-use super::checks::{Check, list, number, port, port_number, run, text, texts};
+use super::checks::Check::{Labels, NamedIfThere, OneOf, OneOfIfSet};
+use super::checks::{list, number, port, port_number, run, text, texts};
 use super::{ROOT, addresses};
 use crate::findings::{Field, Findings};
 use crate::meta;
@@ -201,7 +201,7 @@ fn ports(all: &[Value], at: &Field<'_>, found: &mut Findings) {
         run(
             &[
                 OneOf("protocol", PROTOCOLS),
-                Check::Named("appProtocol", names::qualified_name),
+                NamedIfThere("appProtocol", names::qualified_name),
             ],
             each,
             &at,
@@ -292,7 +292,9 @@ fn traffic(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         found.invalid(&at.child("externalTrafficPolicy"), policy, detail);
     }
     let health = number(spec, "healthCheckNodePort");
-    if health != 0 && !is_health_checked(spec) {
+    if is_health_checked(spec) {
+        port_number(health, &at.child("healthCheckNodePort"), found);
+    } else if health != 0 {
         let detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
         found.invalid(&at.child("healthCheckNodePort"), health, detail);
     }
@@ -342,6 +344,10 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
         found.invalid(&at, given(new), "may not change once set");
     }
     class(new, found);
+    let health = |spec: &Value| number(spec, "healthCheckNodePort");
+    if is_health_checked(new) && is_health_checked(old) && health(new) != health(old) {
+        found.forbidden(&ROOT.child("spec.healthCheckNodePort"), "field is immutable");
+    }
 }
 
 /// The status of a service.

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::ROOT;
 use super::checks::Check::{Each, OneOfIfSet, Selector};
 use super::checks::{Check, list, number, run, text, texts};
+use super::{ROOT, clients};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -26,11 +26,8 @@ const WEBHOOK: &[Check] = &[
     Selector("objectSelector"),
     OneOfIfSet("reinvocationPolicy", &["IfNeeded", "Never"]),
     Check::Do(client),
-    Each("matchConditions", MATCH_CONDITION),
     Check::Do(review_versions),
 ];
-
-pub(super) const MATCH_CONDITION: &[Check] = &[Check::Required("expression"), Check::Required("name")];
 
 /// The webhooks of a configuration.
 pub(super) fn body(object: &Value, found: &mut Findings) {
@@ -68,38 +65,9 @@ fn client(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
     let config = webhook.get("clientConfig").unwrap_or(&Value::Null);
     let at = at.child("clientConfig");
     match (config.get("url").and_then(Value::as_str), config.get("service")) {
-        (Some(url), None) => url_problem(url, &at.child("url"), found),
-        (None, Some(service)) => {
-            let checks = &[
-                Check::Required("name"),
-                Check::Required("namespace"),
-                Check::Port("port"),
-            ];
-            run(checks, service, &at.child("service"), found);
-        }
+        (Some(url), None) => clients::url(url, &at.child("url"), found),
+        (None, Some(service)) => clients::service(service, &at.child("service"), found),
         (Some(_), Some(_)) | (None, None) => found.required(&at, "exactly one of url or service is required"),
-    }
-}
-
-const FORM: &str = "desired format: https://host[/path]";
-
-fn url_problem(url: &str, at: &Field<'_>, found: &mut Findings) {
-    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    if scheme != "https" {
-        found.invalid(at, scheme, &format!("'https' is the only allowed URL scheme; {FORM}"));
-    }
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if host.is_empty() {
-        found.invalid(at, host, &format!("host must be specified; {FORM}"));
-    }
-    if let Some((user, _)) = host.split_once('@') {
-        found.invalid(at, user, "user information is not permitted in the URL");
-    }
-    if let Some((_, fragment)) = rest.split_once('#') {
-        found.invalid(at, fragment, "fragments are not permitted in the URL");
-    }
-    if let Some((_, query)) = rest.split_once('?') {
-        found.invalid(at, query, "query parameters are not permitted in the URL");
     }
 }
 
@@ -114,6 +82,7 @@ fn review_versions(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
     for (index, version) in versions.iter().enumerate() {
         if !seen.insert(*version) {
             found.invalid(&at.item(index), *version, "duplicate version");
+            continue;
         }
         found.invalid_each(&at.item(index), version, names::dns_1035_label(version));
     }
@@ -128,13 +97,15 @@ fn review_versions(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 fn side_effects(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
-    let value = text(webhook, "sideEffects");
-    let at = at.child("sideEffects");
-    if value.is_empty() {
-        found.required(&at, "must specify one of None, NoneOnDryRun");
-    } else if !matches!(value, "None" | "NoneOnDryRun") {
-        found.not_supported(&at, value, &["None", "NoneOnDryRun"]);
+    if webhook.get("sideEffects").is_none() {
+        found.required(&at.child("sideEffects"), "must specify one of None, NoneOnDryRun");
     }
+    run(
+        &[OneOfIfSet("sideEffects", &["None", "NoneOnDryRun"])],
+        webhook,
+        at,
+        found,
+    );
 }
 
 fn timeout(webhook: &Value, at: &Field<'_>, found: &mut Findings) {

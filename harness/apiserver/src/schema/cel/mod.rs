@@ -13,6 +13,7 @@ pub mod ops;
 pub mod rules;
 pub mod value;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ::cel::common::ast::{Expr, IdedExpr, SourceInfo};
@@ -63,10 +64,10 @@ impl Program {
                 inner: Arc::new(Parsed { expr, source }),
             }),
             Err(errors) => {
-                let worded = errors
-                    .errors
-                    .iter()
-                    .map(|error| worded(source, error.pos.0, error.pos.1, &error.msg));
+                let worded = errors.errors.iter().map(|error| {
+                    let (line, column) = error.pos;
+                    worded(source, line, column, &after_whole(source, line, column, &error.msg))
+                });
                 Err(worded.collect::<Vec<_>>().join("\n"))
             }
         }
@@ -134,6 +135,42 @@ fn is_shallow(source: &str) -> bool {
         }
     }
     true
+}
+
+/// What follows a whole expression is not the operator that the parser would have liked as well: only what closes the
+/// innermost bracket is told to be expected.
+fn after_whole<'m>(source: &str, line: isize, column: isize, message: &'m str) -> Cow<'m, str> {
+    let Some((before, expected)) = message.split_once(" expecting {") else {
+        return message.into();
+    };
+    if !expected.contains("'==', ") {
+        return message.into();
+    }
+    let (line, column) = (
+        usize::try_from(line - 1).unwrap_or(0),
+        usize::try_from(column - 1).unwrap_or(0),
+    );
+    let read: String = source
+        .split('\n')
+        .take(line + 1)
+        .enumerate()
+        .flat_map(|(index, text)| text.chars().take(if index == line { column } else { usize::MAX }))
+        .collect();
+    let (mut quote, mut open) = (None, Vec::new());
+    for letter in read.chars() {
+        match (quote, letter) {
+            (Some(opened), letter) if letter == opened => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '(') => open.push("')'"),
+            (None, '[') => open.push("']'"),
+            (None, '{') => open.push("'}'"),
+            (None, ')' | ']' | '}') => {
+                open.pop();
+            }
+            (Some(_) | None, _) => {}
+        }
+    }
+    format!("{before} expecting {}", open.last().unwrap_or(&"<EOF>")).into()
 }
 
 fn worded(source: &str, line: isize, column: isize, message: &str) -> String {

@@ -3,13 +3,16 @@
 use serde_json::{Value, json};
 
 use super::super::structure::not_supported;
+use crate::builtin::validate::clients;
 use crate::error::{FieldError, FieldErrorType};
+use crate::findings::{Field, Findings};
+use crate::go_base64;
 use crate::meta::text;
-use crate::metadata::names::dns_1035_in_one;
+use crate::metadata::names::dns_1035_label;
 
 const FIELD: &str = "spec.conversion";
 
-pub(super) fn check(conversion: &Value) -> Vec<FieldError> {
+pub(super) fn check(conversion: &Value, is_strict: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if conversion.is_null() {
         return errors;
@@ -21,7 +24,10 @@ pub(super) fn check(conversion: &Value) -> Vec<FieldError> {
         .and_then(Value::as_array)
         .map_or(&[][..], Vec::as_slice);
     let strategy = text(conversion, "strategy");
-    if !matches!(strategy, "None" | "Webhook") {
+    if strategy.is_empty() {
+        let field = format!("{FIELD}.strategy");
+        errors.push(FieldError::without_value(FieldErrorType::Required, field, ""));
+    } else if !matches!(strategy, "None" | "Webhook") {
         errors.push(not_supported(
             &format!("{FIELD}.strategy"),
             strategy,
@@ -30,6 +36,9 @@ pub(super) fn check(conversion: &Value) -> Vec<FieldError> {
     }
     if strategy == "Webhook" {
         check_config(config, &mut errors);
+        if let (Some(config), true) = (config, is_strict) {
+            check_bundle(config, &mut errors);
+        }
         check_reviews(reviews, &mut errors);
         return errors;
     }
@@ -58,38 +67,43 @@ fn check_config(config: Option<&Value>, errors: &mut Vec<FieldError>) {
     };
     let url = config.get("url").and_then(Value::as_str);
     let service = config.get("service").filter(|service| service.is_object());
+    let mut found = Findings::default();
+    let at = Field::Named(&Field::Root, &field);
     match (url, service) {
-        (Some(url), None) => {
-            let detail = if url.starts_with("https://") {
-                None
-            } else {
-                Some("'https' is the only allowed URL scheme; desired format: https://host[/path]")
-            };
-            if let Some(detail) = detail {
-                let value = Value::from(url);
-                errors.push(FieldError::with_value(
-                    FieldErrorType::Invalid,
-                    format!("{field}.url"),
-                    &value,
-                    detail,
-                ));
-            }
-        }
-        (None, Some(service)) => {
-            for (key, detail) in [
-                ("name", "service name is required"),
-                ("namespace", "service namespace is required"),
-            ] {
-                if text(service, key).is_empty() {
-                    let field = format!("{field}.service.{key}");
-                    errors.push(FieldError::without_value(FieldErrorType::Required, field, detail));
-                }
-            }
-        }
-        (Some(_), Some(_)) | (None, None) => {
-            let detail = "exactly one of url or service is required";
-            errors.push(FieldError::without_value(FieldErrorType::Required, field, detail));
-        }
+        (Some(url), None) => clients::url(url, &at.child("url"), &mut found),
+        (None, Some(service)) => clients::service(service, &at.child("service"), &mut found),
+        (Some(_), Some(_)) | (None, None) => found.required(&at, "exactly one of url or service is required"),
+    }
+    errors.append(&mut found.into_vec());
+}
+
+/// Whether the certificates of a definition's webhook, if there are any, can be read.
+pub(super) fn has_sound_bundle(crd: &Value) -> bool {
+    crd.pointer("/spec/conversion/webhook/clientConfig")
+        .is_none_or(|config| bundle_problem(config).is_none())
+}
+
+fn check_bundle(config: &Value, errors: &mut Vec<FieldError>) {
+    if let Some(problem) = bundle_problem(config) {
+        let field = format!("{FIELD}.webhookClientConfig.caBundle");
+        let detail = format!("unable to load root certificates: {problem}");
+        let value = Value::from(text(config, "caBundle"));
+        errors.push(FieldError::with_value(FieldErrorType::Invalid, field, &value, &detail));
+    }
+}
+
+fn bundle_problem(config: &Value) -> Option<&'static str> {
+    let bytes = go_base64::decode(text(config, "caBundle")).unwrap_or_default();
+    if bytes.is_empty() {
+        return None;
+    }
+    let blocks = pem::parse_many(&bytes).unwrap_or_default();
+    if blocks.is_empty() {
+        Some("unable to parse bytes as PEM block")
+    } else if blocks.iter().all(|block| block.tag() != "CERTIFICATE") {
+        Some("no valid certificate authority data seen")
+    } else {
+        None
     }
 }
 
@@ -104,12 +118,15 @@ fn check_reviews(reviews: &[Value], errors: &mut Vec<FieldError>) {
         if reviews.iter().take(index).any(|other| other == version) {
             errors.push(FieldError::with_value(
                 FieldErrorType::Invalid,
-                place,
+                place.as_str(),
                 version,
                 "duplicate version",
             ));
-        } else if let Some(detail) = dns_1035_in_one(version.as_str().unwrap_or_default()) {
-            errors.push(FieldError::with_value(FieldErrorType::Invalid, place, version, &detail));
+            continue;
+        }
+        for detail in dns_1035_label(version.as_str().unwrap_or_default()) {
+            let error = FieldError::with_value(FieldErrorType::Invalid, place.as_str(), version, &detail);
+            errors.push(error);
         }
     }
     if !reviews

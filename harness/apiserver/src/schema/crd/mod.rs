@@ -42,9 +42,6 @@ pub fn default(crd: &mut Value) {
     if conversion.is_null() {
         *conversion = json!({"strategy": "None"});
     }
-    if let Some(conversion) = conversion.as_object_mut() {
-        set_if_empty(conversion, "strategy", "None");
-    }
     if let Some(service) = conversion
         .pointer_mut("/webhook/clientConfig/service")
         .and_then(Value::as_object_mut)
@@ -106,7 +103,7 @@ fn unknown_formats<'s>(schema: &'s Value, unknown: &mut std::collections::BTreeS
         "" | "string" => Format::named(format).is_some(),
         "integer" => matches!(format, "int32" | "int64"),
         "number" => matches!(format, "float" | "double"),
-        _ => true,
+        _ => false,
     };
     if !format.is_empty() && !known {
         unknown.insert(format);

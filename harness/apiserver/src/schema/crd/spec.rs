@@ -5,29 +5,24 @@
 
 use serde_json::{Value, json};
 
-use super::super::structure::{self, not_supported};
+use super::super::structure::{self, not_supported, quoted};
 use super::{columns, conversion, is_true, scale, selectable, versions};
 use crate::error::{FieldError, FieldErrorType};
 use crate::meta::text;
 use crate::metadata::names::{dns_1035_in_one, dns_subdomain};
 
-const PER_VERSION: [(&str, &str); 4] = [
-    ("Schema", "schema"),
-    ("Subresources", "subresources"),
-    ("AdditionalPrinterColumns", "additionalPrinterColumns"),
-    ("SelectableFields", "selectableFields"),
-];
+/// What the server keeps at the top of the spec if all versions agree on it.
+const PER_VERSION: [&str; 4] = ["schema", "subresources", "additionalPrinterColumns", "selectableFields"];
 
-/// All findings about `spec`.
-pub(super) fn check(crd: &Value) -> Vec<FieldError> {
+/// All findings about `spec`; `is_strict` asks for certificates that can be read.
+pub(super) fn check(crd: &Value, is_strict: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let spec = crd.get("spec").unwrap_or(&Value::Null);
     check_group_and_scope(spec, &mut errors);
     check_versions(crd, &mut errors);
     let names = spec.get("names").unwrap_or(&Value::Null);
     for key in ["plural", "singular", "kind", "listKind"] {
-        let derived = text(names, "kind").is_empty() && matches!(key, "singular" | "listKind");
-        if text(names, key).is_empty() && !derived {
+        if text(names, key).is_empty() {
             errors.push(FieldError::without_value(
                 FieldErrorType::Required,
                 format!("spec.names.{key}"),
@@ -36,14 +31,27 @@ pub(super) fn check(crd: &Value) -> Vec<FieldError> {
         }
     }
     errors.extend(check_names(names, "spec.names"));
-    check_contents(crd, &mut errors);
-    if spec.get("preserveUnknownFields") == Some(&Value::Bool(true)) {
-        let detail =
-            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
-        errors.push(invalid("spec.preserveUnknownFields", &Value::Bool(true), detail));
+    check_shared(crd, &mut errors);
+    let conversion = spec.get("conversion").unwrap_or(&Value::Null);
+    if preserves_unknown(crd) && conversion.is_object() && text(conversion, "strategy") != "None" {
+        let strategy = Value::from(text(conversion, "strategy"));
+        let detail = "must be None if spec.preserveUnknownFields is true";
+        errors.push(invalid("spec.conversion.strategy", &strategy, detail));
     }
-    errors.extend(conversion::check(spec.get("conversion").unwrap_or(&Value::Null)));
+    errors.extend(conversion::check(conversion, is_strict));
     errors
+}
+
+/// Whether all fields are kept that no schema knows, as they were once.
+pub(super) fn preserves_unknown(crd: &Value) -> bool {
+    crd.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true))
+}
+
+fn has_defaults(schema: &Value) -> bool {
+    structure::present(schema, "default")
+        || structure::children(schema, "")
+            .iter()
+            .any(|(_, child)| has_defaults(child))
 }
 
 fn invalid(field: &str, value: &Value, detail: &str) -> FieldError {
@@ -84,50 +92,54 @@ fn check_versions(crd: &Value, errors: &mut Vec<FieldError>) {
     let all = versions(crd);
     let mut unique = true;
     for (index, version) in all.iter().enumerate() {
+        if version.pointer("/schema/openAPIV3Schema").is_none_or(Value::is_null) {
+            let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
+            errors.push(FieldError::without_value(FieldErrorType::Required, field, ""));
+        }
+    }
+    let schemas = all
+        .iter()
+        .filter_map(|version| version.pointer("/schema/openAPIV3Schema"));
+    if preserves_unknown(crd) && schemas.into_iter().any(has_defaults) {
+        let detail = "must be false in order to use defaults in the schema";
+        errors.push(invalid("spec.preserveUnknownFields", &Value::Bool(true), detail));
+    }
+    for (index, version) in all.iter().enumerate() {
         let name = text(version, "name");
         let field = format!("spec.versions[{index}]");
         unique &= !all.iter().take(index).any(|other| text(other, "name") == name);
         if let Some(detail) = dns_1035_in_one(name) {
             errors.push(invalid(&format!("{field}.name"), &Value::from(name), &detail));
-            if index == 0 && !name.is_empty() {
-                errors.push(invalid("spec.version", &Value::from(name), &detail));
-            }
         }
         check_deprecation(version, &field, errors);
-        if version.pointer("/schema/openAPIV3Schema").is_none_or(Value::is_null) {
-            let field = format!("{field}.schema.openAPIV3Schema");
-            errors.push(FieldError::without_value(FieldErrorType::Required, field, ""));
-        }
+        check_own(all, version, &field, errors);
     }
     if !unique {
         errors.push(invalid_versions(all, "must contain unique version names"));
     }
     if all.iter().filter(|version| is_true(version, "storage")).count() != 1 {
         let detail = "must have exactly one version marked as storage version";
-        errors.push(invalid_versions(all, detail));
+        errors.push(match crd.pointer("/spec/versions") {
+            None | Some(Value::Null) => invalid("spec.versions", &Value::Null, detail),
+            Some(_) => invalid_versions(all, detail),
+        });
+    }
+    let first = all.first().map(|version| text(version, "name")).unwrap_or_default();
+    if let Some(detail) = dns_1035_in_one(first).filter(|_| !first.is_empty()) {
+        errors.push(invalid("spec.version", &Value::from(first), &detail));
     }
 }
 
 /// A finding about all versions, which quotes them as the server's own type has them, members in its order.
 fn invalid_versions(all: &[Value], detail: &str) -> FieldError {
-    let mut quoted: Vec<String> = Vec::new();
-    for version in all {
-        let mut members = vec![format!("\"Name\":{}", Value::from(text(version, "name")))];
-        for (name, key) in [
-            ("Served", "served"),
-            ("Storage", "storage"),
-            ("Deprecated", "deprecated"),
-        ] {
-            members.push(format!("\"{name}\":{}", is_true(version, key)));
+    let own = |version: &Value| {
+        let mut own = version.clone();
+        if let Some(members) = own.as_object_mut() {
+            members.retain(|key, _| !PER_VERSION.contains(&key.as_str()) || shared(all, key).is_none());
         }
-        let warning = version.get("deprecationWarning").unwrap_or(&Value::Null);
-        members.push(format!("\"DeprecationWarning\":{warning}"));
-        for (name, key) in PER_VERSION {
-            let own = version.get(key).filter(|_| shared(all, key).is_none());
-            members.push(format!("\"{name}\":{}", own.unwrap_or(&Value::Null)));
-        }
-        quoted.push(format!("{{{}}}", members.join(",")));
-    }
+        quoted::version(&own)
+    };
+    let quoted: Vec<String> = all.iter().map(own).collect();
     FieldError {
         error_type: FieldErrorType::Invalid,
         field: "spec.versions".to_owned(),
@@ -200,26 +212,32 @@ pub(super) fn check_names(names: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Schemas, subresources, columns and selectable fields: once when shared, else per version.
-fn check_contents(crd: &Value, errors: &mut Vec<FieldError>) {
+/// Schemas, subresources, columns and selectable fields that all versions share.
+fn check_shared(crd: &Value, errors: &mut Vec<FieldError>) {
     let all = versions(crd);
     let any_status = all
         .iter()
         .any(|version| version.pointer("/subresources/status").is_some());
-    for (_, key) in PER_VERSION {
+    let schema = all
+        .first()
+        .and_then(|version| version.pointer("/schema/openAPIV3Schema"));
+    for key in PER_VERSION {
         if let Some(value) = shared(all, key) {
-            let schema = all
-                .first()
-                .and_then(|version| version.pointer("/schema/openAPIV3Schema"));
             check_content(key, value, schema, "spec", any_status, errors);
-            continue;
         }
-        for (index, version) in all.iter().enumerate() {
-            if let Some(value) = version.get(key).filter(|value| !value.is_null()) {
-                let status = version.pointer("/subresources/status").is_some();
-                let schema = version.pointer("/schema/openAPIV3Schema");
-                check_content(key, value, schema, &format!("spec.versions[{index}]"), status, errors);
-            }
+    }
+}
+
+/// Those that a version does not share with the others.
+fn check_own(all: &[Value], version: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let status = version.pointer("/subresources/status").is_some();
+    let schema = version.pointer("/schema/openAPIV3Schema");
+    for key in PER_VERSION {
+        if let Some(value) = version
+            .get(key)
+            .filter(|value| !value.is_null() && shared(all, key).is_none())
+        {
+            check_content(key, value, schema, path, status, errors);
         }
     }
 }
@@ -245,6 +263,10 @@ fn check_content(
         }
         "subresources" => errors.extend(scale::check_paths(value, &format!("{path}.subresources"))),
         "additionalPrinterColumns" => errors.extend(columns::check(value, &format!("{path}.{key}"))),
+        _ if schema.is_none_or(Value::is_null) && path != "spec" => {
+            let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
+            errors.push(invalid(&format!("{path}.{key}"), &Value::from(""), detail));
+        }
         _ => errors.extend(selectable::check(
             value,
             schema.unwrap_or(&json!({})),

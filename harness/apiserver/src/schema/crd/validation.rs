@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{condition, spec, storage_version, versions};
+use super::{condition, conversion, spec, storage_version, versions};
 use crate::error::{FieldError, FieldErrorType};
 use crate::meta::text;
 use crate::metadata::names::dns_subdomain;
@@ -12,28 +12,29 @@ const APPROVAL: &str = "api-approved.kubernetes.io";
 /// What is wrong with a new definition, its metadata apart except for the name.
 pub fn validate_create(crd: &Value) -> Vec<FieldError> {
     let mut errors = check_name(crd);
-    errors.extend(spec::check(crd));
+    errors.extend(spec::check(crd, false));
     errors.extend(check_status(crd));
     errors.extend(check_approval(crd, None));
+    errors.extend(check_unknown(crd));
     errors
 }
 
 /// What is wrong with a changed definition.
 pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = spec::check(new);
+    // What is served already must find its webhook, unless it could not before.
+    let is_strict = condition(member(old, "status"), "Established") == Some(true) && conversion::has_sound_bundle(old);
+    let mut errors = spec::check(new, is_strict);
     let (new_spec, old_spec) = (member(new, "spec"), member(old, "spec"));
     let (new_names, old_names) = (member(new_spec, "names"), member(old_spec, "names"));
     let established = condition(member(old, "status"), "Established") == Some(true);
-    let mut fixed = vec![
-        ("spec.group", new_spec, old_spec, "group"),
-        ("spec.names.plural", new_names, old_names, "plural"),
+    let fixed = [
+        (established, "spec.scope", new_spec, old_spec, "scope"),
+        (established, "spec.names.kind", new_names, old_names, "kind"),
+        (true, "spec.group", new_spec, old_spec, "group"),
+        (true, "spec.names.plural", new_names, old_names, "plural"),
     ];
-    if established {
-        fixed.push(("spec.scope", new_spec, old_spec, "scope"));
-        fixed.push(("spec.names.kind", new_names, old_names, "kind"));
-    }
-    for (field, new, old, key) in fixed {
-        if text(new, key) != text(old, key) {
+    for (is_fixed, field, new, old, key) in fixed {
+        if is_fixed && text(new, key) != text(old, key) {
             let value = Value::from(text(new, key));
             errors.push(FieldError::with_value(
                 FieldErrorType::Invalid,
@@ -45,6 +46,9 @@ pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     }
     errors.extend(check_status(new));
     errors.extend(check_approval(new, Some(old)));
+    if !spec::preserves_unknown(old) {
+        errors.extend(check_unknown(new));
+    }
     errors
 }
 
@@ -55,6 +59,14 @@ pub fn validate_status_update(new: &Value, _old: &Value) -> Vec<FieldError> {
 
 fn member<'v>(value: &'v Value, key: &str) -> &'v Value {
     value.get(key).unwrap_or(&Value::Null)
+}
+
+fn check_unknown(crd: &Value) -> Option<FieldError> {
+    let detail =
+        "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+    let field = "spec.preserveUnknownFields";
+    let error = || FieldError::with_value(FieldErrorType::Invalid, field, &Value::Bool(true), detail);
+    spec::preserves_unknown(crd).then(error)
 }
 
 fn check_name(crd: &Value) -> Vec<FieldError> {

@@ -6,13 +6,21 @@ use super::super::node::Node;
 use super::super::path::Path;
 use super::super::validate::{self, Findings};
 use super::super::{defaults, prune};
-use super::invalid;
+use super::{invalid, required};
 use crate::error::FieldError;
 
 /// What is wrong with the defaults of a schema that is structural otherwise.
 pub(super) fn check(node: &Node, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    walk(node, path, &mut errors);
+    if node.default.is_some() && !node.embedded {
+        // The root is an object of the API.
+        let mut root = node.clone();
+        root.embedded = true;
+        root.below.embedded = true;
+        walk(&root, path, &mut errors);
+    } else {
+        walk(node, path, &mut errors);
+    }
     errors
 }
 
@@ -37,6 +45,18 @@ fn check_default(node: &Node, default: &Value, path: &str, errors: &mut Vec<Fiel
     if &pruned != default {
         errors.push(invalid(path, default, "must not have unknown fields"));
         return;
+    }
+    if node.embedded
+        && let Some(object) = default.as_object()
+    {
+        let missing = ["apiVersion", "kind"]
+            .into_iter()
+            .filter(|key| !object.contains_key(*key));
+        let found: Vec<FieldError> = missing.map(|key| required(&format!("{path}.{key}"), "")).collect();
+        if !found.is_empty() {
+            errors.extend(found);
+            return;
+        }
     }
     // Defaults below fill in what this one leaves out, as they would in an object.
     let mut whole = default.clone();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{children, flag, forbidden, invalid, not_supported, present, required};
+use super::{children, flag, forbidden, invalid, invalid_text, not_supported, present, quoted, required};
 use crate::error::FieldError;
 use crate::meta::text;
 
@@ -44,8 +44,14 @@ const AT_ROOT: [(&str, &str); 22] = [
 /// Whether the schema uses a keyword that keeps it from being read as a structural schema at all.
 pub(super) fn has_unsupported(schema: &Value) -> bool {
     UNSUPPORTED.iter().any(|key| present(schema, key))
+        || present(schema, "$schema")
         || schema.get("items").is_some_and(Value::is_array)
         || children(schema, "").iter().any(|(_, child)| has_unsupported(child))
+}
+
+/// Whether the schema says in which language it is.
+pub(super) fn names_language(schema: &Value) -> bool {
+    present(schema, "$schema") || children(schema, "").iter().any(|(_, child)| names_language(child))
 }
 
 /// What is forbidden at the root alone.
@@ -62,7 +68,7 @@ pub(super) fn check_root(schema: &Value, path: &str, status_subresource: bool, e
                 "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",
                 names.join(" ")
             );
-            errors.push(invalid(path, schema, &detail));
+            errors.push(invalid_text(path, &quoted::schema(schema), &detail));
         }
     }
     if flag(schema, "nullable") {
@@ -76,8 +82,7 @@ pub(super) fn check_root(schema: &Value, path: &str, status_subresource: bool, e
 fn has_more_at_root(schema: &Value) -> bool {
     let empty = |value: &Value| match value {
         Value::Null | Value::Bool(false) => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(_) | Value::Object(_) | Value::Bool(true) | Value::Number(_) => false,
+        Value::String(_) | Value::Array(_) | Value::Object(_) | Value::Bool(true) | Value::Number(_) => false,
     };
     let members = schema.as_object().into_iter().flatten();
     members
@@ -159,7 +164,8 @@ fn check_standard(schema: &Value, path: &str, place: Place, errors: &mut Vec<Fie
         ));
     }
     for key in UNSUPPORTED {
-        let empty = schema.get(key).and_then(Value::as_object).is_some_and(Map::is_empty) && key != "additionalItems";
+        let empty = schema.get(key).and_then(Value::as_object).is_some_and(Map::is_empty)
+            && !matches!(key, "additionalItems" | "dependencies");
         if present(schema, key) && !empty {
             errors.push(forbidden(&format!("{path}.{key}"), &format!("{key} is not supported")));
         }
@@ -258,12 +264,19 @@ fn check_map_keys(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
             "must not be empty if x-kubernetes-list-type is map",
         ));
     }
-    let Some(items) = schema.get("items").filter(|items| items.is_object()) else {
-        errors.push(required(
-            &format!("{path}.items"),
-            "must have a schema if x-kubernetes-list-type is map",
-        ));
-        return;
+    let field = format!("{path}.items");
+    let items = match schema.get("items") {
+        Some(items) if items.is_object() => items,
+        Some(items) if !items.is_null() => {
+            let detail = "must only have a single schema if x-kubernetes-list-type is map";
+            errors.push(invalid_text(&field, &quoted::items(items), detail));
+            return;
+        }
+        Some(_) | None => {
+            let detail = "must have a schema if x-kubernetes-list-type is map";
+            errors.push(required(&field, detail));
+            return;
+        }
     };
     let kind = text(items, "type");
     if kind != "object" {

@@ -5,6 +5,7 @@
 
 mod defaults;
 mod keywords;
+pub(crate) mod quoted;
 pub(crate) mod rules;
 mod structural;
 
@@ -37,6 +38,10 @@ pub fn check(schema: &Value, path: &str, status_subresource: bool) -> Vec<FieldE
         errors.extend(rules::check(schema, path));
     } else {
         errors.extend(rules::check_texts(schema, path));
+    }
+    if errors.is_empty() && keywords::names_language(schema) {
+        let detail = "OpenAPIV3Schema 'schema' is not supported";
+        errors.push(invalid(path, &Value::from(""), detail));
     }
     errors
 }
@@ -94,6 +99,15 @@ pub(super) fn required(path: &str, detail: &str) -> FieldError {
 
 pub(super) fn forbidden(path: &str, detail: &str) -> FieldError {
     FieldError::without_value(FieldErrorType::Forbidden, path, detail)
+}
+
+/// A finding that quotes what the server's own types have.
+pub(super) fn invalid_text(path: &str, quoted: &str, detail: &str) -> FieldError {
+    FieldError {
+        error_type: FieldErrorType::Invalid,
+        field: path.to_owned(),
+        message: format!("Invalid value: {quoted}: {detail}"),
+    }
 }
 
 pub(super) fn invalid(path: &str, value: &Value, detail: &str) -> FieldError {

@@ -7,9 +7,8 @@ use serde_json::Value;
 use super::super::cel::check::Type;
 use super::super::cel::{self, Program};
 use super::super::node::Node;
-use super::{children, invalid, not_supported, required};
-use crate::error::{FieldError, FieldErrorType};
-use crate::gofmt;
+use super::{children, invalid, invalid_text, not_supported, quoted, required};
+use crate::error::FieldError;
 use crate::meta::text;
 
 const REASONS: [&str; 4] = [
@@ -257,11 +256,7 @@ fn check_expressions(rule: &Value, kind: &Type, path: &str, place: &Place<'_>, e
                 "messageExpression" if problem.starts_with("compilation") => format!("messageExpression {problem}"),
                 _ => problem,
             };
-            errors.push(FieldError {
-                error_type: FieldErrorType::Invalid,
-                field: format!("{path}.{key}"),
-                message: format!("Invalid value: {}: {problem}", quoted_rule(rule)),
-            });
+            errors.push(invalid_text(&format!("{path}.{key}"), &quoted::rule(rule), &problem));
         }
     }
     if uses_old {
@@ -277,19 +272,4 @@ fn check_expressions(rule: &Value, kind: &Type, path: &str, place: &Place<'_>, e
         let detail = "may not be set if oldSelf is not used in rule";
         errors.push(invalid(&format!("{path}.optionalOldSelf"), value, detail));
     }
-}
-
-/// A rule as the server's own type has it, members in its order.
-fn quoted_rule(rule: &Value) -> String {
-    let or_null = |key: &str| rule.get(key).unwrap_or(&Value::Null);
-    let quoted = |key: &str| Value::from(text(rule, key));
-    gofmt::escaped(format!(
-        "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\"OptionalOldSelf\":{}}}",
-        quoted("rule"),
-        quoted("message"),
-        quoted("messageExpression"),
-        or_null("reason"),
-        quoted("fieldPath"),
-        or_null("optionalOldSelf")
-    ))
 }

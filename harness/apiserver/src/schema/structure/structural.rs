@@ -51,6 +51,10 @@ fn invariants(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldEr
     for (name, property) in properties(schema) {
         invariants(property, Level::Field, &format!("{path}.properties[{name}]"), errors);
     }
+    if level == Level::Root && present(schema, "additionalProperties") {
+        let field = format!("{path}.additionalProperties");
+        errors.push(forbidden(&field, "must not be used at the root"));
+    }
     if let Some(additional) = object(schema, "additionalProperties") {
         invariants(
             additional,

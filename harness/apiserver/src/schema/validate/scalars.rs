@@ -153,7 +153,7 @@ pub(super) fn check_enum(node: &Node, value: &Value, path: &Path<'_>, out: &mut 
     let allowed: Vec<String> = node
         .enumeration
         .iter()
-        .map(|allowed| gofmt::quoted(&gofmt::plain(allowed)))
+        .map(|allowed| gofmt::quoted(&allowed.as_str().map_or_else(|| allowed.to_string(), str::to_owned)))
         .collect();
     out.errors.push(FieldError {
         error_type: FieldErrorType::NotSupported,
