@@ -2,7 +2,7 @@
 //!
 //! A create starts without status and with generation 1; a write of the object itself keeps the status, one of `status`
 //! keeps everything else; the generation grows when what the kind calls its specification changed. `kinds` has what
-//! single kinds do beyond that.
+//! single kinds do beyond that, `templates` what goes because its feature is off.
 
 mod kinds;
 mod pods;

@@ -1,7 +1,5 @@
 //! The language of simple checks, and the helpers of those that are not simple.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value};
 
 use crate::error::FieldErrorType;

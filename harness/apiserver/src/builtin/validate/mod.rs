@@ -15,6 +15,7 @@ mod containers;
 mod difference;
 mod dns;
 mod events;
+mod gated;
 mod job_policies;
 mod jobs;
 mod mounts;

@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::checks::{list, text};
-use super::{ROOT, containers, difference};
+use super::{ROOT, containers, difference, gated};
 use crate::builtin::prepare::copy;
-use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 
 const UPDATE_MESSAGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
@@ -41,7 +40,7 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
     gates_change(new, old, &at, found);
     let mut judged = without_mutable(new, old);
     if !list(old, "schedulingGates").is_empty() {
-        gated_change(&mut judged, old, &at, found);
+        gated::change(&mut judged, old, &at, found);
     }
     if judged != *old {
         let difference = difference::of("core.PodSpec", old, &judged);
@@ -67,92 +66,6 @@ fn without_mutable(new: &Value, old: &Value) -> Value {
         }
     }
     spec
-}
-
-/// Where a pod that waits for its gates may run can be narrowed down.
-fn gated_change(judged: &mut Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
-    let mut none = Value::Null;
-    let (Some(members), Some(before)) = (judged.as_object_mut(), old.as_object()) else {
-        return;
-    };
-    let labels = |spec: &Map<String, Value>| {
-        let labels = spec.get("nodeSelector").and_then(Value::as_object);
-        labels.cloned().unwrap_or_default()
-    };
-    let now = labels(members);
-    if labels(before).iter().any(|(key, value)| now.get(key) != Some(value)) {
-        let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
-        let now = members.get("nodeSelector").cloned().unwrap_or_default();
-        found.invalid(&at.child("nodeSelector"), now, detail);
-    }
-    copy(members, before, "nodeSelector");
-    let required = |spec: &Map<String, Value>| {
-        let terms = spec
-            .get("affinity")
-            .and_then(|affinity| affinity.get("nodeAffinity")?.get(REQUIRED)?.get("nodeSelectorTerms"));
-        terms.and_then(Value::as_array).cloned().unwrap_or_default()
-    };
-    let at = at.child("affinity.nodeAffinity");
-    let at = at.child(REQUIRED);
-    terms_change(
-        &required(members),
-        &required(before),
-        &at.child("nodeSelectorTerms"),
-        found,
-    );
-    if before.get("affinity").is_none() && members.get("affinity").is_some_and(is_of_nodes_alone) {
-        members.remove("affinity");
-        return;
-    }
-    let of_nodes = before.get("affinity").and_then(|affinity| affinity.get("nodeAffinity"));
-    let affinity = match of_nodes {
-        Some(_) => members.entry("affinity").or_insert_with(|| Value::Object(Map::new())),
-        None => members.get_mut("affinity").unwrap_or(&mut none),
-    };
-    if let Some(affinity) = affinity.as_object_mut() {
-        match of_nodes {
-            Some(of_nodes) => affinity.insert("nodeAffinity".to_owned(), of_nodes.clone()),
-            None => affinity.remove("nodeAffinity"),
-        };
-    }
-}
-
-const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
-
-fn is_of_nodes_alone(affinity: &Value) -> bool {
-    affinity
-        .as_object()
-        .is_some_and(|affinity| affinity.keys().all(|key| key == "nodeAffinity"))
-}
-
-/// Terms can ask for more, but there are no others.
-fn terms_change(new: &[Value], old: &[Value], at: &Field<'_>, found: &mut Findings) {
-    if !old.is_empty() && old.len() != new.len() {
-        let terms: Vec<String> = new
-            .iter()
-            .map(|term| quoted::text("core.NodeSelectorTerm", term))
-            .collect();
-        let text = if new.is_empty() {
-            "null".to_owned()
-        } else {
-            format!("[{}]", terms.join(","))
-        };
-        let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
-        found.invalid_text(at, &text, detail);
-        return;
-    }
-    for (index, (new, old)) in new.iter().zip(old).enumerate() {
-        let fields = ["matchExpressions", "matchFields"];
-        let was_empty = fields.iter().all(|field| list(old, field).is_empty());
-        let is_empty = fields.iter().all(|field| list(new, field).is_empty());
-        let is_kept = fields
-            .iter()
-            .all(|field| list(new, field).starts_with(list(old, field)));
-        if !is_kept || (was_empty && !is_empty) {
-            let detail = "only additions are allowed (no mutations or deletions)";
-            found.invalid_text(&at.item(index), &quoted::text("core.NodeSelectorTerm", new), detail);
-        }
-    }
 }
 
 /// The deadline of a pod can be set and come nearer; whether anything else is to be looked at.
