@@ -262,6 +262,7 @@ impl Type {
 /// Lists and maps of which it matters whether they are empty or missing: some rule, or who sends no managers at all and wants those
 /// that there are to be forgotten.
 const KEPT: &[(&str, &str)] = &[
+    ("apiextensions.v1.CustomResourceDefinitionSpec", "versions"),
     ("apiextensions.v1.JSONSchemaProps", "dependencies"),
     ("autoscaling.v2.HPAScalingRules", "policies"),
     ("batch.v1.PodFailurePolicyOnExitCodesRequirement", "values"),
