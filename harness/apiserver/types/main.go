@@ -34,7 +34,7 @@ var special = map[reflect.Type]string{
 	reflect.TypeFor[metav1.MicroTime]():                        "M",
 	reflect.TypeFor[metav1.FieldsV1]():                         "J",
 	reflect.TypeFor[runtime.RawExtension]():                    "J",
-	reflect.TypeFor[extensions.JSON]():                         "J",
+	reflect.TypeFor[extensions.JSON]():                         "v1.JSON:J",
 	reflect.TypeFor[extensions.JSONSchemaPropsOrArray]():       "|*apiextensions.v1.JSONSchemaProps",
 	reflect.TypeFor[extensions.JSONSchemaPropsOrBool]():        "|bapiextensions.v1.JSONSchemaProps",
 	reflect.TypeFor[extensions.JSONSchemaPropsOrStringArray](): "|sapiextensions.v1.JSONSchemaProps",

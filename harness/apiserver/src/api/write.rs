@@ -191,8 +191,10 @@ pub(super) fn uid_mismatch(call: &Call, given: &str, found: &str) -> String {
         Some(_) => format!("{}/{}", call.resource.group, call.resource.plural),
         None => call.resource.plural.clone(),
     };
+    // What is not to be stored is not looked for there either.
+    let prefix = if call.query.dry_run() { "" } else { STORAGE_PREFIX };
     format!(
-        "StorageError: invalid object, Code: 4, Key: {STORAGE_PREFIX}/{plural}/{}, ResourceVersion: 0, \
+        "StorageError: invalid object, Code: 4, Key: {prefix}/{plural}/{}, ResourceVersion: 0, \
          AdditionalErrorMsg: Precondition failed: UID in precondition: {given}, UID in object meta: {found}",
         call.key()
     )

@@ -35,12 +35,8 @@ pub(super) fn apply(rules: &[Rule], object: &mut Object) {
     for rule in rules {
         match rule {
             Rule::Text(field, value) => set(object, field, || Value::from(*value)),
-            Rule::TextIfNone(field, value) => {
-                object.entry(*field).or_insert_with(|| Value::from(*value));
-            }
-            Rule::Int(field, value) => {
-                object.entry(*field).or_insert_with(|| Value::from(*value));
-            }
+            Rule::TextIfNone(field, value) => fill_in(object, field, Value::from(*value)),
+            Rule::Int(field, value) => fill_in(object, field, Value::from(*value)),
             Rule::Bool(field, value) => set(object, field, || Value::from(*value)),
             Rule::Empty(field) => set(object, field, || Value::Object(Map::new())),
             Rule::In(field, rules) => {
@@ -62,6 +58,14 @@ pub(super) fn apply(rules: &[Rule], object: &mut Object) {
             Rule::Also(rules) => apply(rules, object),
             Rule::Do(function) => function(object),
         }
+    }
+}
+
+/// Sets a field that is missing.
+fn fill_in(object: &mut Object, field: &str, value: Value) {
+    let found = object.entry(field).or_insert(Value::Null);
+    if found.is_null() {
+        *found = value;
     }
 }
 

@@ -140,14 +140,16 @@ pub(super) const JOB: &[Rule] = &[
             Bool("suspend", false),
             Bool("manualSelector", false),
             Do(pod_replacement),
-            In(
-                "podFailurePolicy",
-                &[Each("rules", &[Each("onPodConditions", &[Text("status", "True")])])],
-            ),
+            FAILURE_POLICY,
             TEMPLATE,
         ],
     ),
 ];
+
+const FAILURE_POLICY: Rule = In(
+    "podFailurePolicy",
+    &[Each("rules", &[Each("onPodConditions", &[Text("status", "True")])])],
+);
 
 pub(super) const CRON_JOB: &[Rule] = &[In(
     "spec",
@@ -156,7 +158,7 @@ pub(super) const CRON_JOB: &[Rule] = &[In(
         Bool("suspend", false),
         Int("successfulJobsHistoryLimit", 3),
         Int("failedJobsHistoryLimit", 1),
-        In("jobTemplate", &[In("spec", &[TEMPLATE])]),
+        In("jobTemplate", &[In("spec", &[FAILURE_POLICY, TEMPLATE])]),
     ],
 )];
 

@@ -272,6 +272,7 @@ const KEPT: &[(&str, &str)] = &[
     ("core.v1.EphemeralContainerCommon", "restartPolicyRules"),
     ("core.v1.PersistentVolumeSpec", "capacity"),
     ("meta.v1.ObjectMeta", "managedFields"),
+    ("networking.v1.ServiceCIDRSpec", "cidrs"),
 ];
 
 fn presence(of: &str, field: &str, sort: &Sort, marks: &str) -> Presence {

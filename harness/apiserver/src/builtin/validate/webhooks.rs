@@ -97,7 +97,7 @@ fn review_versions(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 fn side_effects(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
-    if webhook.get("sideEffects").is_none() {
+    if webhook.get("sideEffects").is_none_or(Value::is_null) {
         found.required(&at.child("sideEffects"), "must specify one of None, NoneOnDryRun");
     }
     run(
