@@ -116,7 +116,7 @@ fn ingress_mode(service: &mut Object) {
     let points = status.and_then(|status| status.pointer_mut("/loadBalancer/ingress")?.as_array_mut());
     for point in points.into_iter().flatten().filter_map(Value::as_object_mut) {
         if point.contains_key("ip") {
-            set(point, "ipMode", || Value::from("VIP"));
+            point.entry("ipMode").or_insert_with(|| Value::from("VIP"));
         }
     }
 }

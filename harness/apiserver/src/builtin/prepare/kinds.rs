@@ -19,6 +19,7 @@ pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
         }
         ("", "Node") => {
             no_source(members);
+            no_config(members);
             not_ready_taint(members);
         }
         ("discovery.k8s.io", _) => no_topology(members),
@@ -55,6 +56,12 @@ fn namespace_finalizer(members: &mut Map<String, Value>) {
 fn no_source(members: &mut Map<String, Value>) {
     if let Some(spec) = members.get_mut("spec").and_then(Value::as_object_mut) {
         spec.remove("configSource");
+    }
+}
+
+fn no_config(members: &mut Map<String, Value>) {
+    if let Some(status) = members.get_mut("status").and_then(Value::as_object_mut) {
+        status.remove("config");
     }
 }
 
@@ -133,6 +140,9 @@ pub(super) fn update_status(
     if resource.kind == "CertificateSigningRequest" {
         signing::update(members, before, subresource);
         return;
+    }
+    if resource.kind == "Node" {
+        no_config(members);
     }
     let kept: &[&str] = match (resource.group, resource.kind) {
         ("apps", "Deployment") => &["labels"],

@@ -53,7 +53,8 @@ fn generation_of(resource: &Resource) -> Generation {
 /// name and uid already.
 pub fn prepare_create(resource: &Resource, object: &mut Value) {
     let Some(members) = object.as_object_mut() else { return };
-    if resource.subresource("status").is_some() {
+    // A node may come with its status.
+    if resource.subresource("status").is_some() && resource.kind != "Node" {
         members.remove("status");
         if let Some(status) = shape::zero_status(resource.group, resource.version, resource.kind) {
             members.insert("status".to_owned(), status);

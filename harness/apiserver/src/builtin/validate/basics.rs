@@ -1,14 +1,10 @@
 //! The kinds of the core group that have no module of their own.
 
-use std::collections::BTreeSet;
-
 use base64::Engine as _;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::checks::Check::OneOf;
-use super::checks::{Check, immutable, is_true, list, members, run, text, texts};
-use super::{ROOT, addresses, bounds, persistent, slices, volume_claims};
-use crate::error::{FieldError, FieldErrorType};
+use super::checks::{immutable, is_true, members, text};
+use super::{ROOT, bounds, nodes, persistent, slices, volume_claims};
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::{STANDARD_FINALIZERS, names};
@@ -22,7 +18,7 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
         "Secret" => secret(object, found),
         "PersistentVolumeClaim" => volume_claims::claim(object, &ROOT, found),
         "PersistentVolume" => persistent::volume(object, found),
-        "Node" => node(object, found),
+        "Node" => nodes::node(object, found),
         "ResourceQuota" => bounds::quota(object, found),
         "LimitRange" => bounds::range(object, found),
         "Endpoints" => slices::endpoints(object, found),
@@ -56,67 +52,6 @@ fn finalizer(finalizer: &str, at: &Field<'_>, found: &mut Findings) {
     if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
         let detail = "name is neither a standard finalizer name nor is it fully qualified";
         found.invalid(at, finalizer, detail);
-    }
-}
-
-const TAINT: &[Check] = &[OneOf("effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"])];
-
-/// Taints and addresses of pods.
-fn node(object: &Value, found: &mut Findings) {
-    let Some(spec) = object.get("spec") else { return };
-    // The place that messages about taints name is another one than theirs.
-    taints(list(spec, "taints"), &ROOT.child("metadata.taints"), found);
-    let at = ROOT.child("spec.podCIDRs");
-    let cidrs = list(spec, "podCIDRs");
-    let ranges: Vec<_> = cidrs
-        .iter()
-        .filter_map(Value::as_str)
-        .enumerate()
-        .map(|(index, cidr)| addresses::cidr(cidr, &at.item(index), found))
-        .collect();
-    if ranges.len() < 2 {
-        return;
-    }
-    if let Some(bad) = ranges.iter().position(Option::is_none) {
-        let cidr = cidrs[bad].as_str().unwrap_or_default();
-        let detail = format!(
-            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{bad}]: <nil> (invalid CIDR address: {cidr})"
-        );
-        let error = FieldError::without_value(FieldErrorType::Internal, at.to_string(), &detail);
-        found.extend(vec![error]);
-    }
-    let families: Vec<bool> = ranges.iter().flatten().map(|range| range.is_ipv6()).collect();
-    if ranges.len() > 2 || families.first() == families.get(1) {
-        found.invalid(
-            &at,
-            cidrs.to_vec(),
-            "may specify no more than one CIDR for each IP family",
-        );
-    }
-}
-
-fn taints(taints: &[Value], at: &Field<'_>, found: &mut Findings) {
-    let mut seen = BTreeSet::new();
-    for (index, taint) in taints.iter().enumerate() {
-        let at = at.item(index);
-        let (key, value, effect) = (text(taint, "key"), text(taint, "value"), text(taint, "effect"));
-        found.invalid_each(&at.child("key"), key, names::qualified_name(key));
-        found.invalid_each(&at.child("value"), value, names::label_value(value));
-        run(TAINT, taint, &at, found);
-        if !seen.insert((key, effect)) {
-            let added = taint.get("timeAdded").cloned().unwrap_or_default();
-            let quoted = format!(
-                "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{added}}}",
-                json!(key),
-                json!(value),
-                json!(effect)
-            );
-            found.extend(vec![FieldError {
-                error_type: FieldErrorType::Duplicate,
-                field: at.to_string(),
-                message: format!("Duplicate value: {quoted}: taints must be unique by key and effect pair"),
-            }]);
-        }
     }
 }
 
@@ -224,43 +159,11 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
             immutable("type", new, old, &ROOT, found);
             fixed_data(&["data"], new, old, found);
         }
-        "Node" => node_change(new, old, found),
+        "Node" => nodes::change(new, old, found),
         "PersistentVolumeClaim" => volume_claims::change(new, old, found),
         "PersistentVolume" => persistent::change(new, old, found),
         "ResourceQuota" => bounds::quota_change(new, old, found),
         _ => {}
-    }
-}
-
-/// What a node is told once: its ranges and what its machine is called.
-fn node_change(new: &Value, old: &Value, found: &mut Findings) {
-    let none = Value::Null;
-    let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
-    let at = ROOT.child("spec");
-    let (after, before) = (texts(new, "podCIDRs"), texts(old, "podCIDRs"));
-    let detail = "node updates may not change podCIDR except from \"\" to valid";
-    let changes = if before.is_empty() {
-        0
-    } else if after.len() == before.len() {
-        after
-            .iter()
-            .zip(&before)
-            .filter(|(after, before)| after != before)
-            .count()
-    } else {
-        1
-    };
-    for _ in 0..changes {
-        found.forbidden(&at.child("podCIDRs"), detail);
-    }
-    let (after, before) = (text(new, "providerID"), text(old, "providerID"));
-    if !before.is_empty() && after != before {
-        let detail = "node updates may not change providerID except from \"\" to valid";
-        found.forbidden(&at.child("providerID"), detail);
-    }
-    taints(list(new, "taints"), &ROOT.child("metadata.taints"), found);
-    if text(new, "externalID") != text(old, "externalID") {
-        found.forbidden(&at.child("externalID"), "may not be updated");
     }
 }
 

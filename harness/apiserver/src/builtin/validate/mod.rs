@@ -20,6 +20,7 @@ mod job_policies;
 mod jobs;
 mod mounts;
 mod networking;
+mod nodes;
 mod others;
 mod persistent;
 mod pod_changes;
@@ -132,6 +133,7 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
             kind_metadata(resource, new, &mut found);
             signing::change(new, old, subresource, &mut found);
         }
+        Some("status") if resource.kind == "Node" => nodes::change(new, old, &mut found),
         Some("status") => status(resource, new, &mut found),
         Some("ephemeralcontainers") => pod_changes::ephemeral(new, old, &mut found),
         Some("resize") => resizes::resize(new, old, &mut found),

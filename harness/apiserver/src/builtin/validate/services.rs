@@ -369,7 +369,7 @@ pub(super) fn status(service: &Value, found: &mut Findings) {
             Some(_) if ip.is_empty() => {
                 found.forbidden(&at.child("ipMode"), "may not be specified when `ip` is not set");
             }
-            Some(_) => run(&[OneOf("ipMode", &["Proxy", "VIP"])], point, &at, found),
+            Some(_) => run(&[OneOfIfSet("ipMode", &["Proxy", "VIP"])], point, &at, found),
             None if !ip.is_empty() => found.required(&at.child("ipMode"), "must be specified when `ip` is set"),
             None => {}
         }

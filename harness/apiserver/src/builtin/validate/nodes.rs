@@ -1,0 +1,160 @@
+//! Nodes.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::checks::Check::OneOf;
+use super::checks::{Check, list, members, run, text, texts};
+use super::{ROOT, addresses};
+use crate::builtin::quantity::Quantity;
+use crate::error::{FieldError, FieldErrorType};
+use crate::findings::{Field, Findings};
+use crate::metadata::names;
+
+/// What is counted, besides what is somebody's own.
+const COUNTED: &[&str] = &[
+    "configmaps",
+    "persistentvolumeclaims",
+    "pods",
+    "replicationcontrollers",
+    "resourcequotas",
+    "secrets",
+    "services",
+    "services.loadbalancers",
+    "services.nodeports",
+];
+const NANOS_OF_ONE: i128 = 1_000_000_000;
+
+const TAINT: &[Check] = &[OneOf("effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"])];
+
+/// Taints, amounts, and addresses of pods.
+pub(super) fn node(object: &Value, found: &mut Findings) {
+    let Some(spec) = object.get("spec") else { return };
+    // The place that messages about taints name is another one than theirs.
+    taints(list(spec, "taints"), &ROOT.child("metadata.taints"), found);
+    amounts(object, found);
+    let at = ROOT.child("spec.podCIDRs");
+    let cidrs = list(spec, "podCIDRs");
+    let ranges: Vec<_> = cidrs
+        .iter()
+        .filter_map(Value::as_str)
+        .enumerate()
+        .map(|(index, cidr)| addresses::cidr(cidr, &at.item(index), found))
+        .collect();
+    if ranges.len() < 2 {
+        return;
+    }
+    if let Some(bad) = ranges.iter().position(Option::is_none) {
+        let cidr = cidrs[bad].as_str().unwrap_or_default();
+        let detail = format!(
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{bad}]: <nil> (invalid CIDR address: {cidr})"
+        );
+        let error = FieldError::without_value(FieldErrorType::Internal, at.to_string(), &detail);
+        found.extend(vec![error]);
+    }
+    let families: Vec<bool> = ranges.iter().flatten().map(|range| range.is_ipv6()).collect();
+    if ranges.len() > 2 || families.first() == families.get(1) {
+        found.invalid(
+            &at,
+            cidrs.to_vec(),
+            "may specify no more than one CIDR for each IP family",
+        );
+    }
+}
+
+fn taints(taints: &[Value], at: &Field<'_>, found: &mut Findings) {
+    let mut seen = BTreeSet::new();
+    for (index, taint) in taints.iter().enumerate() {
+        let at = at.item(index);
+        let (key, value, effect) = (text(taint, "key"), text(taint, "value"), text(taint, "effect"));
+        found.invalid_each(&at.child("key"), key, names::qualified_name(key));
+        found.invalid_each(&at.child("value"), value, names::label_value(value));
+        run(TAINT, taint, &at, found);
+        if !seen.insert((key, effect)) {
+            let added = taint.get("timeAdded").cloned().unwrap_or_default();
+            let quoted = format!(
+                "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{added}}}",
+                json!(key),
+                json!(value),
+                json!(effect)
+            );
+            found.extend(vec![FieldError {
+                error_type: FieldErrorType::Duplicate,
+                field: at.to_string(),
+                message: format!("Duplicate value: {quoted}: taints must be unique by key and effect pair"),
+            }]);
+        }
+    }
+}
+
+/// What a node is told once: its ranges and what its machine is called.
+pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+    amounts(new, found);
+    addresses_of(new, found);
+    let none = Value::Null;
+    let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
+    let at = ROOT.child("spec");
+    let (after, before) = (texts(new, "podCIDRs"), texts(old, "podCIDRs"));
+    let detail = "node updates may not change podCIDR except from \"\" to valid";
+    let changes = if before.is_empty() {
+        0
+    } else if after.len() == before.len() {
+        after
+            .iter()
+            .zip(&before)
+            .filter(|(after, before)| after != before)
+            .count()
+    } else {
+        1
+    };
+    for _ in 0..changes {
+        found.forbidden(&at.child("podCIDRs"), detail);
+    }
+    let (after, before) = (text(new, "providerID"), text(old, "providerID"));
+    if !before.is_empty() && after != before {
+        let detail = "node updates may not change providerID except from \"\" to valid";
+        found.forbidden(&at.child("providerID"), detail);
+    }
+    taints(list(new, "taints"), &ROOT.child("metadata.taints"), found);
+    if text(new, "externalID") != text(old, "externalID") {
+        found.forbidden(&at.child("externalID"), "may not be updated");
+    }
+}
+
+/// What a node has, and what it gives to pods.
+fn amounts(node: &Value, found: &mut Findings) {
+    let empty = Value::Null;
+    let status = node.get("status").unwrap_or(&empty);
+    let at = ROOT.child("status");
+    for field in ["capacity", "allocatable"] {
+        let at = at.child(field);
+        for (resource, amount) in members(status, field).into_iter().flatten() {
+            let at = at.child(resource);
+            let nanos = Quantity::parse(amount.as_str().unwrap_or("0")).map_or(0, Quantity::nanos);
+            if nanos < 0 {
+                found.invalid(&at, amount.clone(), "must be greater than or equal to 0");
+            }
+            let is_own = resource.contains('/') && !resource.contains("kubernetes.io/");
+            if nanos % NANOS_OF_ONE != 0 && (is_own || COUNTED.contains(&resource.as_str())) {
+                found.invalid(&at, amount.clone(), "must be an integer");
+            }
+        }
+    }
+}
+
+fn addresses_of(node: &Value, found: &mut Findings) {
+    let empty = Value::Null;
+    let at = ROOT.child("status.addresses");
+    let mut seen = BTreeSet::new();
+    for (index, address) in list(node.get("status").unwrap_or(&empty), "addresses")
+        .iter()
+        .enumerate()
+    {
+        let (kind, of) = (text(address, "type"), text(address, "address"));
+        if !seen.insert((kind, of)) {
+            let quoted = format!("{{\"Type\":{},\"Address\":{}}}", json!(kind), json!(of));
+            found.duplicate_text(&at.item(index), &quoted);
+        }
+    }
+}
