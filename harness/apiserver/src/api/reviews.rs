@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::reply::Reply;
 use super::{Call, Core, create, decode};
 use crate::builtin::shape;
+use crate::builtin::validate::reviews::{self, Asked};
 use crate::error::{FieldError, FieldErrorType};
 use crate::meta;
 use crate::status::{About, ApiError};
@@ -68,65 +69,26 @@ fn myself(core: &Core, call: &Call, mut review: Value) -> Result<Reply, ApiError
 }
 
 fn access(_: &Core, call: &Call, review: Value) -> Result<Reply, ApiError> {
-    let spec = |key: &str| meta::at(&review, &["spec", key]).filter(|value| !value.is_null());
-    let mut errors = Vec::new();
-    let mut invalid = |field: &str, value: &Value, detail: &str| {
-        errors.push(FieldError::with_value(FieldErrorType::Invalid, field, value, detail));
+    let asked = match call.resource.plural.as_str() {
+        "selfsubjectaccessreviews" => Asked::Oneself,
+        "localsubjectaccessreviews" => Asked::Within,
+        _ => Asked::Anybody,
     };
-    let (of_resource, of_path) = (spec("resourceAttributes"), spec("nonResourceAttributes"));
-    if let Some(attributes) = of_path {
-        let text = |key: &str| meta::str_at(attributes, &[key]).unwrap_or_default();
-        // As the fields are called in the program.
-        let shown = json!({"Path": text("path"), "Verb": text("verb")});
-        if of_resource.is_some() {
-            let detail = "cannot be specified in combination with resourceAttributes";
-            invalid("spec.nonResourceAttributes", &shown, detail);
-        }
-        if call.namespace.is_some() {
-            let detail = "disallowed on this kind of request";
-            invalid("spec.nonResourceAttributes", &shown, detail);
-        }
-    }
-    if of_resource.is_none() && of_path.is_none() {
-        let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-        invalid("spec.resourceAttributes", &Value::Null, detail);
-    }
-    let is_self = call.resource.plural == "selfsubjectaccessreviews";
-    if !is_self && spec("user").is_none() && spec("groups").is_none() {
-        invalid(
-            "spec.user",
-            &"".into(),
-            "at least one of user or group must be specified",
-        );
-    }
-    if let (Some(namespace), Some(attributes)) = (&call.namespace, of_resource) {
-        let given = meta::str_at(attributes, &["namespace"]).unwrap_or_default();
-        if given != namespace {
-            let field = "spec.resourceAttributes.namespace";
-            invalid(field, &given.into(), "must match metadata.namespace");
-        }
-    }
-    let metadata = review.get("metadata").and_then(Value::as_object);
-    if let Some(metadata) = metadata
-        && metadata
-            .keys()
-            .any(|key| call.namespace.is_none() || key != "namespace")
-    {
-        let detail = match call.namespace {
-            Some(_) => "must be empty except for namespace",
-            None => "must be empty",
+    let errors = reviews::access(&review, asked);
+    if !errors.is_empty() {
+        let about = About {
+            group: &call.resource.group,
+            kind: "",
+            name: "",
         };
-        invalid("metadata", &Value::from(metadata.clone()), detail);
+        return Err(ApiError::invalid(about, &errors));
     }
-    if errors.is_empty() {
-        return Ok(reviewed(review, json!({"allowed": true})));
+    let mut status = json!({"allowed": true});
+    let ignored = reviews::ignored(&review);
+    if !ignored.is_empty() {
+        set(&mut status, "evaluationError", ignored.join("; ").into());
     }
-    let about = About {
-        group: &call.resource.group,
-        kind: "",
-        name: "",
-    };
-    Err(ApiError::invalid(about, &errors))
+    Ok(reviewed(review, status))
 }
 
 fn rules(_: &Core, _: &Call, mut review: Value) -> Result<Reply, ApiError> {

@@ -33,6 +33,7 @@ mod rbac;
 mod resizes;
 mod resources;
 mod restarts;
+pub(crate) mod reviews;
 mod schedules;
 mod security;
 mod selectors;

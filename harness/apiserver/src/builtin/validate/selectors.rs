@@ -14,26 +14,38 @@ pub(super) fn validate(selector: &Value, at: &Field<'_>, found: &mut Findings) {
     let expressions = at.child("matchExpressions");
     for (index, expression) in list(selector, "matchExpressions").iter().enumerate() {
         let at = expressions.item(index);
-        let values = texts(expression, "values");
-        let field = at.child("values");
-        match text(expression, "operator") {
-            "In" | "NotIn" if values.is_empty() => {
-                found.required(&field, "must be specified when `operator` is 'In' or 'NotIn'");
-            }
-            "Exists" | "DoesNotExist" if !values.is_empty() => {
-                found.forbidden(
-                    &field,
-                    "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-                );
-            }
-            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
-            other => found.invalid(&at.child("operator"), other, "not a valid selector operator"),
+        if !fits_its_values(expression, &at, found) {
+            let operator = text(expression, "operator");
+            found.invalid(&at.child("operator"), operator, "not a valid selector operator");
         }
-        let key = text(expression, "key");
-        found.invalid_each(&at.child("key"), key, names::qualified_name(key));
-        for (index, value) in values.into_iter().enumerate() {
-            found.invalid_each(&field.item(index), value, names::label_value(value));
+        key_and_values(expression, &at, found);
+    }
+}
+
+/// Whether the operator of an expression is known; if so, it has values just where it needs them.
+pub(super) fn fits_its_values(expression: &Value, at: &Field<'_>, found: &mut Findings) -> bool {
+    let has_values = !list(expression, "values").is_empty();
+    let field = at.child("values");
+    match text(expression, "operator") {
+        "In" | "NotIn" if !has_values => {
+            found.required(&field, "must be specified when `operator` is 'In' or 'NotIn'");
         }
+        "Exists" | "DoesNotExist" if has_values => {
+            let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+            found.forbidden(&field, detail);
+        }
+        "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+        _ => return false,
+    }
+    true
+}
+
+/// Checks the key and the values of an expression.
+pub(super) fn key_and_values(expression: &Value, at: &Field<'_>, found: &mut Findings) {
+    let key = text(expression, "key");
+    found.invalid_each(&at.child("key"), key, names::qualified_name(key));
+    for (index, value) in texts(expression, "values").into_iter().enumerate() {
+        found.invalid_each(&at.child("values").item(index), value, names::label_value(value));
     }
 }
 
