@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	aggregator "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kubernetes/pkg/apis/apps"
+	"k8s.io/kubernetes/pkg/apis/authorization"
+	"k8s.io/kubernetes/pkg/apis/autoscaling"
 	"k8s.io/kubernetes/pkg/apis/batch"
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/apis/networking"
@@ -48,9 +50,14 @@ var others = []reflect.Type{reflect.TypeFor[metav1.DeleteOptions]()}
 
 // Types that are quoted, with all that they are made of.
 var quoted = []reflect.Type{
+	reflect.TypeFor[apps.DaemonSetUpdateStrategy](),
+	reflect.TypeFor[apps.DeploymentStrategy](),
+	reflect.TypeFor[authorization.NonResourceAttributes](),
+	reflect.TypeFor[autoscaling.HorizontalPodAutoscalerBehavior](),
 	reflect.TypeFor[batch.JobSpec](),
 	reflect.TypeFor[core.EventSeries](),
 	reflect.TypeFor[core.EventSource](),
+	reflect.TypeFor[core.NodeAddress](),
 	reflect.TypeFor[core.ObjectReference](),
 	reflect.TypeFor[core.Taint](),
 	reflect.TypeFor[core.ResourceQuotaSpec](),
@@ -60,6 +67,7 @@ var quoted = []reflect.Type{
 	reflect.TypeFor[core.PersistentVolumeClaimSpec](),
 	reflect.TypeFor[networking.IPAddressSpec](),
 	reflect.TypeFor[networking.IngressClassSpec](),
+	reflect.TypeFor[networking.ServiceCIDRSpec](),
 	reflect.TypeFor[policy.PodDisruptionBudgetSpec](),
 	reflect.TypeFor[rbac.RoleRef](),
 	reflect.TypeFor[storage.CSINodeSpec](),

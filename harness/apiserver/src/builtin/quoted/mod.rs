@@ -47,6 +47,7 @@ impl Field {
 
 /// Fields that clients call otherwise.
 const OTHERWISE: &[(&str, &str)] = &[
+    ("CIDRs", "cidrs"),
     ("CephFS", "cephfs"),
     ("CephMonitors", "monitors"),
     ("DataDiskURI", "diskURI"),
@@ -279,6 +280,8 @@ mod tests {
                 "core.v1",
                 "batch.v1",
                 "apps.v1",
+                "authorization.v1",
+                "autoscaling.v2",
                 "networking.v1",
                 "policy.v1",
                 "rbac.v1",

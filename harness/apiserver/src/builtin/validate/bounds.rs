@@ -9,8 +9,8 @@ use super::ROOT;
 use super::checks::{list, members, text, texts};
 use crate::builtin::quantity::Quantity;
 use crate::builtin::quotas;
+use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
-use crate::gofmt;
 use crate::metadata::names;
 
 /// One, in the billionths that amounts are compared in.
@@ -282,7 +282,11 @@ fn selector(spec: &Value, at: &Field<'_>, found: &mut Findings) {
             found.invalid(&at.child("scopeName"), scope, "unsupported scope");
         }
         if !is_applicable(scope, spec) {
-            found.invalid_text(&at, &selector_text(selector), "unsupported scope applied to resource");
+            found.invalid_text(
+                &at,
+                &quoted::text("core.ScopeSelector", selector),
+                "unsupported scope applied to resource",
+            );
         }
         if !matches!(scope, "PriorityClass" | "VolumeAttributesClass")
             && SCOPES.contains(&scope)
@@ -310,21 +314,6 @@ fn selector(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     for _ in 0..are_conflicting(&seen) {
         found.invalid(&at, Value::Null, "conflicting scopes");
     }
-}
-
-/// A selector of scopes as messages quote it.
-fn selector_text(selector: &Value) -> String {
-    let quoted = |expression: &Value| {
-        let (scope, operator) = (text(expression, "scopeName"), text(expression, "operator"));
-        let values = expression.get("values").cloned().unwrap_or_default();
-        format!(
-            "{{\"ScopeName\":{},\"Operator\":{},\"Values\":{values}}}",
-            Value::from(scope),
-            Value::from(operator)
-        )
-    };
-    let all: Vec<String> = list(selector, "matchExpressions").iter().map(quoted).collect();
-    gofmt::escaped(format!("{{\"MatchExpressions\":[{}]}}", all.join(",")))
 }
 
 /// The scopes of a quota stay.

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use crate::error::FieldErrorType;
 use crate::findings::{Field, Findings};
-use crate::gofmt;
 pub(super) use crate::meta::text;
 
 /// One check; names are fields of the object at hand. A missing number is zero, a missing text is empty.
@@ -191,13 +190,6 @@ pub(super) fn immutable(field: &str, new: &Value, old: &Value, at: &Field<'_>, f
     if new != old {
         found.invalid(&at.child(field), new.clone(), "field is immutable");
     }
-}
-
-/// A structure as the API server quotes it: these fields with their names in its program, missing ones empty.
-pub(super) fn quoted(value: &Value, fields: &[(&str, &str)]) -> String {
-    let quoted = |(name, field): &(&str, &str)| format!("\"{name}\":{}", Value::from(text(value, field)));
-    let members: Vec<String> = fields.iter().map(quoted).collect();
-    gofmt::escaped(format!("{{{}}}", members.join(",")))
 }
 
 /// A number or a percentage: the value, if it is one of them.

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::ROOT;
-use super::checks::{number, quoted, text};
+use super::checks::{number, text};
 use crate::builtin::catalogue::Resource;
+use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -155,17 +156,6 @@ const FIXED: &[(&str, &str)] = &[
 
 const FIELD_IS_FIXED: &str = "field is immutable";
 
-/// What an event is about, in its order.
-const REFERENCE: [(&str, &str); 7] = [
-    ("Kind", "kind"),
-    ("Namespace", "namespace"),
-    ("Name", "name"),
-    ("UID", "uid"),
-    ("APIVersion", "apiVersion"),
-    ("ResourceVersion", "resourceVersion"),
-    ("FieldPath", "fieldPath"),
-];
-
 /// What may not change in an event of `events.k8s.io`.
 pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
     if new.get("series") != old.get("series") {
@@ -179,13 +169,10 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
         let at = ROOT.child(name);
         match (*name, value(new)) {
             ("involvedObject" | "related", Some(object)) => {
-                found.invalid_text(&at, &quoted(&object, &REFERENCE), FIELD_IS_FIXED);
+                found.invalid_text(&at, &quoted::text("core.ObjectReference", &object), FIELD_IS_FIXED);
             }
             ("source", source) => {
-                let source = quoted(
-                    &source.unwrap_or_default(),
-                    &[("Component", "component"), ("Host", "host")],
-                );
+                let source = quoted::text("core.EventSource", &source.unwrap_or_default());
                 found.invalid_text(&at, &source, FIELD_IS_FIXED);
             }
             ("reason" | "message" | "type" | "action" | "reportingController" | "reportingInstance", None) => {

@@ -72,7 +72,11 @@ pub(super) fn specification(job: &Value, found: &mut Findings) {
 fn no_selector(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if let Some(selector) = spec.get("selector") {
         let detail = "`selector` will be auto-generated";
-        found.invalid_text(&at.child("selector"), &selectors::json(selector), detail);
+        found.invalid_text(
+            &at.child("selector"),
+            &quoted::text("v1.LabelSelector", selector),
+            detail,
+        );
     }
     if is_true(spec, "manualSelector") {
         found.not_supported_text(&at.child("manualSelector"), "true", &["nil", "false"]);
@@ -124,7 +128,11 @@ fn generated_selector(object: &Value, spec: &Value, found: &mut Findings) {
     let expected: Map<String, Value> = expected.into_iter().collect();
     if selectors::matches(Some(selector), Some(&expected)) == Some(false) {
         let detail = "`selector` not auto-generated";
-        found.invalid_text(&ROOT.child("spec.selector"), &selectors::json(selector), detail);
+        found.invalid_text(
+            &ROOT.child("spec.selector"),
+            &quoted::text("v1.LabelSelector", selector),
+            detail,
+        );
     }
 }
 
@@ -231,7 +239,10 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
         );
     }
     if new.get("selector") != old.get("selector") {
-        let selector = new.get("selector").map_or_else(|| "null".to_owned(), selectors::json);
+        let selector = new.get("selector").map_or_else(
+            || "null".to_owned(),
+            |selector| quoted::text("v1.LabelSelector", selector),
+        );
         found.invalid_text(&at.child("selector"), &selector, "field is immutable");
     }
     template_change(new, old, is_waiting, &at, found);

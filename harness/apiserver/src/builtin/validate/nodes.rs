@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::checks::Check::OneOf;
 use super::checks::{Check, list, members, run, text, texts};
 use super::{ROOT, addresses};
 use crate::builtin::quantity::Quantity;
+use crate::builtin::quoted;
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -72,13 +73,7 @@ fn taints(taints: &[Value], at: &Field<'_>, found: &mut Findings) {
         found.invalid_each(&at.child("value"), value, names::label_value(value));
         run(TAINT, taint, &at, found);
         if !seen.insert((key, effect)) {
-            let added = taint.get("timeAdded").cloned().unwrap_or_default();
-            let quoted = format!(
-                "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{added}}}",
-                json!(key),
-                json!(value),
-                json!(effect)
-            );
+            let quoted = quoted::text("core.Taint", taint);
             found.extend(vec![FieldError {
                 error_type: FieldErrorType::Duplicate,
                 field: at.to_string(),
@@ -153,8 +148,7 @@ fn addresses_of(node: &Value, found: &mut Findings) {
     {
         let (kind, of) = (text(address, "type"), text(address, "address"));
         if !seen.insert((kind, of)) {
-            let quoted = format!("{{\"Type\":{},\"Address\":{}}}", json!(kind), json!(of));
-            found.duplicate_text(&at.item(index), &quoted);
+            found.duplicate_text(&at.item(index), &quoted::text("core.NodeAddress", address));
         }
     }
 }

@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 
 use super::checks::Check::{Do, In, Named, OneOf, OneOfIfSet, Positive, Required, Selector};
 use super::checks::{Check, at_most_all, immutable, int_or_percent, is_true, list, number, run};
-use super::{ROOT, resources, selectors};
+use super::{ROOT, resources};
 use crate::builtin::catalogue::Resource;
 use crate::builtin::prepare::SYSTEM_CLASSES;
 use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
-use crate::gofmt;
 use crate::metadata::names;
 
 const LEASE: &[Check] = &[Positive("leaseDurationSeconds"), Check::NotNegative("leaseTransitions")];
@@ -46,14 +45,7 @@ pub(super) fn body(resource: &Resource, object: &Value, found: &mut Findings) {
 
 fn one_limit(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if spec.get("minAvailable").is_some() && spec.get("maxUnavailable").is_some() {
-        let or_null = |field: &str| spec.get(field).cloned().unwrap_or_default();
-        let selector = spec.get("selector").map_or_else(|| "null".to_owned(), selectors::json);
-        let quoted = gofmt::escaped(format!(
-            "{{\"MinAvailable\":{},\"Selector\":{selector},\"MaxUnavailable\":{},\"UnhealthyPodEvictionPolicy\":{}}}",
-            or_null("minAvailable"),
-            or_null("maxUnavailable"),
-            or_null("unhealthyPodEvictionPolicy"),
-        ));
+        let quoted = quoted::text("policy.PodDisruptionBudgetSpec", spec);
         found.invalid_text(at, &quoted, "minAvailable and maxUnavailable cannot be both set");
     }
 }

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::checks::Check::{Name, Named};
-use super::checks::{quoted, run, text, texts};
+use super::checks::{run, text, texts};
 use super::{ROOT, addresses};
+use crate::builtin::quoted;
 use crate::findings::Findings;
 use crate::metadata::names;
 
@@ -31,15 +32,11 @@ pub(super) fn address(address: &Value, found: &mut Findings) {
 
 /// An address is of one owner for ever.
 pub(super) fn address_change(new: &Value, old: &Value, found: &mut Findings) {
-    const PARENT: [(&str, &str); 4] = [
-        ("Group", "group"),
-        ("Resource", "resource"),
-        ("Namespace", "namespace"),
-        ("Name", "name"),
-    ];
     let parent = |object: &Value| object.pointer("/spec/parentRef").cloned();
     if parent(new) != parent(old) {
-        let value = parent(new).map_or("null".to_owned(), |parent| quoted(&parent, &PARENT));
+        let value = parent(new).map_or("null".to_owned(), |parent| {
+            quoted::text("networking.ParentReference", &parent)
+        });
         found.invalid_text(&ROOT.child("spec.parentRef"), &value, "field is immutable");
     }
 }
@@ -59,7 +56,7 @@ pub(super) fn range(object: &Value, found: &mut Findings) {
         return;
     }
     if all.len() > 2 {
-        let quoted = format!("{{\"CIDRs\":{}}}", Value::from(all));
+        let quoted = quoted::text("networking.ServiceCIDRSpec", spec);
         found.invalid_text(&at, &quoted, "may only hold up to 2 values");
         return;
     }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::checks::{list, text};
 use super::{ROOT, selectors};
+use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -128,13 +129,10 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
     if let (Some(new), Some(old)) = (new.get("roleRef"), old.get("roleRef"))
         && new != old
     {
-        let part = |key: &str| Value::from(text(new, key));
-        let json = format!(
-            "{{\"APIGroup\":{},\"Kind\":{},\"Name\":{}}}",
-            part("apiGroup"),
-            part("kind"),
-            part("name")
+        found.invalid_text(
+            &ROOT.child("roleRef"),
+            &quoted::text("rbac.RoleRef", new),
+            "cannot change roleRef",
         );
-        found.invalid_text(&ROOT.child("roleRef"), &json, "cannot change roleRef");
     }
 }

@@ -1,10 +1,11 @@
 //! Questions about what somebody may do.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::ROOT;
 use super::checks::{list, text};
 use super::selectors;
+use crate::builtin::quoted;
 use crate::error::FieldError;
 use crate::findings::{Field, Findings};
 use crate::selector::labels::LabelSelector;
@@ -27,12 +28,11 @@ pub(crate) fn access(review: &Value, asked: Asked) -> Vec<FieldError> {
     let at = ROOT.child("spec");
     let given = |field: &str| spec.get(field).filter(|value| !value.is_null());
     let (of_resource, of_path) = (given("resourceAttributes"), given("nonResourceAttributes"));
-    // As the fields are called in the program.
-    let shown = of_path.map(|of| json!({"Path": text(of, "path"), "Verb": text(of, "verb")}));
+    let shown = of_path.map(|of| quoted::text("authorization.NonResourceAttributes", of));
     match (of_resource, &shown) {
         (Some(_), Some(shown)) => {
             let detail = "cannot be specified in combination with resourceAttributes";
-            found.invalid(&at.child("nonResourceAttributes"), shown.clone(), detail);
+            found.invalid_text(&at.child("nonResourceAttributes"), shown, detail);
         }
         (None, None) => {
             let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
@@ -65,7 +65,7 @@ pub(crate) fn access(review: &Value, asked: Asked) -> Vec<FieldError> {
         }
         if let Some(shown) = shown {
             let detail = "disallowed on this kind of request";
-            found.invalid(&at.child("nonResourceAttributes"), shown, detail);
+            found.invalid_text(&at.child("nonResourceAttributes"), &shown, detail);
         }
     }
     found.into_vec()

@@ -81,13 +81,3 @@ pub(super) fn matches(selector: Option<&Value>, labels: Option<&Map<String, Valu
 fn is_label(key: &str, value: &Value) -> bool {
     names::qualified_name(key).is_empty() && names::label_value(value.as_str().unwrap_or_default()).is_empty()
 }
-
-/// A selector in the order of its fields, as the API server prints it.
-pub(super) fn json(selector: &Value) -> String {
-    let part = |key: &str| selector.get(key).map(|value| format!("\"{key}\":{value}"));
-    let parts: Vec<String> = ["matchLabels", "matchExpressions"]
-        .into_iter()
-        .filter_map(part)
-        .collect();
-    format!("{{{}}}", parts.join(","))
-}

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::checks::Check::{Labels, NamedIfThere, OneOf, OneOfIfSet};
 use super::checks::{list, number, port, port_number, run, text, texts};
 use super::{ROOT, addresses};
+use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::names;
@@ -233,11 +234,8 @@ fn same_ports(all: &[Value], at: &Field<'_>, found: &mut Findings) {
     for (index, each) in all.iter().enumerate() {
         let (protocol, number) = (text(each, "protocol"), number(each, "port"));
         if !pairs.insert((protocol, number)) {
-            let message = format!(
-                "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{number},\"TargetPort\":0,\"NodePort\":0}}",
-                Value::from(protocol)
-            );
-            found.duplicate_text(&at.item(index), &message);
+            let port = json!({"protocol": protocol, "port": number});
+            found.duplicate_text(&at.item(index), &quoted::text("core.ServicePort", &port));
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::ROOT;
 use super::checks::Check::{Do, In, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, list, members, run, text, texts};
-use super::{persistent, selectors, sources};
+use super::{persistent, sources};
 use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -68,7 +68,10 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
         "CSIStorageCapacity" => {
             let (topology, before) = (new.get("nodeTopology"), old.get("nodeTopology"));
             if topology != before {
-                let topology = topology.map_or_else(|| "null".to_owned(), selectors::json);
+                let topology = topology.map_or_else(
+                    || "null".to_owned(),
+                    |selector| quoted::text("v1.LabelSelector", selector),
+                );
                 found.invalid_text(&ROOT.child("nodeTopology"), &topology, "field is immutable");
             }
             immutable("storageClassName", new, old, &ROOT, found);

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::checks::Check::{NotNegative, OneOf};
 use super::checks::{Check, at_most_all, immutable, int_or_percent, list, members, number, run, text};
 use super::{ROOT, pods, selectors, volume_claims};
+use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::names;
@@ -57,7 +58,7 @@ fn selector_and_template(spec: &Value, at: &Field<'_>, kind: &str, found: &mut F
             selectors::validate(selector, &field, found);
             if selectors::is_empty(selector) {
                 let detail = format!("empty selector is invalid for {kind}");
-                found.invalid_text(&field, &selectors::json(selector), &detail);
+                found.invalid_text(&field, &quoted::text("v1.LabelSelector", selector), &detail);
             }
         }
     }
@@ -71,7 +72,9 @@ fn selector_and_template(spec: &Value, at: &Field<'_>, kind: &str, found: &mut F
             } else {
                 "invalid label selector"
             };
-            let selector = selector.map(selectors::json).unwrap_or_default();
+            let selector = selector
+                .map(|selector| quoted::text("v1.LabelSelector", selector))
+                .unwrap_or_default();
             found.invalid_text(&field, &selector, detail);
         }
         Some(matches) => {
@@ -120,33 +123,6 @@ fn always_restarted(spec: &Value, at: &Field<'_>, kind: &str, found: &mut Findin
     }
 }
 
-/// A strategy as the API server prints it when its type is none.
-fn strategy_json(strategy: &Value) -> String {
-    let rolling = strategy
-        .get("rollingUpdate")
-        .map_or_else(|| "null".to_owned(), rolling_json);
-    format!(
-        "{{\"Type\":{},\"RollingUpdate\":{rolling}}}",
-        Value::from(text(strategy, "type"))
-    )
-}
-
-/// What is said about rolling updates, under the names that the API server has for it inside.
-fn rolling_json(rolling: &Value) -> String {
-    let number = |field: &str| rolling.get(field).cloned().unwrap_or_else(|| Value::from(0));
-    match rolling.get("partition") {
-        Some(partition) => format!(
-            "{{\"Partition\":{partition},\"MaxUnavailable\":{}}}",
-            rolling.get("maxUnavailable").cloned().unwrap_or_default()
-        ),
-        None => format!(
-            "{{\"MaxUnavailable\":{},\"MaxSurge\":{}}}",
-            number("maxUnavailable"),
-            number("maxSurge")
-        ),
-    }
-}
-
 fn strategy(strategy: &Value, at: &Field<'_>, found: &mut Findings) {
     let rolling = strategy.get("rollingUpdate");
     let field = at.child("rollingUpdate");
@@ -165,7 +141,10 @@ fn strategy(strategy: &Value, at: &Field<'_>, found: &mut Findings) {
             }
             at_most_all(value, &unavailable, found);
         }
-        _ => found.not_supported_text(at, &strategy_json(strategy), &["Recreate", "RollingUpdate"]),
+        _ => {
+            let quoted = quoted::text("apps.DeploymentStrategy", strategy);
+            found.not_supported_text(at, &quoted, &["Recreate", "RollingUpdate"]);
+        }
     }
 }
 
@@ -217,7 +196,11 @@ fn daemon_set(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
     if let Some(selector) = selector.filter(|selector| selectors::is_empty(selector)) {
         let detail = "empty selector is invalid for daemonset";
-        found.invalid_text(&at.child("selector"), &selectors::json(selector), detail);
+        found.invalid_text(
+            &at.child("selector"),
+            &quoted::text("v1.LabelSelector", selector),
+            detail,
+        );
     }
     always_restarted(spec, at, "daemonset", found);
     let checks = &[
@@ -235,7 +218,10 @@ fn daemon_strategy(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         ("OnDelete", _) => {}
         ("RollingUpdate", None) => found.required(&at.child("rollingUpdate"), ""),
         ("RollingUpdate", Some(rolling)) => daemon_rolling_update(rolling, &at.child("rollingUpdate"), found),
-        _ => found.not_supported_text(&at, &strategy_json(strategy), &["RollingUpdate", "OnDelete"]),
+        _ => {
+            let quoted = quoted::text("apps.DaemonSetUpdateStrategy", strategy);
+            found.not_supported_text(&at, &quoted, &["RollingUpdate", "OnDelete"]);
+        }
     }
 }
 
@@ -279,11 +265,7 @@ fn stateful_set(spec: &Value, is_new: bool, at: &Field<'_>, found: &mut Findings
     match (text(strategy, "type"), strategy.get("rollingUpdate")) {
         ("OnDelete", Some(rolling)) => {
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
-            let quoted = format!(
-                "{{\"Partition\":{},\"MaxUnavailable\":{}}}",
-                number(rolling, "partition"),
-                rolling.get("maxUnavailable").cloned().unwrap_or_default()
-            );
+            let quoted = quoted::text("apps.RollingUpdateStatefulSetStrategy", rolling);
             found.invalid_text(&field.child("rollingUpdate"), &quoted, detail);
         }
         ("RollingUpdate", Some(rolling)) => {
@@ -297,7 +279,7 @@ fn stateful_set(spec: &Value, is_new: bool, at: &Field<'_>, found: &mut Findings
         ("OnDelete" | "RollingUpdate", None) => {}
         _ => found.invalid_text(
             &field,
-            &strategy_json(strategy),
+            &quoted::text("apps.StatefulSetUpdateStrategy", strategy),
             "must be 'RollingUpdate' or 'OnDelete'",
         ),
     }
@@ -374,7 +356,10 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
         "Deployment" | "ReplicaSet" | "DaemonSet" => {
             let (new, old) = (new_spec.get("selector"), old_spec.get("selector"));
             if new != old {
-                let text = new.map_or_else(|| "null".to_owned(), selectors::json);
+                let text = new.map_or_else(
+                    || "null".to_owned(),
+                    |selector| quoted::text("v1.LabelSelector", selector),
+                );
                 found.invalid_text(&at.child("selector"), &text, "field is immutable");
             }
         }

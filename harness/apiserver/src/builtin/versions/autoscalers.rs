@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::catalogue::Resource;
 use super::super::{defaults, shape};
+use crate::builtin::quoted;
 use crate::meta;
 
 const GROUP: &str = "autoscaling";
@@ -192,10 +193,12 @@ fn to_v1(object: &mut Value) {
             spec.insert("targetCPUUtilizationPercentage".to_owned(), percent.clone());
         }
         annotations.extend(metrics_text(&others, Side::Wanted).map(|text| (METRICS, text)));
-        annotations.extend(
-            spec.remove("behavior")
-                .map(|behavior| (BEHAVIOR, behavior_text(&behavior))),
-        );
+        annotations.extend(spec.remove("behavior").map(|behavior| {
+            (
+                BEHAVIOR,
+                quoted::text("autoscaling.HorizontalPodAutoscalerBehavior", &behavior),
+            )
+        }));
     }
     if let Some(status) = member(object, "status") {
         let metrics = list(status.remove("currentMetrics"));
@@ -362,36 +365,6 @@ fn text(value: &Value) -> String {
         Value::Array(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(",")),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
     }
-}
-
-/// The behaviour as the JSON that `v1` keeps it as: that of the server's own types.
-fn behavior_text(behavior: &Value) -> String {
-    let rules = |side: &str| match behavior.get(side) {
-        Some(rules) if rules.is_object() => {
-            let or_null = |key: &str| rules.get(key).unwrap_or(&Value::Null);
-            let policies = rules.get("policies").and_then(Value::as_array).map(|policies| {
-                let policy = |policy: &Value| {
-                    let or_null = |key: &str| policy.get(key).unwrap_or(&Value::Null);
-                    let (kind, value, period) = (or_null("type"), or_null("value"), or_null("periodSeconds"));
-                    format!("{{\"Type\":{kind},\"Value\":{value},\"PeriodSeconds\":{period}}}")
-                };
-                format!("[{}]", policies.iter().map(policy).collect::<Vec<_>>().join(","))
-            });
-            format!(
-                "{{\"StabilizationWindowSeconds\":{},\"SelectPolicy\":{},\"Policies\":{},\"Tolerance\":{}}}",
-                or_null("stabilizationWindowSeconds"),
-                or_null("selectPolicy"),
-                policies.as_deref().unwrap_or("null"),
-                or_null("tolerance"),
-            )
-        }
-        _ => "null".to_owned(),
-    };
-    format!(
-        "{{\"ScaleUp\":{},\"ScaleDown\":{}}}",
-        rules("scaleUp"),
-        rules("scaleDown")
-    )
 }
 
 /// A behaviour with the names of `v2`, which begin small, without what is not set.
