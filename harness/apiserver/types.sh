@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes what the API's Go types are: `src/builtin/shape/types.txt`, how the fields that clients see are called and
-# numbered and when they are left out, and `src/builtin/quoted/types.txt`, the types that the API server quotes in its
+# numbered and when they are left out, and `src/quoted/types.txt`, the types that the API server quotes in its
 # errors. Needs a Go toolchain; to be run for every new version of the API that is served.
 #
 #     harness/apiserver/types.sh         # the version that is served
@@ -26,4 +26,4 @@ done
 go mod tidy 2>/dev/null
 go build -o types .
 ./types versioned >"$folder/src/builtin/shape/types.txt"
-./types internal >"$folder/src/builtin/quoted/types.txt"
+./types internal >"$folder/src/quoted/types.txt"

@@ -41,6 +41,7 @@
 //! - [`merge`]: patches, managed fields and the types they need;
 //! - [`builtin`], [`metadata`], [`table`]: how the built-in kinds behave and how they are shown;
 //! - [`webhook`]: a webhook to be called by servers, these or others; [`front`]: a door with levers in front of others;
+//! - `quoted`: values as errors quote them;
 //! - `discovery`, `openapi`, `selector`, `yaml`, `go_json`, `go_time`, `go_base64`, `gofmt`, `levers`, `gate`, `door`, `board`: what their names say.
 
 mod admission;
@@ -67,6 +68,7 @@ mod meta;
 pub mod metadata;
 mod openapi;
 mod options;
+mod quoted;
 mod registry;
 pub mod schema;
 mod selector;

@@ -1,6 +1,6 @@
 // Prints what the API's Go types are, one per line: with `versioned`, those that clients see, for
 // `src/builtin/shape/types.txt`, whose form is told in `src/builtin/shape/table.rs`; with `internal`, those that the
-// API server validates and so quotes in its errors, for `src/builtin/quoted/types.txt` (`src/builtin/quoted/mod.rs`).
+// API server validates and so quotes in its errors, for `src/quoted/types.txt` (`src/quoted/mod.rs`).
 // Run by `types.sh`.
 package main
 
@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 
+	definitions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	extensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +51,7 @@ var others = []reflect.Type{reflect.TypeFor[metav1.DeleteOptions]()}
 
 // Types that are quoted, with all that they are made of.
 var quoted = []reflect.Type{
+	reflect.TypeFor[definitions.CustomResourceDefinitionVersion](),
 	reflect.TypeFor[apps.DaemonSetUpdateStrategy](),
 	reflect.TypeFor[apps.DeploymentStrategy](),
 	reflect.TypeFor[authorization.NonResourceAttributes](),
@@ -256,6 +258,10 @@ func internal(of reflect.Type) string {
 		return "s"
 	case reflect.Bool:
 		return "b"
+	case reflect.Float64:
+		return "d"
+	case reflect.Interface:
+		return "J"
 	default:
 		return "i"
 	}

@@ -73,7 +73,7 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
             for detail in selected
                 .into_iter()
                 .flatten()
-                .filter_map(|(key, _)| pods::old_label(key))
+                .filter_map(|(key, _)| labels::deprecated(key))
             {
                 warnings.push(format!("scheduling.nodeSelector: {detail}"));
             }

@@ -9,9 +9,9 @@ use super::ROOT;
 use super::checks::{list, members, text, texts};
 use crate::builtin::quantity::Quantity;
 use crate::builtin::quotas;
-use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
+use crate::quoted;
 
 /// One, in the billionths that amounts are compared in.
 const ONE: i128 = 1_000_000_000;

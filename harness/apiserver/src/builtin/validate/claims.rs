@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::checks::{list, text};
-use crate::builtin::quoted;
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
+use crate::quoted;
 
 /// The claims of a pod's specification.
 pub(super) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::builtin::quoted;
+use crate::quoted;
 
 /// Lines around a change that are shown as well.
 const CONTEXT: usize = 3;

@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::ROOT;
 use super::checks::{number, text};
 use crate::builtin::catalogue::Resource;
-use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
+use crate::quoted;
 
 /// Whether events are asked for in the form of `events.k8s.io`.
 pub(super) fn is_new_style(resource: &Resource) -> bool {

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::checks::list;
 use crate::builtin::prepare::copy;
-use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
+use crate::quoted;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::checks::Check::{Do, OneOfIfSet};
 use super::checks::{Check, at_most, list, not_negative, number, run, text};
-use crate::builtin::quoted;
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
+use crate::quoted;
 
 const ACTIONS: &[&str] = &["Count", "FailIndex", "FailJob", "Ignore"];
 

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use super::checks::Check::{Do, In, NotNegative, OneOf, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, is_true, list, members, number, run, text};
 use super::{ROOT, job_policies, pods, schedules, selectors};
-use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
+use crate::quoted;
 
 const JOB: &[Check] = &[
     NotNegative("parallelism"),

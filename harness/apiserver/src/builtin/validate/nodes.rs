@@ -8,10 +8,10 @@ use super::checks::Check::OneOf;
 use super::checks::{Check, list, members, run, text, texts};
 use super::{ROOT, addresses};
 use crate::builtin::quantity::Quantity;
-use crate::builtin::quoted;
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
+use crate::quoted;
 
 /// What is counted, besides what is somebody's own.
 const COUNTED: &[&str] = &[

@@ -9,9 +9,9 @@ use super::checks::{Check, at_most_all, immutable, int_or_percent, is_true, list
 use super::{ROOT, resources};
 use crate::builtin::catalogue::Resource;
 use crate::builtin::prepare::SYSTEM_CLASSES;
-use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
+use crate::quoted;
 
 const LEASE: &[Check] = &[Positive("leaseDurationSeconds"), Check::NotNegative("leaseTransitions")];
 

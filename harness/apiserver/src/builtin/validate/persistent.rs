@@ -8,10 +8,10 @@ use super::pods::NODE_SELECTOR;
 use super::sources::{self, Source};
 use super::{ROOT, difference};
 use crate::builtin::quantity::Quantity;
-use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::names;
+use crate::quoted;
 
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 pub(super) const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];

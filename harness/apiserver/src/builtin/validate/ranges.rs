@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::checks::Check::{Name, Named};
 use super::checks::{run, text, texts};
 use super::{ROOT, addresses};
-use crate::builtin::quoted;
 use crate::findings::Findings;
 use crate::metadata::names;
+use crate::quoted;
 
 /// Who has an address.
 pub(super) fn address(address: &Value, found: &mut Findings) {

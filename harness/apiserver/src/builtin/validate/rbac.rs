@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::checks::{list, text};
 use super::{ROOT, selectors};
-use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
+use crate::quoted;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use super::ROOT;
 use super::checks::{list, text};
 use super::selectors;
-use crate::builtin::quoted;
 use crate::error::FieldError;
 use crate::findings::{Field, Findings};
+use crate::quoted;
 use crate::selector::labels::LabelSelector;
 
 /// Who is asked about, and where.

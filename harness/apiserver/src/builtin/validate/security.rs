@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::checks::Check::{Do, In, OneOfIfSet};
 use super::checks::{Check, is_true, list, run, text, texts};
 use super::windows;
-use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
+use crate::quoted;
 
 const LOCAL: &str = "Localhost";
 const PROFILES: &[&str] = &[LOCAL, "RuntimeDefault", "Unconfined"];

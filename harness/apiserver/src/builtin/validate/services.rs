@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::checks::Check::{Labels, NamedIfThere, OneOf, OneOfIfSet};
 use super::checks::{list, number, port, port_number, run, text, texts};
 use super::{ROOT, addresses};
-use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::names;
+use crate::quoted;
 
 const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];

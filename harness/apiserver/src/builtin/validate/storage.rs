@@ -8,9 +8,9 @@ use super::ROOT;
 use super::checks::Check::{Do, In, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, list, members, run, text, texts};
 use super::{persistent, sources};
-use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
+use crate::quoted;
 
 const POLICIES_OF_GROUPS: &[&str] = &["File", "None", "ReadWriteOnceWithFSType"];
 

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::checks::Check::{NotNegative, OneOf};
 use super::checks::{Check, at_most_all, immutable, int_or_percent, list, members, number, run, text};
 use super::{ROOT, pods, selectors, volume_claims};
-use crate::builtin::quoted;
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::names;
+use crate::quoted;
 
 /// The specification of a kind.
 pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {

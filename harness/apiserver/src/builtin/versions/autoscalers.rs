@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::super::catalogue::Resource;
 use super::super::{defaults, shape};
-use crate::builtin::quoted;
 use crate::meta;
+use crate::quoted;
 
 const GROUP: &str = "autoscaling";
 const KIND: &str = "HorizontalPodAutoscaler";

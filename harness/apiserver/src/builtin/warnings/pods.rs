@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::{items, null_selector};
+use super::{items, labels, null_selector};
 use crate::builtin::quantity::Quantity;
 use crate::findings::Field;
 use crate::meta::text;
@@ -13,49 +13,11 @@ use crate::metadata::names;
 
 pub(super) const NANOS_OF_ONE: i128 = 1_000_000_000;
 
-/// Labels of nodes that are going away, and what is to be said of them.
-const OLD_LABELS: [(&str, &str); 8] = [
-    (
-        "beta.kubernetes.io/arch",
-        "deprecated since v1.14; use \"kubernetes.io/arch\" instead",
-    ),
-    (
-        "beta.kubernetes.io/os",
-        "deprecated since v1.14; use \"kubernetes.io/os\" instead",
-    ),
-    (
-        "failure-domain.beta.kubernetes.io/region",
-        "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead",
-    ),
-    (
-        "failure-domain.beta.kubernetes.io/zone",
-        "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead",
-    ),
-    (
-        "beta.kubernetes.io/instance-type",
-        "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead",
-    ),
-    ("app.kubernetes.io/created-by", "deprecated since v1.9"),
-    (
-        "scheduler.alpha.kubernetes.io/preferAvoidPods",
-        "deprecated since v1.22; use Taints and Tolerations instead",
-    ),
-    (
-        "node-role.kubernetes.io/master",
-        "use \"node-role.kubernetes.io/control-plane\" instead",
-    ),
-];
-
-pub(super) fn old_label(key: &str) -> Option<&'static str> {
-    let found = OLD_LABELS.iter().find(|(label, _)| *label == key);
-    found.map(|(_, detail)| *detail)
-}
-
 /// What comes before the volumes: where pods run.
 pub(super) fn before_volumes(spec: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
     let selected = spec.get("nodeSelector").and_then(Value::as_object);
     for key in selected.into_iter().flatten().map(|(key, _)| key) {
-        if let Some(detail) = old_label(key) {
+        if let Some(detail) = labels::deprecated(key) {
             let at = at.child("nodeSelector");
             warnings.push(format!("{}: {detail}", at.key(key)));
         }
@@ -68,7 +30,7 @@ pub(super) fn before_volumes(spec: &Value, at: &Field<'_>, warnings: &mut Vec<St
     for (index, constraint) in items(spec, "topologySpreadConstraints").iter().enumerate() {
         let at = at.item(index);
         let key = text(constraint, "topologyKey");
-        if let Some(detail) = old_label(key) {
+        if let Some(detail) = labels::deprecated(key) {
             warnings.push(format!("{}: {key} is {detail}", at.child("topologyKey")));
         }
         null_selector(constraint, &at, warnings);
@@ -99,7 +61,7 @@ fn node_term(term: &Value, with_values: bool, at: &Field<'_>, warnings: &mut Vec
     for (index, expression) in items(term, "matchExpressions").iter().enumerate() {
         let at = at.item(index);
         let key = text(expression, "key");
-        if let Some(detail) = old_label(key) {
+        if let Some(detail) = labels::deprecated(key) {
             warnings.push(format!("{}: {key} is {detail}", at.child("key")));
         }
         let values = items(expression, "values").iter().filter_map(Value::as_str);

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{children, flag, forbidden, invalid, invalid_text, not_supported, present, quoted, required};
+use super::{children, flag, forbidden, invalid, invalid_text, not_supported, present, required};
 use crate::error::FieldError;
 use crate::meta::text;
+use crate::quoted;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const UNSUPPORTED: [&str; 6] = [
@@ -68,7 +69,11 @@ pub(super) fn check_root(schema: &Value, path: &str, status_subresource: bool, e
                 "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",
                 names.join(" ")
             );
-            errors.push(invalid_text(path, &quoted::schema(schema), &detail));
+            errors.push(invalid_text(
+                path,
+                &quoted::text("apiextensions.JSONSchemaProps", schema),
+                &detail,
+            ));
         }
     }
     if flag(schema, "nullable") {
@@ -269,7 +274,11 @@ fn check_map_keys(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
         Some(items) if items.is_object() => items,
         Some(items) if !items.is_null() => {
             let detail = "must only have a single schema if x-kubernetes-list-type is map";
-            errors.push(invalid_text(&field, &quoted::items(items), detail));
+            errors.push(invalid_text(
+                &field,
+                &quoted::text("apiextensions.JSONSchemaPropsOrArray", items),
+                detail,
+            ));
             return;
         }
         Some(_) | None => {

@@ -5,7 +5,6 @@
 
 mod defaults;
 mod keywords;
-pub(crate) mod quoted;
 pub(crate) mod rules;
 mod structural;
 

@@ -7,9 +7,10 @@ use serde_json::Value;
 use super::super::cel::check::Type;
 use super::super::cel::{self, Program};
 use super::super::node::Node;
-use super::{children, invalid, invalid_text, not_supported, quoted, required};
+use super::{children, invalid, invalid_text, not_supported, required};
 use crate::error::FieldError;
 use crate::meta::text;
+use crate::quoted;
 
 const REASONS: [&str; 4] = [
     "FieldValueDuplicate",
@@ -256,7 +257,11 @@ fn check_expressions(rule: &Value, kind: &Type, path: &str, place: &Place<'_>, e
                 "messageExpression" if problem.starts_with("compilation") => format!("messageExpression {problem}"),
                 _ => problem,
             };
-            errors.push(invalid_text(&format!("{path}.{key}"), &quoted::rule(rule), &problem));
+            errors.push(invalid_text(
+                &format!("{path}.{key}"),
+                &quoted::text("apiextensions.ValidationRule", rule),
+                &problem,
+            ));
         }
     }
     if uses_old {

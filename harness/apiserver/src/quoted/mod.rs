@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::gofmt;
 
@@ -16,7 +16,15 @@ static TYPES: LazyLock<HashMap<&'static str, Vec<Field>>> = LazyLock::new(|| {
     let lines = include_str!("types.txt").lines();
     let types = lines.filter_map(|line| line.split_once(": "));
     types
-        .map(|(name, fields)| (name, fields.split(", ").filter_map(Field::read).collect()))
+        .map(|(name, fields)| {
+            (
+                name,
+                fields
+                    .split(", ")
+                    .filter_map(|field| Field::read(name, field))
+                    .collect(),
+            )
+        })
         .collect()
 });
 
@@ -31,13 +39,13 @@ struct Field {
 }
 
 impl Field {
-    fn read(text: &'static str) -> Option<Self> {
+    fn read(of: &str, text: &'static str) -> Option<Self> {
         let (name, marked) = text.split_once(' ')?;
         let kind = marked.trim_end_matches(['&', '?']);
         let marks = &marked[kind.len()..];
         Some(Self {
             name,
-            member: member(name),
+            member: member(of, name),
             kind,
             may_be_missing: marks.contains('&'),
             left_out: marks.contains('?'),
@@ -61,8 +69,26 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("WWIDs", "wwids"),
 ];
 
+/// The same of schemas.
+const OF_SCHEMAS: &[(&str, &str)] = &[
+    ("Ref", "$ref"),
+    ("Schema", "$schema"),
+    ("XEmbeddedResource", "x-kubernetes-embedded-resource"),
+    ("XIntOrString", "x-kubernetes-int-or-string"),
+    ("XListMapKeys", "x-kubernetes-list-map-keys"),
+    ("XListType", "x-kubernetes-list-type"),
+    ("XMapType", "x-kubernetes-map-type"),
+    ("XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields"),
+    ("XValidations", "x-kubernetes-validations"),
+];
+
 /// The name of a field in JSON: `DNSPolicy` is `dnsPolicy`, `OS` is `os`.
-fn member(name: &str) -> String {
+fn member(of: &str, name: &str) -> String {
+    if of == "apiextensions.JSONSchemaProps"
+        && let Some((_, member)) = OF_SCHEMAS.iter().find(|(each, _)| *each == name)
+    {
+        return (*member).to_owned();
+    }
     if let Some((_, member)) = OTHERWISE.iter().find(|(each, _)| *each == name) {
         return (*member).to_owned();
     }
@@ -80,7 +106,7 @@ fn member(name: &str) -> String {
 /// A value of a type such as `core.Taint`, as it is quoted.
 pub(crate) fn text(of: &str, value: &Value) -> String {
     let mut out = String::new();
-    structure(of, value.as_object(), &mut out);
+    write(of, Some(value), &mut out);
     gofmt::escaped(out)
 }
 
@@ -156,6 +182,33 @@ fn is_empty(field: &Field, value: Option<&Value>) -> bool {
     }
 }
 
+/// What may be a schema or something else: a list of them, a boolean, texts.
+const OR: [&str; 3] = [
+    "apiextensions.JSONSchemaPropsOrArray",
+    "apiextensions.JSONSchemaPropsOrBool",
+    "apiextensions.JSONSchemaPropsOrStringArray",
+];
+
+/// The members of which it fills in one.
+fn alternatives(value: &Value) -> Map<String, Value> {
+    let members = match value {
+        Value::Bool(_) => json!({"allows": value}),
+        Value::Array(_) => json!({"jsonSchemas": value, "property": value}),
+        Value::Null | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            json!({"allows": true, "schema": value})
+        }
+    };
+    members.as_object().cloned().unwrap_or_default()
+}
+
+/// A whole number has no fraction, however it was written.
+fn number(value: &Value) -> String {
+    match value.as_f64().filter(|number| value.is_f64() && number.fract() == 0.0) {
+        Some(number) => gofmt::float(number),
+        None => value.to_string(),
+    }
+}
+
 fn write(kind: &str, value: Option<&Value>, out: &mut String) {
     match (kind.split_at(1), value) {
         (("*", items), Some(Value::Array(list))) => {
@@ -177,8 +230,10 @@ fn write(kind: &str, value: Option<&Value>, out: &mut String) {
         (("*" | "%" | "T" | "M" | "J" | "y", _), None) => out.push_str("null"),
         (("s", ""), None) => out.push_str("\"\""),
         (("b", ""), None) => out.push_str("false"),
-        (("i" | "I", ""), None) => out.push('0'),
+        (("i" | "I" | "d", ""), None) => out.push('0'),
         (("Q", ""), None) => out.push_str("\"0\""),
+        (("d", ""), Some(value)) => out.push_str(&number(value)),
+        (_, Some(value)) if OR.contains(&kind) => structure(kind, Some(&alternatives(value)), out),
         (_, Some(Value::Object(members))) if kind.contains('.') => structure(kind, Some(members), out),
         (_, None) => structure(kind, None, out),
         (_, Some(value)) => out.push_str(&value.to_string()),
@@ -232,8 +287,6 @@ fn indented(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::builtin::shape::table;
 
@@ -279,6 +332,7 @@ mod tests {
             [
                 "core.v1",
                 "batch.v1",
+                "apiextensions.v1",
                 "apps.v1",
                 "authorization.v1",
                 "autoscaling.v2",
@@ -296,7 +350,8 @@ mod tests {
         let mut unknown = Vec::new();
         for (name, fields) in TYPES.iter() {
             let (package, short) = name.split_once('.').expect("a package");
-            let own = package == "v1" || short == "PodSecurityContext" || short.ends_with("Status");
+            let own =
+                package == "v1" || OR.contains(name) || short == "PodSecurityContext" || short.ends_with("Status");
             for field in fields.iter().filter(|field| field.name != "-" && !own) {
                 if !known(short, field) {
                     unknown.push(format!("{name}.{} as {}", field.name, field.member));
