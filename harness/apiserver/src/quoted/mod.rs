@@ -12,21 +12,14 @@ use serde_json::{Map, Value, json};
 
 use crate::gofmt;
 
-static TYPES: LazyLock<HashMap<&'static str, Vec<Field>>> = LazyLock::new(|| {
-    let lines = include_str!("types.txt").lines();
-    let types = lines.filter_map(|line| line.split_once(": "));
-    types
-        .map(|(name, fields)| {
-            (
-                name,
-                fields
-                    .split(", ")
-                    .filter_map(|field| Field::read(name, field))
-                    .collect(),
-            )
-        })
-        .collect()
-});
+static TYPES: LazyLock<HashMap<&'static str, Vec<Field>>> =
+    LazyLock::new(|| include_str!("types.txt").lines().filter_map(read).collect());
+
+fn read(line: &'static str) -> Option<(&'static str, Vec<Field>)> {
+    let (name, fields) = line.split_once(": ")?;
+    let fields = fields.split(", ").filter_map(|field| Field::read(name, field));
+    Some((name, fields.collect()))
+}
 
 struct Field {
     /// As it is printed.
@@ -287,6 +280,10 @@ fn indented(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
+    use regex::Regex;
+
     use super::*;
     use crate::builtin::shape::table;
 
@@ -324,6 +321,28 @@ mod tests {
         ] {
             assert!(lines.iter().any(|other| other == line), "{line}");
         }
+    }
+
+    #[test]
+    fn whatever_is_quoted_has_a_type() {
+        let named = Regex::new(r#"(?:quoted::(?:text|lines)|difference::of)\(\s*"([^"]+)""#).expect("an expression");
+        let mut folders = vec![PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")];
+        let mut count = 0;
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let source = std::fs::read_to_string(&path).expect("a text");
+                for name in named.captures_iter(&source).map(|found| found[1].to_owned()) {
+                    assert!(TYPES.contains_key(name.as_str()), "{name} in {}", path.display());
+                    count += 1;
+                }
+            }
+        }
+        assert!(count > 30, "{count}");
     }
 
     #[test]
