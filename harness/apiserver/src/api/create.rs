@@ -20,7 +20,7 @@ const GENERATE_ATTEMPTS: usize = 8;
 impl Core {
     pub(super) fn create(self: &Arc<Self>, call: &Call, warnings: &mut Vec<String>) -> Result<Reply, ApiError> {
         if call.subresource.is_some() || !call.resource.is_stored() {
-            return self.create_unstored(call);
+            return self.create_unstored(call, warnings);
         }
         check_options(call, "CreateOptions")?;
         let mut object = super::decode::checked(call, warnings)?;

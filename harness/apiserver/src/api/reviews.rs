@@ -26,7 +26,7 @@ const SHORTEST_LIFETIME: i64 = 600;
 const BOUND: [(&str, &str); 3] = [("Node", "nodes"), ("Pod", "pods"), ("Secret", "secrets")];
 
 /// Answers a review; `None` if the call is for something else.
-pub(super) fn answer(core: &Core, call: &Call) -> Option<Result<Reply, ApiError>> {
+pub(super) fn answer(core: &Core, call: &Call, warnings: &mut Vec<String>) -> Option<Result<Reply, ApiError>> {
     let answer = match call.resource.plural.as_str() {
         "selfsubjectreviews" => myself,
         "selfsubjectaccessreviews" | "subjectaccessreviews" | "localsubjectaccessreviews" => access,
@@ -34,17 +34,13 @@ pub(super) fn answer(core: &Core, call: &Call) -> Option<Result<Reply, ApiError>
         "tokenreviews" => token,
         _ => return None,
     };
-    Some(read(call).and_then(|review| answer(core, call, review)))
+    Some(read(call, warnings).and_then(|review| answer(core, call, review)))
 }
 
 /// The review in the body, in the form of its kind.
-fn read(call: &Call) -> Result<Value, ApiError> {
-    let mut review = decode::object(call)?;
-    decode::check_type(call, &mut review)?;
-    let resource = &call.resource;
-    shape::decode(&resource.group, &resource.version, &resource.kind, &mut review)
-        .map_err(|error| super::manage::cannot_be_handled(call, &error))?;
-    if resource.namespaced {
+fn read(call: &Call, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
+    let mut review = decode::checked(call, warnings)?;
+    if call.resource.namespaced {
         create::check_namespace(call, &mut review)?;
     }
     Ok(review)

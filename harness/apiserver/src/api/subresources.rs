@@ -15,8 +15,12 @@ use crate::store::{Expect, Write, key};
 
 impl Core {
     /// Creates something that is only answered.
-    pub(super) fn create_unstored(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
-        if let Some(answer) = reviews::answer(self, call) {
+    pub(super) fn create_unstored(
+        self: &Arc<Self>,
+        call: &Call,
+        warnings: &mut Vec<String>,
+    ) -> Result<Reply, ApiError> {
+        if let Some(answer) = reviews::answer(self, call, warnings) {
             return answer;
         }
         let mut body = decode::object(call)?;

@@ -69,6 +69,7 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
     match (resource.group, resource.kind) {
         ("batch", "CronJob") => jobs::cron_job_name(object, &mut found),
         ("", "Pod") => pods::created(object, &mut found),
+        ("apps", "ControllerRevision") => others::created_revision(object, &mut found),
         ("", "PersistentVolume") => persistent::mount_options(object, &mut found),
         ("", "Namespace") => basics::created_namespace(object, &mut found),
         ("certificates.k8s.io", _) => signing::body(object, &mut found),

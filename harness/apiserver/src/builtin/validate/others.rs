@@ -43,6 +43,18 @@ pub(super) fn body(resource: &Resource, object: &Value, found: &mut Findings) {
     run(checks, object, &ROOT, found);
 }
 
+/// What a new revision keeps is an object.
+pub(super) fn created_revision(revision: &Value, found: &mut Findings) {
+    let detail = match revision.get("data") {
+        None | Some(Value::Null) => "data is mandatory",
+        Some(Value::Object(_)) => return,
+        Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            "data must be a valid JSON object"
+        }
+    };
+    found.required(&ROOT.child("data"), detail);
+}
+
 fn one_limit(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if spec.get("minAvailable").is_some() && spec.get("maxUnavailable").is_some() {
         let quoted = quoted::text("policy.PodDisruptionBudgetSpec", spec);
