@@ -14,7 +14,7 @@ use crate::builtin::limits;
 use crate::builtin::prepare::{PriorityClass, RuntimeRefused, admit, check_overhead, readmit, run_as_class};
 use crate::builtin::quotas::{self, Charged};
 use crate::builtin::services::{Allocations, Refused};
-use crate::builtin::validate::volume_claims;
+use crate::builtin::validate::storage::volume_claims;
 use crate::meta;
 use crate::registry::Resource;
 use crate::status::{About, ApiError};

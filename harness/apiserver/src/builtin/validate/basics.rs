@@ -4,7 +4,9 @@ use base64::Engine as _;
 use serde_json::{Map, Value};
 
 use super::checks::{immutable, is_true, members, text};
-use super::{ROOT, bounds, nodes, persistent, slices, volume_claims};
+use super::networking::slices;
+use super::storage::{persistent, volume_claims};
+use super::{ROOT, bounds, nodes};
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::{STANDARD_FINALIZERS, names};

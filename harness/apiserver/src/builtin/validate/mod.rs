@@ -1,53 +1,28 @@
 //! Whether an object of a built-in kind may be stored, in the words of the API server.
 //!
 //! `checks` is the language of the simple rules; the tables and what no rule can say are in a module per family of
-//! kinds. The functions here put together what a create, an update and a write of the status have to pass.
+//! kinds, which is a folder where there is much to say. The functions here put together what a create, an update and a write of the status have to pass.
 
-mod addresses;
-mod affinities;
 mod autoscalers;
 mod basics;
 mod bounds;
 mod checks;
-mod claims;
 pub(crate) mod clients;
-mod containers;
 mod difference;
-mod dns;
 mod events;
-mod gated;
-mod job_policies;
 mod jobs;
-mod mounts;
 mod networking;
 mod nodes;
 mod others;
-mod persistent;
-mod pod_changes;
 mod pods;
 mod policies;
-mod probes;
-mod projected;
-mod ranges;
 mod rbac;
-mod resizes;
-mod resources;
-mod restarts;
 pub(crate) mod reviews;
-mod schedules;
-mod security;
 mod selectors;
 pub(super) mod services;
 mod signing;
-mod slices;
-mod sources;
-mod spreads;
-mod storage;
-mod variables;
-pub mod volume_claims;
-mod volumes;
+pub(crate) mod storage;
 mod webhooks;
-mod windows;
 mod workloads;
 
 use serde_json::Value;
@@ -70,12 +45,12 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
         ("batch", "CronJob") => jobs::cron_job_name(object, &mut found),
         ("", "Pod") => pods::created(object, &mut found),
         ("apps", "ControllerRevision") => others::created_revision(object, &mut found),
-        ("", "PersistentVolume") => persistent::mount_options(object, &mut found),
+        ("", "PersistentVolume") => storage::persistent::mount_options(object, &mut found),
         ("", "Namespace") => basics::created_namespace(object, &mut found),
         ("certificates.k8s.io", _) => signing::body(object, &mut found),
         ("events.k8s.io", _) => events::created(object, &mut found),
         ("networking.k8s.io", "Ingress") => networking::created(object, &mut found),
-        ("networking.k8s.io", "ServiceCIDR") => ranges::range(object, &mut found),
+        ("networking.k8s.io", "ServiceCIDR") => networking::ranges::range(object, &mut found),
         _ => {}
     }
     found.into_vec()
@@ -103,7 +78,7 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
             }
             match resource.kind {
                 "EndpointSlice" => {
-                    slices::body(new, Some(old), &mut found);
+                    networking::slices::body(new, Some(old), &mut found);
                     change(resource, new, old, &mut found);
                 }
                 // Of a priority class only changes are looked at.
@@ -137,8 +112,8 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
         }
         Some("status") if resource.kind == "Node" => nodes::change(new, old, &mut found),
         Some("status") => status(resource, new, &mut found),
-        Some("ephemeralcontainers") => pod_changes::ephemeral(new, old, &mut found),
-        Some("resize") => resizes::resize(new, old, &mut found),
+        Some("ephemeralcontainers") => pods::changes::ephemeral(new, old, &mut found),
+        Some("resize") => pods::resizes::resize(new, old, &mut found),
         Some("finalize") => basics::namespace_finalizers(new, &mut found),
         Some(_) => {}
     }
@@ -182,7 +157,7 @@ fn kind_metadata(resource: &Resource, object: &Value, found: &mut Findings) {
 pub fn name_rule(resource: &Resource) -> NameRule {
     match (resource.group, resource.kind) {
         ("", "Namespace" | "Service") | ("apps", "StatefulSet") => names::is_dns_label,
-        ("networking.k8s.io", "IPAddress") => ranges::address_name,
+        ("networking.k8s.io", "IPAddress") => networking::ranges::address_name,
         ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => names::path_segment,
         _ => names::is_dns_subdomain,
     }
@@ -204,11 +179,11 @@ fn body(resource: &Resource, object: &Value, found: &mut Findings) {
             policies::body(kind, object, found);
         }
         ("admissionregistration.k8s.io", _) => webhooks::body(object, found),
-        ("networking.k8s.io", "IPAddress") => ranges::address(object, found),
+        ("networking.k8s.io", "IPAddress") => networking::ranges::address(object, found),
         // They are looked at when they are new, and stay as they are.
         ("networking.k8s.io", "ServiceCIDR") | ("certificates.k8s.io", _) => {}
         ("networking.k8s.io", _) => networking::body(resource.kind, object, found),
-        ("discovery.k8s.io", _) => slices::body(object, None, found),
+        ("discovery.k8s.io", _) => networking::slices::body(object, None, found),
         ("autoscaling", _) => autoscalers::body(object, found),
         ("storage.k8s.io", kind) => storage::body(kind, object, found),
         ("", _) => basics::body(resource.kind, object, found),
@@ -219,7 +194,7 @@ fn body(resource: &Resource, object: &Value, found: &mut Findings) {
 /// What may not change.
 fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
     match (resource.group, resource.kind) {
-        ("", "Pod") => pod_changes::change(new, old, found),
+        ("", "Pod") => pods::changes::change(new, old, found),
         ("", "Service") => services::change(new, old, found),
         ("certificates.k8s.io", _) => signing::change(new, old, None, found),
         ("events.k8s.io", _) => events::change(new, old, found),
@@ -228,8 +203,8 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
         ("batch", "Job") => jobs::change(new, old, found),
         ("rbac.authorization.k8s.io", _) => rbac::change(new, old, found),
         ("storage.k8s.io", kind) => storage::change(kind, new, old, found),
-        ("networking.k8s.io", "IPAddress") => ranges::address_change(new, old, found),
-        ("networking.k8s.io", "ServiceCIDR") => ranges::range_change(new, old, found),
+        ("networking.k8s.io", "IPAddress") => networking::ranges::address_change(new, old, found),
+        ("networking.k8s.io", "ServiceCIDR") => networking::ranges::range_change(new, old, found),
         ("networking.k8s.io", "IngressClass") => networking::class_change(new, old, found),
         ("", _) => basics::change(resource.kind, new, old, found),
         _ => others::change(resource, new, old, found),
@@ -239,7 +214,7 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
 fn status(resource: &Resource, new: &Value, found: &mut Findings) {
     match (resource.group, resource.kind) {
         ("", "Namespace") => basics::namespace_status(new, found),
-        ("", "PersistentVolumeClaim") => volume_claims::status(new, found),
+        ("", "PersistentVolumeClaim") => storage::volume_claims::status(new, found),
         ("", "Pod") => pods::status(new, found),
         ("", "ResourceQuota") => bounds::quota_status(new, found),
         ("", "Service") => services::status(new, found),

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::ROOT;
 use super::checks::Check::OneOf;
 use super::checks::{Check, list, members, run, text, texts};
-use super::{ROOT, addresses};
+use super::networking::addresses;
 use crate::builtin::quantity::Quantity;
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};

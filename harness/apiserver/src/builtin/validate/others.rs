@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::ROOT;
 use super::checks::Check::{Do, In, Named, OneOf, OneOfIfSet, Positive, Required, Selector};
 use super::checks::{Check, at_most_all, immutable, int_or_percent, is_true, list, number, run};
-use super::{ROOT, resources};
+use super::pods::resources;
 use crate::builtin::catalogue::Resource;
 use crate::builtin::prepare::SYSTEM_CLASSES;
 use crate::findings::{Field, Findings};

@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::ROOT;
 use super::checks::{list, text};
-use super::selectors;
+use super::{ROOT, selectors};
 use crate::error::FieldError;
 use crate::findings::{Field, Findings};
 use crate::quoted;

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
+use super::ROOT;
 use super::checks::Check::{Labels, NamedIfThere, OneOf, OneOfIfSet};
 use super::checks::{list, number, port, port_number, run, text, texts};
-use super::{ROOT, addresses};
+use super::networking::addresses;
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::names;

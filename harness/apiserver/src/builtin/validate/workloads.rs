@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::checks::Check::{NotNegative, OneOf};
 use super::checks::{Check, at_most_all, immutable, int_or_percent, list, members, number, run, text};
-use super::{ROOT, pods, selectors, volume_claims};
+use super::storage::volume_claims;
+use super::{ROOT, pods, selectors};
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::names;

@@ -7,16 +7,16 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::checks::Check::{Do, In, Name, Named, OneOfIfSet, Required};
-use super::checks::{Check, is_true, list, members, number, run, text};
+use crate::builtin::validate::checks::Check::{Do, In, Name, Named, OneOfIfSet, Required};
+use crate::builtin::validate::checks::{Check, is_true, list, members, number, run, text};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
 /// One kind of source.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Source {
+pub(crate) struct Source {
     /// Its field.
-    pub(super) field: &'static str,
+    pub(crate) field: &'static str,
     /// What its field is called where a volume has another source already.
     refused_as: &'static str,
     /// What its field is called where something in it is wrong.
@@ -28,7 +28,7 @@ pub(super) struct Source {
 
 impl Source {
     /// A source with these checks of its fields.
-    pub(super) const fn new(field: &'static str, checks: &'static [Check]) -> Self {
+    pub(in crate::builtin::validate) const fn new(field: &'static str, checks: &'static [Check]) -> Self {
         Self {
             field,
             refused_as: field,
@@ -39,7 +39,7 @@ impl Source {
     }
 
     /// The same, with another name where it is one too many.
-    pub(super) const fn refused_as(self, name: &'static str) -> Self {
+    pub(crate) const fn refused_as(self, name: &'static str) -> Self {
         Self {
             refused_as: name,
             ..self
@@ -47,12 +47,12 @@ impl Source {
     }
 
     /// The same, with other checks.
-    pub(super) const fn with(self, checks: &'static [Check]) -> Self {
+    pub(in crate::builtin::validate) const fn with(self, checks: &'static [Check]) -> Self {
         Self { checks, ..self }
     }
 
     /// The same, never one too many.
-    pub(super) const fn tolerated(self) -> Self {
+    pub(crate) const fn tolerated(self) -> Self {
         Self {
             is_tolerated: true,
             ..self
@@ -61,7 +61,7 @@ impl Source {
 }
 
 /// Checks that a volume has one source, and the source. `more` sees the source that counts after its own checks.
-pub(super) fn validate(
+pub(crate) fn validate(
     sources: &[Source],
     volume: &Value,
     at: &Field<'_>,
@@ -87,28 +87,28 @@ pub(super) fn validate(
     }
 }
 
-pub(super) const HOST_PATH: Source = Source::new("hostPath", &[Do(host_path)]);
-pub(super) const GCE_PERSISTENT_DISK: Source = Source {
+pub(crate) const HOST_PATH: Source = Source::new("hostPath", &[Do(host_path)]);
+pub(crate) const GCE_PERSISTENT_DISK: Source = Source {
     told_as: "persistentDisk",
     ..Source::new("gcePersistentDisk", &[Required("pdName"), Do(partition)])
 };
-pub(super) const AWS_ELASTIC_BLOCK_STORE: Source =
+pub(crate) const AWS_ELASTIC_BLOCK_STORE: Source =
     Source::new("awsElasticBlockStore", &[Required("volumeID"), Do(partition)]);
-pub(super) const NFS: Source = Source::new("nfs", &[Required("server"), Required("path"), Do(absolute_path)]);
-pub(super) const FLOCKER: Source = Source::new("flocker", &[Do(flocker)]);
-pub(super) const RBD: Source = Source::new("rbd", &[Do(monitors), Required("image")]);
-pub(super) const CEPH_FS: Source = Source::new("cephfs", &[Do(monitors)]).refused_as("cephFS");
-pub(super) const QUOBYTE: Source = Source::new("quobyte", &[Do(quobyte)]);
-pub(super) const FC: Source = Source::new("fc", &[Do(fibre_channel)]);
-pub(super) const FLEX_VOLUME: Source = Source::new("flexVolume", &[Required("driver"), Do(flex_options)]);
-pub(super) const VSPHERE_VOLUME: Source = Source::new("vsphereVolume", &[Required("volumePath")]);
-pub(super) const PHOTON_PERSISTENT_DISK: Source = Source::new("photonPersistentDisk", &[Required("pdID")]);
-pub(super) const PORTWORX_VOLUME: Source = Source::new("portworxVolume", &[Required("volumeID")]);
-pub(super) const SCALE_IO: Source = Source::new(
+pub(crate) const NFS: Source = Source::new("nfs", &[Required("server"), Required("path"), Do(absolute_path)]);
+pub(crate) const FLOCKER: Source = Source::new("flocker", &[Do(flocker)]);
+pub(crate) const RBD: Source = Source::new("rbd", &[Do(monitors), Required("image")]);
+pub(crate) const CEPH_FS: Source = Source::new("cephfs", &[Do(monitors)]).refused_as("cephFS");
+pub(crate) const QUOBYTE: Source = Source::new("quobyte", &[Do(quobyte)]);
+pub(crate) const FC: Source = Source::new("fc", &[Do(fibre_channel)]);
+pub(crate) const FLEX_VOLUME: Source = Source::new("flexVolume", &[Required("driver"), Do(flex_options)]);
+pub(crate) const VSPHERE_VOLUME: Source = Source::new("vsphereVolume", &[Required("volumePath")]);
+pub(crate) const PHOTON_PERSISTENT_DISK: Source = Source::new("photonPersistentDisk", &[Required("pdID")]);
+pub(crate) const PORTWORX_VOLUME: Source = Source::new("portworxVolume", &[Required("volumeID")]);
+pub(crate) const SCALE_IO: Source = Source::new(
     "scaleIO",
     &[Required("gateway"), Required("system"), Required("volumeName")],
 );
-pub(super) const AZURE_DISK: Source = Source::new(
+pub(crate) const AZURE_DISK: Source = Source::new(
     "azureDisk",
     &[
         Required("diskName"),
@@ -125,11 +125,11 @@ const SECRET: &[Check] = &[Required("name")];
 const SECRET_ANYWHERE: &[Check] = &[Required("name"), Required("namespace")];
 
 /// Sources whose secrets, endpoints and names are those of a pod's namespace.
-pub(super) const GLUSTERFS: Source = Source::new("glusterfs", &[Required("endpoints"), Required("path")]);
-pub(super) const CINDER: Source = Source::new("cinder", &[Required("volumeID"), In("secretRef", SECRET)]);
-pub(super) const AZURE_FILE: Source = Source::new("azureFile", &[Required("secretName"), Required("shareName")]);
-pub(super) const ISCSI: Source = Source::new("iscsi", &[Required("targetPortal"), Do(iscsi_of_pod)]);
-pub(super) const STORAGE_OS: Source = Source::new(
+pub(crate) const GLUSTERFS: Source = Source::new("glusterfs", &[Required("endpoints"), Required("path")]);
+pub(crate) const CINDER: Source = Source::new("cinder", &[Required("volumeID"), In("secretRef", SECRET)]);
+pub(crate) const AZURE_FILE: Source = Source::new("azureFile", &[Required("secretName"), Required("shareName")]);
+pub(crate) const ISCSI: Source = Source::new("iscsi", &[Required("targetPortal"), Do(iscsi_of_pod)]);
+pub(crate) const STORAGE_OS: Source = Source::new(
     "storageos",
     &[
         Name("volumeName", names::dns_label),
@@ -139,13 +139,13 @@ pub(super) const STORAGE_OS: Source = Source::new(
 );
 
 /// The same ones of a volume that belongs to no namespace.
-pub(super) const CLUSTER_GLUSTERFS: Source =
+pub(crate) const CLUSTER_GLUSTERFS: Source =
     GLUSTERFS.with(&[Required("endpoints"), Required("path"), Do(endpoints_namespace)]);
-pub(super) const CLUSTER_CINDER: Source = CINDER.with(&[Required("volumeID"), In("secretRef", SECRET_ANYWHERE)]);
-pub(super) const CLUSTER_AZURE_FILE: Source =
+pub(crate) const CLUSTER_CINDER: Source = CINDER.with(&[Required("volumeID"), In("secretRef", SECRET_ANYWHERE)]);
+pub(crate) const CLUSTER_AZURE_FILE: Source =
     AZURE_FILE.with(&[Required("secretName"), Required("shareName"), Do(secret_namespace)]);
-pub(super) const CLUSTER_ISCSI: Source = ISCSI.with(&[Required("targetPortal"), Do(iscsi_of_cluster)]);
-pub(super) const CLUSTER_STORAGE_OS: Source = STORAGE_OS.with(&[
+pub(crate) const CLUSTER_ISCSI: Source = ISCSI.with(&[Required("targetPortal"), Do(iscsi_of_cluster)]);
+pub(crate) const CLUSTER_STORAGE_OS: Source = STORAGE_OS.with(&[
     Name("volumeName", names::dns_label),
     Named("volumeNamespace", names::dns_label),
     In("secretRef", SECRET_ANYWHERE),
@@ -172,7 +172,7 @@ fn host_path(source: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// `must not contain '..'`.
-pub(super) fn no_backsteps(field: &str, source: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn no_backsteps(field: &str, source: &Value, at: &Field<'_>, found: &mut Findings) {
     let path = text(source, field);
     if path.split('/').any(|part| part == "..") {
         found.invalid(&at.child(field), path, "must not contain '..'");
@@ -180,7 +180,7 @@ pub(super) fn no_backsteps(field: &str, source: &Value, at: &Field<'_>, found: &
 }
 
 /// A path that stays where it begins.
-pub(super) fn descending_path(field: &str, source: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn descending_path(field: &str, source: &Value, at: &Field<'_>, found: &mut Findings) {
     let path = text(source, field);
     if path.starts_with('/') {
         found.invalid(&at.child(field), path, "must be a relative path");
@@ -189,7 +189,7 @@ pub(super) fn descending_path(field: &str, source: &Value, at: &Field<'_>, found
 }
 
 /// A [`descending_path`] that cannot be taken for one of the node's own files.
-pub(super) fn local_path(field: &str, source: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn local_path(field: &str, source: &Value, at: &Field<'_>, found: &mut Findings) {
     descending_path(field, source, at, found);
     let path = text(source, field);
     if path.starts_with("..") && !path.starts_with("../") {
@@ -390,17 +390,17 @@ fn iscsi_name(name: &str, at: &Field<'_>, unknown: &str, found: &mut Findings) {
 }
 
 /// Whether a volume of this name cannot be reached by an initiator with a name.
-pub(super) fn is_iscsi_too_long(volume: &str, source: &Value) -> bool {
+pub(crate) fn is_iscsi_too_long(volume: &str, source: &Value) -> bool {
     const MAX: usize = 64;
     source.get("initiatorName").is_some() && volume.len() + 1 + text(source, "targetPortal").len() > MAX
 }
 
 /// What is said if [`is_iscsi_too_long`].
-pub(super) const ISCSI_TOO_LONG: &str = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if \
+pub(crate) const ISCSI_TOO_LONG: &str = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if \
     iscsi.initiatorName is specified.";
 
 /// The name of a driver.
-pub(super) fn driver_name(name: &str, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn driver_name(name: &str, at: &Field<'_>, found: &mut Findings) {
     const MAX: usize = 63;
     if name.len() > MAX {
         found.too_long(at, MAX);
@@ -409,6 +409,6 @@ pub(super) fn driver_name(name: &str, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// [`driver_name`] of a source.
-pub(super) fn driver(source: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn driver(source: &Value, at: &Field<'_>, found: &mut Findings) {
     driver_name(text(source, "driver"), &at.child("driver"), found);
 }

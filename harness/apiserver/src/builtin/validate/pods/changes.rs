@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::checks::{list, text};
-use super::{ROOT, containers, difference, gated};
+use super::{containers, gated};
 use crate::builtin::prepare::copy;
+use crate::builtin::validate::checks::{list, text};
+use crate::builtin::validate::{ROOT, difference};
 use crate::findings::{Field, Findings};
 
 const UPDATE_MESSAGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
@@ -14,7 +15,7 @@ const UPDATE_MESSAGE: &str = "pod updates may not change fields other than `spec
     tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 /// What may not change in a pod.
-pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+pub(crate) fn change(new: &Value, old: &Value, found: &mut Findings) {
     let none = Value::Null;
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let at = ROOT.child("spec");
@@ -108,7 +109,7 @@ fn tolerations_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Find
         found.forbidden(&at.child("tolerations"), detail);
         return;
     }
-    super::pods::tolerations(new, at, found);
+    crate::builtin::validate::pods::tolerations(new, at, found);
 }
 
 fn gates_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
@@ -125,8 +126,8 @@ fn gates_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) 
 }
 
 /// Ephemeral containers are added, and then stay as they are.
-pub(super) fn ephemeral(new: &Value, old: &Value, found: &mut Findings) {
-    super::pods::pod(new, found);
+pub(crate) fn ephemeral(new: &Value, old: &Value, found: &mut Findings) {
+    crate::builtin::validate::pods::pod(new, found);
     let none = Value::Null;
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let at = ROOT.child("spec.ephemeralContainers");

@@ -8,7 +8,7 @@ const NO_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8
 const NO_RANGE: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
 /// An address; `None`, and a finding, if it is none.
-pub(super) fn ip(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<IpAddr> {
+pub(crate) fn ip(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<IpAddr> {
     match parsed(text) {
         Ok(address) => Some(address),
         Err(problem) => {
@@ -28,7 +28,7 @@ fn parsed(text: &str) -> Result<IpAddr, &'static str> {
 }
 
 /// An address in the one way in which it is to be written.
-pub(super) fn strict_ip(text: &str) -> Result<IpAddr, String> {
+pub(crate) fn strict_ip(text: &str) -> Result<IpAddr, String> {
     let address = parsed(text)?;
     if address.to_string() == text {
         Ok(address)
@@ -39,19 +39,19 @@ pub(super) fn strict_ip(text: &str) -> Result<IpAddr, String> {
 
 /// A range of addresses, such as `10.9.8.0/24`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Range {
+pub(crate) struct Range {
     address: IpAddr,
     length: u8,
 }
 
 impl Range {
     /// Whether it is a range of the sixth version.
-    pub(super) fn is_ipv6(self) -> bool {
+    pub(crate) fn is_ipv6(self) -> bool {
         self.address.is_ipv6()
     }
 
     /// Whether all addresses of the other range, but not all others, are in this one.
-    pub(super) fn is_strictly_around(self, inner: Self) -> bool {
+    pub(crate) fn is_strictly_around(self, inner: Self) -> bool {
         self.address.is_ipv6() == inner.address.is_ipv6()
             && inner.length > self.length
             && masked(self.address, self.length) == masked(inner.address, self.length)
@@ -59,7 +59,7 @@ impl Range {
 }
 
 /// A range; `None`, and a finding, if it is none.
-pub(super) fn cidr(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<Range> {
+pub(crate) fn cidr(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<Range> {
     match range(text) {
         Ok(range) => Some(range),
         Err(problem) => {
@@ -70,7 +70,7 @@ pub(super) fn cidr(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<R
 }
 
 /// [`cidr`] in the one way in which it is to be written.
-pub(super) fn strict_cidr(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<Range> {
+pub(crate) fn strict_cidr(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<Range> {
     let range = cidr(text, at, found)?;
     let canonical = format!("{}/{}", range.address, range.length);
     if canonical == text {
@@ -133,7 +133,7 @@ fn sloppy(text: &str) -> Option<Ipv4Addr> {
 }
 
 /// Addresses that are nobody's.
-pub(super) fn reachable(ip: IpAddr, address: &str, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn reachable(ip: IpAddr, address: &str, at: &Field<'_>, found: &mut Findings) {
     let local = match ip {
         IpAddr::V4(ip) => (ip.is_link_local(), ip.octets().starts_with(&[224, 0, 0])),
         IpAddr::V6(ip) => (ip.is_unicast_link_local(), ip.segments()[0] == 0xff02),

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::checks::Check::{NotNegative, OneOf, Port, Required};
-use super::checks::{Check, list, number, port, run, text};
+use crate::builtin::validate::checks::Check::{NotNegative, OneOf, Port, Required};
+use crate::builtin::validate::checks::{Check, list, number, port, run, text};
 use crate::findings::{Field, Findings};
 
 /// How long a pod that says nothing about it gets to end.
 const DEFAULT_GRACE_SECS: i64 = 30;
 
 /// Checks all of it; `spec` is that of the pod.
-pub(super) fn validate(container: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn validate(container: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if let Some(hooks) = container.get("lifecycle") {
         lifecycle(hooks, spec, &at.child("lifecycle"), found);
     }
@@ -20,7 +20,7 @@ pub(super) fn validate(container: &Value, spec: &Value, at: &Field<'_>, found: &
 }
 
 /// A container that ends before the others begin is not looked after.
-pub(super) fn none(container: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn none(container: &Value, at: &Field<'_>, found: &mut Findings) {
     for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
         if container.get(field).is_some() {
             let detail = "may not be set for init containers without restartPolicy=Always";

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::checks::{list, members, text};
 use super::containers;
+use crate::builtin::validate::checks::{list, members, text};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
-pub(super) fn env(variable: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn env(variable: &Value, at: &Field<'_>, found: &mut Findings) {
     let name = text(variable, "name");
     found.required_each(&at.child("name"), name, names::env_name(name));
     let Some(source) = variable.get("valueFrom") else {
@@ -101,7 +101,7 @@ const FILE_PATHS: &[&str] = &[
 ];
 
 /// The field of a pod that a file is made from.
-pub(super) fn field_in_file(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn field_in_file(reference: &Value, at: &Field<'_>, found: &mut Findings) {
     let path = text(reference, "fieldPath");
     let is_known = text(reference, "apiVersion") == "v1";
     if is_known && FILE_PATHS.contains(&path) {
@@ -137,7 +137,7 @@ fn key_of_file(reference: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Files that variables are made from are in volumes that begin empty.
-pub(super) fn files(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn files(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let volumes = list(spec, "volumes");
     containers::visit(spec, at, &mut |container, at| {
         let at = at.child("env");
@@ -206,7 +206,7 @@ fn divisor(resource: &str, divisor: &str, at: &Field<'_>, found: &mut Findings) 
 }
 
 /// The resource of a container that a file is made from.
-pub(super) fn resource_in_file(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn resource_in_file(reference: &Value, at: &Field<'_>, found: &mut Findings) {
     if text(reference, "containerName").is_empty() {
         let (resource, amount) = (text(reference, "resource"), text(reference, "divisor"));
         found.required(&at.child("containerName"), "");
@@ -217,7 +217,7 @@ pub(super) fn resource_in_file(reference: &Value, at: &Field<'_>, found: &mut Fi
 }
 
 /// What all variables of a container are made from.
-pub(super) fn sources(container: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn sources(container: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("envFrom");
     for (index, source) in list(container, "envFrom").iter().enumerate() {
         let item = at.item(index);

@@ -1,13 +1,32 @@
 //! Pods and pod templates.
 
+pub(super) mod affinities;
+pub(super) mod changes;
+pub(super) mod claims;
+pub(super) mod containers;
+pub(super) mod dns;
+pub(super) mod gated;
+pub(super) mod mounts;
+pub(super) mod probes;
+pub(super) mod projected;
+pub(super) mod resizes;
+pub(super) mod resources;
+pub(super) mod restarts;
+pub(super) mod security;
+pub(super) mod spreads;
+pub(super) mod variables;
+pub(super) mod volumes;
+pub(super) mod windows;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::affinities::BETWEEN_PODS;
+use self::affinities::BETWEEN_PODS;
+use super::ROOT;
 use super::checks::Check::{Do, Each, In, Labels, Named, OneOf};
 use super::checks::{Check, is_true, list, members, number, run, text, texts};
-use super::{ROOT, addresses, claims, containers, dns, resources, security, spreads, variables, volumes, windows};
+use super::networking::addresses;
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::{names, validate_labels};

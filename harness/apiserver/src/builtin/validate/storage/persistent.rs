@@ -2,32 +2,32 @@
 
 use serde_json::{Map, Value, json};
 
-use super::checks::Check::{Do, In, Name, Named, OneOfIfSet, Required};
-use super::checks::{immutable, list, members, run, text, texts};
-use super::pods::NODE_SELECTOR;
 use super::sources::{self, Source};
-use super::{ROOT, difference};
 use crate::builtin::quantity::Quantity;
+use crate::builtin::validate::checks::Check::{Do, In, Name, Named, OneOfIfSet, Required};
+use crate::builtin::validate::checks::{immutable, list, members, run, text, texts};
+use crate::builtin::validate::pods::NODE_SELECTOR;
+use crate::builtin::validate::{ROOT, difference};
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::names;
 use crate::quoted;
 
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-pub(super) const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
-pub(super) fn quantity(value: Option<&Value>) -> Option<Quantity> {
+pub(crate) const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
+pub(crate) fn quantity(value: Option<&Value>) -> Option<Quantity> {
     value.and_then(Value::as_str).and_then(Quantity::parse)
 }
 
 /// `must be greater than zero`.
-pub(super) fn positive(value: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn positive(value: &Value, at: &Field<'_>, found: &mut Findings) {
     if quantity(Some(value)).is_some_and(|quantity| quantity.nanos() <= 0) {
         found.invalid(at, value.clone(), "must be greater than zero");
     }
 }
 
 /// `must be a valid resource quantity`, of a size that is told in whole units.
-pub(super) fn not_negative(value: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn not_negative(value: &Value, at: &Field<'_>, found: &mut Findings) {
     const ONE: i128 = 1_000_000_000;
     if let Some(size) = quantity(Some(value)).filter(|size| size.nanos() < 0) {
         let whole = i64::try_from((size.nanos() - (ONE - 1)) / ONE).unwrap_or(i64::MIN);
@@ -36,7 +36,7 @@ pub(super) fn not_negative(value: &Value, at: &Field<'_>, found: &mut Findings) 
 }
 
 /// The ways in which a volume is used.
-pub(super) fn access_modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn access_modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let modes = texts(spec, "accessModes");
     let at = at.child("accessModes");
     for mode in modes.iter().filter(|mode| !ACCESS_MODES.contains(mode)) {
@@ -50,7 +50,7 @@ pub(super) fn access_modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// That there are access modes; `detail` is what is said if not.
-pub(super) fn some_access_mode(spec: &Value, at: &Field<'_>, detail: &str, found: &mut Findings) {
+pub(crate) fn some_access_mode(spec: &Value, at: &Field<'_>, detail: &str, found: &mut Findings) {
     if list(spec, "accessModes").is_empty() {
         found.required(&at.child("accessModes"), detail);
     }
@@ -86,7 +86,7 @@ fn local_path(source: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// A volume.
-pub(super) fn volume(object: &Value, found: &mut Findings) {
+pub(crate) fn volume(object: &Value, found: &mut Findings) {
     let none = json!({});
     let spec = object.get("spec").unwrap_or(&none);
     let at = ROOT.child("spec");
@@ -117,7 +117,7 @@ pub(super) fn volume(object: &Value, found: &mut Findings) {
 }
 
 /// The specification of a volume that stands in an attachment, which says nothing but its source.
-pub(super) fn inline_volume(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn inline_volume(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let inline = |field: &str, found: &mut Findings| {
         let detail = "may not be specified in the context of inline volumes";
         found.forbidden(&at.child(field), detail);
@@ -215,7 +215,7 @@ const WITH_MOUNT_OPTIONS: &[&str] = &[
 ];
 
 /// Options of mounting in the annotation that they once had.
-pub(super) fn mount_options(object: &Value, found: &mut Findings) {
+pub(crate) fn mount_options(object: &Value, found: &mut Findings) {
     const OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
     let spec = object.get("spec").unwrap_or(&Value::Null);
     let is_mounted = WITH_MOUNT_OPTIONS.iter().any(|source| spec.get(*source).is_some());
@@ -307,7 +307,7 @@ fn renamed(before: &Value, after: Option<&Value>) -> Value {
 }
 
 /// What may not change in a volume.
-pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+pub(crate) fn change(new: &Value, old: &Value, found: &mut Findings) {
     let none = Value::Null;
     mount_options(new, found);
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::checks::Check::{Do, Each, In, Selector};
-use super::checks::{Check, list, members, text, texts};
-use super::pods::weight;
+use super::weight;
+use crate::builtin::validate::checks::Check::{Do, Each, In, Selector};
+use crate::builtin::validate::checks::{Check, list, members, text, texts};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
 /// The affinity, or the opposite of one, to other pods.
-pub(super) const BETWEEN_PODS: &[Check] = &[
+pub(crate) const BETWEEN_PODS: &[Check] = &[
     Each("requiredDuringSchedulingIgnoredDuringExecution", TERM),
     Each("preferredDuringSchedulingIgnoredDuringExecution", WEIGHTED),
 ];
@@ -40,7 +40,7 @@ fn topology_key(term: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Keys of labels in which other pods must be the same as this one, or must not.
-pub(super) fn label_keys(term: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn label_keys(term: &Value, at: &Field<'_>, found: &mut Findings) {
     let selector = term.get("labelSelector");
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {
         let (at, keys) = (at.child(field), texts(term, field));

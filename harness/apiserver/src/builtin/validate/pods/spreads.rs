@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 
-use super::checks::{list, number, text};
-use super::{affinities, selectors};
+use super::affinities;
+use crate::builtin::validate::checks::{list, number, text};
+use crate::builtin::validate::selectors;
 use crate::findings::{Field, Findings};
 
 const ACTIONS: &[&str] = &["DoNotSchedule", "ScheduleAnyway"];
 
 /// The constraints of a pod's specification.
-pub(super) fn spreads(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn spreads(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("topologySpreadConstraints");
     let all = list(spec, "topologySpreadConstraints");
     for (index, constraint) in all.iter().enumerate() {

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::checks::text;
+use crate::builtin::validate::checks::text;
 use crate::findings::{Field, Findings};
 
 /// When jobs are made.
-pub(super) fn schedule(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn schedule(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let schedule = text(spec, "schedule");
     let field = at.child("schedule");
     if schedule.is_empty() {
@@ -20,7 +20,7 @@ pub(super) fn schedule(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Where that is the time.
-pub(super) fn time_zone(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn time_zone(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let Some(zone) = spec.get("timeZone").and_then(Value::as_str) else {
         return;
     };

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::checks::{list, members, text};
-use super::{ROOT, pods};
 use crate::builtin::prepare::quality_of_service;
+use crate::builtin::validate::checks::{list, members, text};
+use crate::builtin::validate::{ROOT, pods};
 use crate::findings::{Field, Findings};
 
 /// Of what was sent, [`crate::builtin::prepare`] has taken only what is asked for.
-pub(super) fn resize(new_pod: &Value, old_pod: &Value, found: &mut Findings) {
+pub(crate) fn resize(new_pod: &Value, old_pod: &Value, found: &mut Findings) {
     let before = found.len();
     pods::pod(new_pod, found);
     let none = Value::Null;

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::checks::Check::{Do, In, Labels, Named, NamedIfThere, OneOf, OneOfIfSet};
-use super::checks::{Check, list, run, text, texts};
-use super::{ROOT, addresses};
+use super::addresses;
+use crate::builtin::validate::ROOT;
+use crate::builtin::validate::checks::Check::{Do, In, Labels, Named, NamedIfThere, OneOf, OneOfIfSet};
+use crate::builtin::validate::checks::{Check, list, run, text, texts};
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -42,7 +43,7 @@ const ENDPOINT_PORT: &[Check] = &[
 ];
 
 /// What is wrong with a slice. Endpoints that were there already are not looked at again.
-pub(super) fn body(slice: &Value, old: Option<&Value>, found: &mut Findings) {
+pub(crate) fn body(slice: &Value, old: Option<&Value>, found: &mut Findings) {
     let kind = text(slice, "addressType");
     run(
         &[OneOf("addressType", &["FQDN", "IPv4", "IPv6"]), Do(ports)],
@@ -161,7 +162,7 @@ fn domain(name: &str, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// What is wrong with `Endpoints`.
-pub(super) fn endpoints(endpoints: &Value, found: &mut Findings) {
+pub(crate) fn endpoints(endpoints: &Value, found: &mut Findings) {
     let at = ROOT.child("subsets");
     for (index, subset) in list(endpoints, "subsets").iter().enumerate() {
         let at = at.item(index);

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::addresses;
-use super::checks::{list, text, texts};
+use crate::builtin::validate::checks::{list, text, texts};
+use crate::builtin::validate::networking::addresses;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -17,7 +17,7 @@ const NO_NAME: &str = "a lowercase RFC 1123 subdomain must consist of lower case
     '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
 
 /// The configuration, which the policy `None` cannot do without.
-pub(super) fn config(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn config(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("dnsConfig");
     let is_needed = text(spec, "dnsPolicy") == "None";
     let Some(config) = spec.get("dnsConfig") else {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::checks::Check::{Do, In, OneOfIfSet};
-use super::checks::{Check, is_true, list, run, text, texts};
 use super::windows;
+use crate::builtin::validate::checks::Check::{Do, In, OneOfIfSet};
+use crate::builtin::validate::checks::{Check, is_true, list, run, text, texts};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 use crate::quoted;
@@ -17,7 +17,7 @@ const PROFILES: &[&str] = &[LOCAL, "RuntimeDefault", "Unconfined"];
 const MAX_PATH: usize = 4095;
 
 /// The context of a container; `own_users` says whether its pod has users of its own.
-pub(super) fn of_container(context: &Value, own_users: bool, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn of_container(context: &Value, own_users: bool, at: &Field<'_>, found: &mut Findings) {
     run_as(context, at, found);
     run(&[OneOfIfSet("procMount", &["Default", UNMASKED])], context, at, found);
     if text(context, "procMount") == UNMASKED && !own_users {
@@ -31,7 +31,7 @@ pub(super) fn of_container(context: &Value, own_users: bool, at: &Field<'_>, fou
 }
 
 /// The context of a pod.
-pub(super) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let Some(context) = spec.get("securityContext") else {
         return;
     };

@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::checks::Check::{Do, Each, Required};
-use super::checks::{Check, list, run, text};
-use super::sources::local_path;
 use super::variables;
+use crate::builtin::validate::checks::Check::{Do, Each, Required};
+use crate::builtin::validate::checks::{Check, list, run, text};
+use crate::builtin::validate::storage::sources::local_path;
 use crate::findings::{Field, Findings};
 
 /// Files made from the members of an object.
-pub(super) const ITEMS: Check = Each("items", ITEM);
+pub(crate) const ITEMS: Check = Each("items", ITEM);
 /// Files made from the pod itself.
-pub(super) const DOWNWARD_ITEMS: Check = Do(downward_items);
+pub(crate) const DOWNWARD_ITEMS: Check = Do(downward_items);
 
 const ITEM: &[Check] = &[Required("key"), Required("path"), Do(path_in_volume), Do(item_mode)];
 
 /// Checks a projected volume.
-pub(super) fn validate(volume: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn validate(volume: &Value, at: &Field<'_>, found: &mut Findings) {
     let mut paths = BTreeSet::new();
     let sources = at.child("sources");
     for (index, source) in list(volume, "sources").iter().enumerate() {
@@ -87,7 +87,7 @@ fn expiration(token: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// The permissions that files have unless they say otherwise.
-pub(super) fn mode(source: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn mode(source: &Value, at: &Field<'_>, found: &mut Findings) {
     permissions("defaultMode", source, at, found);
 }
 

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::checks::text;
 use super::containers::visit;
-use super::pods::uses_host_network;
+use super::uses_host_network;
+use crate::builtin::validate::checks::text;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -14,7 +14,7 @@ const MAX_USER: usize = 104;
 const USER_AT_FAULT: &str = "\"/\\:;|=,+*?<>@[]";
 
 /// The options of a security context.
-pub(super) fn options(options: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn options(options: &Value, at: &Field<'_>, found: &mut Findings) {
     let given = |field: &str| options.get(field).and_then(Value::as_str);
     if let Some(name) = given("gmsaCredentialSpecName") {
         found.invalid_each(&at.child("gmsaCredentialSpecName"), name, names::dns_subdomain(name));
@@ -96,7 +96,7 @@ fn host_process(of: &Value) -> Option<bool> {
 }
 
 /// Either all containers of a pod are processes of the node, or none.
-pub(super) fn host_processes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn host_processes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let of_pod = host_process(spec);
     let (mut all, mut processes) = (0, 0);
     visit(spec, at, &mut |container, at| {
@@ -159,7 +159,7 @@ const NOT_OF_CONTAINERS: &[&str] = &[
 ];
 
 /// The system that a pod is for, and what there is only with another one.
-pub(super) fn system(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn system(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let Some(os) = spec.get("os") else { return };
     match text(os, "name") {
         "" => found.required(&at.child("os.name"), ""),

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::checks::Check::{Do, Each, OneOf, OneOfIfSet};
-use super::checks::{Check, list, number, port_number, run, text};
-use super::pods::uses_host_network;
-use super::{claims, mounts, probes, resources, restarts, security, variables};
+use super::{claims, mounts, probes, resources, restarts, security, uses_host_network, variables};
+use crate::builtin::validate::checks::Check::{Do, Each, OneOf, OneOfIfSet};
+use crate::builtin::validate::checks::{Check, list, number, port_number, run, text};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
@@ -47,7 +46,7 @@ impl<'a> Pod<'a> {
 }
 
 /// Checks the containers of all sorts in a pod's specification, whose volumes have been checked.
-pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let pod = Pod::new(spec, at, found);
     regular(&pod, &at.child("containers"), found);
     initial(&pod, &at.child("initContainers"), found);
@@ -55,7 +54,7 @@ pub(super) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Calls `each` with every container of a pod's specification and its place.
-pub(super) fn visit(spec: &Value, at: &Field<'_>, each: &mut dyn FnMut(&Value, &Field<'_>)) {
+pub(crate) fn visit(spec: &Value, at: &Field<'_>, each: &mut dyn FnMut(&Value, &Field<'_>)) {
     for field in ["initContainers", "containers", "ephemeralContainers"] {
         let at = at.child(field);
         for (index, container) in list(spec, field).iter().enumerate() {
@@ -182,7 +181,7 @@ fn name_and_image(container: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Images have no spaces around them.
-pub(super) fn trimmed_images(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn trimmed_images(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     for field in ["containers", "initContainers"] {
         let at = at.child(field);
         for (index, container) in list(spec, field).iter().enumerate() {
@@ -192,7 +191,7 @@ pub(super) fn trimmed_images(spec: &Value, at: &Field<'_>, found: &mut Findings)
 }
 
 /// An image has no spaces around it.
-pub(super) fn trimmed_image(container: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn trimmed_image(container: &Value, at: &Field<'_>, found: &mut Findings) {
     let image = text(container, "image");
     if image.trim() != image {
         let detail = "must not have leading or trailing whitespace";
@@ -248,7 +247,7 @@ fn shared_host_ports(containers: &[Value], at: &Field<'_>, found: &mut Findings)
 }
 
 /// In the network of the node, the ports of containers are those of the node.
-pub(super) fn ports_of_host(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn ports_of_host(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if !uses_host_network(spec) {
         return;
     }
@@ -259,7 +258,7 @@ pub(super) fn ports_of_host(spec: &Value, at: &Field<'_>, found: &mut Findings) 
         for (index, port) in list(container, "ports").iter().enumerate() {
             let number = number(port, "hostPort");
             // A template that says nothing gets it with its pods, where it is filled in before it is looked at.
-            if number != 0 && number != super::checks::number(port, "containerPort") {
+            if number != 0 && number != crate::builtin::validate::checks::number(port, "containerPort") {
                 let at = at.item(index);
                 let detail = "must match `containerPort` when `hostNetwork` is true";
                 found.invalid(&at.child("hostPort"), number, detail);

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::checks::Check::{Do, OneOf, Required};
-use super::checks::{Check, list, members, run, text};
 use super::projected::{self, DOWNWARD_ITEMS, ITEMS};
-use super::sources::{self, Source};
-use super::{ROOT, volume_claims};
+use crate::builtin::validate::ROOT;
+use crate::builtin::validate::checks::Check::{Do, OneOf, Required};
+use crate::builtin::validate::checks::{Check, list, members, run, text};
+use crate::builtin::validate::storage::sources::{self, Source};
+use crate::builtin::validate::storage::volume_claims;
 use crate::findings::{Field, Findings};
 use crate::metadata::{self, names};
 
@@ -66,7 +67,7 @@ impl Owner<'_> {
 }
 
 /// Checks `volumes` of a pod.
-pub(super) fn of_pod(pod: &Value, found: &mut Findings) {
+pub(crate) fn of_pod(pod: &Value, found: &mut Findings) {
     let owner = Owner::Pod(crate::meta::name(pod).unwrap_or_default());
     if let Some(spec) = pod.get("spec") {
         validate(spec, owner, &ROOT.child("spec"), found);
@@ -74,7 +75,7 @@ pub(super) fn of_pod(pod: &Value, found: &mut Findings) {
 }
 
 /// Checks `volumes` of the specification in a template of pods.
-pub(super) fn of_template(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn of_template(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     validate(spec, Owner::Template, at, found);
 }
 
@@ -134,7 +135,7 @@ fn volume(volume: &Value, owner: Owner<'_>, at: &Field<'_>, found: &mut Findings
 const IMAGE: &[Check] = &[OneOf("pullPolicy", &["Always", "IfNotPresent", "Never"])];
 
 /// A token needs an account that it is of.
-pub(super) fn tokens(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn tokens(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if !text(spec, "serviceAccountName").is_empty() {
         return;
     }

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::checks::{list, members, text};
-use super::{bounds, claims};
+use super::claims;
 use crate::builtin::aggregate;
 use crate::builtin::quantity::Quantity;
 use crate::builtin::quotas;
+use crate::builtin::validate::bounds;
+use crate::builtin::validate::checks::{list, members, text};
 use crate::findings::{Field, Findings};
 
 /// A rule for the names of resources.
@@ -17,12 +18,12 @@ type NameRule = fn(&str, &Field<'_>, &mut Findings);
 const ONE: i128 = 1_000_000_000;
 
 /// What a container asks for; `known` are the claims of its pod.
-pub(super) fn of_container(resources: &Value, known: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn of_container(resources: &Value, known: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
     validate(resources, bounds::of_container, known, at, found);
 }
 
 /// What all containers of a pod get together.
-pub(super) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let Some(resources) = spec.get("resources") else {
         return;
     };

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::checks::Check::{Do, In, Named, OneOfIfSet, Required};
-use super::checks::{Check, immutable, members, run, text};
 use super::persistent::{VOLUME_MODES, access_modes, not_negative, positive, quantity, some_access_mode};
-use super::{ROOT, difference};
 use crate::builtin::quantity::Quantity;
+use crate::builtin::validate::checks::Check::{Do, In, Named, OneOfIfSet, Required};
+use crate::builtin::validate::checks::{Check, immutable, members, run, text};
+use crate::builtin::validate::{ROOT, difference};
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::names;
@@ -60,7 +60,7 @@ fn same_data_source(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// The specification of a claim, or of a template of claims.
-pub(super) fn claim(object: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn claim(object: &Value, at: &Field<'_>, found: &mut Findings) {
     run(&[In("spec", CLAIM)], object, at, found);
 }
 
@@ -77,7 +77,7 @@ fn storage(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// What may not change in a claim.
-pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+pub(crate) fn change(new: &Value, old: &Value, found: &mut Findings) {
     let none = Value::Null;
     let specs = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let status = old.get("status").unwrap_or(&none);
@@ -179,7 +179,7 @@ const RESIZE_STATES: &[&str] = &[
 ];
 
 /// A claim's status.
-pub(super) fn status(claim: &Value, found: &mut Findings) {
+pub(crate) fn status(claim: &Value, found: &mut Findings) {
     let Some(status) = claim.get("status") else { return };
     let at = ROOT.child("status");
     for (resource, size) in members(status, "capacity").into_iter().flatten() {

@@ -1,10 +1,14 @@
 //! Ingresses, their classes, and network policies.
 
+pub(super) mod addresses;
+pub(super) mod ranges;
+pub(super) mod slices;
+
 use serde_json::Value;
 
+use super::ROOT;
 use super::checks::Check::{Do, Each, In, Name, Named, NamedIfThere, OneOfIfSet};
 use super::checks::{Check, list, port, run, text, texts};
-use super::{ROOT, addresses};
 use crate::findings::{Field, Findings};
 use crate::meta;
 use crate::metadata::names;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::checks::Check::{Do, OneOfIfSet};
-use super::checks::{Check, at_most, list, not_negative, number, run, text};
+use crate::builtin::validate::checks::Check::{Do, OneOfIfSet};
+use crate::builtin::validate::checks::{Check, at_most, list, not_negative, number, run, text};
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -18,19 +18,19 @@ const OPERATORS: &[&str] = &["In", "NotIn"];
 const MAX_MANAGER: usize = 63;
 
 /// Whether each completion of a job has a number.
-pub(super) fn is_indexed(spec: &Value) -> bool {
+pub(crate) fn is_indexed(spec: &Value) -> bool {
     text(spec, "completionMode") == "Indexed"
 }
 
 /// How many indexes may fail follows from how often one of them may.
-pub(super) fn limit_of_indexes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn limit_of_indexes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if spec.get("maxFailedIndexes").is_some() && spec.get("backoffLimitPerIndex").is_none() {
         found.required(&at.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified");
     }
 }
 
 /// What a job without indexes does not have; with a mode that is none it is not asked.
-pub(super) fn not_indexed(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn not_indexed(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if spec.get("completionMode").is_some_and(|mode| mode != "NonIndexed") {
         return;
     }
@@ -48,7 +48,7 @@ fn invalid(at: &Field<'_>, detail: &str, found: &mut Findings) {
 }
 
 /// When pods are replaced; where their failures are judged, only after they have failed.
-pub(super) fn replacement(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn replacement(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let all: &[&str] = if spec.get("podFailurePolicy").is_some() {
         &["Failed"]
     } else {
@@ -62,7 +62,7 @@ pub(super) fn replacement(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// When a job fails.
-pub(super) fn failure(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn failure(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let Some(policy) = spec.get("podFailurePolicy") else {
         return;
     };
@@ -157,7 +157,7 @@ fn values(codes: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// When a job has succeeded before it is complete.
-pub(super) fn success(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn success(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let Some(policy) = spec.get("successPolicy") else {
         return;
     };
@@ -255,7 +255,7 @@ fn count_of(indexes: &str, completions: i64) -> Result<i64, String> {
 }
 
 /// Who else than the server's own controller looks after a job.
-pub(super) fn manager(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn manager(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let Some(manager) = spec.get("managedBy").and_then(Value::as_str) else {
         return;
     };

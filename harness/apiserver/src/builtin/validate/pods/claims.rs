@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::checks::{list, text};
+use crate::builtin::validate::checks::{list, text};
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 use crate::quoted;
 
 /// The claims of a pod's specification.
-pub(super) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("resourceClaims");
     let mut seen = BTreeSet::new();
     for (index, claim) in list(spec, "resourceClaims").iter().enumerate() {
@@ -45,7 +45,7 @@ pub(super) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// The names of a pod's claims.
-pub(super) fn names_of(spec: &Value) -> BTreeSet<&str> {
+pub(crate) fn names_of(spec: &Value) -> BTreeSet<&str> {
     let claims = list(spec, "resourceClaims").iter();
     claims
         .map(|claim| text(claim, "name"))
@@ -54,7 +54,7 @@ pub(super) fn names_of(spec: &Value) -> BTreeSet<&str> {
 }
 
 /// What is wanted of the claims of a pod, whose names are `known`.
-pub(super) fn wanted(resources: &Value, known: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn wanted(resources: &Value, known: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
     let at = at.child("claims");
     let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
     for (index, claim) in list(resources, "claims").iter().enumerate() {

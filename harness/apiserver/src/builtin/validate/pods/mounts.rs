@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::checks::{is_true, list, text};
+use crate::builtin::validate::checks::{is_true, list, text};
 use crate::findings::{Field, Findings};
 
 const PROPAGATIONS: &[&str] = &["Bidirectional", "HostToContainer", "None"];
@@ -13,7 +13,7 @@ const RECURSIVE: &[&str] = &["Disabled", "Enabled", "IfPossible"];
 const BLOCKS: [&str; 2] = ["persistentVolumeClaim", "ephemeral"];
 
 /// Checks both; `volumes` are those of the pod that are right themselves.
-pub(super) fn validate(container: &Value, volumes: &[&Value], at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn validate(container: &Value, volumes: &[&Value], at: &Field<'_>, found: &mut Findings) {
     mounts(container, volumes, at, found);
     devices(container, volumes, at, found);
 }

@@ -1,10 +1,13 @@
 //! Jobs and `CronJobs`.
 
+pub(super) mod policies;
+pub(super) mod schedules;
+
 use serde_json::{Map, Value};
 
 use super::checks::Check::{Do, In, NotNegative, OneOf, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, is_true, list, members, number, run, text};
-use super::{ROOT, job_policies, pods, schedules, selectors};
+use super::{ROOT, pods, selectors};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 use crate::quoted;
@@ -17,13 +20,13 @@ const JOB: &[Check] = &[
     NotNegative("ttlSecondsAfterFinished"),
     NotNegative("backoffLimitPerIndex"),
     NotNegative("maxFailedIndexes"),
-    Do(job_policies::limit_of_indexes),
-    Do(job_policies::manager),
+    Do(policies::limit_of_indexes),
+    Do(policies::manager),
     OneOfIfSet("completionMode", &["NonIndexed", "Indexed"]),
     Do(indexes),
-    Do(job_policies::failure),
-    Do(job_policies::success),
-    Do(job_policies::replacement),
+    Do(policies::failure),
+    Do(policies::success),
+    Do(policies::replacement),
     Do(template),
 ];
 
@@ -139,7 +142,7 @@ fn generated_selector(object: &Value, spec: &Value, found: &mut Findings) {
 /// The name of a job and the last of its indexes make the name of a host.
 fn hostname_of_last(object: &Value, spec: &Value, found: &mut Findings) {
     let completions = number(spec, "completions");
-    if !job_policies::is_indexed(spec) || completions <= 0 {
+    if !policies::is_indexed(spec) || completions <= 0 {
         return;
     }
     let name = object
@@ -158,8 +161,8 @@ const MANY: i64 = 100_000;
 const MAX_OF_MANY: i64 = 10_000;
 
 fn indexes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    if !job_policies::is_indexed(spec) {
-        job_policies::not_indexed(spec, at, found);
+    if !policies::is_indexed(spec) {
+        policies::not_indexed(spec, at, found);
         return;
     }
     let given = |field: &str| spec.get(field).and_then(Value::as_i64);
@@ -228,7 +231,7 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let at = ROOT.child("spec");
     let completions = new.get("completions");
-    if !job_policies::is_indexed(new) {
+    if !policies::is_indexed(new) {
         immutable("completions", new, old, &at, found);
     } else if completions.is_some() && completions != old.get("completions") && completions != new.get("parallelism") {
         let detail = "can only be modified in tandem with spec.parallelism";

@@ -1,5 +1,9 @@
 //! Classes of storage, drivers, and what is attached where.
 
+pub(super) mod persistent;
+pub(super) mod sources;
+pub(crate) mod volume_claims;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
@@ -7,7 +11,6 @@ use serde_json::{Map, Value};
 use super::ROOT;
 use super::checks::Check::{Do, In, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, list, members, run, text, texts};
-use super::{persistent, sources};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 use crate::quoted;

@@ -2,15 +2,15 @@
 
 use serde_json::{Map, Value};
 
-use super::checks::list;
 use crate::builtin::prepare::copy;
+use crate::builtin::validate::checks::list;
 use crate::findings::{Field, Findings};
 use crate::quoted;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
 /// Checks it in the new specification, and makes it what it was.
-pub(super) fn change(new: &mut Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn change(new: &mut Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
     let (Some(new), Some(old)) = (new.as_object_mut(), old.as_object()) else {
         return;
     };

@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 
-use super::checks::Check::{Name, Named};
-use super::checks::{run, text, texts};
-use super::{ROOT, addresses};
+use super::addresses;
+use crate::builtin::validate::ROOT;
+use crate::builtin::validate::checks::Check::{Name, Named};
+use crate::builtin::validate::checks::{run, text, texts};
 use crate::findings::Findings;
 use crate::metadata::names;
 use crate::quoted;
 
 /// Who has an address.
-pub(super) fn address(address: &Value, found: &mut Findings) {
+pub(crate) fn address(address: &Value, found: &mut Findings) {
     let at = ROOT.child("spec.parentRef");
     let Some(parent) = address.pointer("/spec/parentRef") else {
         found.required(&at, "");
@@ -31,7 +32,7 @@ pub(super) fn address(address: &Value, found: &mut Findings) {
 }
 
 /// An address is of one owner for ever.
-pub(super) fn address_change(new: &Value, old: &Value, found: &mut Findings) {
+pub(crate) fn address_change(new: &Value, old: &Value, found: &mut Findings) {
     let parent = |object: &Value| object.pointer("/spec/parentRef").cloned();
     if parent(new) != parent(old) {
         let value = parent(new).map_or("null".to_owned(), |parent| {
@@ -42,12 +43,12 @@ pub(super) fn address_change(new: &Value, old: &Value, found: &mut Findings) {
 }
 
 /// The name of an address is the address.
-pub(super) fn address_name(name: &str, _: bool) -> Vec<String> {
+pub(crate) fn address_name(name: &str, _: bool) -> Vec<String> {
     addresses::strict_ip(name).err().into_iter().collect()
 }
 
 /// The ranges of a new `ServiceCIDR`.
-pub(super) fn range(object: &Value, found: &mut Findings) {
+pub(crate) fn range(object: &Value, found: &mut Findings) {
     let Some(spec) = object.get("spec") else { return };
     let at = ROOT.child("spec.cidrs");
     let all = texts(spec, "cidrs");
@@ -73,7 +74,7 @@ pub(super) fn range(object: &Value, found: &mut Findings) {
 }
 
 /// A range may get one of the other family beside it, and else stays what it is.
-pub(super) fn range_change(new: &Value, old: &Value, found: &mut Findings) {
+pub(crate) fn range_change(new: &Value, old: &Value, found: &mut Findings) {
     const FIXED: &str = "field is immutable";
     let of = |object: &Value| -> Vec<String> {
         let all = object.pointer("/spec/cidrs").and_then(Value::as_array);
