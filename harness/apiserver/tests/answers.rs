@@ -145,7 +145,9 @@ async fn ask(subject: &Subject, changes: &[Change]) -> (Whole, Vec<Answer>) {
     }
     let dry = format!("{path}?dryRun=All");
     let version = match subject.method.as_str() {
-        "PUT" => settled(&client, &path, &subject.kind).await,
+        "PUT" => settled(&client, &path, &subject.kind)
+            .await
+            .expect("established in the end"),
         _ => Value::Null,
     };
     let object = at_version(subject.object.clone(), &version);
@@ -170,16 +172,21 @@ async fn ask(subject: &Subject, changes: &[Change]) -> (Whole, Vec<Answer>) {
     (whole, answers)
 }
 
-/// The version of an object that nobody writes to any more: new definitions get their conditions first.
-async fn settled(client: &Client, path: &str, kind: &str) -> Value {
-    loop {
+/// How often an object is looked at until nobody writes to it any more.
+const MOST_TRIES: usize = 10_000;
+
+/// The version of an object that nobody writes to any more: new definitions get their conditions first. `None` if they
+/// do not get them.
+async fn settled(client: &Client, path: &str, kind: &str) -> Option<Value> {
+    for _ in 0..MOST_TRIES {
         let mut found = send(client, "GET", path, &Value::Null).await.body;
         let conditions = found["status"]["conditions"].as_array();
         let is_established = |condition: &Value| condition["type"] == "Established" && condition["status"] == "True";
         if kind != "CustomResourceDefinition" || conditions.is_some_and(|all| all.iter().any(is_established)) {
-            return found["metadata"]["resourceVersion"].take();
+            return Some(found["metadata"]["resourceVersion"].take());
         }
     }
+    None
 }
 
 /// An object as it is to be written over that version, unless it says which itself.

@@ -12,7 +12,7 @@ use crate::meta;
 use crate::metadata::{self, Strictness, names};
 use crate::registry::custom::CustomVersion;
 use crate::registry::{Origin, Resource};
-use crate::schema::crd;
+use crate::schema::{OBJECT_META_FIELDS, crd};
 
 /// The three ways in which objects are treated.
 #[derive(Clone, Copy)]
@@ -58,31 +58,12 @@ pub(super) fn decode(resource: &Resource, object: &mut Value) -> Result<Vec<Stri
     Ok(Vec::new())
 }
 
-/// The members of `metadata`.
-const METADATA: [&str; 15] = [
-    "annotations",
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "finalizers",
-    "generateName",
-    "generation",
-    "labels",
-    "managedFields",
-    "name",
-    "namespace",
-    "ownerReferences",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
-
 /// The typed form of the metadata of a custom resource. Gives the paths of what is not known in it.
 fn decode_metadata(object: &mut Value) -> Result<Vec<String>, String> {
     let Some(metadata) = object.get_mut("metadata").filter(|metadata| !metadata.is_null()) else {
         return Ok(Vec::new());
     };
-    let unknown = |key: &&String| !METADATA.contains(&key.as_str());
+    let unknown = |key: &&String| !OBJECT_META_FIELDS.contains(&key.as_str());
     let members = metadata.as_object().into_iter().flatten().map(|(key, _)| key);
     let dropped = members.filter(unknown).map(|key| format!("metadata.{key}")).collect();
     shape::decode_metadata(metadata)?;

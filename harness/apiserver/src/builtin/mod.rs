@@ -3,14 +3,12 @@
 //! Read [`catalogue`] first: the resources with their names, verbs and subresources. Then in the order in which a write
 //! goes through them: [`shape`], what a body becomes when it is read into the types of its kind; [`defaults`];
 //! `versions`, kinds in several groups or versions; [`prepare`], what a write keeps, drops and counts; [`services`], the
-//! addresses of Services; [`limits`] and [`quotas`] of namespaces; [`validate`]; [`warnings`]. `newer` lists the fields that the types of `k8s-openapi` know and the served version does not yet;
-//! `aggregate` adds up what containers ask for. [`protobuf`] reads the bodies of Go clients.
+//! addresses of Services; [`limits`] and [`quotas`] of namespaces; [`validate`]; [`warnings`]. `aggregate` adds up what containers ask for. [`protobuf`] reads the bodies of Go clients.
 
 pub(crate) mod aggregate;
 pub mod catalogue;
 pub mod defaults;
 pub mod limits;
-pub(crate) mod newer;
 pub mod prepare;
 pub mod protobuf;
 pub mod quantity;

@@ -15,7 +15,8 @@ pub struct Quantity {
     format: Format,
 }
 
-const NANOS: i128 = 1_000_000_000;
+/// How many billionths one is.
+pub(crate) const NANOS_OF_ONE: i128 = 1_000_000_000;
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 /// Suffixes with their power of ten.
 const DECIMAL: [(&str, i32); 10] = [
@@ -51,7 +52,7 @@ impl Quantity {
         let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
         let nanos = match format {
             Format::Binary => digits
-                .checked_mul(NANOS)?
+                .checked_mul(NANOS_OF_ONE)?
                 .checked_mul(1_i128.checked_shl(power.unsigned_abs())?)?,
             Format::Decimal | Format::Exponent => digits,
         };
@@ -71,7 +72,7 @@ impl Quantity {
     /// A whole number.
     pub fn whole_number(number: i64) -> Self {
         Self {
-            nanos: i128::from(number) * NANOS,
+            nanos: i128::from(number) * NANOS_OF_ONE,
             format: Format::Decimal,
         }
     }
@@ -97,7 +98,7 @@ impl Quantity {
     /// The value, to some sixteen digits.
     #[expect(clippy::cast_precision_loss, reason = "ratios are told with six digits")]
     pub fn as_f64(self) -> f64 {
-        self.nanos as f64 / NANOS as f64
+        self.nanos as f64 / NANOS_OF_ONE as f64
     }
 
     /// The value in billionths, to compare.
@@ -110,7 +111,7 @@ impl Quantity {
         if self.nanos == 0 {
             return "0".to_owned();
         }
-        let small = self.nanos.abs() < 1024 * NANOS;
+        let small = self.nanos.abs() < 1024 * NANOS_OF_ONE;
         match self.format {
             Format::Binary if !small => self.binary(),
             Format::Binary | Format::Decimal => {
@@ -133,7 +134,7 @@ impl Quantity {
     }
 
     fn binary(self) -> String {
-        let mut value = (self.nanos.abs() + NANOS - 1) / NANOS;
+        let mut value = (self.nanos.abs() + NANOS_OF_ONE - 1) / NANOS_OF_ONE;
         let mut index = 0;
         while value % 1024 == 0 && index + 1 < BINARY.len() {
             value /= 1024;

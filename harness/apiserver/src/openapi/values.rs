@@ -1,5 +1,8 @@
 //! Fields that have few values, of which the schemas of `k8s-openapi` say nothing.
 
+use crate::builtin::validate::signing;
+use crate::builtin::validate::storage::sources;
+
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 const SIGNALS: &[&str] = &[
     "SIGABRT",
@@ -80,34 +83,7 @@ const ENUMS: &[(&[&str], &[&str])] = &[
         &["AzureDiskVolumeSource.cachingMode"],
     ),
     (&["Dedicated", "Managed", "Shared"], &["AzureDiskVolumeSource.kind"]),
-    (
-        &[
-            "any",
-            "cert sign",
-            "client auth",
-            "code signing",
-            "content commitment",
-            "crl sign",
-            "data encipherment",
-            "decipher only",
-            "digital signature",
-            "email protection",
-            "encipher only",
-            "ipsec end system",
-            "ipsec tunnel",
-            "ipsec user",
-            "key agreement",
-            "key encipherment",
-            "microsoft sgc",
-            "netscape sgc",
-            "ocsp signing",
-            "s/mime",
-            "server auth",
-            "signing",
-            "timestamping",
-        ],
-        &["CertificateSigningRequestSpec.usages"],
-    ),
+    (signing::USAGES, &["CertificateSigningRequestSpec.usages"]),
     (
         &["Always", "IfNotPresent", "Never"],
         &[
@@ -147,19 +123,7 @@ const ENUMS: &[(&[&str], &[&str])] = &[
         &["Exact", "ImplementationSpecific", "Prefix"],
         &["HTTPIngressPath.pathType"],
     ),
-    (
-        &[
-            "",
-            "BlockDevice",
-            "CharDevice",
-            "Directory",
-            "DirectoryOrCreate",
-            "File",
-            "FileOrCreate",
-            "Socket",
-        ],
-        &["HostPathVolumeSource.type"],
-    ),
+    (sources::HOST_PATH_TYPES, &["HostPathVolumeSource.type"]),
     (&["Indexed", "NonIndexed"], &["JobSpec.completionMode"]),
     (&["Failed", "TerminatingOrFailed"], &["JobSpec.podReplacementPolicy"]),
     (

@@ -27,6 +27,7 @@ use path::Path;
 
 pub use node::{Additional, ListType, Node as SchemaNode};
 pub use numbers::normalize as normalize_numbers;
+pub(crate) use prune::OBJECT_META_FIELDS;
 pub(crate) use structure::not_supported;
 
 impl SchemaNode {

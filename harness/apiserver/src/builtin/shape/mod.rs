@@ -47,6 +47,15 @@ pub(crate) fn zero_status(group: &str, version: &str, kind: &str) -> Option<Valu
     decode::zero_status(TYPES.of_kind(group, version, kind)?)
 }
 
+/// Whether a definition such as `io.k8s.api.core.v1.Pod` has a field that its type in the served version does not have yet.
+pub(crate) fn is_newer(definition: &str, field: &str) -> bool {
+    let mut dots = definition.rmatch_indices('.').map(|(at, _)| at + 1);
+    let full = dots.nth(2).map_or(definition, |start| &definition[start..]);
+    TYPES
+        .named(full)
+        .is_some_and(|of| !TYPES.get(of).members.contains_key(field))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -60,6 +69,14 @@ mod tests {
             let known = TYPES.of_kind(resource.group, resource.version, resource.kind).is_some();
             assert!(known, "{}", resource.qualified());
         }
+    }
+
+    #[test]
+    fn fields_of_later_versions_are_newer() {
+        assert!(is_newer("io.k8s.api.core.v1.HTTPGetAction", "protocol"));
+        assert!(!is_newer("io.k8s.api.core.v1.HTTPGetAction", "port"));
+        assert!(!is_newer("io.k8s.api.core.v1.Volume", "configMap"));
+        assert!(!is_newer("io.k8s.apimachinery.pkg.apis.meta.v1.Status", "code"));
     }
 
     #[test]

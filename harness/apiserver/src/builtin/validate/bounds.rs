@@ -7,14 +7,11 @@ use serde_json::Value;
 
 use super::ROOT;
 use super::checks::{list, members, text, texts};
-use crate::builtin::quantity::Quantity;
+use crate::builtin::quantity::{NANOS_OF_ONE, Quantity};
 use crate::builtin::quotas;
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 use crate::quoted;
-
-/// One, in the billionths that amounts are compared in.
-const ONE: i128 = 1_000_000_000;
 
 /// What a quota with a scope can limit: pods and what they ask for. Of pods that ask for nothing it is their number alone.
 const OF_PODS: &[&str] = &[
@@ -181,7 +178,7 @@ fn bounds(kind: &str, limit: &Value, resource: &str, at: &Field<'_>, found: &mut
 }
 
 fn ratio(ratio: Quantity, text: &str, bounds: [Option<(Quantity, &str)>; 2], field: &Field<'_>, found: &mut Findings) {
-    if ratio.nanos() < ONE {
+    if ratio.nanos() < NANOS_OF_ONE {
         found.invalid(field, text, &format!("ratio {text} is less than 1"));
     }
     if let [Some((min, _)), Some((max, _))] = bounds {
@@ -223,7 +220,7 @@ fn amounts(field: &str, of: &Value, at: &Field<'_>, found: &mut Findings) {
         };
         if quantity.nanos() < 0 {
             found.invalid(&at, value.clone(), "must be greater than or equal to 0");
-        } else if quantity.nanos() % ONE != 0 && (quotas::is_counted(name) || name.starts_with("count/")) {
+        } else if quantity.nanos() % NANOS_OF_ONE != 0 && (quotas::is_counted(name) || name.starts_with("count/")) {
             found.invalid(&at, value.clone(), "must be an integer");
         }
     }

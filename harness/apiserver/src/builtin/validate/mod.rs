@@ -20,7 +20,7 @@ mod rbac;
 pub(crate) mod reviews;
 mod selectors;
 pub(super) mod services;
-mod signing;
+pub(crate) mod signing;
 pub(crate) mod storage;
 mod webhooks;
 mod workloads;

@@ -8,7 +8,7 @@ use super::ROOT;
 use super::checks::Check::OneOf;
 use super::checks::{Check, list, members, run, text, texts};
 use super::networking::addresses;
-use crate::builtin::quantity::Quantity;
+use crate::builtin::quantity::{NANOS_OF_ONE, Quantity};
 use crate::error::{FieldError, FieldErrorType};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
@@ -26,7 +26,6 @@ const COUNTED: &[&str] = &[
     "services.loadbalancers",
     "services.nodeports",
 ];
-const NANOS_OF_ONE: i128 = 1_000_000_000;
 
 const TAINT: &[Check] = &[OneOf("effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"])];
 

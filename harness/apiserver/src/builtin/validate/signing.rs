@@ -10,7 +10,8 @@ use super::checks::{list, text, texts};
 use crate::findings::{Field, Findings};
 use crate::metadata::names;
 
-const USAGES: &[&str] = &[
+/// What a certificate can be for.
+pub(crate) const USAGES: &[&str] = &[
     "any",
     "cert sign",
     "client auth",

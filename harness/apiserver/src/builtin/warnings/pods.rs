@@ -6,12 +6,10 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::{items, labels, null_selector};
-use crate::builtin::quantity::Quantity;
+use crate::builtin::quantity::{NANOS_OF_ONE, Quantity};
 use crate::findings::Field;
 use crate::meta::text;
 use crate::metadata::names;
-
-pub(super) const NANOS_OF_ONE: i128 = 1_000_000_000;
 
 /// What comes before the volumes: where pods run.
 pub(super) fn before_volumes(spec: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {

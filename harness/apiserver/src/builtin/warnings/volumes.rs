@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use super::pods::NANOS_OF_ONE;
 use super::{items, labels};
-use crate::builtin::quantity::Quantity;
+use crate::builtin::quantity::{NANOS_OF_ONE, Quantity};
 use crate::findings::Field;
 use crate::meta;
 

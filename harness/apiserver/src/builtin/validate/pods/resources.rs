@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::claims;
 use crate::builtin::aggregate;
-use crate::builtin::quantity::Quantity;
+use crate::builtin::quantity::{NANOS_OF_ONE, Quantity};
 use crate::builtin::quotas;
 use crate::builtin::validate::bounds;
 use crate::builtin::validate::checks::{list, members, text};
@@ -14,8 +14,6 @@ use crate::findings::{Field, Findings};
 
 /// A rule for the names of resources.
 type NameRule = fn(&str, &Field<'_>, &mut Findings);
-
-const ONE: i128 = 1_000_000_000;
 
 /// What a container asks for; `known` are the claims of its pod.
 pub(crate) fn of_container(resources: &Value, known: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
@@ -87,7 +85,7 @@ fn amount(resource: &str, value: &Value, rule: NameRule, at: &Field<'_>, found: 
         found.invalid(at, value.clone(), "must be greater than or equal to 0");
     }
     let is_counted = !is_native(resource) || quotas::is_counted(resource);
-    if is_counted && nanos(value) % ONE != 0 {
+    if is_counted && nanos(value) % NANOS_OF_ONE != 0 {
         found.invalid(at, value.clone(), "must be an integer");
     }
 }

@@ -1,7 +1,7 @@
 //! Classes of storage, drivers, and what is attached where.
 
 pub(super) mod persistent;
-pub(super) mod sources;
+pub(crate) mod sources;
 pub(crate) mod volume_claims;
 
 use std::collections::{BTreeMap, BTreeSet};

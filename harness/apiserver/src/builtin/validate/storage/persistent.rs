@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::sources::{self, Source};
-use crate::builtin::quantity::Quantity;
+use crate::builtin::quantity::{NANOS_OF_ONE, Quantity};
 use crate::builtin::validate::checks::Check::{Do, In, Name, Named, OneOfIfSet, Required};
 use crate::builtin::validate::checks::{immutable, list, members, run, text, texts};
 use crate::builtin::validate::pods::NODE_SELECTOR;
@@ -28,9 +28,8 @@ pub(crate) fn positive(value: &Value, at: &Field<'_>, found: &mut Findings) {
 
 /// `must be a valid resource quantity`, of a size that is told in whole units.
 pub(crate) fn not_negative(value: &Value, at: &Field<'_>, found: &mut Findings) {
-    const ONE: i128 = 1_000_000_000;
     if let Some(size) = quantity(Some(value)).filter(|size| size.nanos() < 0) {
-        let whole = i64::try_from((size.nanos() - (ONE - 1)) / ONE).unwrap_or(i64::MIN);
+        let whole = i64::try_from((size.nanos() - (NANOS_OF_ONE - 1)) / NANOS_OF_ONE).unwrap_or(i64::MIN);
         found.invalid(at, whole, "must be a valid resource quantity");
     }
 }

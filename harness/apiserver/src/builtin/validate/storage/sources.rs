@@ -151,7 +151,8 @@ pub(crate) const CLUSTER_STORAGE_OS: Source = STORAGE_OS.with(&[
     In("secretRef", SECRET_ANYWHERE),
 ]);
 
-const HOST_PATH_TYPES: &[&str] = &[
+/// What can be at the path of a host.
+pub(crate) const HOST_PATH_TYPES: &[&str] = &[
     "",
     "BlockDevice",
     "CharDevice",
