@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::api::work::{ManifestStatus, ResourceIdentifier};
 use crate::api::{AggregatedStatusItem, Binding, BindingStatus, ResourceHealth, Work, WorkStatus};
-use crate::conditions::{self, Says};
+use crate::conditions::{self, ConditionUpdate};
 use crate::health;
 use crate::keys;
 
@@ -60,17 +60,17 @@ pub fn binding_status(binding: &Binding, works: &BTreeMap<String, Arc<Work>>, no
         })
         .map(|target| target.name.as_str())
         .collect();
-    let says = if binding.spec.clusters.is_empty() {
-        Says::no("NotScheduled", "no cluster is chosen")
+    let update = if binding.spec.clusters.is_empty() {
+        ConditionUpdate::no("NotScheduled", "no cluster is chosen")
     } else if not_applied.is_empty() {
-        Says::yes("FullyAppliedSuccess", "all works have been applied")
+        ConditionUpdate::yes("FullyAppliedSuccess", "all works have been applied")
     } else {
-        Says::no(
+        ConditionUpdate::no(
             "FullyAppliedFailed",
             format!("not applied yet on {}", not_applied.join(", ")),
         )
     };
-    conditions::set(&mut status.conditions, conditions::FULLY_APPLIED, says, now);
+    conditions::set(&mut status.conditions, conditions::FULLY_APPLIED, update, now);
     status
 }
 

@@ -16,9 +16,9 @@ pub const REMOVED: &str = "Removed";
 /// On clusters: the member's API server answers.
 pub const READY: &str = "Ready";
 
-/// What a condition is to say.
+/// The new value of a condition.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Says {
+pub struct ConditionUpdate {
     /// `True`, `False` or `Unknown`.
     pub status: &'static str,
     /// Why, in one word.
@@ -27,8 +27,8 @@ pub struct Says {
     pub message: String,
 }
 
-impl Says {
-    /// It holds.
+impl ConditionUpdate {
+    /// Status `True`.
     pub fn yes(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             status: "True",
@@ -37,7 +37,7 @@ impl Says {
         }
     }
 
-    /// It does not hold.
+    /// Status `False`.
     pub fn no(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             status: "False",
@@ -57,25 +57,25 @@ pub fn status<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a str> {
     get(conditions, type_).map(|condition| condition.status.as_str())
 }
 
-/// Lets the condition say this. Its transition time moves only with its status; nothing changes if it says so already.
-pub fn set(conditions: &mut Vec<Condition>, type_: &str, says: Says, now: Timestamp) {
+/// Sets a condition. Its transition time moves only when its status changes.
+pub fn set(conditions: &mut Vec<Condition>, type_: &str, update: ConditionUpdate, now: Timestamp) {
     let Some(condition) = conditions.iter_mut().find(|condition| condition.type_ == type_) else {
         conditions.push(Condition {
             type_: type_.to_owned(),
-            status: says.status.to_owned(),
-            reason: says.reason,
-            message: says.message,
+            status: update.status.to_owned(),
+            reason: update.reason,
+            message: update.message,
             last_transition_time: Time(now),
             observed_generation: None,
         });
         return;
     };
-    if condition.status != says.status {
-        says.status.clone_into(&mut condition.status);
+    if condition.status != update.status {
+        update.status.clone_into(&mut condition.status);
         condition.last_transition_time = Time(now);
     }
-    condition.reason = says.reason;
-    condition.message = says.message;
+    condition.reason = update.reason;
+    condition.message = update.message;
 }
 
 #[cfg(test)]
@@ -86,13 +86,13 @@ mod tests {
     fn transition_time_moves_with_the_status_alone() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let mut conditions = Vec::new();
-        set(&mut conditions, "X", Says::no("A", "a"), at(1));
-        set(&mut conditions, "X", Says::no("B", "b"), at(2));
+        set(&mut conditions, "X", ConditionUpdate::no("A", "a"), at(1));
+        set(&mut conditions, "X", ConditionUpdate::no("B", "b"), at(2));
         assert_eq!(
             (conditions[0].reason.as_str(), conditions[0].last_transition_time.0),
             ("B", at(1))
         );
-        set(&mut conditions, "X", Says::yes("B", "b"), at(3));
+        set(&mut conditions, "X", ConditionUpdate::yes("B", "b"), at(3));
         assert_eq!(conditions[0].last_transition_time.0, at(3));
         assert_eq!(conditions.len(), 1);
     }

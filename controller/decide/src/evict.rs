@@ -1,6 +1,6 @@
 //! Whether and how a workload leaves a cluster that failed.
 //!
-//! [`leave`] says when, [`infeasible`] whether it would be in vain, [`task`] writes down how, with the preserved state,
+//! [`eviction_time`] says when, [`infeasible`] whether it would be in vain, [`task`] writes down how, with the preserved state,
 //! and [`carry_out`] makes that the binding's new spec. The queue (see [`crate::queue`]) stands between.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::api::{BindingSpec, Cluster, GracefulEvictionTask, PurgeMode, StatePre
 use crate::preserve::{self, Obstacle};
 use crate::selector;
 use crate::settings::Settings;
-use crate::taints::{self, Leave};
+use crate::taints::{self, EvictionTime};
 
 /// Reason of evictions because of taints (PRG-07).
 pub const TAINT_UNTOLERATED: &str = "TaintUntolerated";
@@ -30,9 +30,9 @@ pub fn mode_of(task: &GracefulEvictionTask) -> PurgeMode {
 }
 
 /// When the workload has to leave the cluster. `Never` while the gate `Failover` is off (GAT-01).
-pub fn leave(spec: &BindingSpec, cluster: &Cluster, settings: &Settings) -> Leave {
+pub fn eviction_time(spec: &BindingSpec, cluster: &Cluster, settings: &Settings) -> EvictionTime {
     if !settings.failover {
-        return Leave::Never;
+        return EvictionTime::Never;
     }
     let tolerations = spec
         .placement
@@ -43,7 +43,7 @@ pub fn leave(spec: &BindingSpec, cluster: &Cluster, settings: &Settings) -> Leav
             SignedDuration::from_secs(i64::from(seconds))
         })
     });
-    taints::leave(&cluster.spec.taints, tolerations, prefer_after)
+    taints::eviction_time(&cluster.spec.taints, tolerations, prefer_after)
 }
 
 /// Why no cluster could ever take what leaves this one; `None` if one could (PRE-01, PRE-02). Only the affinity counts:

@@ -37,9 +37,9 @@ fn the_task_says_what_happened() {
 fn gates_rule_eviction_and_state() {
     let spec = binding(&stateful("Directly")).spec;
     let failed = cluster("member1", &no_execute());
-    assert_eq!(leave(&spec, &failed, &settings()), Leave::Now);
+    assert_eq!(eviction_time(&spec, &failed, &settings()), EvictionTime::Now);
     assert_eq!(
-        leave(
+        eviction_time(
             &spec,
             &failed,
             &Settings {
@@ -47,7 +47,7 @@ fn gates_rule_eviction_and_state() {
                 ..settings()
             }
         ),
-        Leave::Never
+        EvictionTime::Never
     );
     let without = Settings {
         stateful_injection: false,

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::api::Work;
 use crate::api::policy::ConflictResolution;
-use crate::conditions::Says;
+use crate::conditions::ConditionUpdate;
 use crate::keys::{self, TemplateKey};
 use crate::manifest;
 use crate::names;
@@ -13,7 +13,7 @@ use crate::names;
 /// How long a member may take to clean up what an object owns before that is reported.
 const CLEAN_UP: SignedDuration = SignedDuration::from_secs(5);
 
-/// What is to be done on the member.
+/// What to do on the member.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Nothing: it is as it should be.
@@ -56,7 +56,7 @@ impl Removal {
     }
 
     /// What to report, once it has taken long enough.
-    pub fn notice(&self, now: Timestamp) -> Option<Says> {
+    pub fn notice(&self, now: Timestamp) -> Option<ConditionUpdate> {
         let is_late = self.notice_at().is_none_or(|at| at <= now);
         let holders = if self.held_by.is_empty() {
             "its grace period".to_owned()
@@ -64,7 +64,7 @@ impl Removal {
             self.held_by.join(", ")
         };
         is_late.then(|| {
-            Says::no(
+            ConditionUpdate::no(
                 "OriginHeld",
                 format!("the object is marked for deletion and held by {holders}"),
             )

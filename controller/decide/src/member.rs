@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::api::{ClusterStatus, Taint};
-use crate::conditions::{self, Says};
+use crate::conditions::{self, ConditionUpdate};
 
 /// What asking the member showed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -35,10 +35,14 @@ pub fn status(earlier: &ClusterStatus, probe: &Probe, now: Timestamp) -> Cluster
             if version.is_some() {
                 status.kubernetes_version.clone_from(version);
             }
-            Says::yes("ClusterReady", "cluster is healthy and ready to accept workloads")
+            ConditionUpdate::yes("ClusterReady", "cluster is healthy and ready to accept workloads")
         }
-        Probe::NotReady(why) => Says::no("ClusterNotReady", format!("cluster answers but is not ready: {why}")),
-        Probe::Unreachable(why) => Says::no("ClusterNotReachable", format!("cluster is not reachable: {why}")),
+        Probe::NotReady(why) => {
+            ConditionUpdate::no("ClusterNotReady", format!("cluster answers but is not ready: {why}"))
+        }
+        Probe::Unreachable(why) => {
+            ConditionUpdate::no("ClusterNotReachable", format!("cluster is not reachable: {why}"))
+        }
     };
     conditions::set(&mut status.conditions, conditions::READY, says, now);
     status

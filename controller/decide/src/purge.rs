@@ -8,9 +8,9 @@ use crate::api::{Binding, BindingStatus, GracefulEvictionTask, PurgeMode, Resour
 use crate::evict::mode_of;
 use crate::settings::Settings;
 
-/// What becomes of a task.
+/// Whether a task is over.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Fate {
+pub enum TaskOutcome {
     /// It goes on.
     Keep,
     /// It goes on until this time at most.
@@ -42,10 +42,10 @@ pub fn decide(
         again: None,
     };
     for task in &binding.spec.graceful_eviction_tasks {
-        match fate(task, binding, status, occupied, settings, now) {
-            Fate::Clear => {}
-            Fate::Keep => decision.tasks.push(task.clone()),
-            Fate::KeepUntil(until) => {
+        match outcome(task, binding, status, occupied, settings, now) {
+            TaskOutcome::Clear => {}
+            TaskOutcome::Keep => decision.tasks.push(task.clone()),
+            TaskOutcome::KeepUntil(until) => {
                 decision.tasks.push(task.clone());
                 decision.again = Some(decision.again.map_or(until, |again| again.min(until)));
             }
@@ -54,14 +54,14 @@ pub fn decide(
     decision
 }
 
-fn fate(
+fn outcome(
     task: &GracefulEvictionTask,
     binding: &Binding,
     status: &BindingStatus,
     occupied: &BTreeSet<String>,
     settings: &Settings,
     now: Timestamp,
-) -> Fate {
+) -> TaskOutcome {
     let clusters = &binding.spec.clusters;
     let is_back = clusters.iter().any(|target| target.name == task.from_cluster);
     let is_healthy = |name: &str| {
@@ -74,29 +74,29 @@ fn fate(
         // The state is needed until the new copy has recovered (REC-11), the task until the old one is gone (PRG-02).
         PurgeMode::Directly | PurgeMode::Immediately => {
             if has_successor && !occupied.contains(&task.from_cluster) {
-                Fate::Clear
+                TaskOutcome::Clear
             } else {
-                Fate::Keep
+                TaskOutcome::Keep
             }
         }
         PurgeMode::Never => {
             if is_back || task.suppress_deletion == Some(false) {
-                Fate::Clear
+                TaskOutcome::Clear
             } else {
-                Fate::Keep
+                TaskOutcome::Keep
             }
         }
         PurgeMode::Gracefully | PurgeMode::Graciously => {
             if is_back || has_successor || (task.suppress_deletion == Some(false)) {
-                return Fate::Clear;
+                return TaskOutcome::Clear;
             }
             if clusters.is_empty() || task.suppress_deletion == Some(true) {
-                return Fate::Keep;
+                return TaskOutcome::Keep;
             }
             match deadline(task, settings) {
-                Some(deadline) if deadline <= now => Fate::Clear,
-                Some(deadline) => Fate::KeepUntil(deadline),
-                None => Fate::Keep,
+                Some(deadline) if deadline <= now => TaskOutcome::Clear,
+                Some(deadline) => TaskOutcome::KeepUntil(deadline),
+                None => TaskOutcome::Keep,
             }
         }
     }

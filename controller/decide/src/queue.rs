@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::keys::ObjectKey;
 use crate::settings::Settings;
 
-/// So many evictions per second, or more, are no limit: nobody waits for anybody.
+/// From this rate on, in evictions per second, there is no limit.
 const UNLIMITED: f64 = 1e6;
 
 /// A binding and the cluster that it is to leave.
@@ -27,7 +27,7 @@ pub enum Turn {
     Now,
     /// Not before this time.
     At(Timestamp),
-    /// Others are before it; it is told when its turn comes.
+    /// Others are before it; it is woken when its turn comes.
     Later,
     /// Evictions are stopped: too many clusters are faulty (RAT-03).
     Stopped,
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_anybody_without_a_limit() {
+    fn without_a_limit_no_binding_waits() {
         let mut queue = EvictionQueue::default();
         let (a, b) = (entry("a", "m"), entry("b", "m"));
         queue.join(&a);

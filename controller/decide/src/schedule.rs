@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::api::policy::{Placement, ReplicaSchedulingType};
 use crate::api::{Binding, BindingSpec, Cluster, GracefulEvictionTask, PurgeMode, TaintEffect, TargetCluster};
-use crate::conditions::{self, Says};
+use crate::conditions::{self, ConditionUpdate};
 use crate::evict::mode_of;
 use crate::selector;
 use crate::taints;
@@ -35,8 +35,8 @@ pub struct Decision {
     pub clusters: Vec<TargetCluster>,
     /// The tasks: those of clusters that the workload is sent back to are over (GRE-02).
     pub tasks: Vec<GracefulEvictionTask>,
-    /// What condition `Scheduled` says.
-    pub says: Says,
+    /// The condition `Scheduled`.
+    pub scheduled: ConditionUpdate,
     /// When to look again, if nothing changes before.
     pub again: Option<Timestamp>,
 }
@@ -71,7 +71,7 @@ pub fn decide(snapshot: Snapshot<'_>) -> Decision {
         }
     }
     Decision {
-        says: says(&chosen, min, waits, &leaving),
+        scheduled: scheduled(&chosen, min, waits, &leaving),
         clusters: share_out(spec, placement, chosen),
         tasks,
         again,
@@ -228,9 +228,9 @@ fn go_back(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec<Str
     back
 }
 
-fn says(chosen: &[String], min: usize, waits: bool, leaving: &[String]) -> Says {
+fn scheduled(chosen: &[String], min: usize, waits: bool, leaving: &[String]) -> ConditionUpdate {
     if waits {
-        return Says::no(
+        return ConditionUpdate::no(
             "WaitingForPurge",
             format!(
                 "no new cluster is chosen before the object is gone from {}",
@@ -239,9 +239,9 @@ fn says(chosen: &[String], min: usize, waits: bool, leaving: &[String]) -> Says 
         );
     }
     if chosen.len() < min {
-        return Says::no("NoClusterFits", format!("{} of {min} clusters fit", chosen.len()));
+        return ConditionUpdate::no("NoClusterFits", format!("{} of {min} clusters fit", chosen.len()));
     }
-    Says::yes("Success", "binding has been scheduled")
+    ConditionUpdate::yes("Success", "binding has been scheduled")
 }
 
 /// Gives every chosen cluster its replicas: all of them, or a share as even as can be.

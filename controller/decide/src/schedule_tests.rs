@@ -79,7 +79,7 @@ fn a_cluster_that_is_not_ready_takes_nothing() {
         now: at(0),
     });
     assert!(decision.clusters.is_empty());
-    assert_eq!(decision.says.reason, "NoClusterFits");
+    assert_eq!(decision.scheduled.reason, "NoClusterFits");
 }
 
 #[test]
@@ -87,7 +87,10 @@ fn directly_waits_until_the_old_object_is_gone() {
     let members = [("member1", no_execute()), ("member2", json!([]))];
     let spec = json!({"gracefulEvictionTasks": task("member1", "Directly")});
     let (chosen, decision) = decide_with(&spec, &members, &["member1"]);
-    assert_eq!((chosen, decision.says.reason.as_str()), (vec![], "WaitingForPurge"));
+    assert_eq!(
+        (chosen, decision.scheduled.reason.as_str()),
+        (vec![], "WaitingForPurge")
+    );
     assert_eq!(decide_with(&spec, &members, &[]).0, ["member2"]);
 }
 

@@ -42,7 +42,7 @@ struct Wish {
 enum Verdict {
     Add,
     Remove,
-    Leave,
+    EvictionTime,
 }
 
 /// Decides the taints of a cluster.
@@ -118,7 +118,7 @@ fn wishes(policy: &ClusterTaintPolicy, cluster: &Cluster, memory: &mut Memory, n
             let verdict = match (add, remove && !spec.remove_on_conditions.is_empty()) {
                 (true, _) => Verdict::Add,
                 (false, true) => Verdict::Remove,
-                (false, false) => Verdict::Leave,
+                (false, false) => Verdict::EvictionTime,
             };
             wishes.push(Wish {
                 taint: taint(&wanted.key, wanted.value.as_ref(), wanted.effect),
@@ -149,12 +149,12 @@ fn after(taint: Taint, verdict: Verdict, since: Timestamp, seconds: i32, now: Ti
         },
         Ok(due) => Wish {
             taint,
-            verdict: Verdict::Leave,
+            verdict: Verdict::EvictionTime,
             again: Some(due),
         },
         Err(_) => Wish {
             taint,
-            verdict: Verdict::Leave,
+            verdict: Verdict::EvictionTime,
             again: None,
         },
     }

@@ -45,12 +45,12 @@ pub fn repel(taints: &[Taint], tolerations: &[Toleration], leaves_on_prefer: boo
     })
 }
 
-/// When what is on the cluster has to leave it.
+/// When a workload has to leave a cluster.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Leave {
+pub enum EvictionTime {
     /// At once.
     Now,
-    /// At this time, if the taint is still there.
+    /// At this time, if the reason is still there.
     At(Timestamp),
     /// As soon as it is known since when the cluster is tainted: its toleration time cannot be told yet.
     OnceStamped,
@@ -61,37 +61,41 @@ pub enum Leave {
 /// When `NoExecute` taints drive a workload away: at the earliest of its taints; of several tolerations for one taint
 /// the shortest counts, and what nothing tolerates counts at once (TNT-03, TNT-04). `PreferNoExecute` taints count only
 /// with `prefer_after`, and tolerations have no say over them (PNE-01 to PNE-03).
-pub fn leave(taints: &[Taint], tolerations: &[Toleration], prefer_after: Option<SignedDuration>) -> Leave {
+pub fn eviction_time(
+    taints: &[Taint],
+    tolerations: &[Toleration],
+    prefer_after: Option<SignedDuration>,
+) -> EvictionTime {
     taints
         .iter()
         .map(|taint| match taint.effect {
-            TaintEffect::NoExecute => leave_no_execute(taint, tolerations),
-            TaintEffect::PreferNoExecute => prefer_after.map_or(Leave::Never, |after| leave_after(taint, after)),
-            TaintEffect::NoSchedule | TaintEffect::PreferNoSchedule => Leave::Never,
+            TaintEffect::NoExecute => no_execute_time(taint, tolerations),
+            TaintEffect::PreferNoExecute => prefer_after.map_or(EvictionTime::Never, |after| time_after(taint, after)),
+            TaintEffect::NoSchedule | TaintEffect::PreferNoSchedule => EvictionTime::Never,
         })
         .min()
-        .unwrap_or(Leave::Never)
+        .unwrap_or(EvictionTime::Never)
 }
 
-fn leave_no_execute(taint: &Taint, tolerations: &[Toleration]) -> Leave {
+fn no_execute_time(taint: &Taint, tolerations: &[Toleration]) -> EvictionTime {
     let matching = || tolerations.iter().filter(|toleration| tolerates(toleration, taint));
     if matching().next().is_none() {
-        return Leave::Now;
+        return EvictionTime::Now;
     }
     match matching().filter_map(|toleration| toleration.toleration_seconds).min() {
-        Some(seconds) => leave_after(taint, SignedDuration::from_secs(seconds.max(0))),
-        None => Leave::Never,
+        Some(seconds) => time_after(taint, SignedDuration::from_secs(seconds.max(0))),
+        None => EvictionTime::Never,
     }
 }
 
-fn leave_after(taint: &Taint, after: SignedDuration) -> Leave {
+fn time_after(taint: &Taint, after: SignedDuration) -> EvictionTime {
     if after <= SignedDuration::ZERO {
-        return Leave::Now;
+        return EvictionTime::Now;
     }
     let Some(since) = taint.time_added else {
-        return Leave::OnceStamped;
+        return EvictionTime::OnceStamped;
     };
-    since.checked_add(after).map_or(Leave::Never, Leave::At)
+    since.checked_add(after).map_or(EvictionTime::Never, EvictionTime::At)
 }
 
 #[cfg(test)]
@@ -132,14 +136,14 @@ mod tests {
     #[test]
     fn the_earliest_time_counts() {
         let added: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        let at = |second| Leave::At(added + SignedDuration::from_secs(second));
+        let at = |second| EvictionTime::At(added + SignedDuration::from_secs(second));
         let down = json!({"key": "down", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"});
         let slow = json!({"key": "slow", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"});
         let exists =
             |key: &str, seconds: Option<i64>| json!({"key": key, "operator": "Exists", "tolerationSeconds": seconds});
         for (taints, tolerated, expected) in [
-            (json!([down]), json!([]), Leave::Now),
-            (json!([down]), json!([exists("down", None)]), Leave::Never),
+            (json!([down]), json!([]), EvictionTime::Now),
+            (json!([down]), json!([exists("down", None)]), EvictionTime::Never),
             (json!([down]), json!([exists("down", Some(300))]), at(300)),
             (
                 json!([down]),
@@ -151,27 +155,27 @@ mod tests {
                 json!([exists("down", None), exists("down", Some(60))]),
                 at(60),
             ),
-            (json!([down]), json!([exists("down", Some(0))]), Leave::Now),
+            (json!([down]), json!([exists("down", Some(0))]), EvictionTime::Now),
             (
                 json!([down, slow]),
                 json!([exists("down", Some(300)), exists("slow", Some(60))]),
                 at(60),
             ),
-            (json!([down, slow]), json!([exists("down", None)]), Leave::Now),
+            (json!([down, slow]), json!([exists("down", None)]), EvictionTime::Now),
             (
                 json!([{"key": "down", "effect": "NoExecute"}]),
                 json!([exists("down", Some(9))]),
-                Leave::OnceStamped,
+                EvictionTime::OnceStamped,
             ),
             (
                 json!([{"key": "down", "effect": "NoSchedule"}]),
                 json!([]),
-                Leave::Never,
+                EvictionTime::Never,
             ),
         ] {
             let taints: Vec<Taint> = serde_json::from_value(taints).unwrap();
             assert_eq!(
-                leave(&taints, &tolerations(tolerated.clone()), None),
+                eviction_time(&taints, &tolerations(tolerated.clone()), None),
                 expected,
                 "{tolerated}"
             );
@@ -184,11 +188,14 @@ mod tests {
             json!({"key": "k", "effect": "PreferNoExecute", "timeAdded": "2026-01-01T00:00:00Z"}),
         )];
         let all = tolerations(json!([{"operator": "Exists"}]));
-        assert_eq!(leave(&taints, &all, None), Leave::Never);
-        assert_eq!(leave(&taints, &all, Some(SignedDuration::ZERO)), Leave::Now);
+        assert_eq!(eviction_time(&taints, &all, None), EvictionTime::Never);
+        assert_eq!(
+            eviction_time(&taints, &all, Some(SignedDuration::ZERO)),
+            EvictionTime::Now
+        );
         assert!(matches!(
-            leave(&taints, &all, Some(SignedDuration::from_secs(1))),
-            Leave::At(_)
+            eviction_time(&taints, &all, Some(SignedDuration::from_secs(1))),
+            EvictionTime::At(_)
         ));
         assert!(repel(&taints, &all, true) && !repel(&taints, &all, false));
     }

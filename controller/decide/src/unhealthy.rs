@@ -9,6 +9,7 @@ use crate::api::{Binding, BindingSpec, GracefulEvictionTask, PurgeMode, Resource
 use crate::evict;
 use crate::preserve::Obstacle;
 use crate::settings::Settings;
+use crate::taints::EvictionTime;
 
 /// Reason of evictions because of health (APP-02).
 pub const APPLICATION_FAILURE: &str = "ApplicationFailure";
@@ -17,46 +18,35 @@ const TOLERATION: SignedDuration = SignedDuration::from_secs(10);
 /// How long an old copy may wait, if its policy does not say (APP-07). Seconds.
 const GRACE_PERIOD_SECONDS: i32 = 600;
 
-/// When the copy on one cluster has to leave it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Leave {
-    /// At once.
-    Now,
-    /// At this time, if it is still unhealthy then.
-    At(Timestamp),
-    /// Not as things are.
-    Never,
-}
-
 /// When the copy on a cluster has to leave it because of its health (APP-01 to APP-06).
-pub fn leave(binding: &Binding, cluster: &str, settings: &Settings, now: Timestamp) -> Leave {
+pub fn eviction_time(binding: &Binding, cluster: &str, settings: &Settings, now: Timestamp) -> EvictionTime {
     let Some(behavior) = behavior(&binding.spec).filter(|_| settings.failover) else {
-        return Leave::Never;
+        return EvictionTime::Never;
     };
     let items = &binding.status.aggregated_status;
     let Some(item) = items.iter().find(|item| item.cluster_name == cluster) else {
-        return Leave::Never;
+        return EvictionTime::Never;
     };
     let Some(since) = item
         .unhealthy_since
         .filter(|_| item.health == ResourceHealth::Unhealthy)
     else {
-        return Leave::Never;
+        return EvictionTime::Never;
     };
     let conditions = behavior.pre_conditions.clone().unwrap_or_default();
     if conditions.healthy_state.is_some() && item.settled != Some(true) {
-        return Leave::Never;
+        return EvictionTime::Never;
     }
     let tolerated = behavior
         .decision_conditions
         .toleration_seconds
         .map_or(TOLERATION, seconds);
     let Ok(due) = since.checked_add(tolerated) else {
-        return Leave::Never;
+        return EvictionTime::Never;
     };
     match due.max(delayed(item, conditions.delay_seconds).unwrap_or(due)) {
-        due if due <= now => Leave::Now,
-        due => Leave::At(due),
+        due if due <= now => EvictionTime::Now,
+        due => EvictionTime::At(due),
     }
 }
 
@@ -155,38 +145,46 @@ mod tests {
         let delayed = json!({"decisionConditions": {}, "preConditions": {"delaySeconds": 100}});
         let none = json!({});
         for (case, application, item, expected) in [
-            ("ten seconds by default", &plain, none.clone(), Leave::At(at(10))),
+            ("ten seconds by default", &plain, none.clone(), EvictionTime::At(at(10))),
             (
                 "its own time",
                 &json!({"decisionConditions": {"tolerationSeconds": 3}}),
                 none.clone(),
-                Leave::Now,
+                EvictionTime::Now,
             ),
-            ("not known now", &plain, json!({"health": "Unknown"}), Leave::Never),
+            (
+                "not known now",
+                &plain,
+                json!({"health": "Unknown"}),
+                EvictionTime::Never,
+            ),
             (
                 "healthy",
                 &plain,
                 json!({"health": "Healthy", "unhealthySince": null}),
-                Leave::Never,
+                EvictionTime::Never,
             ),
-            ("never was healthy", &settled, none.clone(), Leave::Never),
+            ("never was healthy", &settled, none.clone(), EvictionTime::Never),
             (
                 "was healthy once",
                 &settled,
                 json!({"settled": true}),
-                Leave::At(at(10)),
+                EvictionTime::At(at(10)),
             ),
-            ("held back", &delayed, none.clone(), Leave::At(at(100))),
+            ("held back", &delayed, none.clone(), EvictionTime::At(at(100))),
         ] {
             assert_eq!(
-                leave(&sick(application, &item), "member1", &settings(), at(5)),
+                eviction_time(&sick(application, &item), "member1", &settings(), at(5)),
                 expected,
                 "{case}"
             );
         }
         let mut unset = sick(&plain, &none);
         unset.spec.failover = None;
-        assert_eq!(leave(&unset, "member1", &settings(), at(99)), Leave::Never);
+        assert_eq!(
+            eviction_time(&unset, "member1", &settings(), at(99)),
+            EvictionTime::Never
+        );
     }
 
     #[test]

@@ -12,12 +12,12 @@ use crate::inject;
 use crate::manifest;
 use crate::names;
 
-/// What is to be done about the Works of a binding.
+/// The Works of a binding to create, change and delete.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decision {
     /// Works to create.
     pub create: Vec<Work>,
-    /// Works to change: as it is, as it is to be.
+    /// Works to change: present and wanted.
     pub update: Vec<(Arc<Work>, Work)>,
     /// Works to delete.
     pub delete: Vec<Arc<Work>>,

@@ -10,7 +10,7 @@ static LETTER_OR_DIGIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"
 /// Decimal digits of any script.
 static DIGIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{Nd}$").ok());
 
-/// What has a shape of its own.
+/// Characters that are visible, and the space.
 static PRINTABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$").ok());
 
 fn is_one(category: Option<&Regex>, c: char) -> bool {

@@ -1,4 +1,4 @@
-//! What must hold for every input whatever: run by the fuzz target and by the property tests.
+//! Properties that hold for every input; run by the fuzz target and by the property tests.
 
 use serde_json::Value;
 

@@ -36,7 +36,6 @@ mod descend;
 mod error;
 mod evaluate;
 pub mod exercise;
-mod filter;
 mod item;
 pub mod limits;
 mod lookup;

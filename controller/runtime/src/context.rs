@@ -1,4 +1,4 @@
-//! What a reconciler has at hand.
+//! What reconcilers share.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,16 +16,16 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::controller::Clock;
+use crate::cache::{Cache, Unconfirmed};
+use crate::clock::Clock;
 use crate::kinds::{KindError, Kinds};
-use crate::links::{Identity, Links};
+use crate::member_connections::{Identity, MemberConnections};
 use crate::members::{ConnectError, Members};
+use crate::object_api::{ObjectApi, Part, WriteError};
 use crate::options::Options;
 use crate::queue::{Key, Urgency};
 use crate::source::Source;
-use crate::watch::{self, News};
-use crate::world::{Doubt, World};
-use crate::write::{Door, Part, WriteError};
+use crate::watch::{self, WatchEvent};
 
 /// How long to wait before something is asked for again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -66,9 +66,9 @@ struct Inner {
     members: Arc<dyn Members>,
     clock: Clock,
     options: Options,
-    news: UnboundedSender<News>,
-    world: Mutex<World>,
-    links: Mutex<Links>,
+    events: UnboundedSender<WatchEvent>,
+    cache: Mutex<Cache>,
+    connections: Mutex<MemberConnections>,
     evictions: Mutex<EvictionQueue>,
     tainting: Mutex<BTreeMap<String, tainting::Memory>>,
 }
@@ -80,16 +80,16 @@ impl Context {
         members: Arc<dyn Members>,
         clock: Clock,
         options: Options,
-        news: UnboundedSender<News>,
+        events: UnboundedSender<WatchEvent>,
     ) -> Self {
         let inner = Inner {
             control: Kinds::new(control),
             members,
             clock,
             options,
-            news,
-            world: Mutex::default(),
-            links: Mutex::default(),
+            events,
+            cache: Mutex::default(),
+            connections: Mutex::default(),
             evictions: Mutex::default(),
             tainting: Mutex::default(),
         };
@@ -117,13 +117,13 @@ impl Context {
     }
 
     /// What is known. Not to be held over an await.
-    pub fn world(&self) -> MutexGuard<'_, World> {
-        self.inner.world.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.inner.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The connections to members. Not to be held over an await.
-    pub fn links(&self) -> MutexGuard<'_, Links> {
-        self.inner.links.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn connections(&self) -> MutexGuard<'_, MemberConnections> {
+        self.inner.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The eviction queue. Not to be held over an await.
@@ -153,12 +153,12 @@ impl Context {
 
     fn wake_at(&self, key: Key, urgency: Urgency) {
         // The loop that listens is gone only when the controller stops.
-        let _ = self.inner.news.send(News::Wake(key, urgency));
+        let _ = self.inner.events.send(WatchEvent::Enqueue(key, urgency));
     }
 
     /// Takes note of an object that an answer brought.
     pub fn note(&self, source: &Source, object: Value) {
-        let (urgency, concerned) = self.world().note(source, object);
+        let (urgency, concerned) = self.cache().note(source, object);
         for key in concerned {
             self.wake_at(key, urgency);
         }
@@ -166,36 +166,36 @@ impl Context {
 
     /// Takes note that an object is not there.
     pub fn note_missing(&self, source: &Source, key: &ObjectKey) {
-        let concerned = self.world().miss(source, key);
+        let concerned = self.cache().miss(source, key);
         for key in concerned {
             self.wake(key);
         }
     }
 
-    /// Asks for an object of which nobody may say that it is gone, until there is an answer.
-    pub async fn settle(self, doubt: Doubt) {
-        let (source, key, _) = &doubt;
+    /// Confirms with GET that an object exists, until there is an answer.
+    pub async fn confirm(self, object: Unconfirmed) {
+        let (source, key, _) = &object;
         let Some(resource) = source.resource() else { return };
         loop {
-            match self.door(&resource, key).get().await {
+            match self.object_api(&resource, key).get().await {
                 Ok(Some(object)) => return self.note(source, object),
                 Ok(None) => break,
-                Err(error) => tracing::debug!(%error, "asked again after a pause"),
+                Err(error) => tracing::debug!(%error, "retrying after a pause"),
             }
             tokio::time::sleep(PAUSE).await;
         }
-        let concerned = self.world().miss_doubtful(&doubt);
+        let concerned = self.cache().miss_unconfirmed(&object);
         for key in concerned {
             self.wake(key);
         }
     }
 
     /// Where an object on the control plane is written.
-    pub fn door<'a>(&'a self, resource: &'a ApiResource, key: &ObjectKey) -> Door<'a> {
-        Door::new(self.inner.control.client(), resource, key)
+    pub fn object_api<'a>(&'a self, resource: &'a ApiResource, key: &ObjectKey) -> ObjectApi<'a> {
+        ObjectApi::new(self.inner.control.client(), resource, key)
     }
 
-    /// Makes `new` of `old`, of our own API, and takes note of the answer. Says whether anything was written.
+    /// Makes `new` of `old`, of our own API, and takes note of the answer. ConditionUpdate whether anything was written.
     pub async fn change<S, T>(
         &self,
         source: &Source,
@@ -211,17 +211,17 @@ impl Context {
         let Some(resource) = source.resource() else {
             return Ok(false);
         };
-        let door = self.door(&resource, key);
-        match door.change(old, new, part).await {
+        let api = self.object_api(&resource, key);
+        match api.change(old, new, part).await {
             Ok(Some(object)) => {
                 self.note(source, object);
                 Ok(true)
             }
             Ok(None) => Ok(false),
             Err(error) => {
-                // What is known is out of date: the next decision is to be taken on what is really there.
+                // The cache is out of date: read what is really there for the next decision.
                 if matches!(error, WriteError::Conflict { .. }) || error.is_not_found() {
-                    match door.get().await? {
+                    match api.get().await? {
                         Some(object) => self.note(source, object),
                         None => self.note_missing(source, key),
                     }
@@ -232,10 +232,10 @@ impl Context {
     }
 
     /// A connection to the member that this cluster object stands for; made if there is none yet.
-    pub async fn link(&self, name: &str, cluster: &Cluster) -> Result<Kinds, Failure> {
+    pub async fn connect_to(&self, name: &str, cluster: &Cluster) -> Result<Kinds, Failure> {
         let identity = Identity::of(cluster);
-        if let Some(link) = self.links().get(name, &identity) {
-            return Ok(link.kinds.clone());
+        if let Some(connection) = self.connections().get(name, &identity) {
+            return Ok(connection.kinds.clone());
         }
         let connect = self.inner.members.connect(cluster);
         let client = tokio::time::timeout(MEMBER_PATIENCE, connect)
@@ -243,12 +243,12 @@ impl Context {
             .map_err(|_| Failure::Slow)??;
         let kinds = Kinds::new(client);
         {
-            let mut links = self.links();
-            if let Some(link) = links.get(name, &identity) {
-                return Ok(link.kinds.clone());
+            let mut connections = self.connections();
+            if let Some(connection) = connections.get(name, &identity) {
+                return Ok(connection.kinds.clone());
             }
-            self.world().forget_member(name);
-            links.put(name, identity, kinds.clone());
+            self.cache().forget_member(name);
+            connections.put(name, identity, kinds.clone());
         }
         self.watch_definitions(name, &kinds);
         Ok(kinds)
@@ -261,15 +261,15 @@ impl Context {
             kinds.client().clone(),
             resource,
             source,
-            self.inner.news.clone(),
+            self.inner.events.clone(),
         ));
-        self.links().watched(name, None, handle.abort_handle());
+        self.connections().watched(name, None, handle.abort_handle());
     }
 
     /// Sees to it that our objects of this kind on the member are watched.
     pub fn watch_objects(&self, name: &str, gvk: &Gvk, kinds: &Kinds, resource: &ApiResource) {
-        let mut links = self.links();
-        if links.is_watched(name, Some(gvk)) {
+        let mut connections = self.connections();
+        if connections.is_watched(name, Some(gvk)) {
             return;
         }
         let source = Source::Objects {
@@ -280,14 +280,14 @@ impl Context {
             kinds.client().clone(),
             resource.clone(),
             source,
-            self.inner.news.clone(),
+            self.inner.events.clone(),
         );
-        links.watched(name, Some(gvk.clone()), tokio::spawn(run).abort_handle());
+        connections.watched(name, Some(gvk.clone()), tokio::spawn(run).abort_handle());
     }
 
     /// Where watches report to.
-    pub fn news(&self) -> UnboundedSender<News> {
-        self.inner.news.clone()
+    pub fn events(&self) -> UnboundedSender<WatchEvent> {
+        self.inner.events.clone()
     }
 }
 

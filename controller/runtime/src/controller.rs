@@ -1,4 +1,4 @@
-//! The loop: news come in, keys are reconciled, and each says when to look again.
+//! The loop: events come in, keys are reconciled, and each says when to look again.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -17,17 +17,16 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::Clock;
 use crate::context::{Context, Failure, Outcome};
+use crate::error_chain::error_chain;
 use crate::members::Members;
+use crate::object_api::WriteError;
 use crate::options::Options;
 use crate::queue::{Key, Queue, Urgency};
 use crate::reconcile;
 use crate::source::Source;
-use crate::watch::{self, News};
-use crate::write::WriteError;
-
-/// Tells the time. Nothing here reads a clock of its own.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+use crate::watch::{self, WatchEvent};
 
 /// The furthest that a timer is set; what is due later is looked at again then.
 const FURTHEST: Duration = Duration::from_secs(60 * 60 * 24 * 365);
@@ -51,9 +50,9 @@ impl Controller {
             tracing::warn!("{warning}");
         }
         let stop = CancellationToken::new();
-        let (sender, news) = unbounded_channel();
+        let (sender, events) = unbounded_channel();
         let context = Context::new(control, members, clock, options, sender);
-        let task = tokio::spawn(Loop::new(context).run(news, stop.clone()));
+        let task = tokio::spawn(Loop::new(context).run(events, stop.clone()));
         Running { stop, task: Some(task) }
     }
 }
@@ -100,7 +99,7 @@ impl Loop {
         }
     }
 
-    async fn run(mut self, mut news: UnboundedReceiver<News>, stop: CancellationToken) {
+    async fn run(mut self, mut events: UnboundedReceiver<WatchEvent>, stop: CancellationToken) {
         self.watch_own_api();
         loop {
             self.start_ready();
@@ -108,7 +107,7 @@ impl Loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                Some(item) = news.recv() => self.learn_all(item, &mut news),
+                Some(item) = events.recv() => self.learn_all(item, &mut events),
                 Some((key, outcome)) = self.running.next() => self.finish(key, outcome),
                 () = sleep_until(due) => self.queue.wake(Instant::now()),
             }
@@ -121,13 +120,13 @@ impl Loop {
             if let Some(resource) = source.resource() {
                 let client = self.context.control().client().clone();
                 self.watches
-                    .spawn(watch::run(client, resource, source, self.context.news()));
+                    .spawn(watch::run(client, resource, source, self.context.events()));
             }
         }
     }
 
     fn start_ready(&mut self) {
-        if !self.context.world().is_synced() {
+        if !self.context.cache().is_synced() {
             return;
         }
         while let Some(key) = self.queue.next() {
@@ -139,63 +138,63 @@ impl Loop {
         }
     }
 
-    fn learn_all(&mut self, first: News, news: &mut UnboundedReceiver<News>) {
+    fn learn_all(&mut self, first: WatchEvent, events: &mut UnboundedReceiver<WatchEvent>) {
         self.learn(first);
-        while let Ok(item) = news.try_recv() {
+        while let Ok(item) = events.try_recv() {
             self.learn(item);
         }
         self.watch_new_kinds();
         // Those that have found out are let go.
         while self.watches.try_join_next().is_some() {}
-        let doubtful = self.context.world().take_doubtful();
-        for doubt in doubtful {
-            self.watches.spawn(self.context.clone().settle(doubt));
+        let unconfirmed = self.context.cache().take_unconfirmed();
+        for object in unconfirmed {
+            self.watches.spawn(self.context.clone().confirm(object));
         }
     }
 
-    fn learn(&mut self, item: News) {
+    fn learn(&mut self, item: WatchEvent) {
         let mut urgency = Urgency::Wanted;
         let concerned = match item {
-            News::Wake(key, how) => {
+            WatchEvent::Enqueue(key, how) => {
                 urgency = how;
                 vec![key]
             }
-            News::Began(source) => {
-                self.context.world().begin(&source);
+            WatchEvent::ListStarted(source) => {
+                self.context.cache().begin(&source);
                 Vec::new()
             }
-            News::Seen(source, object) => {
+            WatchEvent::Applied(source, object) => {
                 self.definitions_changed(&source);
-                let (how, concerned) = self.context.world().see(&source, object);
+                let (how, concerned) = self.context.cache().see(&source, object);
                 urgency = how;
                 concerned
             }
-            News::Gone(source, object) => self.context.world().lose(&source, &object),
-            News::Complete(source) => {
-                let mut keys = self.context.world().complete(&source);
+            WatchEvent::Deleted(source, object) => self.context.cache().lose(&source, &object),
+            WatchEvent::ListComplete(source) => {
+                let mut keys = self.context.cache().complete(&source);
                 keys.extend(self.of_member(&source));
                 keys
             }
-            News::Broke(source, error) => {
+            WatchEvent::Failed(source, error) => {
                 tracing::debug!(?source, error, "a watch broke and is tried again");
                 member_of(&source)
                     .map(|cluster| Key::Probe(cluster.to_owned()))
                     .into_iter()
                     .collect()
             }
-            News::Works(source) => self.of_member(&source),
+            WatchEvent::Recovered(source) => self.of_member(&source),
         };
         for key in concerned {
             self.queue.add(key, urgency);
         }
     }
 
-    /// A member answers: what is to be done there is tried again, and its health is looked at.
+    /// A member answers: its Works are tried again, and its health is probed.
     fn of_member(&self, source: &Source) -> Vec<Key> {
         let Some(cluster) = member_of(source) else {
             return Vec::new();
         };
-        let mut keys = self.context.world().works_on(cluster);
+        let mut keys = self.context.cache().works_on(cluster);
         keys.push(Key::Probe(cluster.to_owned()));
         keys
     }
@@ -203,12 +202,12 @@ impl Loop {
     /// Kinds come and go with their definitions: those who look for one look again.
     fn definitions_changed(&self, source: &Source) {
         match source {
-            // An error means that nobody looks for a kind.
+            // An error means that there is no receiver.
             Source::Definitions(None) => {
                 let _ = self.definitions.send(());
             }
             Source::Definitions(Some(cluster)) => {
-                let works = self.context.world().works_on(cluster);
+                let works = self.context.cache().works_on(cluster);
                 for key in works {
                     self.context.wake(key);
                 }
@@ -224,7 +223,7 @@ impl Loop {
     }
 
     fn watch_new_kinds(&mut self) {
-        let wanted = self.context.world().take_new_kinds();
+        let wanted = self.context.cache().take_new_kinds();
         for gvk in wanted {
             if !self.templates.contains_key(&gvk) {
                 let run = watch::run_once_known(
@@ -232,7 +231,7 @@ impl Loop {
                     Source::Templates(gvk.clone()),
                     gvk.clone(),
                     self.definitions.subscribe(),
-                    self.context.news(),
+                    self.context.events(),
                 );
                 self.templates.insert(gvk, self.watches.spawn(run));
             }
@@ -244,12 +243,12 @@ impl Loop {
             Ok(next) => self.queue.done(key, next.map(|at| self.instant(at))),
             // What is really there has been read again: nothing to wait for.
             Err(Failure::Write(WriteError::Conflict { what })) => {
-                tracing::debug!(?key, what, "somebody else wrote first; deciding again");
+                tracing::debug!(?key, what, "conflict; deciding again");
                 self.queue.done(key.clone(), None);
                 self.queue.add(key, Urgency::Wanted);
             }
             Err(error) => {
-                tracing::warn!(?key, error = report(&error), "tried again after a pause");
+                tracing::warn!(?key, error = error_chain(&error), "retrying after a pause");
                 self.queue.failed(key, Instant::now());
             }
         }
@@ -280,19 +279,4 @@ fn member_of(source: &Source) -> Option<&str> {
         | Source::TaintPolicies
         | Source::Templates(_) => None,
     }
-}
-
-/// An error with its causes, in one line.
-pub fn report(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = error.source();
-    }
-    text
 }

@@ -145,7 +145,7 @@ async fn run(arguments: &Run, options: Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns when somebody wants an end: Ctrl-C, or the signal that service managers and Kubernetes send.
+/// Returns on Ctrl-C or on SIGTERM, which service managers and Kubernetes send.
 async fn interrupted() -> std::io::Result<()> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {

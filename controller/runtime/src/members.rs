@@ -73,7 +73,7 @@ impl Members for PushMembers {
             })?;
         let url = endpoint
             .parse()
-            .map_err(|_| ConnectError::Client(format!("{endpoint:?} is no address")))?;
+            .map_err(|_| ConnectError::Client(format!("{endpoint:?} is not a valid URL")))?;
         let mut config = Config::new(url);
         config.accept_invalid_certs = cluster.spec.insecure_skip_tls_verification == Some(true);
         config.connect_timeout = Some(std::time::Duration::from_secs(5));
@@ -88,8 +88,8 @@ impl Members for PushMembers {
             config.root_cert = Some(certificates(&pem)?);
         }
         if let Some(token) = entry("token") {
-            let token =
-                String::from_utf8(token).map_err(|_| ConnectError::Client("the token is no text".to_owned()))?;
+            let token = String::from_utf8(token)
+                .map_err(|_| ConnectError::Client("the token is not valid UTF-8".to_owned()))?;
             config.auth_info.token = Some(token.trim().to_owned().into());
         }
         config.headers.push((

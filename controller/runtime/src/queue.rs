@@ -1,7 +1,7 @@
 //! What to work on next: keys, each at most once, first come first served, some of them later.
 //!
 //! What is wanted goes before what is only reported: when a cluster with a thousand workloads fails, all of them are moved
-//! before it is told how those that were moved first are doing.
+//! before the first of them are reported on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 /// The most reconcilers that run at a time in one lane.
 const LANE_WIDTH: usize = 32;
-/// Of so many keys one is the oldest, however urgent it is, so that reports come through whatever else there is to do.
+/// One in this many keys is the oldest regardless of urgency, so that reports are not starved.
 const OLDEST_IN: u64 = 8;
 /// How long a key waits after its first failure; doubled with each further one.
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);

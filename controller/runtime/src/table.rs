@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use baton_decide::keys::ObjectKey;
 
-/// Whether an object that was seen is news.
+/// Whether a revision that was seen is new.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Sight<T> {
     /// It is known already, or was newer before.
     Old,
-    /// It is news; this is what was known before.
+    /// It is new; this is what was known before.
     New(Option<Arc<T>>),
 }
 
@@ -27,9 +27,9 @@ pub struct Table<T> {
     lost_at: u64,
     listing: u64,
     is_listing: bool,
-    /// What only an answer has told of since the listing began: it may have gone before the listing looked, and then
-    /// nobody will say so.
-    doubtful: BTreeSet<ObjectKey>,
+    /// Seen only in a write response since the list began: if it was deleted before the list was taken, no DELETE event
+    /// follows.
+    unconfirmed: BTreeSet<ObjectKey>,
     is_synced: bool,
 }
 
@@ -59,7 +59,7 @@ impl<T> Default for Table<T> {
             lost_at: 0,
             listing: 0,
             is_listing: false,
-            doubtful: BTreeSet::new(),
+            unconfirmed: BTreeSet::new(),
             is_synced: false,
         }
     }
@@ -91,19 +91,19 @@ impl<T> Table<T> {
     pub fn begin(&mut self) {
         self.listing += 1;
         self.is_listing = true;
-        self.doubtful.clear();
+        self.unconfirmed.clear();
     }
 
-    /// What was seen last came with an answer, not with the watch.
-    pub fn doubt(&mut self, key: &ObjectKey) {
+    /// The object was seen in a response, not by the watch.
+    pub fn mark_unconfirmed(&mut self, key: &ObjectKey) {
         if self.is_listing && self.objects.contains_key(key) {
-            self.doubtful.insert(key.clone());
+            self.unconfirmed.insert(key.clone());
         }
     }
 
-    /// What only answers have told of while the listing went on, each with its revision.
-    pub fn take_doubtful(&mut self) -> Vec<(ObjectKey, u64)> {
-        let keys = std::mem::take(&mut self.doubtful).into_iter();
+    /// Takes what was only seen in responses while the list went on, each with its revision.
+    pub fn take_unconfirmed(&mut self) -> Vec<(ObjectKey, u64)> {
+        let keys = std::mem::take(&mut self.unconfirmed).into_iter();
         keys.filter_map(|key| Some((key.clone(), self.objects.get(&key)?.revision)))
             .collect()
     }
@@ -137,10 +137,10 @@ impl<T> Table<T> {
             .collect()
     }
 
-    /// The object was seen. It is only made if it is news; what cannot be made is passed over.
+    /// The object was seen. It is only decoded if it is new; what cannot be decoded is skipped.
     pub fn see(&mut self, key: &ObjectKey, version: Version, make: impl FnOnce() -> Option<T>) -> Sight<T> {
         let Version { revision, generation } = version;
-        self.doubtful.remove(key);
+        self.unconfirmed.remove(key);
         if self.deleted.get(key).is_some_and(|deleted| *deleted >= revision) {
             return Sight::Old;
         }
@@ -239,18 +239,18 @@ mod tests {
     fn what_only_an_answer_has_told_of_during_a_listing_is_doubtful() {
         let mut table = Table::default();
         table.see(&key("before"), at(1), || Some(()));
-        table.doubt(&key("before"));
+        table.mark_unconfirmed(&key("before"));
         table.begin();
         for name in ["answered", "both"] {
             table.see(&key(name), at(2), || Some(()));
-            table.doubt(&key(name));
+            table.mark_unconfirmed(&key(name));
         }
         for name in ["before", "both"] {
             table.see(&key(name), at(2), || Some(()));
         }
         assert!(table.complete().is_empty());
-        assert_eq!(table.take_doubtful(), [(key("answered"), 2)]);
-        assert_eq!(table.take_doubtful(), []);
+        assert_eq!(table.take_unconfirmed(), [(key("answered"), 2)]);
+        assert_eq!(table.take_unconfirmed(), []);
         assert_eq!(table.leave_out(&key("answered"), 1), None, "it has been seen anew");
         assert!(table.leave_out(&key("answered"), 2).is_some());
         assert_eq!(table.see(&key("answered"), at(2), || Some(())), Sight::New(None));

@@ -1,4 +1,4 @@
-//! Watches, as one stream of news.
+//! Watches, as one stream of events.
 
 use std::time::Duration;
 
@@ -20,27 +20,27 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// How long it waits at most.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Something that the controller gets to know.
+/// What the controller's loop receives.
 #[derive(Debug)]
-pub enum News {
-    /// A listing begins.
-    Began(Source),
-    /// An object is there, or changed.
-    Seen(Source, Value),
-    /// An object is gone.
-    Gone(Source, Value),
-    /// A listing is complete.
-    Complete(Source),
-    /// A watch broke.
-    Broke(Source, String),
+pub enum WatchEvent {
+    /// A list began.
+    ListStarted(Source),
+    /// An object was created or changed.
+    Applied(Source, Value),
+    /// An object was deleted.
+    Deleted(Source, Value),
+    /// A list is complete.
+    ListComplete(Source),
+    /// A watch failed and is retried.
+    Failed(Source, String),
     /// A watch works again.
-    Works(Source),
-    /// Something to look at.
-    Wake(Key, Urgency),
+    Recovered(Source),
+    /// A key to reconcile.
+    Enqueue(Key, Urgency),
 }
 
-/// Watches one kind until it is aborted. `resource` comes from whoever knows the kind.
-pub async fn run(client: Client, resource: ApiResource, source: Source, news: UnboundedSender<News>) {
+/// Watches one kind until it is aborted.
+pub async fn run(client: Client, resource: ApiResource, source: Source, events: UnboundedSender<WatchEvent>) {
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
     let mut config = Config::default();
     if matches!(source, Source::Objects { .. }) {
@@ -53,15 +53,15 @@ pub async fn run(client: Client, resource: ApiResource, source: Source, news: Un
             Ok(Some(event)) => {
                 if pause != FIRST_PAUSE && !matches!(event, Event::Init) {
                     pause = FIRST_PAUSE;
-                    let _ = news.send(News::Works(source.clone()));
+                    let _ = events.send(WatchEvent::Recovered(source.clone()));
                 }
-                told(event, &resource, &source)
+                watch_event(event, &resource, &source)
             }
             Ok(None) => return,
-            Err(error) => News::Broke(source.clone(), error.to_string()),
+            Err(error) => WatchEvent::Failed(source.clone(), error.to_string()),
         };
-        let broke = matches!(item, News::Broke(..));
-        if news.send(item).is_err() {
+        let broke = matches!(item, WatchEvent::Failed(..));
+        if events.send(item).is_err() {
             return;
         }
         if broke {
@@ -71,12 +71,12 @@ pub async fn run(client: Client, resource: ApiResource, source: Source, news: Un
     }
 }
 
-fn told(event: Event<DynamicObject>, resource: &ApiResource, source: &Source) -> News {
+fn watch_event(event: Event<DynamicObject>, resource: &ApiResource, source: &Source) -> WatchEvent {
     match event {
-        Event::Init => News::Began(source.clone()),
-        Event::InitDone => News::Complete(source.clone()),
-        Event::InitApply(object) | Event::Apply(object) => News::Seen(source.clone(), raw(object, resource)),
-        Event::Delete(object) => News::Gone(source.clone(), raw(object, resource)),
+        Event::Init => WatchEvent::ListStarted(source.clone()),
+        Event::InitDone => WatchEvent::ListComplete(source.clone()),
+        Event::InitApply(object) | Event::Apply(object) => WatchEvent::Applied(source.clone(), raw(object, resource)),
+        Event::Delete(object) => WatchEvent::Deleted(source.clone(), raw(object, resource)),
     }
 }
 
@@ -101,21 +101,21 @@ pub async fn run_once_known(
     source: Source,
     gvk: baton_decide::keys::Gvk,
     mut definitions: broadcast::Receiver<()>,
-    news: UnboundedSender<News>,
+    events: UnboundedSender<WatchEvent>,
 ) {
     let mut pause = FIRST_PAUSE;
     loop {
         definitions = definitions.resubscribe();
         match kinds.find(&gvk).await {
-            Ok(resource) => return run(kinds.client().clone(), resource, source, news).await,
+            Ok(resource) => return run(kinds.client().clone(), resource, source, events).await,
             Err(crate::kinds::KindError::Unknown(_)) => {
-                // That some were missed is news too.
+                // Missed messages are a change too.
                 if definitions.recv().await == Err(RecvError::Closed) {
                     return;
                 }
             }
             Err(error) => {
-                let _ = news.send(News::Broke(source.clone(), error.to_string()));
+                let _ = events.send(WatchEvent::Failed(source.clone(), error.to_string()));
                 tokio::time::sleep(pause).await;
                 pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
             }

@@ -28,7 +28,7 @@ pub use work::{WorkSpec, WorkStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
-/// An object of this API, whichever of its two scopes it has: metadata, spec and status, without a kind of its own.
+/// An object of this API, namespaced or cluster-scoped: metadata, spec and status, without `kind`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Resource<Spec, Status> {
     /// The object's metadata.

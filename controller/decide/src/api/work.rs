@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::binding::ResourceHealth;
 
-/// What is to be on the member.
+/// The objects wanted on the member.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[kube(
     group = "work.karmada.io",

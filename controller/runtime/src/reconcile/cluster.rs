@@ -10,20 +10,20 @@ use baton_decide::tainting;
 use serde_json::json;
 
 use crate::context::{Context, Failure, MEMBER_PATIENCE, Outcome};
-use crate::controller::report;
+use crate::error_chain::error_chain;
 use crate::kinds::Kinds;
+use crate::object_api::Part;
 use crate::source::{Source, resource};
-use crate::write::Part;
 
 /// Taints the cluster as policies want it (CTP), and dates the taints of others.
 pub async fn run(context: &Context, name: &str) -> Outcome {
-    let Some(cluster) = context.world().cluster(name).cloned() else {
-        context.links().cut(name);
-        context.world().forget_member(name);
+    let Some(cluster) = context.cache().cluster(name).cloned() else {
+        context.connections().close(name);
+        context.cache().forget_member(name);
         context.forget_tainting(name);
         return Ok(None);
     };
-    let policies = context.world().taint_policies();
+    let policies = context.cache().taint_policies();
     let now = context.now();
     let decision = context.with_tainting(name, |memory| {
         tainting::decide(&cluster, policies.iter().map(Arc::as_ref), memory, now)
@@ -38,7 +38,7 @@ pub async fn run(context: &Context, name: &str) -> Outcome {
 
 /// Asks the member how it is, and writes down what it says.
 pub async fn probe(context: &Context, name: &str) -> Outcome {
-    let Some(cluster) = context.world().cluster(name).cloned() else {
+    let Some(cluster) = context.cache().cluster(name).cloned() else {
         return Ok(None);
     };
     if cluster.status.conditions.is_empty() {
@@ -46,7 +46,7 @@ pub async fn probe(context: &Context, name: &str) -> Outcome {
     }
     let probe = ask(context, name, &cluster).await;
     // The cluster may have changed while the member took its time.
-    let Some(cluster) = context.world().cluster(name).cloned() else {
+    let Some(cluster) = context.cache().cluster(name).cloned() else {
         return Ok(None);
     };
     let mut changed = cluster.as_ref().clone();
@@ -58,7 +58,7 @@ pub async fn probe(context: &Context, name: &str) -> Outcome {
         && !was_ready
         && ready(&changed)
     {
-        let works = context.world().works_on(name);
+        let works = context.cache().works_on(name);
         for key in works {
             context.wake(key);
         }
@@ -80,21 +80,21 @@ pub async fn make_room(context: &Context, name: &str) -> Result<(), Failure> {
     let space = names::execution_space(name);
     let kind = resource("", "v1", "Namespace", "namespaces");
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}});
-    match context.door(&kind, &key_of(&space)).create(&namespace).await {
+    match context.object_api(&kind, &key_of(&space)).create(&namespace).await {
         Err(error) if !error.is_already_exists() => Err(error.into()),
         Ok(_) | Err(_) => Ok(()),
     }
 }
 
 async fn ask(context: &Context, name: &str, cluster: &Arc<Cluster>) -> Probe {
-    let kinds = match context.link(name, cluster).await {
+    let kinds = match context.connect_to(name, cluster).await {
         Ok(kinds) => kinds,
-        Err(error) => return Probe::Unreachable(report(&error)),
+        Err(error) => return Probe::Unreachable(error_chain(&error)),
     };
     match tokio::time::timeout(MEMBER_PATIENCE, ask_readyz(&kinds)).await {
         Ok(Ok(())) => {}
         Ok(Err(kube::Error::Api(status))) => return Probe::NotReady(status.message),
-        Ok(Err(error)) => return Probe::Unreachable(report(&error)),
+        Ok(Err(error)) => return Probe::Unreachable(error_chain(&error)),
         Err(_) => return Probe::Unreachable(Failure::Slow.to_string()),
     }
     if cluster.status.kubernetes_version.is_some() {

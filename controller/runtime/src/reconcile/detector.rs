@@ -11,8 +11,8 @@ use kube::api::DeleteParams;
 use serde_json::Value;
 
 use crate::context::{Context, Outcome};
+use crate::object_api::{Part, to_create};
 use crate::source::Source;
-use crate::write::{Part, to_create};
 
 /// What there is and what there should be.
 struct Gathered {
@@ -30,7 +30,10 @@ pub async fn run(context: &Context, template: &TemplateKey) -> Outcome {
     let key = template.binding();
     match (gathered.existing, gathered.wanted) {
         (None, Some(wanted)) => {
-            let created = context.door(&kind, &key).create(&to_create(&wanted, &kind)?).await?;
+            let created = context
+                .object_api(&kind, &key)
+                .create(&to_create(&wanted, &kind)?)
+                .await?;
             context.note(&source, created);
         }
         (Some(existing), Some(wanted)) if !existing.is_being_deleted() => {
@@ -38,7 +41,7 @@ pub async fn run(context: &Context, template: &TemplateKey) -> Outcome {
         }
         (Some(existing), None) if !existing.is_being_deleted() => {
             context
-                .door(&kind, &key)
+                .object_api(&kind, &key)
                 .delete(existing.metadata.uid.clone(), DeleteParams::background())
                 .await?;
         }
@@ -50,17 +53,17 @@ pub async fn run(context: &Context, template: &TemplateKey) -> Outcome {
 
 /// `None` while it is not known which resources there are.
 fn gather(context: &Context, template: &TemplateKey) -> Option<Gathered> {
-    let world = context.world();
-    let object = world
+    let cache = context.cache();
+    let object = cache
         .templates(&template.gvk)?
         .get(&template.key)
         .and_then(|object| object.get())
         .filter(|object| !is_being_deleted(object));
-    let existing = world
+    let existing = cache
         .binding(&template.binding())
         .filter(|binding| TemplateKey::of(&binding.spec.resource) == *template);
     let wanted = object.and_then(|object| {
-        let policies = world.policies().map(Arc::as_ref);
+        let policies = cache.policies().map(Arc::as_ref);
         let policy = matching::policy_for(template, labels(&object).as_ref(), policies)?;
         Some(bind::binding(template, &object, policy, existing.as_deref()))
     });

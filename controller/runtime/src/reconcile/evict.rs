@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use baton_decide::aggregate;
 use baton_decide::api::{Cluster, GracefulEvictionTask, TaintEffect};
-use baton_decide::conditions::Says;
+use baton_decide::conditions::ConditionUpdate;
 use baton_decide::evict;
 use baton_decide::keys::ObjectKey;
 use baton_decide::queue::{self, Entry, Turn};
-use baton_decide::taints::Leave;
+use baton_decide::taints::EvictionTime;
 
-use super::binding::{Notes, View, gather};
+use super::notes::Notes;
 use super::status;
+use super::view::{View, gather};
 use crate::context::{Context, Failure};
+use crate::object_api::Part;
 use crate::queue::Key;
 use crate::source::Source;
-use crate::write::Part;
 
 /// Reason of the event: a binding waits for its eviction.
 const QUEUED: &str = "EvictionQueued";
@@ -31,9 +32,9 @@ enum Step {
     /// It leaves at this time, if the taint is still there then.
     Wait(jiff::Timestamp),
     /// It cannot leave, and this is why.
-    Blocked(Says),
+    Blocked(ConditionUpdate),
     /// It leaves.
-    Leave(Box<GracefulEvictionTask>),
+    EvictionTime(Box<GracefulEvictionTask>),
 }
 
 /// Evicts the binding from clusters that failed, as far as it is its turn.
@@ -65,11 +66,11 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
                 recovered(context, &entry, notes);
                 notes.look_at(Some(until));
             }
-            Step::Blocked(says) => {
+            Step::Blocked(condition) => {
                 step_aside(context, &entry);
-                notes.block(says);
+                notes.block(condition);
             }
-            Step::Leave(task) => take_turn(context, key, &view, &entry, *task, notes).await?,
+            Step::EvictionTime(task) => take_turn(context, key, &view, &entry, *task, notes).await?,
         }
     }
     Ok(())
@@ -81,27 +82,27 @@ fn decide(context: &Context, view: &View, entry: &Entry) -> Step {
         return Step::Stay;
     };
     let settings = context.settings();
-    // What was queued stays queued while its cluster is faulty, whatever the policy says meanwhile (EVQ-05).
+    // A queued binding stays queued while its cluster is faulty, even if its policy changes (EVQ-05).
     let is_queued = context.evictions().has(entry) && is_faulty(cluster);
-    match evict::leave(spec, cluster, settings) {
+    match evict::eviction_time(spec, cluster, settings) {
         _ if is_queued => {}
-        Leave::Now => {}
-        Leave::At(at) if at <= context.now() => {}
-        Leave::At(at) => return Step::Wait(at),
-        Leave::OnceStamped | Leave::Never => return Step::Stay,
+        EvictionTime::Now => {}
+        EvictionTime::At(at) if at <= context.now() => {}
+        EvictionTime::At(at) => return Step::Wait(at),
+        EvictionTime::OnceStamped | EvictionTime::Never => return Step::Stay,
     }
     if let Some(why) = evict::infeasible(spec, &entry.cluster, &view.clusters) {
-        return Step::Blocked(Says::yes(
+        return Step::Blocked(ConditionUpdate::yes(
             "NoClusterMatches",
             format!("eviction from {} is given up: {why}", entry.cluster),
         ));
     }
     let collected = aggregate::collected(&view.binding.status, &entry.cluster);
     match evict::task(spec, &entry.cluster, collected, settings, context.now()) {
-        Ok(task) => Step::Leave(Box::new(task)),
+        Ok(task) => Step::EvictionTime(Box::new(task)),
         Err(obstacle) => {
             let message = format!("eviction from {} waits: {obstacle}", entry.cluster);
-            Step::Blocked(Says::yes(obstacle.reason(), message))
+            Step::Blocked(ConditionUpdate::yes(obstacle.reason(), message))
         }
     }
 }
@@ -112,7 +113,8 @@ async fn collect_first(context: &Context, key: &ObjectKey, entry: &Entry) -> Res
         return Ok(());
     };
     let leaves = view.clusters.get(&entry.cluster).is_some_and(|cluster| {
-        is_faulty(cluster) && evict::leave(&view.binding.spec, cluster, context.settings()) != Leave::Never
+        is_faulty(cluster)
+            && evict::eviction_time(&view.binding.spec, cluster, context.settings()) != EvictionTime::Never
     });
     let shown = aggregate::collected(&view.binding.status, &entry.cluster);
     let present = aggregate::binding_status(&view.binding, &view.works, context.now());
@@ -151,7 +153,7 @@ async fn take_turn(
                 "eviction from {} waits: too many clusters are faulty at once",
                 entry.cluster
             );
-            notes.block(Says::yes("EvictionsStopped", message));
+            notes.block(ConditionUpdate::yes("EvictionsStopped", message));
             return Ok(());
         }
         Turn::Now => {}
@@ -212,7 +214,7 @@ fn wake_next_unless(context: &Context, before: Option<&Entry>) {
     }
 }
 
-/// Tells whoever is first in the queue that it is.
+/// Wakes the binding at the head of the queue.
 fn wake_next(context: &Context) {
     let head = context.evictions().head().cloned();
     if let Some(head) = head {

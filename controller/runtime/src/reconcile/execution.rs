@@ -5,7 +5,7 @@ use std::sync::Arc;
 use baton_decide::aggregate;
 use baton_decide::api::policy::ConflictResolution;
 use baton_decide::api::{Cluster, Work, WorkStatus};
-use baton_decide::conditions::{self, Says};
+use baton_decide::conditions::{self, ConditionUpdate};
 use baton_decide::execute::{self, Action, Removal};
 use baton_decide::keys::{self, ObjectKey, TemplateKey};
 use baton_decide::names::{self, WORK_FINALIZER};
@@ -14,10 +14,10 @@ use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use crate::context::{Context, Failure, Outcome, patiently};
-use crate::controller::report;
+use crate::error_chain::error_chain;
+use crate::object_api::{ObjectApi, Part, WriteError};
 use crate::options::Deletion;
 use crate::source::{Source, resource};
-use crate::write::{Door, Part, WriteError};
 use kube::core::ApiResource;
 
 /// The member's side of a Work.
@@ -29,20 +29,20 @@ struct Member {
 }
 
 impl Member {
-    fn door(&self) -> Door<'_> {
-        Door::new(&self.client, &self.resource, &self.target.key)
+    fn object_api(&self) -> ObjectApi<'_> {
+        ObjectApi::new(&self.client, &self.resource, &self.target.key)
     }
 }
 
 /// Reconciles one Work.
 pub async fn run(context: &Context, key: &ObjectKey) -> Outcome {
-    let Some(work) = context.world().work(key) else {
+    let Some(work) = context.cache().work(key) else {
         return Ok(None);
     };
     let Some(name) = keys::cluster_of(&work).map(str::to_owned) else {
         return Ok(None);
     };
-    let cluster = context.world().cluster(&name).cloned();
+    let cluster = context.cache().cluster(&name).cloned();
     let Some(cluster) = cluster else {
         return without_cluster(context, key, &work).await;
     };
@@ -50,7 +50,7 @@ pub async fn run(context: &Context, key: &ObjectKey) -> Outcome {
         Ok(again) => Ok(again),
         Err(Failure::Write(WriteError::Conflict { what })) => Err(WriteError::Conflict { what }.into()),
         Err(error) => {
-            let why = report(&error);
+            let why = error_chain(&error);
             tell_failure(context, key, &why).await?;
             Err(Failure::Blocked(why))
         }
@@ -73,9 +73,15 @@ async fn on_member(
     cluster: &Arc<Cluster>,
 ) -> Outcome {
     let Some(target) = keys::member_object(work) else {
-        return finish(context, key, None, Says::no("Malformed", "the work names no object")).await;
+        return finish(
+            context,
+            key,
+            None,
+            ConditionUpdate::no("Malformed", "the work names no object"),
+        )
+        .await;
     };
-    let kinds = context.link(name, cluster).await?;
+    let kinds = context.connect_to(name, cluster).await?;
     let found = patiently(kinds.find(&target.gvk)).await?;
     context.watch_objects(name, &target.gvk, &kinds, &found);
     let source = Source::Objects {
@@ -93,10 +99,18 @@ async fn on_member(
     let resolution = resolution(context, work);
     match execute::decide(work, present.as_deref(), resolution) {
         Action::Nothing => finish(context, key, present, applied()).await,
-        Action::Malformed => finish(context, key, None, Says::no("Malformed", "the work names no object")).await,
+        Action::Malformed => {
+            finish(
+                context,
+                key,
+                None,
+                ConditionUpdate::no("Malformed", "the work names no object"),
+            )
+            .await
+        }
         Action::Conflict => {
             let why = format!("{} is there already and is not ours", execute::describe(work));
-            finish(context, key, None, Says::no("Conflict", why)).await
+            finish(context, key, None, ConditionUpdate::no("Conflict", why)).await
         }
         Action::Apply(object) => {
             let applied_object = apply(&member, &object).await?;
@@ -112,27 +126,27 @@ async fn on_member(
     }
 }
 
-fn applied() -> Says {
-    Says::yes("AppliedSuccessful", "the object has been applied")
+fn applied() -> ConditionUpdate {
+    ConditionUpdate::yes("AppliedSuccessful", "the object has been applied")
 }
 
 /// The object on the member: from the watch if it is complete, else asked for.
 async fn look(context: &Context, member: &Member, name: &str) -> Result<Option<Arc<Value>>, Failure> {
     {
-        let world = context.world();
-        if let Some(table) = world.objects(name, &member.target.gvk)
+        let cache = context.cache();
+        if let Some(table) = cache.objects(name, &member.target.gvk)
             && let Some(object) = table.get(&member.target.key).and_then(|object| object.get())
         {
             return Ok(Some(object));
         }
     }
-    // The watch sees our objects only; what is not there may be there and be somebody else's.
-    Ok(patiently(member.door().get()).await?.map(Arc::new))
+    // The watch sees our objects only; an object that it does not have may exist and belong to others.
+    Ok(patiently(member.object_api().get()).await?.map(Arc::new))
 }
 
 fn resolution(context: &Context, work: &Work) -> ConflictResolution {
-    let world = context.world();
-    let binding = keys::binding_of(work).and_then(|key| world.binding(&key));
+    let cache = context.cache();
+    let binding = keys::binding_of(work).and_then(|key| cache.binding(&key));
     binding
         .and_then(|binding| binding.spec.conflict_resolution)
         .unwrap_or_default()
@@ -140,10 +154,10 @@ fn resolution(context: &Context, work: &Work) -> ConflictResolution {
 
 /// Applies the object, in a namespace that is made if the member does not have it.
 async fn apply(member: &Member, object: &Value) -> Result<Value, Failure> {
-    match patiently(member.door().apply(object)).await {
+    match patiently(member.object_api().apply(object)).await {
         Err(Failure::Write(error)) if error.is_not_found() && member.target.key.namespace.is_some() => {
             make_namespace(member).await?;
-            patiently(member.door().apply(object)).await
+            patiently(member.object_api().apply(object)).await
         }
         other => other,
     }
@@ -156,7 +170,7 @@ async fn make_namespace(member: &Member) -> Result<(), Failure> {
     let kind = resource("", "v1", "Namespace", "namespaces");
     let labels = json!({names::MANAGED_LABEL: "true"});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
-    match patiently(Door::new(&member.client, &kind, &ObjectKey::new(None, name)).create(&namespace)).await {
+    match patiently(ObjectApi::new(&member.client, &kind, &ObjectKey::new(None, name)).create(&namespace)).await {
         Err(Failure::Write(error)) if error.is_already_exists() => Ok(()),
         other => other.map(drop),
     }
@@ -168,8 +182,8 @@ async fn delete(context: &Context, member: &Member, uid: Option<String>) -> Resu
         Deletion::Foreground => DeleteParams::foreground(),
         Deletion::Background => DeleteParams::background(),
     };
-    patiently(member.door().delete(uid, params)).await?;
-    let left = patiently(member.door().get()).await?;
+    patiently(member.object_api().delete(uid, params)).await?;
+    let left = patiently(member.object_api().get()).await?;
     match &left {
         Some(object) => context.note(&member.source, object.clone()),
         None => context.note_missing(&member.source, &member.target.key),
@@ -195,20 +209,20 @@ async fn removed_or_wait(
 /// The object is marked and still there. Whoever looks at the Work is to see what holds it.
 async fn await_removal(context: &Context, key: &ObjectKey, work: &Arc<Work>, removal: &Removal) -> Outcome {
     match removal.notice(context.now()) {
-        Some(says) if work.is_being_deleted() => {
+        Some(condition) if work.is_being_deleted() => {
             let mut status = work.status.clone();
-            conditions::set(&mut status.conditions, conditions::REMOVED, says, context.now());
+            conditions::set(&mut status.conditions, conditions::REMOVED, condition, context.now());
             write_status(context, key, status).await?;
             Ok(None)
         }
-        Some(says) => finish(context, key, None, says).await,
+        Some(condition) => finish(context, key, None, condition).await,
         None => Ok(removal.notice_at()),
     }
 }
 
 /// The object is gone: the Work may go.
 async fn release(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
-    let Some(work) = context.world().work(key) else {
+    let Some(work) = context.cache().work(key) else {
         return Ok(());
     };
     let mut released = work.as_ref().clone();
@@ -222,43 +236,43 @@ async fn release(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
 }
 
 /// Writes what was seen, and whether the object is applied.
-async fn finish(context: &Context, key: &ObjectKey, object: Option<Arc<Value>>, says: Says) -> Outcome {
-    let Some(work) = context.world().work(key) else {
+async fn finish(context: &Context, key: &ObjectKey, object: Option<Arc<Value>>, condition: ConditionUpdate) -> Outcome {
+    let Some(work) = context.cache().work(key) else {
         return Ok(None);
     };
     if work.is_being_deleted() {
         return Ok(None);
     }
     let mut status = aggregate::work_status(&work, object.as_deref(), context.now());
-    conditions::set(&mut status.conditions, conditions::APPLIED, says, context.now());
+    conditions::set(&mut status.conditions, conditions::APPLIED, condition, context.now());
     write_status(context, key, status).await?;
     Ok(None)
 }
 
 async fn tell_failure(context: &Context, key: &ObjectKey, why: &str) -> Result<(), Failure> {
-    let Some(work) = context.world().work(key) else {
+    let Some(work) = context.cache().work(key) else {
         return Ok(());
     };
     let now: Timestamp = context.now();
     let mut status = work.status.clone();
     if work.is_being_deleted() {
-        let says = Says::no(
+        let condition = ConditionUpdate::no(
             "OriginUnreachable",
             format!("{} cannot be removed: {why}", execute::describe(&work)),
         );
-        conditions::set(&mut status.conditions, conditions::REMOVED, says, now);
+        conditions::set(&mut status.conditions, conditions::REMOVED, condition, now);
     } else if conditions::status(&status.conditions, conditions::APPLIED) != Some("True") {
-        let says = Says::no(
+        let condition = ConditionUpdate::no(
             "AppliedFailed",
             format!("{} cannot be applied: {why}", execute::describe(&work)),
         );
-        conditions::set(&mut status.conditions, conditions::APPLIED, says, now);
+        conditions::set(&mut status.conditions, conditions::APPLIED, condition, now);
     }
     write_status(context, key, status).await
 }
 
 async fn write_status(context: &Context, key: &ObjectKey, status: WorkStatus) -> Result<(), Failure> {
-    let Some(work) = context.world().work(key) else {
+    let Some(work) = context.cache().work(key) else {
         return Ok(());
     };
     let mut changed = work.as_ref().clone();

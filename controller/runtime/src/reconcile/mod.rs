@@ -12,11 +12,13 @@ mod cluster;
 mod detector;
 mod evict;
 mod execution;
+mod notes;
 mod policy;
 mod purge;
 mod schedule;
 mod status;
 mod unhealthy;
+mod view;
 mod works;
 
 use crate::context::{Context, Outcome};

@@ -4,11 +4,11 @@ use baton_decide::keys::ObjectKey;
 use baton_decide::preserve;
 
 use crate::context::{Context, Outcome};
-use crate::report::{self, About, Tone};
+use crate::events::{self, About, EventType};
 
 /// Reports the rules of a policy whose path does not parse.
 pub async fn run(context: &Context, key: &ObjectKey) -> Outcome {
-    let Some(policy) = context.world().policy(key).cloned() else {
+    let Some(policy) = context.cache().policy(key).cloned() else {
         return Ok(None);
     };
     let failover = policy.spec.failover.as_ref();
@@ -29,7 +29,14 @@ pub async fn run(context: &Context, key: &ObjectKey) -> Outcome {
         uid: policy.metadata.uid.clone(),
     };
     for problem in problems {
-        report::event(context, &about, Tone::Warning, "StatePathInvalid", &problem.to_string()).await;
+        events::publish(
+            context,
+            &about,
+            EventType::Warning,
+            "StatePathInvalid",
+            &problem.to_string(),
+        )
+        .await;
     }
     Ok(None)
 }

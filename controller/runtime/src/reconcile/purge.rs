@@ -4,11 +4,12 @@ use baton_decide::aggregate;
 use baton_decide::keys::ObjectKey;
 use baton_decide::purge;
 
-use super::binding::{Notes, gather};
+use super::notes::Notes;
+use super::view::gather;
 use super::works;
 use crate::context::{Context, Failure};
+use crate::object_api::Part;
 use crate::source::Source;
-use crate::write::Part;
 
 /// Clears the tasks that are over.
 pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Result<(), Failure> {

@@ -3,10 +3,11 @@
 use baton_decide::keys::ObjectKey;
 use baton_decide::schedule::{self, Snapshot};
 
-use super::binding::{Notes, gather};
+use super::notes::Notes;
+use super::view::gather;
 use crate::context::{Context, Failure};
+use crate::object_api::Part;
 use crate::source::Source;
-use crate::write::Part;
 
 /// Schedules the binding.
 pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Result<(), Failure> {
@@ -28,6 +29,6 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
         .change(&source, key, &view.binding, &scheduled, Part::Main)
         .await?;
     notes.look_at(decision.again);
-    notes.scheduled = Some(decision.says);
+    notes.scheduled = Some(decision.scheduled);
     Ok(())
 }

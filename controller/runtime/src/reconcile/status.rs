@@ -2,15 +2,16 @@
 
 use baton_decide::aggregate;
 use baton_decide::api::{Binding, BindingStatus, Work};
-use baton_decide::conditions::{self, Says};
+use baton_decide::conditions::{self, ConditionUpdate};
 use baton_decide::keys::ObjectKey;
 use baton_decide::preserve;
 
-use super::binding::{Notes, View, gather};
+use super::notes::Notes;
+use super::view::{View, gather};
 use crate::context::{Context, Failure};
-use crate::report::{self, About, Tone};
+use crate::events::{self, About, EventType};
+use crate::object_api::Part;
 use crate::source::Source;
-use crate::write::Part;
 
 /// Writes the binding's status, and events on binding and resource: about evictions, and when a failover is blocked or
 /// goes on again.
@@ -20,9 +21,9 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<()
     };
     let now = context.now();
     let mut status = aggregate::binding_status(&view.binding, &view.works, now);
-    if let Some(says) = &notes.scheduled {
-        conditions::set(&mut status.conditions, conditions::SCHEDULED, says.clone(), now);
-        let blocked = notes.blocked.clone().or_else(|| obstacle(&view, says));
+    if let Some(scheduled) = &notes.scheduled {
+        conditions::set(&mut status.conditions, conditions::SCHEDULED, scheduled.clone(), now);
+        let blocked = notes.blocked.clone().or_else(|| obstacle(&view, scheduled));
         set_blocked(&mut status, blocked, now);
     }
     let before = conditions::get(&view.binding.status.conditions, conditions::FAILOVER_BLOCKED).cloned();
@@ -33,41 +34,41 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<()
     let is_new = context
         .change(&source, key, &view.binding, &changed, Part::Status)
         .await?;
-    let mut events: Vec<(Tone, &str, &str)> = notes
+    let mut events: Vec<(EventType, &str, &str)> = notes
         .events
         .iter()
-        .map(|(reason, message)| (Tone::Normal, *reason, message.as_str()))
+        .map(|(reason, message)| (EventType::Normal, *reason, message.as_str()))
         .collect();
     if is_new && let Some(after) = after.as_ref().filter(|after| before.as_ref() != Some(after)) {
-        let tone = if after.status == "True" {
-            Tone::Warning
+        let event_type = if after.status == "True" {
+            EventType::Warning
         } else {
-            Tone::Normal
+            EventType::Normal
         };
-        events.push((tone, &after.reason, &after.message));
+        events.push((event_type, &after.reason, &after.message));
     }
-    for (tone, reason, message) in events {
+    for (event_type, reason, message) in events {
         for about in concerned(&view.binding, key) {
-            report::event(context, &about, tone, reason, message).await;
+            events::publish(context, &about, event_type, reason, message).await;
         }
     }
     Ok(())
 }
 
-/// The condition appears with the first obstacle, and says so when it is gone.
-fn set_blocked(status: &mut BindingStatus, blocked: Option<Says>, now: jiff::Timestamp) {
+/// The condition appears with the first obstacle, and turns `False` when it is gone.
+fn set_blocked(status: &mut BindingStatus, blocked: Option<ConditionUpdate>, now: jiff::Timestamp) {
     let was_blocked = conditions::status(&status.conditions, conditions::FAILOVER_BLOCKED) == Some("True");
-    let says = match blocked {
-        Some(says) => says,
-        None if was_blocked => Says::no("NotBlocked", "what blocked the failover is gone"),
+    let condition = match blocked {
+        Some(condition) => condition,
+        None if was_blocked => ConditionUpdate::no("NotBlocked", "what blocked the failover is gone"),
         None => return,
     };
-    conditions::set(&mut status.conditions, conditions::FAILOVER_BLOCKED, says, now);
+    conditions::set(&mut status.conditions, conditions::FAILOVER_BLOCKED, condition, now);
 }
 
 /// What keeps a failover from going on, apart from the eviction itself: an old copy that cannot be removed (PRG-02,
 /// PRG-04), no cluster to go to (GRE-02), rules that can never work (VAL-02).
-fn obstacle(view: &View, scheduled: &Says) -> Option<Says> {
+fn obstacle(view: &View, scheduled: &ConditionUpdate) -> Option<ConditionUpdate> {
     let spec = &view.binding.spec;
     let stuck = view.works.iter().find_map(|(cluster, work)| stuck(cluster, work));
     let homeless = || {
@@ -81,7 +82,7 @@ fn obstacle(view: &View, scheduled: &Says) -> Option<Says> {
         let from: Vec<&str> = tasks.map(|task| task.from_cluster.as_str()).collect();
         is_homeless.then(|| {
             let from = from.join(" and ");
-            Says::yes(
+            ConditionUpdate::yes(
                 "NoClusterFits",
                 format!("was evicted from {from}, and no other cluster fits at present; {what}"),
             )
@@ -90,7 +91,7 @@ fn obstacle(view: &View, scheduled: &Says) -> Option<Says> {
     let rules = || {
         let preservation = spec.failover.as_ref()?.cluster.as_ref()?.state_preservation.as_ref()?;
         let problem = preserve::unparsable(preservation).into_iter().next()?;
-        Some(Says::yes(
+        Some(ConditionUpdate::yes(
             "StatePathInvalid",
             format!("a failover would be blocked: {problem}"),
         ))
@@ -98,17 +99,17 @@ fn obstacle(view: &View, scheduled: &Says) -> Option<Says> {
     stuck.or_else(homeless).or_else(rules)
 }
 
-fn stuck(cluster: &str, work: &Work) -> Option<Says> {
+fn stuck(cluster: &str, work: &Work) -> Option<ConditionUpdate> {
     let removed = conditions::get(&work.status.conditions, conditions::REMOVED)?;
     (work.is_being_deleted() && removed.status == "False").then(|| {
-        Says::yes(
+        ConditionUpdate::yes(
             removed.reason.clone(),
             format!("old copy on {cluster} is not gone yet: {}", removed.message),
         )
     })
 }
 
-/// Binding and resource: whoever looks at either is to see what happens.
+/// Binding and resource: events appear on both.
 fn concerned(binding: &Binding, key: &ObjectKey) -> [About; 2] {
     let kind = if key.namespace.is_some() {
         "ResourceBinding"

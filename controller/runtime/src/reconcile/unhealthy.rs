@@ -1,14 +1,16 @@
 //! An application that is not healthy leaves its cluster (APP).
 
-use baton_decide::conditions::Says;
+use baton_decide::conditions::ConditionUpdate;
 use baton_decide::evict;
 use baton_decide::keys::ObjectKey;
-use baton_decide::unhealthy::{self, Leave};
+use baton_decide::taints::EvictionTime;
+use baton_decide::unhealthy;
 
-use super::binding::{Notes, gather};
+use super::notes::Notes;
+use super::view::gather;
 use crate::context::{Context, Failure};
+use crate::object_api::Part;
 use crate::source::Source;
-use crate::write::Part;
 
 /// Evicts the binding from clusters on which its application has been unhealthy for too long.
 pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Result<(), Failure> {
@@ -27,16 +29,16 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
             return Ok(());
         };
         let (now, settings) = (context.now(), context.settings());
-        match unhealthy::leave(&view.binding, &name, settings, now) {
-            Leave::Never => continue,
-            Leave::At(at) => {
+        match unhealthy::eviction_time(&view.binding, &name, settings, now) {
+            EvictionTime::OnceStamped | EvictionTime::Never => continue,
+            EvictionTime::At(at) => {
                 notes.look_at(Some(at));
                 continue;
             }
-            Leave::Now => {}
+            EvictionTime::Now => {}
         }
         if let Some(why) = evict::infeasible(&view.binding.spec, &name, &view.clusters) {
-            notes.block(Says::yes(
+            notes.block(ConditionUpdate::yes(
                 "NoClusterMatches",
                 format!("eviction from {name} is given up: {why}"),
             ));
@@ -53,7 +55,7 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
                 notes.tell("Evicted", format!("evicted from {name}, where it was not healthy"));
             }
             Err(obstacle) => {
-                notes.block(Says::yes(
+                notes.block(ConditionUpdate::yes(
                     obstacle.reason(),
                     format!("eviction from {name} waits: {obstacle}"),
                 ));

@@ -8,10 +8,10 @@ use baton_decide::works;
 use kube::api::DeleteParams;
 use serde_json::Value;
 
-use super::binding::gather;
+use super::view::gather;
 use crate::context::{Context, Failure};
+use crate::object_api::{Part, to_create};
 use crate::source::Source;
-use crate::write::{Part, to_create};
 
 /// Brings the binding's Works in line with it.
 pub async fn run(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
@@ -39,9 +39,9 @@ pub async fn run(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Works whose binding is gone go too; that happens when somebody takes a binding's finalizer away.
+/// Deletes Works whose binding is gone; that happens when its finalizer is removed by hand.
 pub async fn remove_orphans(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
-    let orphans = context.world().works_of(key);
+    let orphans = context.cache().works_of(key);
     for work in orphans.values().filter(|work| !work.is_being_deleted()) {
         delete(context, work).await?;
     }
@@ -53,12 +53,12 @@ async fn create(context: &Context, work: &Work) -> Result<(), Failure> {
         return Ok(());
     };
     let key = key_of(work);
-    let door = context.door(&kind, &key);
-    match door.create(&to_create(work, &kind)?).await {
+    let api = context.object_api(&kind, &key);
+    match api.create(&to_create(work, &kind)?).await {
         Ok(created) => context.note(&Source::Works, created),
         // It is there already and not known yet: what is there is what to decide on.
         Err(error) if error.is_already_exists() => {
-            if let Some(existing) = door.get().await? {
+            if let Some(existing) = api.get().await? {
                 context.note(&Source::Works, existing);
             }
         }
@@ -80,7 +80,7 @@ async fn delete(context: &Context, work: &Arc<Work>) -> Result<(), Failure> {
     };
     let key = key_of(work);
     let answer = context
-        .door(&kind, &key)
+        .object_api(&kind, &key)
         .delete(work.metadata.uid.clone(), DeleteParams::background())
         .await?;
     match answer {

@@ -1,4 +1,5 @@
-//! Writes. Each carries what it was decided on, and none is made that changes nothing.
+//! Reads and writes of single objects. A write carries the resourceVersion it was decided on; a write that would change
+//! nothing is not sent.
 
 use baton_decide::api::Resource;
 use baton_decide::keys::ObjectKey;
@@ -10,18 +11,18 @@ use kube::core::{ApiResource, Request};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::world::with_kind;
+use crate::cache::with_kind;
 
 /// A write, or a read before it, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// Somebody else wrote first: decide again.
-    #[error("{what} was changed by somebody else meanwhile")]
+    /// The object has changed since it was read: decide again.
+    #[error("{what} has changed since it was read")]
     Conflict {
         /// The object.
         what: String,
     },
-    /// The API server refuses, or does not answer.
+    /// The API server refused the request or did not answer.
     #[error("{what}: {source}")]
     Api {
         /// The object.
@@ -29,11 +30,11 @@ pub enum WriteError {
         /// What went wrong.
         source: Box<kube::Error>,
     },
-    /// An object is no JSON.
-    #[error("an object is no JSON")]
+    /// An object is not valid JSON.
+    #[error("the object is not valid JSON")]
     Json(#[from] serde_json::Error),
-    /// A request cannot be put together.
-    #[error("a request cannot be put together")]
+    /// A request cannot be built.
+    #[error("the request cannot be built")]
     Request(#[from] kube::core::request::Error),
 }
 
@@ -60,14 +61,14 @@ impl WriteError {
     }
 }
 
-/// Where objects of a kind are written.
-pub struct Door<'a> {
+/// The API endpoint of one object.
+pub struct ObjectApi<'a> {
     client: &'a Client,
     resource: &'a ApiResource,
     key: ObjectKey,
 }
 
-impl<'a> Door<'a> {
+impl<'a> ObjectApi<'a> {
     /// For one object.
     pub fn new(client: &'a Client, resource: &'a ApiResource, key: &ObjectKey) -> Self {
         Self {

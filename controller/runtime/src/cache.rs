@@ -8,42 +8,42 @@ use baton_decide::keys::{self, Gvk, ObjectKey, TemplateKey};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::packed::{Hand, Packed};
+use crate::compact::{CompactObject, RecentObjects};
 use crate::queue::{Key, Urgency};
 use crate::source::{Scope, Source};
 use crate::table::{Sight, Table, Version};
 
-mod concern;
-mod doubt;
+mod affected;
+mod unconfirmed;
 
-pub use doubt::Doubt;
+pub use unconfirmed::Unconfirmed;
 
-use concern::{concerned_by_binding, concerned_by_object, concerned_by_template, version_of};
+use affected::{affected_by_binding, affected_by_object, affected_by_template, version_of};
 
 /// Everything that is known.
 #[derive(Debug, Default)]
-pub struct World {
+pub struct Cache {
     policies: BTreeMap<Scope, Table<Policy>>,
-    bindings: BTreeMap<Scope, Table<Packed<Binding>>>,
-    works: Table<Packed<Work>>,
+    bindings: BTreeMap<Scope, Table<CompactObject<Binding>>>,
+    works: Table<CompactObject<Work>>,
     works_of: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     clusters: Table<Cluster>,
-    /// The clusters by name, shared with whoever looks at them.
+    /// The clusters by name, in a map that readers share.
     by_name: Arc<BTreeMap<String, Arc<Cluster>>>,
     taint_policies: Table<ClusterTaintPolicy>,
-    templates: BTreeMap<Gvk, Table<Packed<Value>>>,
-    /// Kinds that policies select or bindings are about, and that nobody has asked for yet.
+    templates: BTreeMap<Gvk, Table<CompactObject<Value>>>,
+    /// Kinds that policies select or bindings refer to, and that are not watched yet.
     new_kinds: BTreeSet<Gvk>,
-    objects: BTreeMap<String, BTreeMap<Gvk, Table<Packed<Value>>>>,
-    hand: Arc<Hand>,
-    /// What is to be asked for, because nobody may say that it is gone.
-    doubtful: Vec<Doubt>,
+    objects: BTreeMap<String, BTreeMap<Gvk, Table<CompactObject<Value>>>>,
+    recent: Arc<RecentObjects>,
+    /// Objects seen only in a write response during a relist; confirmed with GET, since no DELETE event may follow.
+    unconfirmed: Vec<Unconfirmed>,
 }
 
 /// The keys that a change concerns.
 pub type Keys = Vec<Key>;
 
-impl World {
+impl Cache {
     /// Whether our own API has been listed completely.
     pub fn is_synced(&self) -> bool {
         let scopes = [Scope::Namespaced, Scope::Cluster];
@@ -68,7 +68,7 @@ impl World {
     }
 
     /// All bindings.
-    fn bindings(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<Packed<Binding>>)> {
+    fn bindings(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<CompactObject<Binding>>)> {
         self.bindings.values().flat_map(Table::iter)
     }
 
@@ -111,12 +111,12 @@ impl World {
     }
 
     /// The resources of a kind on the control plane, once they have been listed.
-    pub fn templates(&self, gvk: &Gvk) -> Option<&Table<Packed<Value>>> {
+    pub fn templates(&self, gvk: &Gvk) -> Option<&Table<CompactObject<Value>>> {
         self.templates.get(gvk).filter(|table| table.is_synced())
     }
 
     /// Our objects of a kind on a member, once they have been listed.
-    pub fn objects(&self, cluster: &str, gvk: &Gvk) -> Option<&Table<Packed<Value>>> {
+    pub fn objects(&self, cluster: &str, gvk: &Gvk) -> Option<&Table<CompactObject<Value>>> {
         self.objects.get(cluster)?.get(gvk).filter(|table| table.is_synced())
     }
 
@@ -125,8 +125,7 @@ impl World {
         self.objects.remove(cluster);
     }
 
-    /// The kinds that have come into use, with policies that select them or bindings that are about them, since this was
-    /// asked last.
+    /// Takes the kinds that have come into use since the last call, through policies or bindings.
     pub fn take_new_kinds(&mut self) -> BTreeSet<Gvk> {
         std::mem::take(&mut self.new_kinds)
     }
@@ -156,13 +155,13 @@ impl World {
             Source::Policies(scope) => {
                 let gone = self.policies.entry(*scope).or_default().complete();
                 gone.iter()
-                    .flat_map(|(key, policy)| self.concerned_by_policy(key, &[policy]))
+                    .flat_map(|(key, policy)| self.affected_by_policy(key, &[policy]))
                     .collect()
             }
             Source::Bindings(scope) => {
                 let gone = self.bindings.entry(*scope).or_default().complete();
                 gone.iter()
-                    .flat_map(|(key, binding)| concerned_by_binding(key, binding.get().as_deref()))
+                    .flat_map(|(key, binding)| affected_by_binding(key, binding.get().as_deref()))
                     .collect()
             }
             Source::Works => {
@@ -175,7 +174,7 @@ impl World {
                 let gone = self.clusters.complete();
                 self.share_clusters();
                 gone.iter()
-                    .flat_map(|(key, _)| self.concerned_by_cluster(&key.name))
+                    .flat_map(|(key, _)| self.affected_by_cluster(&key.name))
                     .collect()
             }
             Source::TaintPolicies => {
@@ -196,16 +195,16 @@ impl World {
                     .bindings()
                     .filter_map(|(_, binding)| Some(TemplateKey::of(&binding.get()?.spec.resource)));
                 let bound = bound.filter(|template| template.gvk == *gvk);
-                gone.chain(here).chain(bound).flat_map(concerned_by_template).collect()
+                gone.chain(here).chain(bound).flat_map(affected_by_template).collect()
             }
             Source::Objects { cluster, gvk } => {
                 let table = self.member_table(cluster, gvk);
                 let gone = table.complete().into_iter().map(|(_, object)| object);
                 // Whoever looks for what is not here asks the member.
-                let doubtful = table.take_doubtful().into_iter();
-                let left_out = doubtful.filter_map(|(key, revision)| table.leave_out(&key, revision));
+                let unconfirmed = table.take_unconfirmed().into_iter();
+                let left_out = unconfirmed.filter_map(|(key, revision)| table.leave_out(&key, revision));
                 gone.chain(left_out)
-                    .filter_map(|object| concerned_by_object(object.get()?.as_ref()))
+                    .filter_map(|object| affected_by_object(object.get()?.as_ref()))
                     .collect()
             }
             Source::Definitions(_) => Keys::new(),
@@ -226,11 +225,11 @@ impl World {
     }
 
     fn take_in(&mut self, source: &Source, key: ObjectKey, version: Version, mut object: Value) -> Keys {
-        // Nobody asks who owns which field, and that is often longer than the rest.
+        // Field ownership is never read, and is often longer than the rest.
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }
-        let hand = Arc::clone(&self.hand);
+        let recent = Arc::clone(&self.recent);
         match source {
             Source::Policies(scope) => self.see_policy(*scope, &key, version, object),
             Source::Bindings(scope) => self.see_binding(*scope, key, version, &object),
@@ -242,15 +241,15 @@ impl World {
             },
             Source::Templates(gvk) => {
                 let table = self.templates.entry(gvk.clone()).or_default();
-                match table.see(&key, version, || packed(&object, &hand, |_| {})) {
-                    Sight::New(_) => concerned_by_template(TemplateKey { gvk: gvk.clone(), key }),
+                match table.see(&key, version, || compact(&object, &recent, |_| {})) {
+                    Sight::New(_) => affected_by_template(TemplateKey { gvk: gvk.clone(), key }),
                     Sight::Old => Keys::new(),
                 }
             }
             Source::Objects { cluster, gvk } => {
                 let table = self.member_table(cluster, gvk);
-                match table.see(&key, version, || packed(&object, &hand, |_| {})) {
-                    Sight::New(_) => concerned_by_object(&object).into_iter().collect(),
+                match table.see(&key, version, || compact(&object, &recent, |_| {})) {
+                    Sight::New(_) => affected_by_object(&object).into_iter().collect(),
                     Sight::Old => Keys::new(),
                 }
             }
@@ -284,11 +283,11 @@ impl World {
         }
         match source {
             Source::Policies(scope) => match take(self.policies.entry(*scope).or_default(), key, revision) {
-                Some(policy) => self.concerned_by_policy(key, &[&policy]),
+                Some(policy) => self.affected_by_policy(key, &[&policy]),
                 None => Keys::new(),
             },
             Source::Bindings(scope) => match take(self.bindings.entry(*scope).or_default(), key, revision) {
-                Some(binding) => concerned_by_binding(key, binding.get().as_deref()),
+                Some(binding) => affected_by_binding(key, binding.get().as_deref()),
                 None => Keys::new(),
             },
             Source::Works => match take(&mut self.works, key, revision) {
@@ -298,7 +297,7 @@ impl World {
             Source::Clusters => match take(&mut self.clusters, key, revision) {
                 Some(_) => {
                     self.share_clusters();
-                    self.concerned_by_cluster(&key.name)
+                    self.affected_by_cluster(&key.name)
                 }
                 None => Keys::new(),
             },
@@ -307,7 +306,7 @@ impl World {
                 None => Keys::new(),
             },
             Source::Templates(gvk) => match take(self.templates.entry(gvk.clone()).or_default(), key, revision) {
-                Some(_) => concerned_by_template(TemplateKey {
+                Some(_) => affected_by_template(TemplateKey {
                     gvk: gvk.clone(),
                     key: key.clone(),
                 }),
@@ -316,7 +315,7 @@ impl World {
             Source::Objects { cluster, gvk } => match take(self.member_table(cluster, gvk), key, revision) {
                 Some(object) => object
                     .get()
-                    .and_then(|it| concerned_by_object(&it))
+                    .and_then(|it| affected_by_object(&it))
                     .into_iter()
                     .collect(),
                 None => Keys::new(),
@@ -325,7 +324,7 @@ impl World {
         }
     }
 
-    fn member_table(&mut self, cluster: &str, gvk: &Gvk) -> &mut Table<Packed<Value>> {
+    fn member_table(&mut self, cluster: &str, gvk: &Gvk) -> &mut Table<CompactObject<Value>> {
         self.objects
             .entry(cluster.to_owned())
             .or_default()
@@ -343,15 +342,15 @@ impl World {
             self.use_kind(Gvk::new(&selector.api_version, &selector.kind));
         }
         let versions: Vec<&Arc<Policy>> = before.iter().chain(now.iter()).collect();
-        self.concerned_by_policy(key, &versions)
+        self.affected_by_policy(key, &versions)
     }
 
     fn see_binding(&mut self, scope: Scope, key: ObjectKey, version: Version, object: &Value) -> Keys {
-        let hand = Arc::clone(&self.hand);
+        let recent = Arc::clone(&self.recent);
         let mut resource = None;
         let table = self.bindings.entry(scope).or_default();
         let look = |binding: &Binding| resource = Some(TemplateKey::of(&binding.spec.resource).gvk);
-        if matches!(table.see(&key, version, || packed(object, &hand, look)), Sight::Old) {
+        if matches!(table.see(&key, version, || compact(object, &recent, look)), Sight::Old) {
             return Keys::new();
         }
         if let Some(gvk) = resource {
@@ -361,10 +360,13 @@ impl World {
     }
 
     fn see_work(&mut self, key: &ObjectKey, version: Version, object: &Value) -> Keys {
-        let hand = Arc::clone(&self.hand);
+        let recent = Arc::clone(&self.recent);
         let mut binding = None;
         let look = |work: &Work| binding = keys::binding_of(work);
-        if matches!(self.works.see(key, version, || packed(object, &hand, look)), Sight::Old) {
+        if matches!(
+            self.works.see(key, version, || compact(object, &recent, look)),
+            Sight::Old
+        ) {
             return Keys::new();
         }
         let mut concerned = vec![Key::Work(key.clone())];
@@ -375,7 +377,7 @@ impl World {
         concerned
     }
 
-    fn lost_work(&mut self, key: &ObjectKey, work: &Packed<Work>) -> Option<Key> {
+    fn lost_work(&mut self, key: &ObjectKey, work: &CompactObject<Work>) -> Option<Key> {
         let binding = keys::binding_of(work.get()?.as_ref())?;
         if let Some(works) = self.works_of.get_mut(&binding) {
             works.remove(key);
@@ -404,7 +406,7 @@ impl World {
         if before.as_ref().map(matters) == now.map(matters) {
             return vec![Key::Cluster(key.name.clone())];
         }
-        self.concerned_by_cluster(&key.name)
+        self.affected_by_cluster(&key.name)
     }
 
     fn share_clusters(&mut self) {
@@ -460,24 +462,24 @@ fn is_gone(object: &Value) -> bool {
 fn typed<T: DeserializeOwned>(object: Value) -> Option<T> {
     let key = key_of(&object);
     serde_json::from_value(object)
-        .inspect_err(|error| not_understood(key, error))
+        .inspect_err(|error| log_undecodable(key, error))
         .ok()
 }
 
 /// Packs an object, and has a look at it before.
-fn packed<T>(object: &Value, hand: &Arc<Hand>, look: impl FnOnce(&T)) -> Option<Packed<T>>
+fn compact<T>(object: &Value, recent: &Arc<RecentObjects>, look: impl FnOnce(&T)) -> Option<CompactObject<T>>
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    let packed = Packed::new(object, hand).inspect_err(|error| not_understood(key_of(object), error));
-    let (packed, read) = packed.ok()?;
+    let compact = CompactObject::new(object, recent).inspect_err(|error| log_undecodable(key_of(object), error));
+    let (compact, read) = compact.ok()?;
     look(&read);
-    Some(packed)
+    Some(compact)
 }
 
-fn not_understood(key: Option<ObjectKey>, error: &serde_json::Error) {
+fn log_undecodable(key: Option<ObjectKey>, error: &serde_json::Error) {
     let name = key.map(|key| key.to_string()).unwrap_or_default();
-    tracing::error!(name, %error, "an object is not understood and is passed over");
+    tracing::error!(name, %error, "cannot decode an object; it is skipped");
 }
 
 /// The object with its kind, as the API server wants it.
@@ -501,17 +503,17 @@ mod tests {
 
     #[test]
     fn what_was_seen_while_a_listing_went_on_is_looked_at_when_it_is_complete() {
-        let mut world = World::default();
+        let mut cache = Cache::default();
         let gvk = Gvk::new("apps/v1", "Deployment");
         let source = Source::Templates(gvk.clone());
-        world.begin(&source);
-        let (_, seen) = world.see(
+        cache.begin(&source);
+        let (_, seen) = cache.see(
             &source,
             json!({"apiVersion": "apps/v1", "kind": "Deployment",
                 "metadata": {"name": "deploy", "namespace": "default", "resourceVersion": "7"}}),
         );
-        assert!(world.templates(&gvk).is_none(), "nobody knows yet what there is");
-        let complete = world.complete(&source);
+        assert!(cache.templates(&gvk).is_none(), "nobody knows yet what there is");
+        let complete = cache.complete(&source);
         assert!(
             !seen.is_empty() && seen.iter().all(|key| complete.contains(key)),
             "{seen:?} {complete:?}"

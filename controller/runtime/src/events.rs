@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::context::Context;
+use crate::error_chain::error_chain;
 use crate::source::resource;
 use baton_decide::keys::ObjectKey;
 
@@ -23,7 +24,7 @@ pub struct About {
 
 /// How serious an event is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Tone {
+pub enum EventType {
     /// It goes as it should.
     Normal,
     /// Someone should look at it.
@@ -31,7 +32,7 @@ pub enum Tone {
 }
 
 /// Writes an event. That it cannot be written stops nothing: it is logged.
-pub async fn event(context: &Context, about: &About, tone: Tone, reason: &str, message: &str) {
+pub async fn publish(context: &Context, about: &About, event_type: EventType, reason: &str, message: &str) {
     let now = context.now();
     let namespace = about.key.namespace.as_deref().unwrap_or("default");
     let name = event_name(about, reason, message, now);
@@ -40,18 +41,18 @@ pub async fn event(context: &Context, about: &About, tone: Tone, reason: &str, m
         "apiVersion": "v1", "kind": "Event",
         "metadata": {"name": name, "namespace": namespace},
         "involvedObject": reference(about),
-        "type": match tone { Tone::Normal => "Normal", Tone::Warning => "Warning" },
+        "type": match event_type { EventType::Normal => "Normal", EventType::Warning => "Warning" },
         "reason": reason, "message": message,
         "source": {"component": MANAGER}, "reportingComponent": MANAGER,
         "firstTimestamp": seconds(now), "lastTimestamp": seconds(now), "count": 1
     });
     if let Err(error) = context
-        .door(&kind, &ObjectKey::new(Some(namespace), &name))
+        .object_api(&kind, &ObjectKey::new(Some(namespace), &name))
         .create(&event)
         .await
         && !error.is_already_exists()
     {
-        tracing::warn!(object = %about.key, reason, error = crate::controller::report(&error), "event not written");
+        tracing::warn!(object = %about.key, reason, error = error_chain(&error), "event not written");
     }
 }
 

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use super::list;
 use crate::error::{EvaluateErrorKind, Failure};
-use crate::evaluate::list;
 use crate::item::Item;
 use crate::lookup;
 use crate::node::{Filter, Node, Operator};
@@ -16,7 +16,7 @@ pub(crate) fn filter<'a>(
     filter: &'a Filter,
     at: usize,
     input: &[Item<'a>],
-    run: &mut crate::evaluate::Run,
+    run: &mut super::Run,
 ) -> Result<Vec<Item<'a>>, Failure> {
     let mut results = Vec::new();
     for item in input {
@@ -58,7 +58,7 @@ pub(crate) fn filter<'a>(
 }
 
 /// Whether the condition leads to a value. Its errors are overlooked; what a failed step would hand on is counted.
-fn exists<'a>(condition: &'a [Node], element: Item<'a>, run: &mut crate::evaluate::Run) -> Result<bool, Failure> {
+fn exists<'a>(condition: &'a [Node], element: Item<'a>, run: &mut super::Run) -> Result<bool, Failure> {
     match list(condition, vec![element], run) {
         Ok(found) => Ok(!found.is_empty()),
         Err(failure) if failure.kind.is_fatal() => Err(failure),
@@ -70,7 +70,7 @@ fn operand<'a>(
     side: &'a [Node],
     element: Item<'a>,
     at: usize,
-    run: &mut crate::evaluate::Run,
+    run: &mut super::Run,
 ) -> Result<Option<Item<'a>>, Failure> {
     let with_values = |failure: Failure| Failure {
         has_values: true,

@@ -9,7 +9,7 @@ use tokio::task::AbortHandle;
 use crate::kinds::Kinds;
 
 /// A connection to a member.
-pub struct Link {
+pub struct MemberConnection {
     identity: Identity,
     /// Its kinds, and the client.
     pub kinds: Kinds,
@@ -39,26 +39,26 @@ impl Identity {
 
 /// The connections, by cluster.
 #[derive(Default)]
-pub struct Links(BTreeMap<String, Link>);
+pub struct MemberConnections(BTreeMap<String, MemberConnection>);
 
-impl Links {
+impl MemberConnections {
     /// The connection, if it is to this very member.
-    pub fn get(&self, name: &str, identity: &Identity) -> Option<&Link> {
-        self.0.get(name).filter(|link| link.identity == *identity)
+    pub fn get(&self, name: &str, identity: &Identity) -> Option<&MemberConnection> {
+        self.0.get(name).filter(|connection| connection.identity == *identity)
     }
 
     /// A connection was made; an earlier one of that name ends.
     pub fn put(&mut self, name: &str, identity: Identity, kinds: Kinds) {
-        let link = Link {
+        let connection = MemberConnection {
             identity,
             kinds,
             watches: BTreeMap::new(),
         };
-        self.0.insert(name.to_owned(), link);
+        self.0.insert(name.to_owned(), connection);
     }
 
     /// The connection ends.
-    pub fn cut(&mut self, name: &str) {
+    pub fn close(&mut self, name: &str) {
         self.0.remove(name);
     }
 
@@ -66,21 +66,21 @@ impl Links {
     pub fn is_watched(&self, name: &str, gvk: Option<&Gvk>) -> bool {
         self.0
             .get(name)
-            .is_some_and(|link| link.watches.contains_key(&gvk.cloned()))
+            .is_some_and(|connection| connection.watches.contains_key(&gvk.cloned()))
     }
 
     /// A watch was started.
     pub fn watched(&mut self, name: &str, gvk: Option<Gvk>, handle: AbortHandle) {
         match self.0.get_mut(name) {
-            Some(link) => {
-                link.watches.insert(gvk, handle);
+            Some(connection) => {
+                connection.watches.insert(gvk, handle);
             }
             None => handle.abort(),
         }
     }
 }
 
-impl Drop for Link {
+impl Drop for MemberConnection {
     fn drop(&mut self) {
         for handle in self.watches.values() {
             handle.abort();

@@ -1,4 +1,4 @@
-//! Objects as JSON as long as nobody looks at them: as trees they take many times the room, and there may be thousands.
+//! Objects kept as JSON text until they are read: as trees they take many times the memory, and there may be thousands.
 
 use std::any::Any;
 use std::fmt;
@@ -9,18 +9,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// How many objects stay in hand: what the reconcilers that run at a time look at between two of their writes.
-const IN_HAND: u64 = 256;
+/// How many decoded objects are kept: about what the concurrent reconcilers read between two writes.
+const RECENT: u64 = 256;
 
-/// Keeps the objects that were read last, whatever their type, because they are likely to be looked at again soon.
+/// Keeps the objects that were read last, of any type, because they are likely to be read again soon.
 #[derive(Default)]
-pub struct Hand {
+pub struct RecentObjects {
     last: Mutex<Last>,
 }
 
 #[derive(Default)]
 struct Last {
-    /// How many have been taken so far.
+    /// How many have been added so far.
     taken: u64,
     /// The last of them, by number modulo their number.
     objects: Vec<Taken>,
@@ -31,8 +31,8 @@ struct Taken {
     object: Arc<dyn Any + Send + Sync>,
 }
 
-impl Hand {
-    /// Takes an object, and gives the number that it is found by as long as it is here.
+impl RecentObjects {
+    /// Adds an object, and returns the number under which it can be found while it is kept.
     fn take(&self, object: Arc<dyn Any + Send + Sync>) -> u64 {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let number = last.taken;
@@ -53,46 +53,46 @@ impl Hand {
 }
 
 fn place(number: u64) -> usize {
-    usize::try_from(number % IN_HAND).unwrap_or_default()
+    usize::try_from(number % RECENT).unwrap_or_default()
 }
 
-impl fmt::Debug for Hand {
+impl fmt::Debug for RecentObjects {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Hand")
+        formatter.write_str("RecentObjects")
     }
 }
 
-/// An object that is read anew when somebody asks for it and it is no longer in hand.
+/// An object as JSON text, decoded on access unless it is among the recent ones.
 #[derive(Debug)]
-pub struct Packed<T> {
+pub struct CompactObject<T> {
     json: Box<[u8]>,
-    /// Its number in the hand. No weak reference: that would keep the room of what is gone.
+    /// Its number among the recent objects. A weak reference would keep the memory of dropped objects.
     number: AtomicU64,
-    hand: Arc<Hand>,
+    recent: Arc<RecentObjects>,
     typed: PhantomData<fn() -> T>,
 }
 
-impl<T: DeserializeOwned + Send + Sync + 'static> Packed<T> {
-    /// Packs an object, and gives it as it will be read.
-    pub fn new(object: &Value, hand: &Arc<Hand>) -> Result<(Self, Arc<T>), serde_json::Error> {
+impl<T: DeserializeOwned + Send + Sync + 'static> CompactObject<T> {
+    /// Stores an object; also returns it decoded.
+    pub fn new(object: &Value, recent: &Arc<RecentObjects>) -> Result<(Self, Arc<T>), serde_json::Error> {
         let read = Arc::new(T::deserialize(object)?);
-        let packed = Self {
+        let compact = Self {
             json: serde_json::to_vec(object)?.into_boxed_slice(),
-            number: AtomicU64::new(hand.take(read.clone())),
-            hand: Arc::clone(hand),
+            number: AtomicU64::new(recent.take(read.clone())),
+            recent: Arc::clone(recent),
             typed: PhantomData,
         };
-        Ok((packed, read))
+        Ok((compact, read))
     }
 
-    /// The object; it could be read when it was packed, so that there is one.
+    /// The object. It could be decoded when it was stored, so there is one.
     pub fn get(&self) -> Option<Arc<T>> {
-        let in_hand = self.hand.find(self.number.load(Ordering::Relaxed));
-        if let Some(object) = in_hand.and_then(|object| object.downcast().ok()) {
+        let is_recent = self.recent.find(self.number.load(Ordering::Relaxed));
+        if let Some(object) = is_recent.and_then(|object| object.downcast().ok()) {
             return Some(object);
         }
         let object = Arc::new(serde_json::from_slice::<T>(&self.json).ok()?);
-        self.number.store(self.hand.take(object.clone()), Ordering::Relaxed);
+        self.number.store(self.recent.take(object.clone()), Ordering::Relaxed);
         Some(object)
     }
 }
@@ -105,20 +105,20 @@ mod tests {
 
     #[test]
     fn it_is_read_once_while_it_is_in_hand() {
-        let hand = Arc::default();
+        let recent = Arc::default();
         let object = json!({"metadata": {"name": "a"}, "spec": [1, "2", null]});
-        let (packed, read) = Packed::<Value>::new(&object, &hand).unwrap();
+        let (compact, read) = CompactObject::<Value>::new(&object, &recent).unwrap();
         assert_eq!(*read, object);
         let first = Arc::downgrade(&read);
         drop(read);
-        assert!(Arc::downgrade(&packed.get().unwrap()).ptr_eq(&first));
-        for other in 0..IN_HAND {
-            Packed::<Value>::new(&json!(other), &hand).unwrap();
+        assert!(Arc::downgrade(&compact.get().unwrap()).ptr_eq(&first));
+        for other in 0..RECENT {
+            CompactObject::<Value>::new(&json!(other), &recent).unwrap();
         }
         assert_eq!(first.strong_count(), 0, "no more is kept than was read last");
-        let again = packed.get().unwrap();
+        let again = compact.get().unwrap();
         assert_eq!(*again, object);
-        assert!(Arc::ptr_eq(&again, &packed.get().unwrap()));
-        assert!(Packed::<Vec<u8>>::new(&object, &hand).is_err());
+        assert!(Arc::ptr_eq(&again, &compact.get().unwrap()));
+        assert!(CompactObject::<Vec<u8>>::new(&object, &recent).is_err());
     }
 }

@@ -3,17 +3,19 @@
 //! `range` and `end` are not brackets in Kubernetes but switches that steps throw while they are evaluated, so that a
 //! range without an `end` runs to the template's end for every value and then once more. [`Run`] holds the switches.
 
+mod filter;
+
 use serde_json::Value;
 
 use crate::descend::descend;
 use crate::error::{EvaluateErrorKind, Failure};
-use crate::filter::filter;
 use crate::item::{Item, Work};
 use crate::limits::MAX_DEPTH;
 use crate::lookup::look_up;
 use crate::node::{Node, NodeKind, Part};
 use crate::print::Printer;
 use crate::slice::slice;
+use filter::filter;
 
 /// The text that the parts make of the value.
 pub(crate) fn evaluate(parts: &[Part], value: &Value) -> Result<String, Failure> {

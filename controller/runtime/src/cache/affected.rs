@@ -9,12 +9,12 @@ use baton_decide::keys::{Gvk, ObjectKey, TemplateKey};
 use baton_decide::{matching, names};
 use serde_json::Value;
 
-use super::{Keys, World, revision_of};
+use super::{Cache, Keys, revision_of};
 use crate::queue::{Key, Urgency};
 use crate::source::Source;
 use crate::table::{Table, Version};
 
-impl World {
+impl Cache {
     /// The Works on a cluster; they are looked at again when it answers again.
     pub fn works_on(&self, cluster: &str) -> Keys {
         let space = names::execution_space(cluster);
@@ -48,7 +48,7 @@ impl World {
     }
 
     /// A cluster changed in what the scheduler looks at: any binding may gain or lose by it.
-    pub(super) fn concerned_by_cluster(&self, name: &str) -> Keys {
+    pub(super) fn affected_by_cluster(&self, name: &str) -> Keys {
         let space = names::execution_space(name);
         let works = self
             .works
@@ -61,7 +61,7 @@ impl World {
     }
 
     /// The resources that a policy selects, or selected before it changed.
-    pub(super) fn concerned_by_policy(&self, key: &ObjectKey, versions: &[&Arc<Policy>]) -> Keys {
+    pub(super) fn affected_by_policy(&self, key: &ObjectKey, versions: &[&Arc<Policy>]) -> Keys {
         let selectors = || versions.iter().flat_map(|policy| &policy.spec.resource_selectors);
         let kinds: BTreeSet<Gvk> = selectors()
             .map(|selector| Gvk::new(&selector.api_version, &selector.kind))
@@ -89,17 +89,17 @@ pub(super) fn version_of(object: &Value) -> Version {
     }
 }
 
-pub(super) fn concerned_by_binding(key: &ObjectKey, binding: Option<&Binding>) -> Keys {
+pub(super) fn affected_by_binding(key: &ObjectKey, binding: Option<&Binding>) -> Keys {
     let template = binding.map(|binding| Key::Template(TemplateKey::of(&binding.spec.resource)));
     template.into_iter().chain([Key::Binding(key.clone())]).collect()
 }
 
-pub(super) fn concerned_by_template(template: TemplateKey) -> Keys {
+pub(super) fn affected_by_template(template: TemplateKey) -> Keys {
     let binding = Key::Binding(template.binding());
     vec![Key::Template(template), binding]
 }
 
-pub(super) fn concerned_by_object(object: &Value) -> Option<Key> {
+pub(super) fn affected_by_object(object: &Value) -> Option<Key> {
     let (namespace, name) = execute::work_of(object)?;
     Some(Key::Work(ObjectKey::new(Some(namespace), name)))
 }

@@ -1,0 +1,8 @@
+//! The time, which is handed in.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+/// Returns the current time. The controller reads no other clock.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
