@@ -6,7 +6,7 @@ use baton_core::event::Shard;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::{backend::Choice, report::Wanted};
+use crate::{backend::BackendOptions, report::Wanted};
 
 /// Runs the conformance suite for stateful cluster failover.
 #[derive(Debug, Parser)]
@@ -112,7 +112,7 @@ pub struct Run {
     pub cases: Vec<String>,
     /// Which of them
     #[command(flatten)]
-    pub choose: Choose,
+    pub selection: Selection,
     /// How many cases run at once [default: one a processor]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
@@ -153,12 +153,12 @@ pub struct Run {
     pub seed: u64,
     /// Which clusters they run on
     #[command(flatten)]
-    pub on: Choice,
+    pub on: BackendOptions,
 }
 
 /// Which cases are run: those that fit all options that are given.
 #[derive(Debug, Args, Default)]
-pub struct Choose {
+pub struct Selection {
     /// Only cases with this in their name or area/name; with * and ? it must fit all of it; can be repeated
     #[arg(long, value_name = "PATTERN")]
     pub filter: Vec<String>,

@@ -17,7 +17,7 @@ use jiff::SignedDuration;
 use crate::{
     interrupt::Interrupt,
     load::Roots,
-    made::{self, BootError, NewClusters},
+    provision::{self, BootError, NewClusters},
 };
 
 /// How long a case may let time pass where it passes as it does outside, if nobody says: a suite takes minutes then.
@@ -25,10 +25,10 @@ pub const MAX_CASE_TIME: Duration = Duration::from_secs(120);
 
 /// Options that say which clusters cases run on.
 #[derive(Debug, Args)]
-pub struct Choice {
+pub struct BackendOptions {
     /// What cases run on
-    #[arg(long, value_enum, default_value_t = Make::Embedded)]
-    pub backend: Make,
+    #[arg(long, value_enum, default_value_t = BackendKind::Embedded)]
+    pub backend: BackendKind,
     /// Clusters that are made for the run
     #[command(flatten)]
     pub new: NewClusters,
@@ -85,7 +85,7 @@ pub struct Choice {
 
 /// What clusters are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Make {
+pub enum BackendKind {
     /// API servers in this process, new ones for every case
     Embedded,
     /// Clusters that are there already
@@ -176,7 +176,7 @@ impl From<ConnectError> for BackendError {
     }
 }
 
-impl Choice {
+impl BackendOptions {
     /// The backend that is asked for. Clusters that are there already are looked at, and nothing is changed on them;
     /// new ones are made.
     ///
@@ -184,7 +184,7 @@ impl Choice {
     /// If they cannot be used.
     pub fn backend(&self, roots: &Roots, wishes: &Wishes<'_>) -> Result<Arc<dyn Backend>, BackendError> {
         let maker = match self.backend {
-            Make::Embedded => {
+            BackendKind::Embedded => {
                 let doors = wishes.open;
                 let pace = if self.real_time || doors {
                     Pace::Real
@@ -193,21 +193,21 @@ impl Choice {
                 };
                 return Ok(Arc::new(InProcess { pace, doors }));
             }
-            Make::Kubeconfig => return Ok(Arc::new(runtime()?.block_on(self.existing())?)),
-            Make::Envtest => {
+            BackendKind::Kubeconfig => return Ok(Arc::new(runtime()?.block_on(self.existing())?)),
+            BackendKind::Envtest => {
                 let assets = Assets::find(self.assets.as_deref())?;
                 let envtest = Envtest::boot(&assets, wishes.members, self.keep);
                 return Ok(Arc::new(runtime()?.block_on(envtest)?));
             }
-            Make::Kind => self.new.kind(roots, wishes.members).map_err(BootError::from)?,
-            Make::K3s => self.new.k3s(wishes.members),
+            BackendKind::Kind => self.new.kind(roots, wishes.members).map_err(BootError::from)?,
+            BackendKind::K3s => self.new.k3s(wishes.members),
         };
-        Ok(Arc::new(runtime()?.block_on(made::boot(maker, wishes.interrupt))?))
+        Ok(Arc::new(runtime()?.block_on(provision::boot(maker, wishes.interrupt))?))
     }
 
     /// Whether there may be something to clean up after an interrupt: embedded clusters alone go by themselves.
     pub fn leaves_traces(&self) -> bool {
-        self.backend != Make::Embedded || self.real_time
+        self.backend != BackendKind::Embedded || self.real_time
     }
 
     async fn existing(&self) -> Result<External, BackendError> {
@@ -231,8 +231,8 @@ impl Choice {
     /// How long a case may let time pass, where that is not free.
     pub fn max_case_time(&self) -> Option<Duration> {
         match self.backend {
-            Make::Embedded => self.max_case_time,
-            Make::Kubeconfig | Make::Envtest | Make::Kind | Make::K3s => {
+            BackendKind::Embedded => self.max_case_time,
+            BackendKind::Kubeconfig | BackendKind::Envtest | BackendKind::Kind | BackendKind::K3s => {
                 Some(self.max_case_time.unwrap_or(MAX_CASE_TIME))
             }
         }

@@ -8,9 +8,9 @@ use std::{
 
 use baton_cluster::{admission::AdmissionRules, runner::chain, simulator::RulesError};
 use baton_core::{
-    case::{diagnostic::Diagnostic, model::Case, read, refs::Surroundings},
+    case::{diagnostic::Diagnostic, model::Case, read, refs::ReadContext},
     catalogue::Catalogue,
-    target::{self, TargetSpec},
+    implementation::{self, TargetSpec},
 };
 use baton_jsonpath::Template;
 use thiserror::Error;
@@ -113,7 +113,7 @@ impl Suite {
             let told = |wrong: Vec<RulesError>| wrong.iter().map(|it| chain(it)).collect::<Vec<_>>().join("; ");
             AdmissionRules::parse(file, text).map(|_| ()).map_err(told)
         };
-        let around = Surroundings {
+        let context = ReadContext {
             catalogue: &catalogue,
             fixture: &fixture,
             fixtures: &fixtures,
@@ -123,7 +123,7 @@ impl Suite {
         let mut cases = Vec::new();
         let mut wrong = Vec::new();
         for file in files {
-            match read::read(file, &area(&roots.cases, file), &read_suite_file(file)?, &around) {
+            match read::read(file, &area(&roots.cases, file), &read_suite_file(file)?, &context) {
                 Ok(found) => cases.extend(found),
                 Err(found) => wrong.extend(found),
             }
@@ -171,7 +171,7 @@ impl Suite {
 /// If it cannot be read, and all that is wrong with it.
 pub fn target(file: &Path, suite: &Suite) -> Result<TargetSpec, LoadError> {
     let cases = suite.cases.iter().map(|case| case.id.clone()).collect();
-    let around = target::read::Surroundings {
+    let context = implementation::read::ReadContext {
         catalogue: &suite.catalogue,
         cases: &cases,
     };
@@ -179,7 +179,7 @@ pub fn target(file: &Path, suite: &Suite) -> Result<TargetSpec, LoadError> {
         path: file.to_owned(),
         source,
     })?;
-    target::read::read(file, &text, &around).map_err(LoadError::Target)
+    implementation::read::read(file, &text, &context).map_err(LoadError::Target)
 }
 
 fn is_case(path: &Path) -> bool {

@@ -197,18 +197,18 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
         // The target file tells why.
         CaseOutcome::Deviates { .. } if !result.known.is_empty() => return None,
         CaseOutcome::Broken { reason } => lines.push(reason.clone()),
-        CaseOutcome::Inconclusive { verdict, around } => {
+        CaseOutcome::Inconclusive { verdict, excerpt } => {
             lines.push("nothing is wrong, but what came first cannot be told here:".to_owned());
             lines.extend(verdict.inconclusive.iter().map(|finding| format!("{finding}\n")));
             lines.push(format!(
                 "around the first of them (time, entry, cluster, what):\n{}\n",
-                around.join("\n")
+                excerpt.join("\n")
             ));
         }
         CaseOutcome::Deviates {
             verdict,
             snapshots,
-            around,
+            excerpt,
         } => {
             lines.extend(verdict.findings.iter().map(|finding| format!("{finding}\n")));
             for snapshot in snapshots {
@@ -221,10 +221,10 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
                     )),
                 }
             }
-            if !around.is_empty() {
+            if !excerpt.is_empty() {
                 lines.push(format!(
                     "around the first of them (time, entry, cluster, what):\n{}\n",
-                    around.join("\n")
+                    excerpt.join("\n")
                 ));
             }
         }

@@ -14,10 +14,10 @@ use std::{
 use crate::{
     backend,
     evidence::{self, Log},
+    implementation::{Described, Reference, TargetFileError},
     interrupt::Interrupt,
     load::Roots,
     pause, snapshots,
-    target::{Described, Reference, TargetFileError},
 };
 use baton_cluster::{
     actions::BATON,
@@ -32,11 +32,11 @@ use baton_core::{
     digest::Digest,
     event::{CaseOutcome, CaseResult, Event, RunStart, Suite, Summary},
     excerpt,
+    implementation::Launch,
     judge::{self, Verdict},
     measure,
     names::{ClusterName, Feature},
     plan::Plan,
-    target::Launch,
     timeline::{DEFAULT_NAMESPACE, HARNESS, Timeline},
 };
 use jiff::Timestamp;
@@ -395,11 +395,11 @@ fn weigh(case: &Case, settings: &Settings, attempt: u32, timeline: &Timeline, re
         (None, false) => Some(evidence::folder_by_default()),
         (None, true) => None,
     };
-    let around = around_first(&verdict, timeline);
+    let excerpt = around_first(&verdict, timeline);
     result.outcome = if conforms {
         CaseOutcome::Conforms(verdict)
     } else if verdict.findings.is_empty() && differences.is_empty() {
-        CaseOutcome::Inconclusive { verdict, around }
+        CaseOutcome::Inconclusive { verdict, excerpt }
     } else {
         let baseline = settings.target.baseline();
         let known = baseline.covers(&case.id, &verdict, !differences.is_empty());
@@ -407,7 +407,7 @@ fn weigh(case: &Case, settings: &Settings, attempt: u32, timeline: &Timeline, re
         CaseOutcome::Deviates {
             verdict,
             snapshots: differences,
-            around,
+            excerpt,
         }
     };
     if let Some(folder) = folder {

@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{args, commands::Exit, target::Reference};
+use crate::{args, commands::Exit, implementation::Reference};
 
 /// Boots clusters, says where they are and runs until it is interrupted. Leaves nothing behind.
 pub fn up(arguments: &args::Up) -> Exit {

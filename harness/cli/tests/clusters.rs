@@ -170,7 +170,7 @@ fn the_proposal_s_cases_conform_and_leave_nothing_behind() {
 }
 
 #[test]
-fn levers_act_on_the_way_of_the_target_as_in_the_process() {
+fn faults_act_on_the_way_of_the_target_as_in_the_process() {
     let started = Started::new(3);
     let settings = settings(Arc::new(started.connect(true).unwrap()));
     let cut_off = hastened(
@@ -276,7 +276,7 @@ fn while_stopped(result: &CaseResult) -> Value {
 }
 
 #[test]
-fn levers_that_would_not_act_on_the_target_are_unsupported() {
+fn faults_that_would_not_reach_the_target_are_unsupported() {
     let case = case("cut-off");
     let started = Started::new(3);
     let there = started.connect(true).unwrap();

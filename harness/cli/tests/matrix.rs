@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, path::Path};
 
 use baton::{
+    implementation::Reference,
     load::{LoadError, Roots, Suite},
     show,
-    target::Reference,
 };
 use baton_cluster::runner::{Target as _, chain};
 use baton_core::{

@@ -19,10 +19,10 @@ use std::{
 
 use async_trait::async_trait;
 use baton::{
+    implementation::Reference,
     load::{Roots, Suite},
     output,
     run::{self, Settings},
-    target::Reference,
 };
 use baton_cluster::{
     fleet::Fleet,

@@ -15,10 +15,10 @@ use std::{
 
 use async_trait::async_trait;
 use baton::{
+    implementation::Reference,
     load::{self, Roots, Suite},
     preflight::{Flown, Preflight, PreflightError},
     run::Settings,
-    target::Reference,
 };
 use baton_cluster::{
     fleet::Fleet,
@@ -26,8 +26,8 @@ use baton_cluster::{
 };
 use baton_core::{
     case::model::ControllerSetup,
+    implementation::{Launch, TargetSpec, baseline::KnownDeviation},
     names::Feature,
-    target::{Launch, TargetSpec, baseline::KnownDeviation},
 };
 
 fn root() -> PathBuf {

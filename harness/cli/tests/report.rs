@@ -15,10 +15,10 @@ use std::{
 
 use async_trait::async_trait;
 use baton::{
+    implementation::Reference,
     load::{Roots, Suite},
     report::{Format, Reports, Wanted, page},
     run::{self, Settings},
-    target::Reference,
 };
 use baton_cluster::{
     fleet::{Fleet, Pace, embedded::InProcess},
@@ -30,7 +30,7 @@ use baton_core::{
     names::Feature,
     report::{
         ConformanceReport,
-        picture::{Picture, What},
+        timeline_view::{TimelineView, What},
     },
     timeline::Timeline,
 };
@@ -73,14 +73,14 @@ fn hostile_page() -> String {
         .join("timelines/deployment-directly/label-missing.jsonl");
     let text = fs::read_to_string(timeline).unwrap();
     // The name of a Deployment cannot be this on a cluster; a recording from anywhere can say what it likes.
-    let spoilt = text.replace("\"TaintUntolerated\"", &serde_json::Value::from(HOSTILE).to_string());
-    assert_ne!(text, spoilt);
-    let timeline = Timeline::read(spoilt.as_bytes()).unwrap();
+    let corrupted = text.replace("\"TaintUntolerated\"", &serde_json::Value::from(HOSTILE).to_string());
+    assert_ne!(text, corrupted);
+    let timeline = Timeline::read(corrupted.as_bytes()).unwrap();
     let report = include_str!("report/hostile.yaml").replace("HOSTILE", &serde_json::Value::from(HOSTILE).to_string());
     let report = ConformanceReport::parse(&report).unwrap();
     let entries: Vec<u64> = report.cases[0].findings.iter().map(|finding| finding.entry).collect();
     let key = (report.cases[0].name.clone(), 0);
-    page::of_report(&report, &[(key, Picture::of(&timeline, &entries))].into()).unwrap()
+    page::of_report(&report, &[(key, TimelineView::of(&timeline, &entries))].into()).unwrap()
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn dump(browser: &Path, folder: &TempDir, page: &Path) -> String {
 fn a_picture_names_what_a_failover_is_made_of() {
     let timeline = roots().fixtures.join("timelines/deployment-directly/good.jsonl");
     let timeline = Timeline::read(fs::read(timeline).unwrap().as_slice()).unwrap();
-    let drawn: BTreeSet<What> = Picture::of(&timeline, &[])
+    let drawn: BTreeSet<What> = TimelineView::of(&timeline, &[])
         .events
         .iter()
         .map(|event| event.what)

@@ -6,9 +6,9 @@ use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use baton::{
+    implementation::{Described, Reference, TargetFileError},
     load::{self, Roots, Suite},
     run::{self, Settings},
-    target::{Described, Reference, TargetFileError},
 };
 use baton_cluster::{
     fleet::{Backend as _, Fleet, Pace, Request, Standing, embedded::InProcess},
@@ -17,8 +17,8 @@ use baton_cluster::{
 use baton_core::{
     case::model::ControllerSetup,
     event::{CaseOutcome, CaseResult},
+    implementation::{Exec, Launch, TargetSpec, baseline::KnownDeviation},
     names::Feature,
-    target::{Exec, Launch, TargetSpec, baseline::KnownDeviation},
 };
 use tokio::time::Instant;
 
@@ -36,7 +36,7 @@ fn script(folder: &Path, text: &str) -> TargetSpec {
         panic!("the reference target is a command")
     };
     let args = [file.display().to_string(), "{{control_kubeconfig}}".to_owned()];
-    let args = args.map(|arg| baton_core::target::template::Template::parse(&arg).unwrap());
+    let args = args.map(|arg| baton_core::implementation::template::Template::parse(&arg).unwrap());
     TargetSpec {
         run: Launch::Exec(Exec {
             command: "sh".to_owned(),
@@ -120,7 +120,7 @@ fn nothing_is_installed_on_clusters_that_begin_empty() {
 /// The built-in controller, with gaps in the baseline that it does not have.
 #[test]
 fn an_entry_of_the_baseline_that_no_longer_fails_is_told() {
-    use baton::outdated::Outdated;
+    use baton::stale_baseline::StaleBaseline;
     use baton_core::event::Event;
 
     let all = Suite::load(&roots()).unwrap().cases;
@@ -136,14 +136,14 @@ fn an_entry_of_the_baseline_that_no_longer_fails_is_told() {
         cases: [case.into()].into(),
         line: 12,
     };
-    let baseline = baton_core::target::baseline::Baseline {
+    let baseline = baton_core::implementation::baseline::Baseline {
         file: "target.yaml".into(),
         entries: vec![
             entry("REC-01", "deployment-directly"),
             entry("REC-01", "statefulset-directly"),
         ],
     };
-    let mut outdated = Outdated::new(&all);
+    let mut outdated = StaleBaseline::new(&all);
     run::run(&suite.cases, &Settings::new(roots()), |event: &Event| {
         outdated.tell(event);
     });
@@ -222,7 +222,7 @@ fn what_a_target_writes_is_kept_without_secrets() {
     let Launch::Exec(exec) = &mut spec.run else {
         panic!("the target is a command")
     };
-    let template = |text: &str| baton_core::target::template::Template::parse(text).unwrap();
+    let template = |text: &str| baton_core::implementation::template::Template::parse(text).unwrap();
     exec.env.insert("API_TOKEN".to_owned(), template("canary"));
     exec.args.push(template("--password=canary"));
     let result = run(spec, folder.path());

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     digest::Digest,
+    implementation::baseline::Baseline,
     judge::{Finding, Verdict},
     measure::Migration,
     names::{CaseId, ClusterName, Feature, RequirementId},
-    target::baseline::Baseline,
     timeline::Timeline,
 };
 
@@ -209,7 +209,7 @@ pub enum CaseOutcome {
         /// Snapshots that are not as their files.
         snapshots: Vec<SnapshotDifference>,
         /// The timeline around the first finding, a line an entry.
-        around: Vec<String>,
+        excerpt: Vec<String>,
     },
     /// Nothing is to be objected to, but something that the case is about cannot be told: on these clusters two
     /// events were too close to each other to know which came first.
@@ -217,7 +217,7 @@ pub enum CaseOutcome {
         /// What the judge says.
         verdict: Verdict,
         /// The timeline around the first thing that cannot be told, a line an entry.
-        around: Vec<String>,
+        excerpt: Vec<String>,
     },
     /// The target or the clusters have not what the case needs; it was not run.
     Unsupported {

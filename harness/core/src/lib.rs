@@ -4,7 +4,7 @@
 //!
 //! - [`names`]: case ids, cluster names, roles, requirement ids; [`catalogue`]: the requirements;
 //! - [`case`]: what people write into `cases/`, checked; [`pattern`]: what an object must look like, by subset;
-//! - [`target`]: what people write of the implementation under test, checked; [`shape`]: what files may hold;
+//! - [`implementation`]: what people write of the implementation under test, checked; [`shape`]: what files may hold;
 //! - [`plan`]: a case as a list of steps without choices;
 //! - [`timeline`]: what happened, on every cluster, in one order; [`redact`]: what never gets in;
 //! - [`select`] and [`watch`]: which objects a condition speaks of, and whether it holds on a growing timeline;
@@ -19,6 +19,7 @@ pub mod catalogue;
 pub mod digest;
 pub mod event;
 pub mod excerpt;
+pub mod implementation;
 pub mod judge;
 pub mod measure;
 pub mod names;
@@ -28,6 +29,5 @@ pub mod redact;
 pub mod report;
 pub mod select;
 pub mod shape;
-pub mod target;
 pub mod timeline;
 pub mod watch;

@@ -50,7 +50,7 @@ impl Plan {
             | Action::Untaint { .. }
             | Action::Hold { .. }
             | Action::Release { .. }
-            | Action::Lever(_)
+            | Action::Inject(_)
             | Action::Start(_)
             | Action::Wait { .. }
             | Action::Snapshot(_) => Duration::ZERO,
@@ -136,7 +136,7 @@ impl fmt::Display for Action {
             Self::Untaint { cluster, key, effect } => write!(f, "remove taint {key}:{effect} from {cluster}"),
             Self::Hold { on, of } => write!(f, "hold {of} on {on} with a finalizer"),
             Self::Release { on, of } => write!(f, "release {of} on {on}"),
-            Self::Lever(lever) => lever.fmt(f),
+            Self::Inject(fault) => fault.fmt(f),
             Self::Start(start) => start.fmt(f),
             Self::Elapse(time) => write!(f, "let {} s pass", time.as_secs_f64()),
             Self::Wait { until, phase } => write!(f, "wait until {until} (phase {})", phase.name()),

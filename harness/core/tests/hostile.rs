@@ -3,7 +3,7 @@
 use std::{path::Path, sync::LazyLock};
 
 use baton_core::{
-    case::{diagnostic::Diagnostic, model::Case, read, refs::Surroundings, yaml},
+    case::{diagnostic::Diagnostic, model::Case, read, refs::ReadContext, yaml},
     catalogue::Catalogue,
 };
 use proptest::prelude::*;
@@ -32,14 +32,14 @@ fn read_bytes(bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic>> {
             Err("unclosed action".to_owned())
         }
     };
-    let around = Surroundings {
+    let context = ReadContext {
         catalogue: &CATALOGUE,
         fixture: &fixture,
         fixtures: &["deploy.yaml".to_owned()],
         check_path: &check_path,
         check_admission: &|_, _| Ok(()),
     };
-    read::read(Path::new("c.yaml"), "area", bytes, &around)
+    read::read(Path::new("c.yaml"), "area", bytes, &context)
 }
 
 fn told(text: &str) -> String {

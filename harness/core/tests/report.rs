@@ -20,16 +20,16 @@ use baton_core::{
     catalogue::Catalogue,
     digest::Digest,
     event::{CaseOutcome, CaseResult, Event, Evidence, Implementation, RunStart, Shard, Suite, Summary},
+    implementation::baseline::{Baseline, KnownDeviation},
     judge,
     names::{CaseId, ClusterName},
     report::{
         Builder, ConformanceReport, compare, junit, lines,
         merge::{self, MergeError},
         model::RequirementResult,
-        picture::{Picture, WindowKind},
+        timeline_view::{TimelineView, WindowKind},
         verify::{self, Objection, Verification},
     },
-    target::baseline::{Baseline, KnownDeviation},
     timeline::Timeline,
 };
 
@@ -61,7 +61,7 @@ fn result(name: &str, timeline: &str) -> CaseResult {
         CaseOutcome::Deviates {
             verdict,
             snapshots: Vec::new(),
-            around: Vec::new(),
+            excerpt: Vec::new(),
         }
     };
     CaseResult {
@@ -184,22 +184,22 @@ fn every_event_is_a_line() {
     assert_eq!(lines[4]["unsupported"], 1);
 }
 
-fn verified(report: &ConformanceReport, spoil: fn(&str, Vec<u8>) -> Vec<u8>) -> Verification {
-    verified_by(report, "label-missing", spoil)
+fn verified(report: &ConformanceReport, corrupt: fn(&str, Vec<u8>) -> Vec<u8>) -> Verification {
+    verified_by(report, "label-missing", corrupt)
 }
 
 /// With this timeline of the StatefulSet.
-fn verified_by(report: &ConformanceReport, sts: &str, spoil: fn(&str, Vec<u8>) -> Vec<u8>) -> Verification {
+fn verified_by(report: &ConformanceReport, sts: &str, corrupt: fn(&str, Vec<u8>) -> Vec<u8>) -> Verification {
     let names = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"];
     let cases: BTreeMap<CaseId, Case> = names.map(|name| (CaseId::new(name), case(name))).into();
     let timeline = |file: &str| match file {
-        "deployment-directly.jsonl" => Ok(spoil(file, bytes("deployment-directly", "good"))),
-        "statefulset-directly.jsonl" => Ok(spoil(file, bytes("statefulset-directly", sts))),
+        "deployment-directly.jsonl" => Ok(corrupt(file, bytes("deployment-directly", "good"))),
+        "statefulset-directly.jsonl" => Ok(corrupt(file, bytes("statefulset-directly", sts))),
         _ => Err("no such file".to_owned()),
     };
     verify::verify(
         report,
-        &verify::Surroundings {
+        &verify::VerifyContext {
             cases: &cases,
             timeline: &timeline,
             snapshots_fit: &|_, _| true,
@@ -342,8 +342,12 @@ fn shards_become_the_report_of_one_run() {
 fn a_picture_shows_when_there_was_no_copy_or_one_too_many() {
     let windows = |timeline: &str| {
         let timeline = Timeline::read(bytes("deployment-directly", timeline).as_slice()).unwrap();
-        let picture = Picture::of(&timeline, &[]);
-        picture.windows.iter().map(|window| window.kind).collect::<Vec<_>>()
+        let timeline_view = TimelineView::of(&timeline, &[]);
+        timeline_view
+            .windows
+            .iter()
+            .map(|window| window.kind)
+            .collect::<Vec<_>>()
     };
     assert_eq!(windows("good"), [WindowKind::NoCopy]);
     assert_eq!(windows("new-before-old-is-gone"), [WindowKind::TwoCopies]);
@@ -353,10 +357,14 @@ fn a_picture_shows_when_there_was_no_copy_or_one_too_many() {
 fn a_picture_draws_every_finding() {
     let result = result("deployment-directly", "label-on-template");
     let entries: Vec<u64> = result.outcome.findings().iter().map(|finding| finding.seq).collect();
-    let picture = Picture::of(&result.timeline.unwrap(), &entries);
-    let drawn: BTreeSet<usize> = picture.events.iter().flat_map(|event| event.findings.clone()).collect();
+    let timeline_view = TimelineView::of(&result.timeline.unwrap(), &entries);
+    let drawn: BTreeSet<usize> = timeline_view
+        .events
+        .iter()
+        .flat_map(|event| event.findings.clone())
+        .collect();
     assert_eq!(drawn, (0..entries.len()).collect());
-    let lanes: Vec<_> = picture.lanes.iter().map(|lane| lane.name.as_str()).collect();
+    let lanes: Vec<_> = timeline_view.lanes.iter().map(|lane| lane.name.as_str()).collect();
     assert_eq!(lanes, ["case", "control", "member1", "member2"]);
 }
 

@@ -9,22 +9,22 @@ use std::{collections::BTreeSet, fs, path::Path};
 use baton_core::{
     case::{diagnostic::Diagnostic, model::ControllerSetup},
     catalogue::Catalogue,
-    names::CaseId,
-    target::{
+    implementation::{
         Launch, TargetSpec,
-        read::{self, Surroundings},
+        read::{self, ReadContext},
     },
+    names::CaseId,
 };
 
 fn read_bytes(file: &Path, bytes: &[u8]) -> Result<TargetSpec, Vec<Diagnostic>> {
     let catalogue = fs::read_to_string(common::root().join("cases/requirements.yaml")).unwrap();
     let catalogue = Catalogue::parse(&catalogue).unwrap();
     let cases: BTreeSet<CaseId> = ["held-by-finalizer", "path-misses"].map(CaseId::new).into();
-    let around = Surroundings {
+    let context = ReadContext {
         catalogue: &catalogue,
         cases: &cases,
     };
-    read::read(file, bytes, &around)
+    read::read(file, bytes, &context)
 }
 
 fn of_the_repository(name: &str) -> TargetSpec {

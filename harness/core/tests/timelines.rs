@@ -1,6 +1,6 @@
 //! The judge can say no: recorded timelines of the proposal's cases, good ones and deliberately bad ones.
 //!
-//! The bad ones are made by `examples/spoil.rs`.
+//! The bad ones are made by `examples/corrupt.rs`.
 
 #![expect(
     clippy::unwrap_used,

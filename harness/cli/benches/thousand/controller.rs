@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, fs, io::Read as _, path::Path, process::Stdio, sync::Arc};
 
-use baton::target::reference::{self, USER_AGENT};
+use baton::implementation::reference::{self, USER_AGENT};
 use baton_cluster::{fleet::Fleet, runner::Running};
 use baton_controller::{Controller, Options, PushMembers};
 use baton_core::case::model::ControllerSetup;

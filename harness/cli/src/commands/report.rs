@@ -13,7 +13,7 @@ use baton_core::{
         compare::{self, Moved},
         merge::{self, MergeError},
         model::ReportError,
-        picture::Picture,
+        timeline_view::TimelineView,
         verify,
     },
     timeline::{Timeline, TimelineError},
@@ -26,7 +26,7 @@ use crate::{
     load::{Roots, Suite},
     report::{
         file,
-        page::{self, Pictures},
+        page::{self, TimelineViews},
     },
     show, snapshots,
 };
@@ -111,17 +111,17 @@ fn recording_page(recording: &Path, output: &Path) -> Result<Exit, InputError> {
 
 fn report_page(report: &Path, timelines: Option<&Path>, output: &Path) -> Result<Exit, InputError> {
     let report = read_report(report)?;
-    let mut pictures = Pictures::new();
+    let mut timeline_views = TimelineViews::new();
     for case in &report.cases {
         if let (Some(folder), Some(evidence)) = (timelines, &case.evidence)
             && let Some(name) = Path::new(&evidence.timeline).file_name()
         {
             let timeline = read_timeline(&folder.join(name))?;
             let entries: Vec<u64> = case.findings.iter().map(|finding| finding.entry).collect();
-            pictures.insert((case.name.clone(), case.seed), Picture::of(&timeline, &entries));
+            timeline_views.insert((case.name.clone(), case.seed), TimelineView::of(&timeline, &entries));
         }
     }
-    write(output, &page::of_report(&report, &pictures)?)
+    write(output, &page::of_report(&report, &timeline_views)?)
 }
 
 fn verify_report(roots: &Roots, report: &Path, more: &[PathBuf], timelines: &Path) -> Result<Exit, InputError> {
@@ -135,14 +135,14 @@ fn verify_report(roots: &Roots, report: &Path, more: &[PathBuf], timelines: &Pat
     });
     Ok(with_suite(suite, |suite| {
         let cases = suite.cases.into_iter().map(|case| (case.id.clone(), case)).collect();
-        let around = verify::Surroundings {
+        let context = verify::VerifyContext {
             cases: &cases,
             timeline: &|name| fs::read(timelines.join(name)).map_err(|error| error.to_string()),
             snapshots_fit: &|case, verdict| {
                 snapshots::differences(&roots.snapshots, case, &verdict.snapshots).is_empty()
             },
         };
-        let came = verify::verify(&report, &around);
+        let came = verify::verify(&report, &context);
         for objection in &came.objections {
             println!("{objection}");
         }

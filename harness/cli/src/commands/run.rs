@@ -12,25 +12,25 @@ use super::{Exit, bad_input, not_loaded};
 use crate::{
     args,
     backend::{self, BackendError, Wishes},
-    choose::{self, Chosen},
     evidence,
+    implementation::Described,
     interrupt::Interrupt,
     last_run::LastRun,
     load::{self, Roots, Suite},
-    made::BootError,
-    outdated::Outdated,
     output::Output,
     preflight::{self, Preflight},
+    provision::BootError,
     report::Reports,
     run::{self, Settings},
-    target::Described,
+    select::{self, Selected},
+    stale_baseline::StaleBaseline,
 };
 
 /// Runs the cases of a suite as the arguments say. Whatever is wrong with them is told before anything boots.
 pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
     let folder = arguments.timelines.clone().unwrap_or_else(evidence::folder_by_default);
     let before = LastRun::read(&folder, &roots.cases);
-    let failed = match (&before, arguments.choose.rerun_failed) {
+    let failed = match (&before, arguments.selection.rerun_failed) {
         (_, false) => None,
         (Ok(before), true) => Some(before.failed()),
         (Err(error), true) => return bad_input(error, "run the cases once without --rerun-failed"),
@@ -39,8 +39,8 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         println!("nothing failed in the last run");
         return Exit::Conforms;
     }
-    let chosen = match choose::choose(suite.cases, &suite.catalogue, &arguments.choose, failed) {
-        Ok(chosen) => chosen,
+    let selected = match select::select(suite.cases, &suite.catalogue, &arguments.selection, failed) {
+        Ok(selected) => selected,
         Err(error) => return bad_input(&error, error.help()),
     };
     if let Some(folder) = &arguments.timelines
@@ -50,21 +50,21 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         return Exit::BadInput;
     }
     // What the baseline says is held against all cases, not only against those that are run.
-    let all = Suite::load(roots).map_or_else(|_| chosen.cases.clone(), |all| all.cases);
+    let all = Suite::load(roots).map_or_else(|_| selected.cases.clone(), |all| all.cases);
     let reports = match Reports::open(&arguments.reports, &suite.catalogue, &all) {
         Ok(reports) => reports,
         Err(error) => return bad_input(&error, error.help()),
     };
     let last_run = before.unwrap_or_else(|_| LastRun::none(&roots.cases));
-    let (settings, preflight) = match settings(roots, arguments, &chosen) {
+    let (settings, preflight) = match settings(roots, arguments, &selected) {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
     if let Err(exit) = fly(preflight.as_ref(), &settings) {
         return exit;
     }
-    let outdated = Outdated::new(&all);
-    carry_out(&chosen, &settings, reports, last_run, outdated, &folder)
+    let outdated = StaleBaseline::new(&all);
+    carry_out(&selected, &settings, reports, last_run, outdated, &folder)
 }
 
 /// Lets a workload fail over before all others; an exit code if the cases would be run in vain.
@@ -94,15 +94,15 @@ fn fly(preflight: Option<&Preflight>, settings: &Settings) -> Result<(), Exit> {
 }
 
 fn carry_out(
-    chosen: &Chosen,
+    selected: &Selected,
     settings: &Settings,
     mut reports: Reports,
     mut last_run: LastRun,
-    mut outdated: Outdated,
+    mut outdated: StaleBaseline,
     folder: &Path,
 ) -> Exit {
     let mut output = Output::new();
-    let summary = run::run(&chosen.cases, settings, |event| {
+    let summary = run::run(&selected.cases, settings, |event| {
         reports.tell(event);
         if let Event::CaseEnded(result) = event {
             last_run.tell(result);
@@ -169,7 +169,7 @@ fn refused(error: &BackendError) -> Exit {
 }
 
 /// How cases are run, and what is tried before, if that is wanted.
-fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<(Settings, Option<Preflight>), Exit> {
+fn settings(roots: &Roots, arguments: &args::Run, selected: &Selected) -> Result<(Settings, Option<Preflight>), Exit> {
     let default = Settings::new(roots.clone());
     let interrupt = if arguments.on.leaves_traces() {
         Interrupt::listen().map_err(|error| refused(&error.into()))?
@@ -177,7 +177,7 @@ fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<(Se
         Interrupt::default()
     };
     let wishes = Wishes {
-        members: chosen.cases.iter().map(|case| case.members).max().unwrap_or(1),
+        members: selected.cases.iter().map(|case| case.members).max().unwrap_or(1),
         open: arguments.pause_on_failure,
         interrupt: &interrupt,
     };
@@ -186,7 +186,7 @@ fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<(Se
     } else {
         arguments.jobs.map_or(default.jobs, usize::from)
     };
-    let chosen = Settings {
+    let selected = Settings {
         backend: arguments.on.backend(roots, &wishes).map_err(|error| refused(&error))?,
         interrupt,
         max_case_time: arguments.on.max_case_time(),
@@ -198,13 +198,13 @@ fn settings(roots: &Roots, arguments: &args::Run, chosen: &Chosen) -> Result<(Se
         retries: arguments.retries,
         fail_fast: arguments.fail_fast,
         pause_on_failure: arguments.pause_on_failure,
-        part_of: Some(chosen.suite.clone()),
+        part_of: Some(selected.suite.clone()),
         ..default
     };
     match &arguments.target {
-        None => Ok((chosen, None)),
+        None => Ok((selected, None)),
         Some(file) => {
-            let (settings, preflight) = described(roots, file, chosen)?;
+            let (settings, preflight) = described(roots, file, selected)?;
             Ok((settings, preflight.filter(|_| !arguments.no_preflight)))
         }
     }

@@ -12,11 +12,11 @@ use std::{
 
 use baton_cluster::program::last_lines;
 use baton_core::{
-    case::{diagnostic::Diagnostic, model::Case, read, refs::Surroundings},
+    case::{diagnostic::Diagnostic, model::Case, read, refs::ReadContext},
     catalogue::Catalogue,
+    implementation::{Exec, Launch, TargetSpec, switch::Switch},
     names::{Feature, RequirementId},
     plan::Plan,
-    target::{Exec, Launch, TargetSpec, switch::Switch},
     timeline::Timeline,
 };
 use thiserror::Error;
@@ -187,7 +187,7 @@ impl Preflight {
 
 /// The canary as a case.
 fn canary(catalogue: &Catalogue) -> Result<Case, PreflightError> {
-    let around = Surroundings {
+    let context = ReadContext {
         catalogue,
         fixture: &|_| Err("the canary has no files".to_owned()),
         fixtures: &[],
@@ -195,7 +195,7 @@ fn canary(catalogue: &Catalogue) -> Result<Case, PreflightError> {
         check_admission: &|_, _| Ok(()),
     };
     let file = Path::new("the preflight's canary");
-    let cases = read::read(file, "preflight", CANARY.as_bytes(), &around).map_err(PreflightError::Canary)?;
+    let cases = read::read(file, "preflight", CANARY.as_bytes(), &context).map_err(PreflightError::Canary)?;
     cases
         .into_iter()
         .next()
@@ -203,7 +203,7 @@ fn canary(catalogue: &Catalogue) -> Result<Case, PreflightError> {
 }
 
 fn can_be_set(spec: &TargetSpec, switch: &Switch) -> bool {
-    use baton_core::target::switch::Setting;
+    use baton_core::implementation::switch::Setting;
     match &switch.setting {
         Setting::Gate(gate) => spec.settable.feature_gates.contains(gate),
         Setting::Option { name, .. } => spec.settable.options.contains(name),

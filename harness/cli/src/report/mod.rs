@@ -17,11 +17,11 @@ use baton_core::{
     case::model::Case,
     catalogue::Catalogue,
     event::Event,
-    report::{Builder, junit, lines, model::ReportError, picture::Picture},
+    report::{Builder, junit, lines, model::ReportError, timeline_view::TimelineView},
 };
 use thiserror::Error;
 
-use page::Pictures;
+use page::TimelineViews;
 
 /// The form of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub struct Reports {
     builder: Builder,
     whole: Vec<Wanted>,
     /// None if nobody wants a page.
-    pictures: Option<Pictures>,
+    timeline_views: Option<TimelineViews>,
     lines: Vec<(PathBuf, fs::File)>,
     failed: Option<WriteError>,
 }
@@ -143,7 +143,10 @@ impl Reports {
         };
         Ok(Self {
             builder: Builder::new(catalogue, all),
-            pictures: whole.iter().any(|it| it.format == Format::Html).then(Pictures::new),
+            timeline_views: whole
+                .iter()
+                .any(|it| it.format == Format::Html)
+                .then(TimelineViews::new),
             whole,
             lines: lines.into_iter().map(open).collect::<Result<_, _>>()?,
             failed: None,
@@ -153,12 +156,12 @@ impl Reports {
     /// Takes in an event. What goes wrong is told at the end.
     pub fn tell(&mut self, event: &Event) {
         self.builder.tell(event);
-        if let (Some(pictures), Event::CaseEnded(result)) = (&mut self.pictures, event)
+        if let (Some(timeline_views), Event::CaseEnded(result)) = (&mut self.timeline_views, event)
             && let Some(timeline) = &result.timeline
         {
             let entries: Vec<u64> = result.outcome.findings().iter().map(|finding| finding.seq).collect();
             let key = (result.case.clone(), result.seed);
-            pictures.insert(key, Picture::of(timeline, &entries));
+            timeline_views.insert(key, TimelineView::of(timeline, &entries));
         }
         if self.failed.is_none() && !self.lines.is_empty() {
             self.failed = self.write_line(event).err();
@@ -186,12 +189,12 @@ impl Reports {
         let Some(report) = self.builder.report() else {
             return Ok(written);
         };
-        let pictures = &self.pictures.unwrap_or_default();
+        let timeline_views = &self.timeline_views.unwrap_or_default();
         for Wanted { format, path } in self.whole {
             let text = match format {
                 Format::Yaml => report.to_yaml()?,
                 Format::Junit => junit::xml(&report)?,
-                Format::Html => page::of_report(&report, pictures)?,
+                Format::Html => page::of_report(&report, timeline_views)?,
                 Format::Jsonl => continue,
             };
             file::write(&path, text.as_bytes()).map_err(WriteError::of(&path))?;

@@ -11,7 +11,7 @@ use baton_core::{
     report::{
         ConformanceReport,
         model::{CaseOutcome, CaseReport, EvidenceReport, FindingReport, RequirementReport, RequirementResult},
-        picture::Picture,
+        timeline_view::TimelineView,
     },
     timeline::Timeline,
 };
@@ -25,8 +25,8 @@ const SCRIPT: &str = include_str!("page/page.js");
 /// So many cases that do not conform are open at first; more would only be slow to open.
 const OPEN_AT_FIRST: usize = 3;
 
-/// Pictures of timelines, by case and seed.
-pub type Pictures = BTreeMap<(CaseId, u64), Picture>;
+/// TimelineViews of timelines, by case and seed.
+pub type TimelineViews = BTreeMap<(CaseId, u64), TimelineView>;
 
 /// A page as the template wants it.
 #[derive(Serialize)]
@@ -74,7 +74,7 @@ struct CaseView<'a> {
     /// What those are called: broken, or known to be.
     broken_as: RequirementResult,
     evidence: Option<&'a EvidenceReport>,
-    picture: Option<&'a Picture>,
+    timeline_view: Option<&'a TimelineView>,
 }
 
 /// A choice of a filter.
@@ -85,11 +85,11 @@ struct Choice<Key> {
     count: usize,
 }
 
-/// The page of a report, with the timelines of its cases as far as there are pictures of them.
+/// The page of a report, with the timelines of its cases as far as there are views of them.
 ///
 /// # Errors
 /// If the template and what is put in do not fit together.
-pub fn of_report(report: &ConformanceReport, pictures: &Pictures) -> Result<String, minijinja::Error> {
+pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> Result<String, minijinja::Error> {
     let mut left = OPEN_AT_FIRST;
     let mut cases: Vec<&CaseReport> = report.cases.iter().collect();
     let rank = |case: &CaseReport| CaseOutcome::ALL.iter().position(|outcome| *outcome == case.result);
@@ -97,10 +97,10 @@ pub fn of_report(report: &ConformanceReport, pictures: &Pictures) -> Result<Stri
     let views: Vec<CaseView<'_>> = cases
         .into_iter()
         .map(|case| {
-            let picture = pictures.get(&(case.name.clone(), case.seed));
+            let timeline_view = timeline_views.get(&(case.name.clone(), case.seed));
             let open = matches!(case.result, CaseOutcome::Deviates | CaseOutcome::Broken) && left > 0;
             left -= usize::from(open);
-            view(report, case, picture, open)
+            view(report, case, timeline_view, open)
         })
         .collect();
     let mut requirements: Vec<&RequirementReport> = report.requirements.iter().collect();
@@ -142,7 +142,7 @@ pub fn of_report(report: &ConformanceReport, pictures: &Pictures) -> Result<Stri
 pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<String, minijinja::Error> {
     let findings: Vec<&Finding> = judged.findings.iter().chain(&judged.inconclusive).collect();
     let entries: Vec<u64> = findings.iter().map(|finding| finding.seq).collect();
-    let picture = Picture::of(timeline, &entries);
+    let timeline_view = TimelineView::of(timeline, &entries);
     let (state, words) = match (judged.findings.len(), judged.inconclusive.len()) {
         (0, 0) => (CaseOutcome::Conforms, "nothing to object to".to_owned()),
         (0, open) => (
@@ -172,7 +172,7 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
         broken: Vec::new(),
         broken_as: RequirementResult::Broken,
         evidence: None,
-        picture: Some(&picture),
+        timeline_view: Some(&timeline_view),
     };
     render(&View {
         css: STYLES,
@@ -216,7 +216,7 @@ fn links(names: Vec<String>) -> String {
 fn view<'a>(
     report: &ConformanceReport,
     case: &'a CaseReport,
-    picture: Option<&'a Picture>,
+    timeline_view: Option<&'a TimelineView>,
     open: bool,
 ) -> CaseView<'a> {
     let first_seed = report
@@ -257,7 +257,7 @@ fn view<'a>(
             RequirementResult::KnownDeviation
         },
         evidence: case.evidence.as_ref(),
-        picture,
+        timeline_view,
     }
 }
 

@@ -10,14 +10,14 @@ use std::{
 
 use baton::{
     args::{Cli, Command, Run},
-    backend::{Choice, Make, Wishes},
+    backend::{BackendKind, BackendOptions, Wishes},
+    implementation::Described,
     interrupt::Interrupt,
     load::{self, LoadError, Roots, Suite},
-    outdated::Outdated,
     output,
     run::Settings,
     show,
-    target::Described,
+    stale_baseline::StaleBaseline,
 };
 use baton_cluster::runner::chain;
 use baton_core::{
@@ -49,7 +49,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// The backend that a text asks for, in the words of the command line.
-fn choice(text: &str) -> Result<Choice, String> {
+fn choice(text: &str) -> Result<BackendOptions, String> {
     let words = ["baton", "run", "--backend"].into_iter().chain(text.split_whitespace());
     let cli = Cli::try_parse_from(words).map_err(|error| format!("{BACKEND}={text}: {error}"))?;
     let Command::Run(run) = cli.command else {
@@ -57,9 +57,9 @@ fn choice(text: &str) -> Result<Choice, String> {
     };
     let Run { on, .. } = *run;
     match on.backend {
-        Make::Embedded | Make::Kubeconfig => Ok(on),
+        BackendKind::Embedded | BackendKind::Kubeconfig => Ok(on),
         // Nobody would remove them: a test binary is not told when its last test has ended.
-        Make::Envtest | Make::Kind | Make::K3s => Err(format!(
+        BackendKind::Envtest | BackendKind::Kind | BackendKind::K3s => Err(format!(
             "{BACKEND}={text}: tests run on embedded clusters and on those that are there already (possible are \
              embedded, kubeconfig); `baton run --backend {text}` makes others and removes them"
         )),
@@ -85,7 +85,7 @@ pub fn ready(members: usize) -> Ready {
         if choice.leaves_traces() {
             settings.interrupt = LISTENING.get_or_init(|| Interrupt::listen().unwrap()).clone();
         }
-        if choice.backend != Make::Embedded {
+        if choice.backend != BackendKind::Embedded {
             turn = Some(TURN.lock().unwrap_or_else(PoisonError::into_inner));
             assert!(!settings.interrupt.is_asked(), "interrupted");
         }
@@ -138,14 +138,14 @@ pub fn say(case: &Case, line: &str) {
 
 /// Fails if a case is the last one that an entry of the baseline waited for, and none of them broke it.
 pub fn check_baseline(result: CaseResult, settings: &Settings) {
-    static SO_FAR: OnceLock<Mutex<Outdated>> = OnceLock::new();
+    static SO_FAR: OnceLock<Mutex<StaleBaseline>> = OnceLock::new();
     let baseline = settings.target.baseline();
     if baseline.entries.is_empty() {
         return;
     }
     let so_far = SO_FAR.get_or_init(|| {
         let all = Suite::load(&settings.roots).unwrap_or_else(|error| panic!("{}", told(error)));
-        Mutex::new(Outdated::new(&all.cases))
+        Mutex::new(StaleBaseline::new(&all.cases))
     });
     let new: Vec<String> = {
         let mut so_far = so_far.lock().unwrap_or_else(PoisonError::into_inner);

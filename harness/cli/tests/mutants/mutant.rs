@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt, path::Path, sync::Arc};
 
 use async_trait::async_trait;
-use baton::target::reference::{self, Reference, USER_AGENT};
+use baton::implementation::reference::{self, Reference, USER_AGENT};
 use baton_cluster::{
     clock::Clock,
     fleet::{Cluster, Fleet},

@@ -1,4 +1,4 @@
-//! What stands between the controller and a cluster: a client whose requests and answers a [`Fault`] may spoil.
+//! What stands between the controller and a cluster: a client whose requests and answers a [`Fault`] may corrupt.
 
 use std::{collections::BTreeMap, convert::Infallible, sync::Arc, time::Duration};
 

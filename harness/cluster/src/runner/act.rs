@@ -101,7 +101,7 @@ impl Run<'_> {
             }
             Action::BindRole { .. }
             | Action::Capture { .. }
-            | Action::Lever(_)
+            | Action::Inject(_)
             | Action::Start(_)
             | Action::Elapse(_)
             | Action::Wait { .. }

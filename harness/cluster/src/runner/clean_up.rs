@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use baton_core::{
-    case::model::{Action, Lever, ObjectRef, Phase, Place},
+    case::model::{Action, Fault, ObjectRef, Phase, Place},
     judge::invariants::left_over,
     names::ClusterName,
     plan::Plan,
@@ -40,10 +40,10 @@ impl Run<'_> {
         }
         for step in &plan.steps {
             match &step.action {
-                Action::Lever(Lever::CutOff(role)) => {
+                Action::Inject(Fault::CutOff(role)) => {
                     self.pull_on(&Place::Role(role.clone()), fleet::Lever::Heal).await?;
                 }
-                Action::Lever(Lever::Delay(place, _)) => {
+                Action::Inject(Fault::Delay(place, _)) => {
                     self.pull_on(place, fleet::Lever::Delay(Duration::ZERO)).await?;
                 }
                 // What was held may be gone, or never have been there.

@@ -1,7 +1,7 @@
 //! Steps that do something to a cluster's connections or to the target itself.
 
 use baton_core::{
-    case::model::{Expected, Failing, Lever, Place, Start},
+    case::model::{Expected, Failing, Fault, Place, Start},
     timeline::{Mark, StepEnd},
 };
 use tokio::time::timeout;
@@ -13,19 +13,19 @@ use super::{
 use crate::fleet::{self, Failure, Matching};
 
 impl Run<'_> {
-    /// Pulls a lever.
-    pub(super) async fn pull(&mut self, lever: &Lever) -> StepEnd {
-        let pulled = match lever {
-            Lever::CutOff(role) => self.pull_on(&Place::Role(role.clone()), fleet::Lever::CutOff).await,
-            Lever::Heal(role) => self.pull_on(&Place::Role(role.clone()), fleet::Lever::Heal).await,
-            Lever::Delay(place, time) => self.pull_on(place, fleet::Lever::Delay(*time)).await,
-            Lever::Fail(place, failing) => self.pull_on(place, fleet::Lever::Fail(failure(failing))).await,
-            Lever::StopController => {
+    /// Injects a fault, or ends one.
+    pub(super) async fn pull(&mut self, fault: &Fault) -> StepEnd {
+        let pulled = match fault {
+            Fault::CutOff(role) => self.pull_on(&Place::Role(role.clone()), fleet::Lever::CutOff).await,
+            Fault::Heal(role) => self.pull_on(&Place::Role(role.clone()), fleet::Lever::Heal).await,
+            Fault::Delay(place, time) => self.pull_on(place, fleet::Lever::Delay(*time)).await,
+            Fault::Fail(place, failing) => self.pull_on(place, fleet::Lever::Fail(failure(failing))).await,
+            Fault::StopController => {
                 self.stop_target().await;
                 Ok(())
             }
-            Lever::StopControllerAfter(condition) => self.stop_after(condition),
-            Lever::StartController => {
+            Fault::StopControllerAfter(condition) => self.stop_after(condition),
+            Fault::StartController => {
                 if let Some(end) = self.not_stopped().await {
                     return end;
                 }

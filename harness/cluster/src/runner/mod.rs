@@ -21,8 +21,8 @@ use std::{fmt, path::Path, time::Duration};
 
 use baton_core::{
     case::model::{Action, ControllerSetup, Phase},
+    implementation::Patience,
     plan::Plan,
-    target::Patience,
     timeline::{Begin, Entry, HotLoop, Mark, StepEnd, Timeline},
 };
 use thiserror::Error;
@@ -303,7 +303,7 @@ impl Run<'_> {
             }
             // What it shows is taken from the timeline afterwards.
             Action::Snapshot(_) => StepEnd::Done,
-            Action::Lever(lever) => self.pull(lever).await,
+            Action::Inject(fault) => self.pull(fault).await,
             Action::Start(start) => self.start_with(start).await,
             Action::Apply { .. }
             | Action::Admission { .. }

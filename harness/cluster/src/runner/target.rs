@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use baton_core::{
     case::model::{Case, ControllerSetup},
     event::Implementation,
+    implementation::baseline::Baseline,
     names::Feature,
-    target::baseline::Baseline,
 };
 use thiserror::Error;
 

@@ -1,6 +1,6 @@
-//! A checked case. What can be done to clusters and to the target is in `levers`.
+//! A checked case. Faults and starts of the target are in `fault_injection`.
 
-mod levers;
+mod fault_injection;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,7 +17,7 @@ use crate::{
     pattern::Pattern,
 };
 
-pub use levers::{Expected, Failing, Lever, Start};
+pub use fault_injection::{Expected, Failing, Fault, Start};
 
 /// A case, checked: nothing in it can be wrong any more but what an implementation does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -168,8 +168,8 @@ pub enum Action {
         /// What.
         of: Subject,
     },
-    /// `lever`: does something to a cluster or to the target.
-    Lever(Lever),
+    /// `cutOff`, `heal`, `delay`, `fail`, `controller: stop` and `start`: injects a fault, or ends one.
+    Inject(Fault),
     /// `controller: {refuses: …}` or `{warns: …}`: starts the target anew with another set-up, and hears what it says.
     Start(Start),
     /// `elapse`: lets time pass. On real clusters it really takes that long.

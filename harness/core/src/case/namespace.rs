@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::model::{Action, Assertion, Case, Condition, Expect, Lever, ObjectRef, Snapshot, Step, Subject};
+use super::model::{Action, Assertion, Case, Condition, Expect, Fault, ObjectRef, Snapshot, Step, Subject};
 use crate::{pattern::Pattern, timeline::DEFAULT_NAMESPACE};
 
 /// The member of objects and references that names a namespace.
@@ -78,7 +78,7 @@ fn action(action: &Action, to: &str) -> Action {
             workload: reference(snapshot.workload, to),
             ..snapshot
         }),
-        Action::Lever(step) => Action::Lever(lever(step, to)),
+        Action::Inject(step) => Action::Inject(fault(step, to)),
         // Admission rules name no namespace.
         same @ (Action::Admission { .. }
         | Action::Taint { .. }
@@ -88,15 +88,15 @@ fn action(action: &Action, to: &str) -> Action {
     }
 }
 
-fn lever(lever: Lever, to: &str) -> Lever {
-    match lever {
-        Lever::StopControllerAfter(after) => Lever::StopControllerAfter(condition(after, to)),
-        same @ (Lever::CutOff(_)
-        | Lever::Heal(_)
-        | Lever::Delay(..)
-        | Lever::Fail(..)
-        | Lever::StopController
-        | Lever::StartController) => same,
+fn fault(fault: Fault, to: &str) -> Fault {
+    match fault {
+        Fault::StopControllerAfter(after) => Fault::StopControllerAfter(condition(after, to)),
+        same @ (Fault::CutOff(_)
+        | Fault::Heal(_)
+        | Fault::Delay(..)
+        | Fault::Fail(..)
+        | Fault::StopController
+        | Fault::StartController) => same,
     }
 }
 
@@ -195,11 +195,11 @@ mod tests {
             of: Subject::EventOf(Box::new(Subject::BindingOf(workload.clone()))),
             expect: Expect::Match(expected),
         };
-        let stop = Action::Lever(Lever::StopControllerAfter(before.clone()));
+        let stop = Action::Inject(Fault::StopControllerAfter(before.clone()));
         let after = condition(before, "n");
         assert_eq!(
             action(&stop, "n"),
-            Action::Lever(Lever::StopControllerAfter(after.clone()))
+            Action::Inject(Fault::StopControllerAfter(after.clone()))
         );
         let moved = ObjectRef {
             namespace: Some("n".to_owned()),

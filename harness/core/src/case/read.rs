@@ -9,7 +9,7 @@ use super::{
     decode::{Fields, Notes},
     diagnostic::Diagnostic,
     model::{Action, Case, ControllerSetup, Invariant},
-    refs::{self, Scope, Surroundings},
+    refs::{self, ReadContext, Scope},
     scenarios, shapes,
     steps::Reader,
     yaml::{self, Data, Node},
@@ -26,14 +26,14 @@ pub const API_VERSION: &str = "baton.dev/v1alpha1";
 ///
 /// # Errors
 /// Everything that is wrong with the file, in its order.
-pub fn read(file: &Path, area: &str, bytes: &[u8], around: &Surroundings<'_>) -> Result<Vec<Case>, Vec<Diagnostic>> {
+pub fn read(file: &Path, area: &str, bytes: &[u8], context: &ReadContext<'_>) -> Result<Vec<Case>, Vec<Diagnostic>> {
     let (root, found) = yaml::parse(file, bytes).map_err(|diagnostic| vec![*diagnostic])?;
     let mut notes = Notes::new(file);
     notes.extend(found);
     let mut cases = Vec::new();
     for (scenario, root) in scenarios::expand(&root, &mut notes) {
         let mut reader = Reader {
-            around,
+            context,
             scope: Scope::default(),
             notes,
         };
@@ -119,10 +119,11 @@ impl Reader<'_> {
         let spec = self.notes.shape(spec, &shapes::SPEC)?;
         let title = spec.get("title").and_then(|node| self.notes.text(node, "title"));
         let requirements = spec.get("requirements");
-        let requirements_of = requirements.map(|node| refs::requirements(self.around.catalogue, node, &mut self.notes));
+        let requirements_of =
+            requirements.map(|node| refs::requirements(self.context.catalogue, node, &mut self.notes));
         let features = spec
             .get("features")
-            .map(|node| refs::features(self.around.catalogue, node, &mut self.notes));
+            .map(|node| refs::features(self.context.catalogue, node, &mut self.notes));
         let members = spec.get("members").map_or(Some(2), |node| self.members(node));
         let controller = spec
             .get("controller")
@@ -218,7 +219,7 @@ impl Reader<'_> {
             let message = format!("`{}` is listed under `invariants` and under `exempt`", invariant.name());
             self.notes.wrong(at("exempt"), message, "keep one of them");
         }
-        let needed = case.requirements.iter().filter_map(|id| self.around.catalogue.get(id));
+        let needed = case.requirements.iter().filter_map(|id| self.context.catalogue.get(id));
         let missing: BTreeSet<_> = needed
             .filter(|requirement| !case.features.contains(&requirement.feature))
             .map(|requirement| format!("{} for {}", requirement.feature, requirement.id))

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What checking a case needs from outside.
-pub struct Surroundings<'a> {
+pub struct ReadContext<'a> {
     /// The requirements that cases may cite, and the features they belong to.
     pub catalogue: &'a Catalogue,
     /// Gives the text of a file below `fixtures/`, or says why there is none.

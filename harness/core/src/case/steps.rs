@@ -1,8 +1,8 @@
-//! The steps of a case file, one function a step; `apply`, `conditions` and `levers` hold the larger ones.
+//! The steps of a case file, one function a step; `apply`, `conditions` and `fault_injection` hold the larger ones.
 
 mod apply;
 mod conditions;
-mod levers;
+mod fault_injection;
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::{
     decode::{Fields, Notes},
     diagnostic::suggestion,
     model::{Action, Place, Snapshot, SnapshotPart, Step, Subject, Taint},
-    refs::{Scope, Surroundings},
+    refs::{ReadContext, Scope},
     shapes::steps as shapes,
     yaml::{Data, Node},
 };
@@ -19,7 +19,7 @@ use crate::{names::RoleName, pattern::NAMESPACE};
 /// Reads the steps; what is wrong with one is noted, and reading goes on with the next.
 pub struct Reader<'a> {
     /// What checking needs from outside.
-    pub around: &'a Surroundings<'a>,
+    pub context: &'a ReadContext<'a>,
     /// What the steps so far have made known.
     pub scope: Scope,
     /// What was found wrong so far.

@@ -1,6 +1,6 @@
 //! A recording, judged by a case: somebody else drove, and the steps of the case are looked for in what happened.
 //!
-//! What only people and the harness do (taints, levers) has left its traces in objects, or none at all; what leaves
+//! What only people and the harness do (taints, faults) has left its traces in objects, or none at all; what leaves
 //! none is taken as done. The marks that a run would have made are put where the traces are; the rest is the judge's.
 
 use std::{
@@ -257,7 +257,7 @@ impl<'a> Search<'a> {
             Action::Admission { .. }
             | Action::Hold { .. }
             | Action::Release { .. }
-            | Action::Lever(_)
+            | Action::Inject(_)
             | Action::Start(_) => Found::NoTrace,
             // They need no trace; an assertion is not looked for here.
             Action::Elapse(_) | Action::Snapshot(_) | Action::Assert(_) => Found::At(self.cursor.saturating_sub(1)),

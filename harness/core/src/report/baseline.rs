@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::model::{BaselineEntry, CaseOutcome, CaseReport};
 use crate::{
     case::model::Case,
+    implementation::baseline::{Baseline, KnownDeviation},
     names::{CaseId, RequirementId},
-    target::baseline::{Baseline, KnownDeviation},
 };
 
 /// Which cases are about a requirement.

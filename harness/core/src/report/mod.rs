@@ -4,7 +4,7 @@
 //! - [`model`]: the ConformanceReport, an API type that others can read; [`build`]: from events to it;
 //! - [`baseline`]: which known deviations still hold;
 //! - [`junit`]: a report for CI systems; [`lines`]: the events, a line of JSON each;
-//! - [`picture`]: a timeline as swim lanes, for people to look at; [`difference`]: what a revision changed;
+//! - [`timeline_view`]: a timeline as swim lanes, for people to look at; [`difference`]: what a revision changed;
 //! - [`verify`]: judges the evidence of a report again; [`compare`]: what became better or worse between two reports;
 //!   [`merge`]: one report from those of several shards.
 
@@ -16,7 +16,7 @@ pub mod junit;
 pub mod lines;
 pub mod merge;
 pub mod model;
-pub mod picture;
+pub mod timeline_view;
 pub mod verify;
 
 pub use build::Builder;

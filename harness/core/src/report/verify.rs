@@ -135,7 +135,7 @@ pub struct Verification {
 }
 
 /// What is needed to judge again.
-pub struct Surroundings<'a> {
+pub struct VerifyContext<'a> {
     /// The cases at hand, by name.
     pub cases: &'a BTreeMap<CaseId, Case>,
     /// The content of a timeline by its file name, or why it cannot be had.
@@ -145,13 +145,13 @@ pub struct Surroundings<'a> {
 }
 
 /// Judges the evidence of a report again.
-pub fn verify(report: &ConformanceReport, around: &Surroundings<'_>) -> Verification {
+pub fn verify(report: &ConformanceReport, context: &VerifyContext<'_>) -> Verification {
     let mut verification = Verification::default();
     for case in &report.cases {
         match case.result {
             CaseOutcome::Unsupported | CaseOutcome::Broken => verification.not_run += 1,
             CaseOutcome::Conforms | CaseOutcome::Deviates | CaseOutcome::KnownDeviation | CaseOutcome::Inconclusive => {
-                match objections(report, case, around) {
+                match objections(report, case, context) {
                     Ok(found) if found.is_empty() => verification.confirmed += 1,
                     Ok(found) => verification.objections.extend(found),
                     Err(objection) => verification.objections.push(*objection),
@@ -166,16 +166,16 @@ pub fn verify(report: &ConformanceReport, around: &Surroundings<'_>) -> Verifica
 fn objections(
     report: &ConformanceReport,
     case: &CaseReport,
-    around: &Surroundings<'_>,
+    context: &VerifyContext<'_>,
 ) -> Result<Vec<Objection>, Box<Objection>> {
     let id = &case.name;
-    let timeline = evidence(report, case, around)?;
-    let here = around.cases.get(id).ok_or_else(|| Objection::NoSuchCase(id.clone()))?;
+    let timeline = evidence(report, case, context)?;
+    let here = context.cases.get(id).ok_or_else(|| Objection::NoSuchCase(id.clone()))?;
     if Digest::of_case(here) != case.digest {
         return Err(Box::new(Objection::OtherCase(id.clone())));
     }
     let verdict = judge::judge(here, &timeline);
-    let fit = (around.snapshots_fit)(here, &verdict);
+    let fit = (context.snapshots_fit)(here, &verdict);
     let known = baseline::of_report(&report.baseline).covers(id, &verdict, !fit);
     let judged = if verdict.conforms() && fit {
         CaseOutcome::Conforms
@@ -214,7 +214,7 @@ fn objections(
 fn evidence(
     report: &ConformanceReport,
     case: &CaseReport,
-    around: &Surroundings<'_>,
+    context: &VerifyContext<'_>,
 ) -> Result<Timeline, Box<Objection>> {
     let id = &case.name;
     let evidence = case
@@ -234,7 +234,7 @@ fn evidence(
         file: file.clone(),
         reason,
     };
-    let bytes = (around.timeline)(file).map_err(unreadable)?;
+    let bytes = (context.timeline)(file).map_err(unreadable)?;
     let found = Digest::of_bytes(&bytes);
     if found != evidence.digest {
         return Err(Box::new(Objection::OtherFile {

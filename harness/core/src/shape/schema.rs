@@ -9,8 +9,8 @@ use super::{Choice, Field, Holds, Shape, Tagged};
 use crate::{
     case::shapes::CASE,
     catalogue::{Catalogue, Requirement},
+    implementation::shapes::TARGET,
     names::Feature,
-    target::shapes::TARGET,
 };
 
 /// The schema of case files.

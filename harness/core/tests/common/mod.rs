@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use baton_core::{
-    case::{diagnostic::Diagnostic, model::Case, read, refs::Surroundings},
+    case::{diagnostic::Diagnostic, model::Case, read, refs::ReadContext},
     catalogue::Catalogue,
 };
 
@@ -42,14 +42,14 @@ pub fn read_bytes(file: &Path, bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic
         if balanced { Ok(()) } else { Err("unclosed".to_owned()) }
     };
     let fixtures = ["workloads/deploy.yaml".to_owned(), "workloads/sts.yaml".to_owned()];
-    let around = Surroundings {
+    let context = ReadContext {
         catalogue: &catalogue,
         fixture: &fixture,
         fixtures: &fixtures,
         check_path: &check_path,
         check_admission: &|_, _| Ok(()),
     };
-    read::read(file, "proposal", bytes, &around)
+    read::read(file, "proposal", bytes, &context)
 }
 
 /// Diagnostics, a line each.

@@ -57,33 +57,33 @@
   const draw = (chart) => {
     if (chart.dataset.drawn) return;
     chart.dataset.drawn = "yes";
-    const picture = JSON.parse(document.getElementById(chart.dataset.picture).textContent);
-    const grid = make("div", { class: "lanes", style: `--lanes: ${picture.lanes.length}` });
-    const last = picture.events.length + 2;
-    grid.style.gridTemplateRows = `auto repeat(${picture.events.length}, auto)`;
-    drawGround(grid, picture, last);
-    drawTimes(grid, picture);
-    picture.lanes.forEach((lane, number) => grid.append(drawLane(chart, picture, lane, number)));
+    const timeline = JSON.parse(document.getElementById(chart.dataset.timeline).textContent);
+    const grid = make("div", { class: "lanes", style: `--lanes: ${timeline.lanes.length}` });
+    const last = timeline.events.length + 2;
+    grid.style.gridTemplateRows = `auto repeat(${timeline.events.length}, auto)`;
+    drawGround(grid, timeline, last);
+    drawTimes(grid, timeline);
+    timeline.lanes.forEach((lane, number) => grid.append(drawLane(chart, timeline, lane, number)));
     chart.append(grid);
-    if (picture.windows.length) chart.append(drawWindows(picture));
-    const rest = `${picture.leftOut} other entries are on the timeline and not drawn.`;
-    if (picture.leftOut) chart.append(make("p", { class: "rest" }, rest));
+    if (timeline.windows.length) chart.append(drawWindows(timeline));
+    const rest = `${timeline.leftOut} other entries are on the timeline and not drawn.`;
+    if (timeline.leftOut) chart.append(make("p", { class: "rest" }, rest));
     const first = grid.querySelector(".event");
     if (first) first.tabIndex = 0;
   };
 
   const laneName = (lane) => (lane.name === "control" ? "control plane" : lane.name === "case" ? "the case" : lane.name);
 
-  const drawGround = (grid, picture, last) => {
+  const drawGround = (grid, timeline, last) => {
     const style = (from, to, lane = 0) => `--from: ${from}; --to: ${to}; --lane: ${lane}`;
     grid.append(make("div", { class: "head fill", style: "grid-column: 1 / 3", "aria-hidden": "true" }, "time"));
-    picture.lanes.forEach((lane, number) => {
+    timeline.lanes.forEach((lane, number) => {
       const head = make("div", { class: "head", style: `grid-column: ${number + 3}`, "aria-hidden": "true" }, laneName(lane));
       if (lane.roles) head.append(" ", make("small", {}, lane.roles.join(", ")));
       const stripe = `stripe${number === 0 ? " first" : ""}`;
       grid.append(head, make("div", { class: stripe, style: `grid-column: ${number + 3}`, "aria-hidden": "true" }));
     });
-    for (const window of picture.windows) {
+    for (const window of timeline.windows) {
       const place = style(window.from + 2, window.to === undefined ? last : window.to + 2);
       grid.append(make("div", { class: `window ${window.kind}`, style: place, "aria-hidden": "true" }));
       grid.append(make("div", { class: `shade ${window.kind}`, style: place, "aria-hidden": "true" }));
@@ -92,8 +92,8 @@
     const alive = new Map();
     const bar = (born, to, extra = "") =>
       grid.append(make("div", { class: `life${extra}`, style: style(born.index + 2, to, born.lane), "aria-hidden": "true" }));
-    picture.events.forEach((event, index) => {
-      if (picture.lanes[event.lane].name === "control" || !event.object) return;
+    timeline.events.forEach((event, index) => {
+      if (timeline.lanes[event.lane].name === "control" || !event.object) return;
       if (event.what === "create") alive.set(event.object, { index, lane: event.lane });
       if (event.what === "gone" && alive.has(event.object)) {
         bar(alive.get(event.object), index + 3);
@@ -103,9 +103,9 @@
     for (const born of alive.values()) bar(born, last, " to-end");
   };
 
-  const drawTimes = (grid, picture) => {
+  const drawTimes = (grid, timeline) => {
     let before = null;
-    picture.events.forEach((event, index) => {
+    timeline.events.forEach((event, index) => {
       if (event.at === before) return;
       const row = `--row: ${index + 2}`;
       if (before !== null) grid.append(make("div", { class: "jump", style: row, "aria-hidden": "true" }));
@@ -114,10 +114,10 @@
     });
   };
 
-  const drawLane = (chart, picture, lane, number) => {
+  const drawLane = (chart, timeline, lane, number) => {
     const name = [laneName(lane), ...(lane.roles || [])].join(", ");
     const list = make("ol", { class: "lane", "aria-label": name, style: `--lane: ${number}` });
-    picture.events.forEach((event, index) => {
+    timeline.events.forEach((event, index) => {
       if (event.lane !== number) return;
       const found = event.findings ? " found" : "";
       const label = `${secs(event.at)}, ${event.text}${found ? ", finding" : ""}`;
@@ -128,7 +128,7 @@
         make("span", {}, event.text),
       );
       if (found) button.append(icon("finding", "flag"));
-      const show = () => tell(chart, picture, event, button);
+      const show = () => tell(chart, timeline, event, button);
       button.addEventListener("focus", show);
       button.addEventListener("mouseenter", show);
       button.addEventListener("click", show);
@@ -138,10 +138,10 @@
     return list;
   };
 
-  const drawWindows = (picture) => {
+  const drawWindows = (timeline) => {
     const list = make("ul", { class: "windows", "aria-label": "Times without a copy, or with two" });
-    for (const window of picture.windows) {
-      const from = secs(picture.events[window.from].at);
+    for (const window of timeline.windows) {
+      const from = secs(timeline.events[window.from].at);
       const words =
         window.to === undefined
           ? `${KINDS[window.kind]} of ${window.workload} from ${from} to the end`
@@ -154,13 +154,13 @@
 
   // What an event changed ---------------------------------------------------------------------------------------------
   let current = null;
-  const tell = (chart, picture, event, button) => {
+  const tell = (chart, timeline, event, button) => {
     if (current) current.classList.remove("current");
     current = button;
     button.classList.add("current");
     const close = make("button", { class: "close", type: "button", "aria-label": "Close" }, "✕");
     close.addEventListener("click", hide);
-    const where = event.object || laneName(picture.lanes[event.lane]);
+    const where = event.object || laneName(timeline.lanes[event.lane]);
     const by = event.by ? `, written by ${event.by}` : "";
     detail.replaceChildren(
       close,
@@ -244,8 +244,8 @@
       const chart = link.closest(".case").querySelector(".chart");
       if (!chart) return;
       draw(chart);
-      const picture = JSON.parse(document.getElementById(chart.dataset.picture).textContent);
-      const index = picture.events.findIndex((it) => String(it.entry) === link.dataset.entry);
+      const timeline = JSON.parse(document.getElementById(chart.dataset.timeline).textContent);
+      const index = timeline.events.findIndex((it) => String(it.entry) === link.dataset.entry);
       const button = chart.querySelector(`.event[data-index="${index}"]`);
       if (button) moveTo(chart.querySelector('.event[tabindex="0"]') || button, button);
     });

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use baton_core::{
-    case::model::{Action, Lever, ObjectRef, Place, Subject},
+    case::model::{Action, Fault, ObjectRef, Place, Subject},
     names::ClusterName,
 };
 use serde_json::Value;
@@ -28,9 +28,9 @@ pub(super) struct Way<'a> {
 impl Way<'_> {
     /// Why what a step does cannot be done here, in words; none if it can.
     pub(super) fn beyond_reach(&self, step: &Action) -> Option<String> {
-        let lever = match step {
+        let fault = match step {
             Action::Admission { .. } => return self.no_webhooks(),
-            Action::Lever(lever) => lever,
+            Action::Inject(fault) => fault,
             Action::Apply { .. }
             | Action::Patch { .. }
             | Action::SetStatus { .. }
@@ -47,15 +47,15 @@ impl Way<'_> {
             | Action::Assert(_)
             | Action::Snapshot(_) => return None,
         };
-        match lever {
-            Lever::CutOff(_) | Lever::Heal(_) => self.around(false, "cuts a member off"),
-            Lever::Delay(place, _) => self.around(*place == Place::Control, "delays answers"),
-            Lever::Fail(place, _) => self.around(*place == Place::Control, "lets requests fail"),
-            Lever::StopControllerAfter(_) => {
+        match fault {
+            Fault::CutOff(_) | Fault::Heal(_) => self.around(false, "cuts a member off"),
+            Fault::Delay(place, _) => self.around(*place == Place::Control, "delays answers"),
+            Fault::Fail(place, _) => self.around(*place == Place::Control, "lets requests fail"),
+            Fault::StopControllerAfter(_) => {
                 let what = "stops the controller between two writes";
                 self.around(true, what).or_else(|| self.around(false, what))
             }
-            Lever::StopController | Lever::StartController => None,
+            Fault::StopController | Fault::StartController => None,
         }
     }
 
@@ -113,7 +113,7 @@ pub(super) fn tells_simulator(step: &Action, stands_for: impl Fn(&KindRef) -> bo
         | Action::Untaint { .. }
         | Action::Hold { .. }
         | Action::Release { .. }
-        | Action::Lever(_)
+        | Action::Inject(_)
         | Action::Start(_)
         | Action::Elapse(_)
         | Action::Wait { .. }

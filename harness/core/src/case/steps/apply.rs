@@ -53,7 +53,7 @@ impl Reader<'_> {
         let node = fields.get("file")?;
         let file = self.notes.text(node, "file")?;
         let rules = self.fixture(node, &file)?;
-        if let Err(reason) = (self.around.check_admission)(&file, &rules) {
+        if let Err(reason) = (self.context.check_admission)(&file, &rules) {
             let help = "`apiVersion: baton.dev/v1alpha1`, `kind: AdmissionRules` are wanted";
             self.notes.wrong(
                 node,
@@ -83,10 +83,10 @@ impl Reader<'_> {
                 .wrong(node, format!("`{name}` is no path below fixtures/"), help);
             return None;
         }
-        match (self.around.fixture)(name) {
+        match (self.context.fixture)(name) {
             Ok(text) => Some(text),
             Err(reason) => {
-                let help = suggestion(name, self.around.fixtures.iter().map(String::as_str));
+                let help = suggestion(name, self.context.fixtures.iter().map(String::as_str));
                 self.notes
                     .wrong(node, format!("fixtures/{name} cannot be read: {reason}"), help);
                 None
@@ -143,7 +143,7 @@ impl Reader<'_> {
                 let Some(text) = path.value().as_str().map(ToOwned::to_owned) else {
                     continue;
                 };
-                if let Err(reason) = (self.around.check_path)(&text) {
+                if let Err(reason) = (self.context.check_path)(&text) {
                     let message = format!("the JSONPath `{text}` does not parse: {reason}");
                     self.notes
                         .wrong(path, message, "paths are written as in `{ .jobStatus.jobID }`");

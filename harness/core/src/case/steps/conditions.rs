@@ -184,7 +184,7 @@ impl Reader<'_> {
         let target = self.target(&fields);
         let expect = self.expect(&fields);
         let proves = match fields.get("proves") {
-            Some(node) => refs::requirements(self.around.catalogue, node, &mut self.notes),
+            Some(node) => refs::requirements(self.context.catalogue, node, &mut self.notes),
             None => BTreeSet::new(),
         };
         if let (Some(Mode::FirstSeen), Some(Expect::Absent)) = (mode, &expect) {

@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use baton_core::{
     case::model::Case,
     event::{CaseOutcome, CaseResult, Event},
+    implementation::baseline::{Baseline, Shown},
     names::{CaseId, RequirementId},
-    target::baseline::{Baseline, Shown},
 };
 
 /// Takes in events, and says what is outdated after what it has taken in.
 #[derive(Debug)]
-pub struct Outdated {
+pub struct StaleBaseline {
     about: BTreeMap<RequirementId, BTreeSet<CaseId>>,
     shown: BTreeMap<CaseId, Shown>,
 }
 
-impl Outdated {
+impl StaleBaseline {
     /// For a run of some of these cases, which are all that there are.
     pub fn new(all: &[Case]) -> Self {
         let mut about: BTreeMap<RequirementId, BTreeSet<CaseId>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What a case does to clusters and to the target, besides what it writes.
+//! Faults that a case injects into clusters and into the target, and starts of the target.
 
 use std::{collections::BTreeSet, fmt, time::Duration};
 
@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::{Condition, ControllerSetup, Place};
 use crate::names::{RequirementId, RoleName};
 
-/// What can be done to a cluster or to the target.
+/// A fault that is injected into a cluster or into the target, or the end of one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub enum Lever {
+pub enum Fault {
     /// `{cutOff: origin}`: nobody reaches the member any more; it goes on running.
     CutOff(RoleName),
     /// `{heal: origin}`: it is reachable again.
@@ -27,7 +27,7 @@ pub enum Lever {
     StartController,
 }
 
-impl fmt::Display for Lever {
+impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CutOff(role) => write!(f, "cut off {role}"),

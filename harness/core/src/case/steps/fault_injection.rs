@@ -4,7 +4,7 @@ use super::Reader;
 use crate::{
     case::{
         decode::Fields,
-        model::{Action, Expected, Failing, Lever, Place, Start},
+        model::{Action, Expected, Failing, Fault, Place, Start},
         read, refs,
         shapes::steps as shapes,
         yaml::{Data, Node},
@@ -16,20 +16,20 @@ impl Reader<'_> {
     pub(super) fn cut_off(&mut self, node: &Node) -> Option<Action> {
         self.scope
             .role(node, &mut self.notes)
-            .map(|role| Action::Lever(Lever::CutOff(role)))
+            .map(|role| Action::Inject(Fault::CutOff(role)))
     }
 
     pub(super) fn heal(&mut self, node: &Node) -> Option<Action> {
         self.scope
             .role(node, &mut self.notes)
-            .map(|role| Action::Lever(Lever::Heal(role)))
+            .map(|role| Action::Inject(Fault::Heal(role)))
     }
 
     pub(super) fn delay(&mut self, node: &Node) -> Option<Action> {
         let fields = self.notes.shape(node, &shapes::DELAY)?;
         let cluster = self.needed_place(&fields);
         let by = fields.get("by").and_then(|node| self.notes.duration(node, "by"));
-        Some(Action::Lever(Lever::Delay(cluster?, by?)))
+        Some(Action::Inject(Fault::Delay(cluster?, by?)))
     }
 
     pub(super) fn fail(&mut self, node: &Node) -> Option<Action> {
@@ -47,7 +47,7 @@ impl Reader<'_> {
             code: code?,
             times: times?,
         };
-        Some(Action::Lever(Lever::Fail(cluster?, failing)))
+        Some(Action::Inject(Fault::Fail(cluster?, failing)))
     }
 
     fn needed_place(&mut self, fields: &Fields<'_>) -> Option<Place> {
@@ -76,10 +76,10 @@ impl Reader<'_> {
 
     pub(super) fn controller(&mut self, node: &Node) -> Option<Action> {
         if let Data::Scalar { .. } = node.data {
-            let levers = [("stop", Lever::StopController), ("start", Lever::StartController)];
-            let named = levers.each_ref().map(|(name, lever)| (*name, lever));
-            let lever = self.notes.one_of(node, "lever of the controller", &named)?;
-            return Some(Action::Lever(lever.clone()));
+            let actions = [("stop", Fault::StopController), ("start", Fault::StartController)];
+            let named = actions.each_ref().map(|(name, fault)| (*name, fault));
+            let fault = self.notes.one_of(node, "action on the controller", &named)?;
+            return Some(Action::Inject(fault.clone()));
         }
         let fields = self.notes.shape(node, &shapes::CONTROLLER_STEP)?;
         let given = ["stop", "refuses", "warns"].map(|name| (name, fields.get(name)));
@@ -90,7 +90,7 @@ impl Reader<'_> {
         match given.as_slice() {
             [("stop", node)] => {
                 let (condition, _) = self.awaited(node, &shapes::STOP)?;
-                Some(Action::Lever(Lever::StopControllerAfter(condition)))
+                Some(Action::Inject(Fault::StopControllerAfter(condition)))
             }
             [("refuses", node)] => self.start(node, &shapes::REFUSES, Expected::Refusal),
             [("warns", node)] => self.start(node, &shapes::WARNS, Expected::Warning),
@@ -108,7 +108,7 @@ impl Reader<'_> {
         let setup = read::setup(&fields, &mut self.notes);
         let proves = fields
             .get("proves")
-            .map(|node| refs::requirements(self.around.catalogue, node, &mut self.notes));
+            .map(|node| refs::requirements(self.context.catalogue, node, &mut self.notes));
         let mentions = fields.get("mentions")?;
         let mentions = self.notes.texts(mentions, "what it mentions");
         Some(Action::Start(Start {
@@ -122,8 +122,8 @@ impl Reader<'_> {
     /// A controller that is to stop at some moment must be started again: there one sees that the moment came.
     pub(in crate::case) fn check_stops(&mut self, steps: &[super::Step], node: &Node) {
         for (number, step) in steps.iter().enumerate() {
-            let is_stop = matches!(step.action, Action::Lever(Lever::StopControllerAfter(_)));
-            let is_start = |step: &super::Step| matches!(step.action, Action::Lever(Lever::StartController));
+            let is_stop = matches!(step.action, Action::Inject(Fault::StopControllerAfter(_)));
+            let is_start = |step: &super::Step| matches!(step.action, Action::Inject(Fault::StartController));
             if is_stop && !steps[number + 1..].iter().any(is_start) {
                 let nodes = node.items();
                 let place = nodes.iter().find(|it| it.line == step.line).unwrap_or(node);

@@ -1,6 +1,6 @@
 //! Makes bad timelines out of a good one, for the tests of the judge.
 //!
-//! `cargo run -p baton-core --example spoil -- fixtures/timelines/deployment-directly/good.jsonl`
+//! `cargo run -p baton-core --example corrupt -- fixtures/timelines/deployment-directly/good.jsonl`
 //! writes the bad ones beside it, each broken in one way. To be run again when the format of timelines, or the case,
 //! has changed: first write the good one with `baton run CASE --timelines DIR`.
 
@@ -13,9 +13,9 @@ use baton_core::{
 use serde_json::{Value, json};
 
 /// A way to break a timeline: gives other entries; their numbers are made anew afterwards.
-type Spoil = fn(Vec<Entry>, &Task) -> Vec<Entry>;
+type Corruption = fn(Vec<Entry>, &Task) -> Vec<Entry>;
 
-const SPOILS: [(&str, Spoil); 7] = [
+const CORRUPTIONS: [(&str, Corruption); 7] = [
     ("label-missing", label_missing),
     ("label-on-template", label_on_template),
     ("label-added-later", label_added_later),
@@ -32,8 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .into_iter()
         .next()
         .ok_or("there is no eviction task in it")?;
-    for (name, spoil) in SPOILS {
-        let mut entries = spoil(timeline.entries().to_vec(), &task);
+    for (name, corrupt) in CORRUPTIONS {
+        let mut entries = corrupt(timeline.entries().to_vec(), &task);
         for (seq, entry) in (1..).zip(&mut entries) {
             entry.seq = seq;
         }

@@ -1,7 +1,7 @@
 //! A timeline as swim lanes: a lane a cluster, and one for the case; what happened on each, and when there was no copy
 //! of a workload, or one too many.
 //!
-//! - [`Picture::of`]: what is drawn; `words`: what an entry is drawn as; `windows`: no copy, two copies.
+//! - [`TimelineView::of`]: what is drawn; `words`: what an entry is drawn as; `windows`: no copy, two copies.
 //!
 //! Only what tells of a failover is drawn: taints, bindings and their tasks, Works, templates and copies. The rest is
 //! counted, and on the timeline.
@@ -31,7 +31,7 @@ pub use words::What;
 /// A timeline as it is drawn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Picture {
+pub struct TimelineView {
     /// The lanes, from left to right.
     pub lanes: Vec<Lane>,
     /// What is drawn, in order.
@@ -111,7 +111,7 @@ struct Walk<'a> {
     left_out: usize,
 }
 
-impl Picture {
+impl TimelineView {
     /// Draws a timeline up to its clean-up; `findings` are the entries at which the judge found something.
     pub fn of(timeline: &Timeline, findings: &[u64]) -> Self {
         let entries = timeline.entries();

@@ -10,11 +10,11 @@ use baton_core::{
 };
 use thiserror::Error;
 
-use crate::{args::Choose, run};
+use crate::{args::Selection, run};
 
-/// Why no case is chosen. What was asked for is wrong.
+/// Why no case is selected. What was asked for is wrong.
 #[derive(Debug, Error)]
-pub enum ChooseError {
+pub enum SelectError {
     /// There is no such requirement.
     #[error("there is no requirement `{name}`")]
     Requirement {
@@ -49,7 +49,7 @@ pub enum ChooseError {
     },
 }
 
-impl ChooseError {
+impl SelectError {
     /// What to do about it.
     pub fn help(&self) -> &str {
         match self {
@@ -63,23 +63,23 @@ impl ChooseError {
 
 /// The cases that are run, and what they are a part of.
 #[derive(Debug)]
-pub struct Chosen {
+pub struct Selected {
     /// The cases.
     pub cases: Vec<Case>,
     /// All cases that fit, also those of other shards.
     pub suite: Suite,
 }
 
-/// Chooses cases; `failed` are those that count as failed, where only such are wanted.
+/// Selects cases; `failed` are those that count as failed, where only such are wanted.
 ///
 /// # Errors
-/// [`ChooseError`] if something is asked for that there is not, or if nothing fits. A shard may be empty.
-pub fn choose(
+/// [`SelectError`] if something is asked for that there is not, or if nothing fits. A shard may be empty.
+pub fn select(
     cases: Vec<Case>,
     catalogue: &Catalogue,
-    wanted: &Choose,
+    wanted: &Selection,
     failed: Option<&BTreeSet<CaseId>>,
-) -> Result<Chosen, ChooseError> {
+) -> Result<Selected, SelectError> {
     known(wanted, catalogue)?;
     labels_known(wanted, &cases)?;
     let help = what_there_is(&cases);
@@ -96,7 +96,7 @@ pub fn choose(
     };
     let mut cases: Vec<Case> = cases.into_iter().filter(fits).collect();
     if cases.is_empty() {
-        return Err(ChooseError::Nothing {
+        return Err(SelectError::Nothing {
             asked: asked(wanted),
             help,
         });
@@ -113,7 +113,7 @@ pub fn choose(
             number % shard.of == shard.number % shard.of
         });
     }
-    Ok(Chosen { cases, suite })
+    Ok(Selected { cases, suite })
 }
 
 fn any(wanted: &[String], fits: impl Fn(&String) -> bool) -> bool {
@@ -128,20 +128,20 @@ fn has_label(case: &Case, label: &str) -> bool {
     }
 }
 
-fn labels_known(wanted: &Choose, cases: &[Case]) -> Result<(), ChooseError> {
+fn labels_known(wanted: &Selection, cases: &[Case]) -> Result<(), SelectError> {
     let unknown = |label: &&String| !cases.iter().any(|case| has_label(case, label));
     let Some(name) = wanted.label.iter().find(unknown) else {
         return Ok(());
     };
     let labels = cases.iter().flat_map(|case| &case.labels);
     let labels: BTreeSet<String> = labels.map(|(key, value)| format!("{key}={value}")).collect();
-    Err(ChooseError::Label {
+    Err(SelectError::Label {
         name: name.clone(),
         help: suggestion(name, labels.iter().map(String::as_str)),
     })
 }
 
-fn known(wanted: &Choose, catalogue: &Catalogue) -> Result<(), ChooseError> {
+fn known(wanted: &Selection, catalogue: &Catalogue) -> Result<(), SelectError> {
     let features: Vec<&str> = catalogue.features().into_iter().map(Feature::as_str).collect();
     let unknown = |names: &[String], known: &[&str]| {
         let name = names.iter().find(|name| !known.contains(&name.as_str()))?;
@@ -149,18 +149,18 @@ fn known(wanted: &Choose, catalogue: &Catalogue) -> Result<(), ChooseError> {
     };
     let absent = |id: &&String| catalogue.get(&RequirementId::new(id.as_str())).is_none();
     if let Some(name) = wanted.requirement.iter().find(absent) {
-        return Err(ChooseError::Requirement {
+        return Err(SelectError::Requirement {
             name: name.clone(),
             help: catalogue.suggestion(name),
         });
     }
     match unknown(&wanted.feature, &features) {
-        Some((name, help)) => Err(ChooseError::Feature { name, help }),
+        Some((name, help)) => Err(SelectError::Feature { name, help }),
         None => Ok(()),
     }
 }
 
-fn asked(wanted: &Choose) -> String {
+fn asked(wanted: &Selection) -> String {
     let options = [
         ("--filter", &wanted.filter),
         ("--requirement", &wanted.requirement),

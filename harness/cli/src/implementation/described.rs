@@ -16,11 +16,11 @@ use baton_cluster::{
     runner::{Ended, Running, Target, TargetError, chain},
 };
 use baton_core::{
-    case::model::{Action, Case, ControllerSetup, Lever},
+    case::model::{Action, Case, ControllerSetup, Fault},
     event::Implementation,
+    implementation::{Exec, Launch, TargetSpec, baseline::Baseline},
     names::Feature,
     redact,
-    target::{Exec, Launch, TargetSpec, baseline::Baseline},
 };
 use thiserror::Error;
 use tokio::{
@@ -207,12 +207,12 @@ impl Target for Described {
         let mut reasons = self.setup(&case.controller).err().unwrap_or_default();
         let any = |wanted: fn(&Action) -> bool| case.steps.iter().any(|step| wanted(&step.action));
         let stops = |action: &Action| {
-            let Action::Lever(lever) = action else {
+            let Action::Inject(fault) = action else {
                 return false;
             };
             matches!(
-                lever,
-                Lever::StopController | Lever::StopControllerAfter(_) | Lever::StartController
+                fault,
+                Fault::StopController | Fault::StopControllerAfter(_) | Fault::StartController
             )
         };
         if matches!(self.run, Run::Installed) && any(stops) {

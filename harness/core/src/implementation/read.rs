@@ -29,7 +29,7 @@ pub const PLACES: [&str; 2] = ["control_kubeconfig", "member_kubeconfigs"];
 
 /// What checking a target needs from outside.
 #[derive(Debug)]
-pub struct Surroundings<'a> {
+pub struct ReadContext<'a> {
     /// The requirements and features that there are.
     pub catalogue: &'a Catalogue,
     /// The cases that there are.
@@ -40,11 +40,11 @@ pub struct Surroundings<'a> {
 ///
 /// # Errors
 /// Everything that is wrong with the file, in its order.
-pub fn read(file: &Path, bytes: &[u8], around: &Surroundings<'_>) -> Result<TargetSpec, Vec<Diagnostic>> {
+pub fn read(file: &Path, bytes: &[u8], context: &ReadContext<'_>) -> Result<TargetSpec, Vec<Diagnostic>> {
     let (root, found) = yaml::parse(file, bytes).map_err(|diagnostic| vec![*diagnostic])?;
     let mut notes = Notes::new(file);
     notes.extend(found);
-    let mut reader = Reader { around, notes };
+    let mut reader = Reader { context, notes };
     let target = reader.target(&root);
     let diagnostics = reader.notes.into_diagnostics();
     match target {
@@ -54,7 +54,7 @@ pub fn read(file: &Path, bytes: &[u8], around: &Surroundings<'_>) -> Result<Targ
 }
 
 struct Reader<'a> {
-    around: &'a Surroundings<'a>,
+    context: &'a ReadContext<'a>,
     notes: Notes,
 }
 
@@ -70,7 +70,7 @@ impl Reader<'_> {
         let spec = self.notes.shape(file.get("spec")?, &shapes::SPEC)?;
         let implementation = spec.get("implementation").and_then(|node| self.implementation(node));
         let features = spec.get("features");
-        let features_of = features.map(|node| refs::features(self.around.catalogue, node, &mut self.notes));
+        let features_of = features.map(|node| refs::features(self.context.catalogue, node, &mut self.notes));
         let controller = spec
             .get("controller")
             .map(|node| controller_setup(node, &mut self.notes));
@@ -410,8 +410,12 @@ impl Reader<'_> {
 
     fn requirement(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<RequirementId> {
         let text = self.notes.text(node, "a requirement")?;
-        let id = refs::requirement(self.around.catalogue, node, &text, &mut self.notes)?;
-        let feature = self.around.catalogue.get(&id).map(|requirement| &requirement.feature)?;
+        let id = refs::requirement(self.context.catalogue, node, &text, &mut self.notes)?;
+        let feature = self
+            .context
+            .catalogue
+            .get(&id)
+            .map(|requirement| &requirement.feature)?;
         if !features.contains(feature) {
             let message = format!("{id} belongs to {feature}, which the target does not declare");
             self.notes.wrong(
@@ -427,12 +431,12 @@ impl Reader<'_> {
         let mut cases = BTreeSet::new();
         for (item, text) in self.notes.texts(node, "a case") {
             let id = CaseId::new(&text);
-            if self.around.cases.contains(&id) {
+            if self.context.cases.contains(&id) {
                 cases.insert(id);
             } else {
                 let help = self
                     .notes
-                    .suggestion(&text, self.around.cases.iter().map(CaseId::as_str));
+                    .suggestion(&text, self.context.cases.iter().map(CaseId::as_str));
                 self.notes.wrong(item, format!("there is no case `{text}`"), help);
             }
         }
