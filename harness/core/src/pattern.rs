@@ -2,8 +2,16 @@
 //!
 //! A map matches if every member that it names matches; what else is there does not matter. A member that is `null`
 //! in the pattern must be absent. Lists say how they are meant: `{contains: […]}`, `{exactly: […]}` or `{lacks: […]}`.
-//! `{present: true}` matches anything that is there, `{mentions: […]}` a text that has all of these in it. A text may refer to roles and captured values as `${origin}`;
-//! they are put in when it is matched.
+//! `{present: true}` matches anything that is there, `{mentions: […]}` a text that has all of these in it,
+//! `{atLeast: 2}` and `{atMost: 5}` a number in that range, `{oneOf: […]}` one of some values, `{any: […]}` what matches
+//! one of some patterns. A text may refer to roles and captured values as `${origin}`; they are put in when it is matched.
+//!
+//! - here: what a pattern is, how it is read and said;
+//! - `compare`: where an object differs from it, and by how much;
+//! - [`path`]: the places of an object, as texts.
+
+mod compare;
+pub mod path;
 
 use std::{collections::BTreeMap, fmt};
 
@@ -25,6 +33,14 @@ pub enum Pattern {
     Exact(Value),
     /// A text that has all of these in it, with references put in.
     Mentions(Vec<String>),
+    /// A number that is not smaller.
+    AtLeast(f64),
+    /// A number that is not greater.
+    AtMost(f64),
+    /// One of these values.
+    OneOf(Vec<Value>),
+    /// At least one of these patterns matches.
+    Any(Vec<Pattern>),
     /// Every member matches its pattern.
     Map(BTreeMap<String, Pattern>),
     /// Every pattern matches some element.
@@ -47,6 +63,8 @@ pub struct Mismatch {
     pub expected: String,
     /// What is there.
     pub seen: String,
+    /// How many demands of the pattern are not met here; a whole element that is missing counts all of its own.
+    pub weight: usize,
 }
 
 impl Mismatch {
@@ -107,9 +125,23 @@ impl Pattern {
                         .ok_or_else(|| (path.to_owned(), "what a text must mention is given as texts".to_owned()))?,
                 ),
                 (1, Some((key, Value::Bool(true)))) if key == "present" => Self::Present,
+                (1, Some((key, Value::Array(items)))) if key == "any" && !items.is_empty() => Self::Any(all(items)?),
+                (1, Some((key, Value::Array(items)))) if key == "oneOf" && items.iter().all(is_scalar) => {
+                    Self::OneOf(items.clone())
+                }
+                (1, Some((key, Value::Number(bound)))) if key == "atLeast" || key == "atMost" => {
+                    let bound = bound.as_f64().unwrap_or_default();
+                    if key == "atLeast" {
+                        Self::AtLeast(bound)
+                    } else {
+                        Self::AtMost(bound)
+                    }
+                }
                 _ => Self::Map(
                     map.iter()
-                        .map(|(key, value)| Self::build(value, &join(path, key)).map(|pattern| (key.clone(), pattern)))
+                        .map(|(key, value)| {
+                            Self::build(value, &path::join(path, key)).map(|pattern| (key.clone(), pattern))
+                        })
                         .collect::<Result<_, _>>()?,
                 ),
             },
@@ -132,128 +164,47 @@ impl Pattern {
     /// The names that its texts refer to.
     pub fn references(&self) -> Vec<&str> {
         match self {
-            Self::Absent | Self::Present | Self::Exact(_) => Vec::new(),
+            Self::Absent | Self::Present | Self::Exact(_) | Self::AtLeast(_) | Self::AtMost(_) => Vec::new(),
             Self::Text(text) => references(text),
+            Self::OneOf(values) => values.iter().filter_map(Value::as_str).flat_map(references).collect(),
             Self::Mentions(texts) => texts.iter().flat_map(|text| references(text)).collect(),
             Self::Map(map) => map.values().flat_map(Self::references).collect(),
-            Self::Contains(items) | Self::Exactly(items) | Self::Lacks(items) => {
+            Self::Contains(items) | Self::Exactly(items) | Self::Lacks(items) | Self::Any(items) => {
                 items.iter().flat_map(Self::references).collect()
             }
         }
     }
 
-    fn compare(&self, value: Option<&Value>, bindings: &Bindings, path: &str, found: &mut Vec<Mismatch>) {
-        let mut wrong = |expected: String| {
-            found.push(Mismatch {
-                path: shown(path),
-                expected,
-                seen: value.map_or("nothing".to_owned(), brief),
-            });
-        };
-        match (self, value) {
-            (Self::Absent, None | Some(Value::Null)) => {}
-            (Self::Absent, Some(_)) => wrong("nothing".to_owned()),
-            (Self::Present, Some(value)) if !value.is_null() => {}
-            (Self::Present, _) => wrong("anything".to_owned()),
-            (Self::Text(text), value) => {
-                let expected = resolve(text, bindings);
-                // A captured value is text; where it came from it may have been a number.
-                let referring = expected != *text;
-                let same = match value {
-                    Some(Value::String(seen)) => *seen == expected,
-                    Some(Value::Number(seen)) => referring && seen.to_string() == expected,
-                    _ => false,
-                };
-                if !same {
-                    wrong(format!("{expected:?}"));
-                }
-            }
-            (Self::Mentions(texts), value) => {
-                let seen = value.and_then(Value::as_str).unwrap_or_default();
-                let missing = texts.iter().map(|text| resolve(text, bindings));
-                let missing: Vec<_> = missing.filter(|text| !seen.contains(text.as_str())).collect();
-                if !missing.is_empty() {
-                    wrong(format!("a text with {missing:?} in it"));
-                }
-            }
-            (Self::Exact(expected), value) => {
-                if value != Some(expected) {
-                    wrong(expected.to_string());
-                }
-            }
-            (Self::Map(members), Some(Value::Object(map))) => {
-                for (key, pattern) in members {
-                    pattern.compare(map.get(key), bindings, &join(path, key), found);
-                }
-            }
-            (Self::Map(members), None) if members.values().all(|member| *member == Self::Absent) => {}
-            (Self::Map(members), value) if value.is_none() && !members.is_empty() => {
-                for (key, pattern) in members {
-                    pattern.compare(None, bindings, &join(path, key), found);
-                }
-            }
-            (Self::Map(_), _) => wrong("a map".to_owned()),
-            (Self::Contains(_) | Self::Exactly(_) | Self::Lacks(_), value) => {
-                let items = match value {
-                    Some(Value::Array(items)) => items.as_slice(),
-                    // An empty list is mostly left out by those who write it.
-                    None | Some(Value::Null) => &[],
-                    Some(_) => return wrong("a list".to_owned()),
-                };
-                self.compare_list(items, bindings, path, found);
-            }
-        }
+    /// The places that it speaks of, inner ones included; an element of a list has the place of its list.
+    pub fn places(&self) -> Vec<Vec<String>> {
+        let mut places = Vec::new();
+        self.note_places(&mut Vec::new(), &mut places);
+        places
     }
 
-    fn compare_list(&self, items: &[Value], bindings: &Bindings, path: &str, found: &mut Vec<Mismatch>) {
-        let path = shown(path);
-        let seen = || brief(&Value::Array(items.to_vec()));
+    fn note_places(&self, here: &mut Vec<String>, places: &mut Vec<Vec<String>>) {
+        if !here.is_empty() && !places.contains(here) {
+            places.push(here.clone());
+        }
         match self {
-            Self::Contains(patterns) => {
-                for pattern in patterns {
-                    if items.iter().any(|item| pattern.matches(Some(item), bindings)) {
-                        continue;
-                    }
-                    // With one candidate the reader wants to know what is wrong with it, not that it is another one.
-                    if let [item] = items {
-                        pattern.compare(Some(item), bindings, &format!("{path}[0]"), found);
-                    } else {
-                        let expected = format!("an element like {}", pattern.describe(bindings));
-                        found.push(Mismatch {
-                            path: path.clone(),
-                            expected,
-                            seen: seen(),
-                        });
-                    }
+            Self::Map(members) => {
+                for (key, member) in members {
+                    here.push(key.clone());
+                    member.note_places(here, places);
+                    here.pop();
                 }
             }
-            Self::Exactly(patterns) => {
-                if patterns.len() == items.len() {
-                    for (i, (pattern, item)) in patterns.iter().zip(items).enumerate() {
-                        pattern.compare(Some(item), bindings, &format!("{path}[{i}]"), found);
-                    }
-                } else {
-                    let expected = format!("exactly {}", self.describe(bindings));
-                    found.push(Mismatch {
-                        path,
-                        expected,
-                        seen: seen(),
-                    });
-                }
+            Self::Contains(items) | Self::Exactly(items) | Self::Lacks(items) | Self::Any(items) => {
+                items.iter().for_each(|item| item.note_places(here, places));
             }
-            Self::Lacks(patterns) => {
-                for pattern in patterns {
-                    if let Some(item) = items.iter().find(|item| pattern.matches(Some(item), bindings)) {
-                        let expected = format!("no element like {}", pattern.describe(bindings));
-                        found.push(Mismatch {
-                            path: path.clone(),
-                            expected,
-                            seen: brief(item),
-                        });
-                    }
-                }
-            }
-            Self::Absent | Self::Present | Self::Text(_) | Self::Exact(_) | Self::Mentions(_) | Self::Map(_) => {}
+            Self::Absent
+            | Self::Present
+            | Self::Text(_)
+            | Self::Exact(_)
+            | Self::Mentions(_)
+            | Self::AtLeast(_)
+            | Self::AtMost(_)
+            | Self::OneOf(_) => {}
         }
     }
 
@@ -285,6 +236,19 @@ impl Pattern {
                     value => format!("{key}: {}", value.describe(bindings)),
                 });
                 format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+            }
+            Self::AtLeast(bound) => format!("at least {bound}"),
+            Self::AtMost(bound) => format!("at most {bound}"),
+            Self::OneOf(values) => {
+                let values = values.iter().map(|value| match value {
+                    Value::String(text) => format!("{:?}", resolve(text, bindings)),
+                    other => other.to_string(),
+                });
+                format!("one of {}", values.collect::<Vec<_>>().join(", "))
+            }
+            Self::Any(items) => {
+                let items = items.iter().map(|item| item.describe(bindings));
+                format!("either {}", items.collect::<Vec<_>>().join(" or "))
             }
             Self::Contains(items) => format!("[… {} …]", all(items)),
             Self::Exactly(items) => format!("[{}]", all(items)),
@@ -327,31 +291,9 @@ pub fn references(text: &str) -> Vec<&str> {
         .collect()
 }
 
-fn join(path: &str, key: &str) -> String {
-    let plain = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    match (path.is_empty(), plain) {
-        (true, true) => key.to_owned(),
-        (false, true) => format!("{path}.{key}"),
-        (_, false) => format!("{path}[{key:?}]"),
-    }
-}
-
-fn shown(path: &str) -> String {
-    if path.is_empty() {
-        "the object".to_owned()
-    } else {
-        path.to_owned()
-    }
-}
-
-/// A value on one line, cut where it would fill the screen.
-fn brief(value: &Value) -> String {
-    const LONGEST: usize = 300;
-    let text = value.to_string();
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+/// Whether a value is neither a list nor a map.
+fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Array(_) | Value::Object(_))
 }
 
 #[cfg(test)]
@@ -411,6 +353,45 @@ mod tests {
         );
         assert_eq!(mismatches(&json!({"n": {"mentions": ["a"]}}), &object).len(), 1);
         assert!(Pattern::from_value(&json!({"m": {"mentions": [1]}})).is_err());
+    }
+
+    #[test]
+    fn numbers_and_alternatives_have_matchers() {
+        let object = json!({"n": 3, "s": "member2"});
+        assert!(mismatches(&json!({"n": {"atLeast": 3}}), &object).is_empty());
+        assert!(mismatches(&json!({"n": {"atMost": 3}}), &object).is_empty());
+        assert_eq!(
+            mismatches(&json!({"n": {"atLeast": 4}}), &object),
+            ["n: expected at least 4, seen 3"]
+        );
+        assert_eq!(
+            mismatches(&json!({"n": {"atMost": 2}}), &object),
+            ["n: expected at most 2, seen 3"]
+        );
+        assert_eq!(mismatches(&json!({"x": {"atMost": 2}}), &object).len(), 1);
+        assert!(mismatches(&json!({"s": {"oneOf": ["a", "${origin}"]}}), &object).is_empty());
+        assert!(mismatches(&json!({"x": {"oneOf": [1, null]}}), &object).is_empty());
+        assert_eq!(
+            mismatches(&json!({"s": {"oneOf": ["a", 1]}}), &object),
+            [r#"s: expected one of "a", 1, seen "member2""#]
+        );
+        assert!(mismatches(&json!({"any": [{"n": 4}, {"s": "${origin}"}]}), &object).is_empty());
+        assert!(mismatches(&json!({"x": {"any": [600, null]}}), &object).is_empty());
+        assert_eq!(
+            mismatches(&json!({"n": {"any": [600, null]}}), &object),
+            ["n: expected either 600 or nothing, seen 3"]
+        );
+    }
+
+    #[test]
+    fn of_several_candidates_the_nearest_is_explained() {
+        let tasks = json!({"l": [{"n": "a", "v": 1}, {"n": "b", "v": 1, "w": 1}]});
+        assert_eq!(
+            mismatches(&json!({"l": {"contains": [{"n": "b", "v": 2}]}}), &tasks),
+            ["l[1].v: expected 2, seen 1"]
+        );
+        let none = mismatches(&json!({"l": {"contains": [{"n": "c", "v": 2}]}}), &tasks);
+        assert!(none[0].starts_with("l: expected an element like"), "{none:?}");
     }
 
     #[test]

@@ -158,9 +158,15 @@ fn pattern(expected: Pattern, to: &str) -> Pattern {
         Pattern::Contains(items) => Pattern::Contains(all(items)),
         Pattern::Exactly(items) => Pattern::Exactly(all(items)),
         Pattern::Lacks(items) => Pattern::Lacks(all(items)),
-        same @ (Pattern::Absent | Pattern::Present | Pattern::Text(_) | Pattern::Exact(_) | Pattern::Mentions(_)) => {
-            same
-        }
+        Pattern::Any(items) => Pattern::Any(all(items)),
+        same @ (Pattern::Absent
+        | Pattern::Present
+        | Pattern::Text(_)
+        | Pattern::Exact(_)
+        | Pattern::Mentions(_)
+        | Pattern::AtLeast(_)
+        | Pattern::AtMost(_)
+        | Pattern::OneOf(_)) => same,
     }
 }
 

@@ -241,7 +241,7 @@ fn bare_lists<'n>(node: &'n Node, found: &mut Vec<&'n Node>) {
             }
         }
         Data::Map(members) => match members.as_slice() {
-            [(key, list)] if ["contains", "exactly", "lacks", "mentions"].contains(&key.key()) => {
+            [(key, list)] if ["contains", "exactly", "lacks", "mentions", "any", "oneOf"].contains(&key.key()) => {
                 list.items().iter().for_each(|item| bare_lists(item, found));
             }
             members => members.iter().for_each(|(_, value)| bare_lists(value, found)),

@@ -1,0 +1,215 @@
+//! Where an object is not as its pattern says, and by how much.
+
+use serde_json::Value;
+
+use super::{Bindings, Mismatch, Pattern, path::join, resolve};
+
+/// How many demands of a pattern these leave unmet.
+pub fn weight(mismatches: &[Mismatch]) -> usize {
+    mismatches.iter().map(|mismatch| mismatch.weight).sum()
+}
+
+impl Pattern {
+    /// How many things it demands: its leaves.
+    fn demands(&self) -> usize {
+        let all = |items: &[Self]| items.iter().map(Self::demands).sum::<usize>().max(1);
+        match self {
+            Self::Map(members) => members.values().map(Self::demands).sum::<usize>().max(1),
+            Self::Contains(items) | Self::Exactly(items) => all(items),
+            Self::Any(items) => items.iter().map(Self::demands).min().unwrap_or(1),
+            Self::Absent
+            | Self::Present
+            | Self::Text(_)
+            | Self::Exact(_)
+            | Self::Mentions(_)
+            | Self::AtLeast(_)
+            | Self::AtMost(_)
+            | Self::OneOf(_)
+            | Self::Lacks(_) => 1,
+        }
+    }
+
+    pub(super) fn compare(&self, value: Option<&Value>, bindings: &Bindings, path: &str, found: &mut Vec<Mismatch>) {
+        let mut wrong = |expected: String| {
+            found.push(Mismatch {
+                path: shown(path),
+                expected,
+                seen: value.map_or("nothing".to_owned(), brief),
+                weight: self.demands(),
+            });
+        };
+        match (self, value) {
+            (Self::Absent, None | Some(Value::Null)) => {}
+            (Self::Absent, Some(_)) => wrong("nothing".to_owned()),
+            (Self::Present, Some(value)) if !value.is_null() => {}
+            (Self::Present, _) => wrong("anything".to_owned()),
+            (Self::Text(text), value) => {
+                let expected = resolve(text, bindings);
+                // A captured value is text; where it came from it may have been a number.
+                let referring = expected != *text;
+                let same = match value {
+                    Some(Value::String(seen)) => *seen == expected,
+                    Some(Value::Number(seen)) => referring && seen.to_string() == expected,
+                    _ => false,
+                };
+                if !same {
+                    wrong(format!("{expected:?}"));
+                }
+            }
+            (Self::Mentions(texts), value) => {
+                let seen = value.and_then(Value::as_str).unwrap_or_default();
+                let missing = texts.iter().map(|text| resolve(text, bindings));
+                let missing: Vec<_> = missing.filter(|text| !seen.contains(text.as_str())).collect();
+                if !missing.is_empty() {
+                    wrong(format!("a text with {missing:?} in it"));
+                }
+            }
+            (Self::AtLeast(bound), value) => {
+                if value.and_then(Value::as_f64).is_none_or(|seen| seen < *bound) {
+                    wrong(self.describe(bindings));
+                }
+            }
+            (Self::AtMost(bound), value) => {
+                if value.and_then(Value::as_f64).is_none_or(|seen| seen > *bound) {
+                    wrong(self.describe(bindings));
+                }
+            }
+            (Self::OneOf(values), value) => {
+                if !values.iter().any(|one| is_value(one, value, bindings)) {
+                    wrong(self.describe(bindings));
+                }
+            }
+            (Self::Any(patterns), value) => {
+                let each = patterns.iter().map(|pattern| {
+                    let mut differs = Vec::new();
+                    pattern.compare(value, bindings, path, &mut differs);
+                    differs
+                });
+                // Of those that do not match, the nearest says most.
+                let nearest = each.min_by_key(|differs| weight(differs));
+                if nearest.is_some_and(|differs| !differs.is_empty()) {
+                    wrong(self.describe(bindings));
+                }
+            }
+            (Self::Exact(expected), value) => {
+                if value != Some(expected) {
+                    wrong(expected.to_string());
+                }
+            }
+            (Self::Map(members), Some(Value::Object(map))) => {
+                for (key, pattern) in members {
+                    pattern.compare(map.get(key), bindings, &join(path, key), found);
+                }
+            }
+            (Self::Map(members), None) if members.values().all(|member| *member == Self::Absent) => {}
+            (Self::Map(members), value) if value.is_none() && !members.is_empty() => {
+                for (key, pattern) in members {
+                    pattern.compare(None, bindings, &join(path, key), found);
+                }
+            }
+            (Self::Map(_), _) => wrong("a map".to_owned()),
+            (Self::Contains(_) | Self::Exactly(_) | Self::Lacks(_), value) => {
+                let items = match value {
+                    Some(Value::Array(items)) => items.as_slice(),
+                    // An empty list is mostly left out by those who write it.
+                    None | Some(Value::Null) => &[],
+                    Some(_) => return wrong("a list".to_owned()),
+                };
+                self.compare_list(items, bindings, path, found);
+            }
+        }
+    }
+
+    fn compare_list(&self, items: &[Value], bindings: &Bindings, path: &str, found: &mut Vec<Mismatch>) {
+        let seen = || brief(&Value::Array(items.to_vec()));
+        let whole = |expected: String, seen: String, weight: usize| Mismatch {
+            path: shown(path),
+            expected,
+            seen,
+            weight,
+        };
+        match self {
+            Self::Contains(patterns) => {
+                for pattern in patterns {
+                    if items.iter().any(|item| pattern.matches(Some(item), bindings)) {
+                        continue;
+                    }
+                    match pattern.nearest(items, bindings, path) {
+                        Some(differs) => found.extend(differs),
+                        None => {
+                            let expected = format!("an element like {}", pattern.describe(bindings));
+                            found.push(whole(expected, seen(), pattern.demands()));
+                        }
+                    }
+                }
+            }
+            Self::Exactly(patterns) => {
+                if patterns.len() == items.len() {
+                    for (i, (pattern, item)) in patterns.iter().zip(items).enumerate() {
+                        pattern.compare(Some(item), bindings, &format!("{path}[{i}]"), found);
+                    }
+                } else {
+                    let expected = format!("exactly {}", self.describe(bindings));
+                    found.push(whole(expected, seen(), self.demands()));
+                }
+            }
+            Self::Lacks(patterns) => {
+                for pattern in patterns {
+                    if let Some(item) = items.iter().find(|item| pattern.matches(Some(item), bindings)) {
+                        let expected = format!("no element like {}", pattern.describe(bindings));
+                        found.push(whole(expected, brief(item), 1));
+                    }
+                }
+            }
+            Self::Absent
+            | Self::Present
+            | Self::Text(_)
+            | Self::Exact(_)
+            | Self::Mentions(_)
+            | Self::AtLeast(_)
+            | Self::AtMost(_)
+            | Self::OneOf(_)
+            | Self::Any(_)
+            | Self::Map(_) => {}
+        }
+    }
+
+    /// Where the element differs that comes nearest. With one candidate the reader wants to know what is wrong with it;
+    /// with several, those that have nothing of what is wanted are others.
+    fn nearest(&self, items: &[Value], bindings: &Bindings, path: &str) -> Option<Vec<Mismatch>> {
+        let each = items.iter().enumerate().map(|(i, item)| {
+            let mut differs = Vec::new();
+            self.compare(Some(item), bindings, &format!("{path}[{i}]"), &mut differs);
+            differs
+        });
+        let nearest = each.min_by_key(|differs| weight(differs))?;
+        (items.len() == 1 || weight(&nearest) < self.demands()).then_some(nearest)
+    }
+}
+
+/// Whether a value is the one that is meant, with references put in.
+fn is_value(meant: &Value, value: Option<&Value>, bindings: &Bindings) -> bool {
+    match (meant, value) {
+        (Value::Null, None) => true,
+        (Value::String(text), Some(Value::String(seen))) => resolve(text, bindings) == *seen,
+        (meant, value) => value == Some(meant),
+    }
+}
+
+fn shown(path: &str) -> String {
+    if path.is_empty() {
+        "the object".to_owned()
+    } else {
+        path.to_owned()
+    }
+}
+
+/// A value on one line, cut where it would fill the screen.
+fn brief(value: &Value) -> String {
+    const LONGEST: usize = 300;
+    let text = value.to_string();
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
