@@ -31,14 +31,16 @@ impl Run<'_> {
     pub(super) async fn assert(&mut self, assertion: &Assertion) -> StepEnd {
         let time = match assertion.mode {
             Mode::Now | Mode::Never => return StepEnd::Done,
-            Mode::Consistently(time) => time,
+            Mode::Consistently(time) => {
+                // Also when it is broken at once: the next step must not come earlier than the case says.
+                self.let_pass(time).await;
+                return StepEnd::Done;
+            }
             Mode::Eventually | Mode::Observed | Mode::FirstSeen => self.timeouts.of(assertion.phase),
         };
-        let settled = self.watch(assertion.mode, &assertion.condition, time).await.is_some();
-        if settled || matches!(assertion.mode, Mode::Consistently(_)) {
-            StepEnd::Done
-        } else {
-            timed_out(assertion.phase, time)
+        match self.watch(assertion.mode, &assertion.condition, time).await {
+            Some(_) => StepEnd::Done,
+            None => timed_out(assertion.phase, time),
         }
     }
 
