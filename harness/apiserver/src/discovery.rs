@@ -7,14 +7,14 @@ use bytes::Bytes;
 use http::header;
 use serde_json::{Map, Value, json};
 
-use crate::api::{
+use crate::api_error::{About, ApiError};
+use crate::handlers::{
     Core,
     reply::Reply,
     route::{Route, is_built_in},
 };
 use crate::openapi;
 use crate::registry::{Catalogue, Group, Resource, Subresource, Version};
-use crate::status::{About, ApiError};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -169,7 +169,7 @@ fn version() -> Value {
 /// Requests by verb, kind and client, in the text format of Prometheus.
 fn metrics(core: &Arc<Core>) -> String {
     let mut text = String::from("# TYPE apiserver_request_total counter\n");
-    for (counted, count) in core.levers.counts() {
+    for (counted, count) in core.faults.counts() {
         let escape = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
         // Writing to a string cannot fail.
         let _ = writeln!(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use crate::status::ApiError;
+use crate::api_error::ApiError;
 
 /// A gate. Clones are the same one, so that several servers can share it.
 #[derive(Debug, Clone)]

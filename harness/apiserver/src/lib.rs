@@ -1,8 +1,8 @@
 //! An in-memory Kubernetes API server for tests.
 //!
 //! No etcd, no kubelet, no clock of its own: time and revisions are handed in ([`Options`]), so that a fleet of
-//! servers can share one order of writes and run on a paused clock. [`ApiServer::service`] is the door for a
-//! `kube::Client` in the same process, [`ApiServer::serve`] the one for everybody else.
+//! servers can share one order of writes and run on a paused clock. [`ApiServer::service`] is for a
+//! `kube::Client` in the same process, [`ApiServer::serve`] opens HTTPS for kubectl and programs in other languages.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -19,8 +19,8 @@
 //! assert_eq!(namespaces.items.len(), 4);
 //!
 //! // For kubectl and programs in other languages.
-//! let door = server.serve().await?;
-//! assert!(door.kubeconfig().contains(&door.url()));
+//! let serving = server.serve().await?;
+//! assert!(serving.kubeconfig().contains(&serving.url()));
 //! # Ok(())
 //! # }
 //! ```
@@ -32,57 +32,57 @@
 //!
 //! In which order to read it:
 //!
-//! - [`mod@error`]: findings about fields; `status`: the errors of the API;
+//! - [`field`]: errors about fields; `api_error`: the errors of the API;
 //! - `store`: objects, revisions, history, the commit tap ([`Commits`]);
 //! - `registry`: which resources there are;
-//! - `api`: the way of a request through the core, verb by verb;
-//! - `admission`: webhooks and policies; `conversion`: versions that a webhook converts; `callout`: how webhooks are called;
+//! - `handlers`: the path of a request through the server, verb by verb;
+//! - `admission`: webhooks and policies; `conversion`: versions that a webhook converts; `webhook_client`: how webhooks are called;
 //! - `controllers`: what follows from commits: established definitions, collected garbage, emptied namespaces;
 //! - [`merge`]: patches, managed fields and the types they need;
-//! - [`builtin`], [`metadata`], [`table`]: how the built-in kinds behave and how they are shown;
-//! - [`webhook`]: a webhook to be called by servers, these or others; [`front`]: a door with levers in front of others;
-//! - `quoted`: values as errors quote them;
-//! - `discovery`, `openapi`, `selector`, `yaml`, `go_json`, `go_time`, `go_base64`, `gofmt`, `levers`, `gate`, `door`, `board`: what their names say.
+//! - [`builtin`], [`metadata`], [`printers`]: how the built-in kinds behave and how they are shown;
+//! - `serving`: HTTPS; `fault_injection` and `gate`: what a test does to a server's connections and requests;
+//! - [`fault_proxy`]: the same faults in front of an API server elsewhere; [`test_webhook`]: a webhook for servers to call;
+//! - `go_values`, `go_fmt`, `go_json`, `go_time`, `go_base64`: values, numbers and texts as Go writes and reads them;
+//! - `discovery`, `openapi`, `selector`, `yaml`, `ordered_notify`, `ids`, `options`.
 
 mod admission;
-mod api;
-mod board;
+mod api_error;
 pub mod builtin;
-mod callout;
 mod controllers;
 mod conversion;
 mod discovery;
-mod door;
-pub mod error;
-pub mod findings;
-pub mod front;
+mod fault_injection;
+pub mod fault_proxy;
+pub mod field;
 mod gate;
 mod go_base64;
+mod go_fmt;
 mod go_json;
 mod go_time;
-mod gofmt;
+mod go_values;
+mod handlers;
 mod ids;
-mod levers;
 pub mod merge;
 mod meta;
 pub mod metadata;
 mod openapi;
 mod options;
-mod quoted;
+mod ordered_notify;
+pub mod printers;
 mod registry;
 pub mod schema;
 mod selector;
 mod server;
-mod status;
+mod serving;
 mod store;
-pub mod table;
-pub mod webhook;
+pub mod test_webhook;
+mod webhook_client;
 mod yaml;
 
-pub use api::body::ResponseBody;
-pub use door::Serving;
+pub use fault_injection::{Counted, Cut, Failure, FaultInjector, Matching};
 pub use gate::{Asking, Gate, Gatekeeper};
-pub use levers::{Counted, Cut, Failure, Levers, Matching};
+pub use handlers::body::ResponseBody;
 pub use options::{Clock, Options, Revisions};
 pub use server::{ApiServer, InProcess};
+pub use serving::Serving;
 pub use store::commits::{Change, Commit, Commits};

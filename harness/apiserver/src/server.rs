@@ -12,14 +12,14 @@ use http::{Request, Response};
 use serde_json::json;
 
 use crate::admission::Admission;
-use crate::api::body::ResponseBody;
-use crate::api::{Caller, Core};
 use crate::controllers::Backlog;
-use crate::door::{self, Serving};
+use crate::fault_injection::{FaultInjector, Side};
+use crate::handlers::body::ResponseBody;
+use crate::handlers::{Caller, Core};
 use crate::ids::Ids;
-use crate::levers::{Levers, Side};
 use crate::options::Options;
 use crate::registry::Registry;
+use crate::serving::{self, Serving};
 use crate::store::commits::Commits;
 use crate::store::{Expect, Store, Write};
 
@@ -43,7 +43,7 @@ impl ApiServer {
         let core = Arc::new(Core {
             registry: Registry::new(&store),
             ids: Ids::new(&options.name, options.seed),
-            levers: Levers::new(store.clone()),
+            faults: FaultInjector::new(store.clone()),
             backlog: Backlog::default(),
             admission: Admission::default(),
             buckets: store.well_known(),
@@ -63,18 +63,18 @@ impl ApiServer {
         &self.core.options.name
     }
 
-    /// The door for clients in the same process, who are administrators; commits bear their user agent.
+    /// A service for clients in the same process, who are administrators; commits bear their user agent.
     /// Fits `kube::Client::new`.
     pub fn service(&self, user_agent: &str) -> InProcess {
-        self.door(user_agent, Side::Outside)
+        self.in_process(user_agent, Side::Outside)
     }
 
-    /// As [`ApiServer::service`], for clients that stand in the cluster: [`Levers::cut_off`] does not affect them.
+    /// As [`ApiServer::service`], for clients that stand in the cluster: [`FaultInjector::cut_off`] does not affect them.
     pub fn service_inside(&self, user_agent: &str) -> InProcess {
-        self.door(user_agent, Side::Inside)
+        self.in_process(user_agent, Side::Inside)
     }
 
-    fn door(&self, user_agent: &str, side: Side) -> InProcess {
+    fn in_process(&self, user_agent: &str, side: Side) -> InProcess {
         let caller = Caller {
             user: Arc::from("kubernetes-admin"),
             groups: Arc::from(["system:masters".to_owned(), "system:authenticated".to_owned()]),
@@ -87,12 +87,12 @@ impl ApiServer {
         }
     }
 
-    /// Opens the door for everybody else: HTTPS on a free port of 127.0.0.1.
+    /// Serves HTTPS on a free port of 127.0.0.1, for kubectl and programs in other languages.
     pub async fn serve(&self) -> io::Result<Serving> {
         let ids = &self.core.ids;
         let token = format!("{}{}", ids.suffix(), ids.uid());
         let loopback = Ipv4Addr::LOCALHOST.into();
-        door::open(self.core.clone(), &self.core.options.name, loopback, token).await
+        serving::open(self.core.clone(), &self.core.options.name, loopback, token).await
     }
 
     /// Every stored revision from now on, first what is there.
@@ -101,8 +101,8 @@ impl ApiServer {
     }
 
     /// What can be done to the server.
-    pub fn levers(&self) -> &Levers {
-        &self.core.levers
+    pub fn faults(&self) -> &FaultInjector {
+        &self.core.faults
     }
 }
 
@@ -140,7 +140,7 @@ impl Core {
     }
 }
 
-/// The in-process door: a `tower` service.
+/// A server for clients in the same process: a `tower` service.
 #[derive(Clone)]
 pub struct InProcess {
     core: Arc<Core>,

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use granit_parser::{Event, Options, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Number, Value};
 
-use crate::merge::strict;
+use crate::merge::field_validation;
 
 /// The most values that aliases may stand for.
 const MAX_EXPANDED: usize = 200_000;
@@ -67,7 +67,7 @@ fn json(bytes: &[u8]) -> Option<Value> {
         return None;
     }
     let value = serde_json::from_slice(bytes).ok()?;
-    (reads_alike(&value) && strict::duplicate_keys(bytes).is_empty()).then_some(value)
+    (reads_alike(&value) && field_validation::duplicate_keys(bytes).is_empty()).then_some(value)
 }
 
 fn reads_alike(value: &Value) -> bool {

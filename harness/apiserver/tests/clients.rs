@@ -1,4 +1,4 @@
-//! Real clients against the HTTPS door: kubectl, and the Kubernetes client for Python. A client that is not installed
+//! Real clients against the HTTPS endpoint: kubectl, and the Kubernetes client for Python. A client that is not installed
 //! is skipped, which the test says.
 //!
 //! The Python interpreter is `python3`, or the one that the variable `PYTHON` names.

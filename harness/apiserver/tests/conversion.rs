@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use baton_apiserver::webhook::Webhook;
+use baton_apiserver::test_webhook::Webhook;
 use baton_apiserver::{ApiServer, Options};
 use jiff::Timestamp;
 use raw::{JSON, MERGE, Raw};

@@ -1,21 +1,21 @@
 //! Made-up input for everything that reads bytes from outside: a server must answer whatever comes, with no panic and
 //! no 5xx that it does not mean, and go on.
 //!
-//! Each target changes good input a little and sends it through the in-process door, always in the same way. It takes
+//! Each target changes good input a little and sends it through the in-process endpoint, always in the same way. It takes
 //! a fraction of a second; `FUZZ_SECONDS=300 cargo test -p baton-apiserver --test fuzz` goes on for that long. Where
 //! there is a nightly toolchain, cargo-fuzz runs the same targets and looks for its way by coverage (`fuzz/`).
 
 #![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
 
-mod dice;
 mod raw;
 mod targets;
+mod test_rng;
 
 use std::time::{Duration, Instant};
 
-use dice::Dice;
 use rstest::rstest;
 use targets::{Attacked, Target};
+use test_rng::Dice;
 
 /// How often each target is tried when nobody asks for more.
 const ROUNDS: u64 = 300;
@@ -69,21 +69,21 @@ const PIECES: [&str; 44] = [
 ];
 
 /// Changes an input in a few places.
-fn changed(dice: &mut Dice, seed: &[u8]) -> Vec<u8> {
+fn changed(test_rng: &mut Dice, seed: &[u8]) -> Vec<u8> {
     let mut bytes = seed.to_vec();
-    for _ in 0..=dice.roll(4) {
-        let at = dice.roll(bytes.len() + 1);
-        let to = (at + dice.roll(12)).min(bytes.len());
-        match dice.roll(5) {
+    for _ in 0..=test_rng.roll(4) {
+        let at = test_rng.roll(bytes.len() + 1);
+        let to = (at + test_rng.roll(12)).min(bytes.len());
+        match test_rng.roll(5) {
             0 => drop(bytes.drain(at..to)),
-            1 => drop(bytes.splice(at..at, dice.one(&PIECES).bytes())),
-            2 => drop(bytes.splice(at..to, dice.one(&PIECES).bytes())),
+            1 => drop(bytes.splice(at..at, test_rng.one(&PIECES).bytes())),
+            2 => drop(bytes.splice(at..to, test_rng.one(&PIECES).bytes())),
             3 => {
                 let again = bytes[at..to].to_vec();
                 drop(bytes.splice(at..at, again));
             }
             _ => {
-                let byte = u8::try_from(dice.roll(256)).expect("a byte");
+                let byte = u8::try_from(test_rng.roll(256)).expect("a byte");
                 bytes.splice(at..at, [byte]);
             }
         }
@@ -114,10 +114,10 @@ async fn whatever_comes_is_answered(#[case] target: Target) {
     loop {
         let mut server = Attacked::new().await;
         for round in 0..ROUNDS {
-            let mut dice = Dice(seed);
+            let mut test_rng = Dice(seed);
             seed += 1;
-            let input = *dice.one(target.seeds);
-            let input = changed(&mut dice, input);
+            let input = *test_rng.one(target.seeds);
+            let input = changed(&mut test_rng, input);
             accepted += u64::from(server.try_input(&target, &input).await == Some(true));
             if round % 10 == 0 {
                 server.still_answers().await;

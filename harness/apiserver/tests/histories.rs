@@ -3,17 +3,17 @@
 
 #![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
 
-mod dice;
 mod raw;
+mod test_rng;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_apiserver::{ApiServer, Change, Commit, Commits, Options};
-use dice::Dice;
 use jiff::Timestamp;
 use raw::{JSON, MERGE, Raw};
 use serde_json::{Value, json};
+use test_rng::Dice;
 use tokio::task::JoinSet;
 
 const NAMESPACES: [&str; 2] = ["default", "kube-public"];
@@ -85,11 +85,11 @@ async fn count_up(client: &mut Raw, path: &str) -> bool {
 }
 
 /// Writes something: creates, changes or deletes one of a few objects.
-async fn write(client: &mut Raw, dice: &mut Dice) {
-    let (namespace, name) = (*dice.one(&NAMESPACES), *dice.one(&NAMES));
-    let (label, data) = (*dice.one(&LABELS), dice.roll(3).to_string());
+async fn write(client: &mut Raw, test_rng: &mut Dice) {
+    let (namespace, name) = (*test_rng.one(&NAMESPACES), *test_rng.one(&NAMES));
+    let (label, data) = (*test_rng.one(&LABELS), test_rng.roll(3).to_string());
     let path = format!("{}/{name}", maps(namespace));
-    match dice.roll(4) {
+    match test_rng.roll(4) {
         0 => {
             client.send("DELETE", &path, JSON, &Value::Null).await;
         }
@@ -188,7 +188,7 @@ fn expected(history: &[Commit], after: u64, sees: fn(&Value) -> bool) -> Vec<Val
 async fn a_watch_from_any_version_tells_exactly_the_history() {
     for seed in 0..4 {
         let server = server(10_000);
-        let (mut client, mut dice) = (Raw::new(&server), Dice(seed));
+        let (mut client, mut test_rng) = (Raw::new(&server), Dice(seed));
         let (mut commits, mut history) = (server.commits(), Vec::new());
         let (_, list) = client.get("/api/v1/configmaps").await;
         let first = list["metadata"]["resourceVersion"]
@@ -196,7 +196,7 @@ async fn a_watch_from_any_version_tells_exactly_the_history() {
             .expect("a version")
             .to_owned();
         for _ in 0..60 {
-            write(&mut client, &mut dice).await;
+            write(&mut client, &mut test_rng).await;
         }
         told(&mut commits, &mut history);
         let versions = history.iter().map(|commit| commit.revision);
@@ -217,15 +217,15 @@ async fn a_watch_from_any_version_tells_exactly_the_history() {
 async fn pages_show_one_moment_whatever_happens_between_them() {
     for seed in 0..40 {
         let server = server(10_000);
-        let (mut client, mut dice) = (Raw::new(&server), Dice(seed));
+        let (mut client, mut test_rng) = (Raw::new(&server), Dice(seed));
         let (mut commits, mut history) = (server.commits(), Vec::new());
         for _ in 0..30 {
-            write(&mut client, &mut dice).await;
+            write(&mut client, &mut test_rng).await;
         }
         for (path, query, sees) in SCOPES {
             let (mut items, mut next) = (Vec::new(), String::new());
             let revision = loop {
-                let limit = 1 + dice.roll(3);
+                let limit = 1 + test_rng.roll(3);
                 let (status, list) = client
                     .get(&format!("{path}?limit={limit}&continue={next}{query}"))
                     .await;
@@ -246,8 +246,8 @@ async fn pages_show_one_moment_whatever_happens_between_them() {
                     Some(token) => token.clone_into(&mut next),
                     None => break revision,
                 }
-                for _ in 0..dice.roll(4) {
-                    write(&mut client, &mut dice).await;
+                for _ in 0..test_rng.roll(4) {
+                    write(&mut client, &mut test_rng).await;
                 }
             };
             let state = state(&history, revision);
@@ -263,14 +263,14 @@ async fn pages_show_one_moment_whatever_happens_between_them() {
 async fn a_list_and_what_follows_is_the_state() {
     for (seed, history) in (0..40).zip([10_000, 20].into_iter().cycle()) {
         let server = server(history);
-        let (mut client, mut dice) = (Raw::new(&server), Dice(seed));
+        let (mut client, mut test_rng) = (Raw::new(&server), Dice(seed));
         for (path, query, _) in SCOPES {
             let (_, list) = client.get(&format!("{path}?x=1{query}")).await;
             let version = list["metadata"]["resourceVersion"].as_str().expect("a version");
             let items = list["items"].as_array().expect("items");
             let mut known: BTreeMap<_, _> = items.iter().map(|item| (key(item), item["data"].clone())).collect();
-            for _ in 0..dice.roll(60) {
-                write(&mut client, &mut dice).await;
+            for _ in 0..test_rng.roll(60) {
+                write(&mut client, &mut test_rng).await;
             }
             let path_of_watch = format!("{path}?watch=1&timeoutSeconds=1&resourceVersion={version}{query}");
             let events = lines(&mut client, &path_of_watch).await;

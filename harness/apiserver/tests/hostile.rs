@@ -21,7 +21,7 @@ async fn serve(history: usize) -> (ApiServer, Serving) {
     let mut options = Options::new("test", Arc::new(|| Timestamp::UNIX_EPOCH));
     options.history = history;
     let server = ApiServer::new(options);
-    let serving = server.serve().await.expect("a door");
+    let serving = server.serve().await.expect("an endpoint");
     (server, serving)
 }
 

@@ -1,4 +1,4 @@
-//! A `kube::Client` on the HTTPS door, and what the door refuses.
+//! A `kube::Client` on the HTTPS endpoint, and what the endpoint refuses.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
@@ -29,9 +29,9 @@ fn config_map(name: &str) -> ConfigMap {
 }
 
 #[tokio::test]
-async fn both_doors_lead_to_the_same_server() {
+async fn both_endpoints_lead_to_the_same_server() {
     let server = server();
-    let serving = server.serve().await.expect("a door");
+    let serving = server.serve().await.expect("an endpoint");
     let outside = client(&serving.kubeconfig()).await;
     let inside = Client::new(server.service("inside"), "default");
     let created: Api<ConfigMap> = Api::default_namespaced(outside.clone());
@@ -51,7 +51,7 @@ async fn both_doors_lead_to_the_same_server() {
 #[tokio::test]
 async fn strangers_are_turned_away() {
     let server = server();
-    let serving = server.serve().await.expect("a door");
+    let serving = server.serve().await.expect("an endpoint");
     let known = serving.kubeconfig();
     let mut kubeconfig: serde_json::Value = serde_yaml::from_str(&known).expect("YAML");
     kubeconfig["users"][0]["user"] = json!({"token": "wrong"});
@@ -63,7 +63,7 @@ async fn strangers_are_turned_away() {
 #[tokio::test]
 async fn a_client_certificate_is_enough() {
     let server = server();
-    let serving = server.serve().await.expect("a door");
+    let serving = server.serve().await.expect("an endpoint");
     let mut kubeconfig: serde_json::Value = serde_yaml::from_str(&serving.kubeconfig()).expect("YAML");
     kubeconfig["users"][0]["user"]
         .as_object_mut()

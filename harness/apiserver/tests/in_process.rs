@@ -1,4 +1,4 @@
-//! A `kube::Client` on the in-process door.
+//! A `kube::Client` on the in-process endpoint.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 

@@ -1,4 +1,4 @@
-//! What programs on kube-rs are made of, on the in-process door: controllers, finalizers, events, waiting, leases.
+//! What programs on kube-rs are made of, on the in-process endpoint: controllers, finalizers, events, waiting, leases.
 
 #![expect(clippy::expect_used, reason = "a test: what goes wrong is to be seen")]
 

@@ -1,4 +1,4 @@
-//! kube-rs' watcher and reflector on the in-process door; levers; what controllers of the server do.
+//! kube-rs' watcher and reflector on the in-process endpoint; faults; what controllers of the server do.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
@@ -142,7 +142,7 @@ async fn a_compacted_version_is_gone() {
     api.create(&PostParams::default(), &config_map("b"))
         .await
         .expect("created");
-    server.levers().compact();
+    server.faults().compact();
     let version = old.resource_version().expect("a version");
     let mut stream = Box::pin(api.watch(&WatchParams::default(), &version).await.expect("a watch"));
     let event = stream.try_next().await.expect("an event").expect("an event");
@@ -153,7 +153,7 @@ async fn a_compacted_version_is_gone() {
 async fn levers_do_what_they_say() {
     let server = server();
     let api: Api<ConfigMap> = Api::default_namespaced(Client::new(server.service("tester"), "default"));
-    server.levers().fail(Failure {
+    server.faults().fail(Failure {
         matching: Matching {
             verb: Some("create".to_owned()),
             ..Matching::default()
@@ -176,7 +176,7 @@ async fn levers_do_what_they_say() {
         .expect("created");
 
     let mut watch = Box::pin(api.watch(&WatchParams::default(), "0").await.expect("a watch"));
-    server.levers().stop();
+    server.faults().stop();
     assert!(api.get("a").await.is_err());
     while let Some(Ok(event)) = watch.next().await {
         assert!(
@@ -184,14 +184,14 @@ async fn levers_do_what_they_say() {
             "nothing new comes from a stopped server"
         );
     }
-    server.levers().start();
+    server.faults().start();
     assert_eq!(api.list(&ListParams::default()).await.expect("a list").items.len(), 2);
 
-    server.levers().cut_off(Cut::Hang);
-    let (answer, ()) = tokio::join!(api.get("a"), async { server.levers().heal() });
+    server.faults().cut_off(Cut::Hang);
+    let (answer, ()) = tokio::join!(api.get("a"), async { server.faults().heal() });
     answer.expect("an answer after the cut");
     let creations: u64 = server
-        .levers()
+        .faults()
         .counts()
         .iter()
         .filter(|(each, _)| each.verb == "create")

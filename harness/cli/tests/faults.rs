@@ -14,7 +14,7 @@ use std::{
 
 use baton_apiserver::{
     ApiServer, Options,
-    front::{Answered, Front, Kinds, Upstream},
+    fault_proxy::{Answered, FaultProxy, Kinds, Upstream},
 };
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -50,7 +50,7 @@ struct Fault {
 struct Clusters {
     runtime: Runtime,
     servers: Vec<ApiServer>,
-    fronts: Vec<Arc<Front>>,
+    fronts: Vec<Arc<FaultProxy>>,
     folder: TempDir,
 }
 
@@ -135,9 +135,9 @@ impl Clusters {
 }
 
 /// A front that injects a fault.
-async fn faulty(server: &ApiServer, fault: Fault, name: &str) -> Arc<Front> {
+async fn faulty(server: &ApiServer, fault: Fault, name: &str) -> Arc<FaultProxy> {
     let client = Client::new(server.service(name), "default");
-    let own: Arc<Mutex<Option<Arc<Front>>>> = Arc::default();
+    let own: Arc<Mutex<Option<Arc<FaultProxy>>>> = Arc::default();
     let upstream: Upstream = {
         let own = Arc::clone(&own);
         Arc::new(move |request: Request<Bytes>| {
@@ -155,7 +155,7 @@ async fn faulty(server: &ApiServer, fault: Fault, name: &str) -> Arc<Front> {
                 if asked(&fault.goes_with)
                     && let Some(front) = own.lock().unwrap().as_ref()
                 {
-                    front.levers().stop();
+                    front.faults().stop();
                 }
                 let answer = client.send(request.map(Body::from)).await.map_err(io::Error::other)?;
                 let mut answer =
@@ -171,7 +171,7 @@ async fn faulty(server: &ApiServer, fault: Fault, name: &str) -> Arc<Front> {
             })
         })
     };
-    let front = Front::open(name, Ipv4Addr::LOCALHOST.into(), upstream, Kinds::new()).await;
+    let front = FaultProxy::open(name, Ipv4Addr::LOCALHOST.into(), upstream, Kinds::new()).await;
     let front = Arc::new(front.unwrap());
     *own.lock().unwrap() = Some(Arc::clone(&front));
     front
@@ -210,7 +210,7 @@ fn a_context_that_is_not_there_is_told_with_the_nearest() {
 #[test]
 fn a_control_plane_that_is_not_there_is_named() {
     let clusters = Clusters::with_fault("none", &Fault::default());
-    clusters.fronts[0].levers().stop();
+    clusters.fronts[0].faults().stop();
     clusters
         .run()
         .expect(3, "control cannot be reached at https://127.0.0.1:");

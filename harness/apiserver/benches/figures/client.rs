@@ -1,4 +1,4 @@
-//! A client at either door, with a connection of its own.
+//! A client at either endpoint, with a connection of its own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use tower::Service as _;
 
 use crate::Failure;
 
-/// The two doors.
+/// The two endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Door {
+pub enum Endpoint {
     InProcess,
     Https,
 }
 
-impl fmt::Display for Door {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::InProcess => "in-process",
@@ -55,10 +55,10 @@ enum Way {
 pub type Pieces = BoxStream<'static, Result<Bytes, Failure>>;
 
 impl Client {
-    pub async fn connect(door: Door, server: &ApiServer, serving: &Serving) -> Result<Self, Failure> {
-        let way = match door {
-            Door::InProcess => Way::InProcess(server.service("bench/1.0")),
-            Door::Https => {
+    pub async fn connect(endpoint: Endpoint, server: &ApiServer, serving: &Serving) -> Result<Self, Failure> {
+        let way = match endpoint {
+            Endpoint::InProcess => Way::InProcess(server.service("bench/1.0")),
+            Endpoint::Https => {
                 let stream = tls(serving, b"http/1.1").await?;
                 let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
                 tokio::spawn(connection);
@@ -69,9 +69,9 @@ impl Client {
     }
 
     /// A client that can have many requests under way at once.
-    pub async fn multiplexed(door: Door, server: &ApiServer, serving: &Serving) -> Result<Self, Failure> {
-        if door == Door::InProcess {
-            return Self::connect(door, server, serving).await;
+    pub async fn multiplexed(endpoint: Endpoint, server: &ApiServer, serving: &Serving) -> Result<Self, Failure> {
+        if endpoint == Endpoint::InProcess {
+            return Self::connect(endpoint, server, serving).await;
         }
         let stream = tls(serving, b"h2").await?;
         let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::client::{Client, Door, Pieces};
+use crate::client::{Client, Endpoint, Pieces};
 use crate::figures::{self, Times};
 use crate::{Failure, PATIENCE};
 
@@ -28,14 +28,19 @@ pub struct Fanout {
 }
 
 /// Patches an object again and again, and waits each time until all watchers have seen it.
-pub async fn measure(door: Door, watchers: usize, server: &ApiServer, serving: &Serving) -> Result<Fanout, Failure> {
+pub async fn measure(
+    endpoint: Endpoint,
+    watchers: usize,
+    server: &ApiServer,
+    serving: &Serving,
+) -> Result<Fanout, Failure> {
     let (told, mut seen) = mpsc::unbounded_channel();
     let mut tasks = JoinSet::new();
-    let mut writer = Client::connect(door, server, serving).await?;
+    let mut writer = Client::connect(endpoint, server, serving).await?;
     let version = version(&mut writer).await?;
     let from = format!("{MAPS}?watch=1&resourceVersion={version}");
     for first in (0..watchers).step_by(SHARED) {
-        let mut client = Client::multiplexed(door, server, serving).await?;
+        let mut client = Client::multiplexed(endpoint, server, serving).await?;
         for _ in first..watchers.min(first + SHARED) {
             let pieces = client.open(&Method::GET, &from, "", Vec::new().into()).await?;
             tasks.spawn(follow(pieces, told.clone()));

@@ -1,6 +1,6 @@
 //! Figures of the API server, printed as tables: `cargo bench -p baton-apiserver`.
 //!
-//! In which order to read it: this file says what is measured; `client` is a client at either door, `work` what clients
+//! In which order to read it: this file says what is measured; `client` is a client at either endpoint, `work` what clients
 //! do, `fanout` how fast watches tell, `figures` what becomes of the times.
 //!
 //! Figures of the machine at hand, to be quoted with it; nothing is asserted. `CPU µs` is what processors worked for a
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use baton_apiserver::{ApiServer, Options};
 use jiff::Timestamp;
 
-use client::{Client, Door};
+use client::{Client, Endpoint};
 use figures::Times;
 use work::Work;
 
@@ -63,10 +63,10 @@ fn main() -> Result<(), Failure> {
         if wanted.has("memory") {
             memory().await?;
         }
-        for door in [Door::InProcess, Door::Https] {
-            let row = format!("boot {door}");
+        for endpoint in [Endpoint::InProcess, Endpoint::Https] {
+            let row = format!("boot {endpoint}");
             if wanted.has(&row) {
-                println!("{}", boot(door).await?.row(&row));
+                println!("{}", boot(endpoint).await?.row(&row));
             }
         }
         for size in SIZES {
@@ -78,13 +78,13 @@ fn main() -> Result<(), Failure> {
 }
 
 /// A server from nothing to its first answer.
-async fn boot(door: Door) -> Result<Times, Failure> {
+async fn boot(endpoint: Endpoint) -> Result<Times, Failure> {
     let mut times = Vec::new();
     for _ in 0..BOOTS {
         let begin = Instant::now();
         let server = server();
         let serving = server.serve().await?;
-        let mut client = Client::connect(door, &server, &serving).await?;
+        let mut client = Client::connect(endpoint, &server, &serving).await?;
         client.get("/api/v1/namespaces/default").await?;
         times.push(begin.elapsed());
         serving.stop().await;
@@ -117,20 +117,20 @@ async fn at_size(wanted: &Wanted, size: usize) -> Result<(), Failure> {
     let serving = server.serve().await?;
     work::fill(&server, &serving, size).await?;
     println!("{}", figures::head(size));
-    for door in [Door::InProcess, Door::Https] {
+    for endpoint in [Endpoint::InProcess, Endpoint::Https] {
         for clients in CLIENTS {
             for work in Work::ALL {
-                let row = format!("{work} {door} x{clients} at {size}");
+                let row = format!("{work} {endpoint} x{clients} at {size}");
                 if wanted.has(&row) {
-                    let times = work::measure(work, door, clients, size, &server, &serving).await?;
+                    let times = work::measure(work, endpoint, clients, size, &server, &serving).await?;
                     println!("{}", times.row(&row));
                 }
             }
         }
         for watchers in WATCHERS {
-            let row = format!("patch to event {door}, {watchers} watching at {size}");
+            let row = format!("patch to event {endpoint}, {watchers} watching at {size}");
             if wanted.has(&row) {
-                let fanout = fanout::measure(door, watchers, &server, &serving).await?;
+                let fanout = fanout::measure(endpoint, watchers, &server, &serving).await?;
                 println!("{}", fanout.each.row(&row));
                 println!("{}", fanout.last.row(&format!("{row}, the last")));
             }

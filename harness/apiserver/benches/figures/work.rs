@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::Failure;
-use crate::client::{Client, Door};
+use crate::client::{Client, Endpoint};
 use crate::figures::{self, Times};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -111,7 +111,7 @@ fn config_map(name: &str, text: &str) -> Bytes {
 
 /// Creates the objects that there are beforehand.
 pub async fn fill(server: &ApiServer, serving: &Serving, size: usize) -> Result<(), Failure> {
-    let mut client = Client::connect(Door::InProcess, server, serving).await?;
+    let mut client = Client::connect(Endpoint::InProcess, server, serving).await?;
     for n in 0..size {
         let map = config_map(&format!("m{n}"), &format!("{n:x>1024}"));
         client.send(&Method::POST, MAPS, "application/json", map).await?;
@@ -123,7 +123,7 @@ pub async fn fill(server: &ApiServer, serving: &Serving, size: usize) -> Result<
 /// things to do as well. The first time finds caches and memory cold.
 pub async fn measure(
     work: Work,
-    door: Door,
+    endpoint: Endpoint,
     clients: usize,
     size: usize,
     server: &ApiServer,
@@ -132,11 +132,11 @@ pub async fn measure(
     let mut best: Option<Times> = None;
     for _ in 0..ROUNDS {
         let first = NEXT.load(Ordering::Relaxed);
-        let times = round(work, door, clients, size, server, serving).await?;
+        let times = round(work, endpoint, clients, size, server, serving).await?;
         if best.as_ref().is_none_or(|best| times.total() < best.total()) {
             best = Some(times);
         }
-        let mut client = Client::connect(Door::InProcess, server, serving).await?;
+        let mut client = Client::connect(Endpoint::InProcess, server, serving).await?;
         for number in first..NEXT.load(Ordering::Relaxed) {
             let path = format!("{MAPS}/new{number}");
             client.send(&Method::DELETE, &path, "", Bytes::new()).await?;
@@ -147,7 +147,7 @@ pub async fn measure(
 
 async fn round(
     work: Work,
-    door: Door,
+    endpoint: Endpoint,
     clients: usize,
     size: usize,
     server: &ApiServer,
@@ -157,7 +157,7 @@ async fn round(
     let mut ready = Vec::new();
     for number in 0..clients {
         let requests: Vec<_> = (0..each).map(|n| work.request(number * each + n, size)).collect();
-        ready.push((Client::connect(door, server, serving).await?, requests));
+        ready.push((Client::connect(endpoint, server, serving).await?, requests));
     }
     let (begin, cpu) = (Instant::now(), figures::cpu());
     let mut tasks = JoinSet::new();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::{FieldError, FieldErrorType};
+use crate::field::{FieldError, FieldErrorType};
 use crate::meta;
 use crate::metadata::names;
 use crate::schema::cel::Program;

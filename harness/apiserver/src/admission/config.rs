@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::matching::{Matcher, Subject};
-use crate::callout::Endpoint;
 use crate::meta;
 use crate::schema::cel::Program;
 use crate::schema::cel::eval::{CelError, Evaluator, Scope};
 use crate::schema::cel::value::Val;
+use crate::webhook_client::Endpoint;
 
 /// What all conditions of one webhook or policy may cost together.
 const BUDGET: u64 = 2_500_000;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::callout::Endpoint;
+use crate::webhook_client::Endpoint;
 
 /// A call that is to be made.
 #[derive(Debug, Clone)]

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::config::Conditions;
 use super::matching::{Matcher, Subject};
+use crate::api_error::ApiError;
 use crate::meta::text;
 use crate::schema::cel::Program;
 use crate::schema::cel::eval::{CelError, Evaluator, Lazy, Scope};
 use crate::schema::cel::value::Val;
-use crate::status::ApiError;
 
 /// What all expressions of a policy may cost together.
 const BUDGET: u64 = 10_000_000;

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::callout::answer::{Form, Member};
+use crate::api_error::ApiError;
 use crate::go_base64;
 use crate::go_json;
 use crate::merge::go_type;
 use crate::merge::json_patch::{self, JsonPatchError};
 use crate::meta::text;
-use crate::status::ApiError;
+use crate::webhook_client::answer::{Form, Member};
 
 /// What a webhook has said.
 #[derive(Debug, Clone)]

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::prepare::quality_of_service;
 use super::quantity::Quantity;
+use super::strategy::quality_of_service;
 
 /// How much of which resource.
 type Amounts = BTreeMap<String, Quantity>;

@@ -8,9 +8,9 @@ mod volumes;
 use base64::Engine as _;
 use serde_json::Value;
 
-use super::catalogue::Resource;
-use super::prepare::TEMPLATE_GENERATION;
-use crate::findings::Field;
+use super::resources::Resource;
+use super::strategy::TEMPLATE_GENERATION;
+use crate::field::FieldPath;
 use crate::meta;
 use crate::metadata::names;
 
@@ -42,7 +42,7 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
     if !created && !is_told_again {
         return warnings;
     }
-    let spec = Field::Named(&Field::Root, "spec");
+    let spec = FieldPath::Named(&FieldPath::Root, "spec");
     match (resource.group, resource.kind) {
         ("", "Pod") => {
             hostname(object, "the Pod's hostname", &mut warnings);
@@ -65,7 +65,7 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
         ("storage.k8s.io", "StorageClass") => volumes::class(object, &mut warnings),
         ("storage.k8s.io", "CSIStorageCapacity") => {
             if let Some(topology) = object.get("nodeTopology") {
-                labels::selector(topology, &Field::Root.child("nodeTopology"), &mut warnings);
+                labels::selector(topology, &FieldPath::Root.child("nodeTopology"), &mut warnings);
             }
         }
         ("node.k8s.io", "RuntimeClass") => {
@@ -116,7 +116,7 @@ fn template(resource: &Resource, object: &Value, warnings: &mut Vec<String>) {
         _ => return,
     };
     let spec = path.split('.').try_fold(object, |object, key| object.get(key));
-    pod(spec, &Field::Root.child(path), warnings);
+    pod(spec, &FieldPath::Root.child(path), warnings);
 }
 
 /// Tokens are better not among what is logged.
@@ -177,14 +177,14 @@ fn items<'a>(object: &'a Value, field: &str) -> &'a [Value] {
     object.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-fn pod(spec: Option<&Value>, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn pod(spec: Option<&Value>, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let Some(spec) = spec else { return };
     pods::before_volumes(spec, at, warnings);
     volumes::of_pod(spec, at, warnings);
     pods::after_volumes(spec, at, warnings);
 }
 
-fn null_selector(term: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn null_selector(term: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     if term.get("labelSelector").is_none() {
         warnings.push(format!(
             "{}: a null labelSelector results in matching no pod",
@@ -219,7 +219,7 @@ fn certificate(secret: &Value, warnings: &mut Vec<String>) {
 mod tests {
     use serde_json::json;
 
-    use super::super::catalogue;
+    use super::super::resources;
     use super::*;
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
                 "tls: failed to find any PEM data in certificate input",
             ),
         ] {
-            let resource = catalogue::by_plural(group, "v1", plural).expect("in the catalogue");
+            let resource = resources::by_plural(group, "v1", plural).expect("in the catalogue");
             assert_eq!(warnings(resource, &object, true), [expected]);
         }
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::api::Core;
-use crate::api::delete::DeleteOptions;
+use crate::handlers::Core;
+use crate::handlers::delete::DeleteOptions;
 use crate::meta;
 use crate::schema::crd::{CLEANUP_FINALIZER, names_conditions, set_condition};
 use crate::store::{BucketId, Expect, Stored, Write, key_of};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::Core;
-use crate::api::delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
+use crate::handlers::Core;
+use crate::handlers::delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 use crate::meta;
 use crate::store::{BucketId, Expect, Stored, Write, key_of};
 
@@ -173,7 +173,7 @@ impl Core {
             if object == *stored.value() {
                 return;
             }
-            let released = crate::api::write::is_released(resource, &object);
+            let released = crate::handlers::write::is_released(resource, &object);
             let write = if released {
                 Write::Delete(Value::clone(&stored.value()))
             } else {

@@ -16,8 +16,8 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::admission;
-use crate::api::{Caller, Core};
-use crate::levers::Side;
+use crate::fault_injection::Side;
+use crate::handlers::{Caller, Core};
 use crate::meta;
 use crate::store::commits::Change;
 use crate::store::{BucketId, Committed, key_of};
@@ -190,8 +190,8 @@ async fn run(core: Weak<Core>, wake: Arc<Notify>) {
     loop {
         loop {
             let Some(core) = core.upgrade() else { return };
-            if core.levers.reachable(Side::Inside).await.is_err() {
-                core.levers.listening().await;
+            if core.faults.reachable(Side::Inside).await.is_err() {
+                core.faults.listening().await;
             }
             let mut done = 0;
             while done < AT_A_TIME

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::Core;
-use crate::api::delete::DeleteOptions;
+use crate::handlers::Core;
+use crate::handlers::delete::DeleteOptions;
 use crate::meta;
 use crate::schema::crd::set_condition;
 use crate::store::{Expect, Stored, Write, key_of};

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use crate::callout::{self, Endpoint};
+use crate::api_error::ApiError;
 use crate::ids::Ids;
 use crate::meta;
-use crate::status::ApiError;
+use crate::webhook_client::{self, Endpoint};
 
 /// How long a webhook may take.
 const TIMEOUT_SECS: u64 = 30;
@@ -175,6 +175,6 @@ async fn ask(converter: &Converter, batch: &[Question], uid: &str) -> Result<Vec
         to,
         objects: &objects,
     };
-    let answer = callout::call(&converter.endpoint, &review.body()).await;
+    let answer = webhook_client::call(&converter.endpoint, &review.body()).await;
     review.read(answer)
 }

@@ -2,14 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::callout::answer::{Form, Member};
-use crate::error::aggregate;
-use crate::findings::{Field, Findings};
-use crate::gofmt::type_name;
+use crate::field::{ErrorList, FieldPath, aggregate};
+use crate::go_fmt::type_name;
 use crate::merge::go_type;
 use crate::meta;
 use crate::meta::text;
 use crate::metadata::{validate_annotations, validate_labels};
+use crate::webhook_client::answer::{Form, Member};
 
 const REVIEW: Form = Form {
     group: "apiextensions.k8s.io",
@@ -127,14 +126,14 @@ impl Review<'_> {
 fn restored(original: &Value, converted: &Value) -> Result<Value, String> {
     let metadata = original.get("metadata").and_then(Value::as_object);
     let mut metadata = metadata.cloned().unwrap_or_default();
-    let field = Field::Named(&Field::Root, "metadata");
+    let field = FieldPath::Named(&FieldPath::Root, "metadata");
     let checks: [(&str, Check); 2] = [("labels", validate_labels), ("annotations", validate_annotations)];
     for (key, check) in checks {
         metadata.remove(key);
         let given = meta::at(converted, &["metadata", key]).filter(|given| !given.is_null());
         let Some(given) = given else { continue };
         let given = texts(key, given)?;
-        let mut found = Findings::default();
+        let mut found = ErrorList::default();
         check(&given, &field.child(key), &mut found);
         if !found.is_empty() {
             return Err(aggregate(&found.into_vec()));
@@ -145,7 +144,7 @@ fn restored(original: &Value, converted: &Value) -> Result<Value, String> {
 }
 
 /// What is wrong with labels or annotations.
-type Check = fn(&Map<String, Value>, &Field<'_>, &mut Findings);
+type Check = fn(&Map<String, Value>, &FieldPath<'_>, &mut ErrorList);
 
 /// A map whose values are texts.
 fn texts(key: &str, given: &Value) -> Result<Map<String, Value>, String> {

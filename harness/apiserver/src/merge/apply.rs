@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::conflict::{Conflict, Conflicts};
 use super::last_applied;
-use super::managers::{self, ManagerKey, Managers, Operation, Owned};
+use super::managed_fields::{self, ManagerKey, Managers, Operation, Owned};
 use super::set::Set;
 use super::typed::{check, combine, fields_of};
 use super::types::TypeModel;
@@ -156,7 +156,7 @@ pub fn apply(
 
 /// Keeps the old managed fields if nothing but their times has changed, so that such a write is none at all.
 pub fn settle(old: &Value, new: &mut Value) {
-    let (Some(before), Some(after)) = (managers::list(old), managers::list(new)) else {
+    let (Some(before), Some(after)) = (managed_fields::list(old), managed_fields::list(new)) else {
         return;
     };
     let same_but_times = || {
@@ -192,7 +192,7 @@ fn take_managed_fields(object: &mut Value) {
 /// The managers to go on from: those that the client sent, if it sent any, else those of the live object.
 fn live_or_new(live: Option<&Value>, new: &Value, subresource: &str) -> Managers {
     if subresource.is_empty()
-        && let Some(sent) = managers::list(new)
+        && let Some(sent) = managed_fields::list(new)
     {
         let reset = match sent.as_slice() {
             [] => true,

@@ -7,15 +7,15 @@
 
 pub mod apply;
 pub mod conflict;
+pub mod field_validation;
 #[cfg(test)]
-mod hostile;
+mod fuzz_tests;
 pub mod json_patch;
 mod last_applied;
-mod managers;
+mod managed_fields;
 mod order;
 mod set;
 pub mod strategic;
-pub mod strict;
 #[cfg(test)]
 mod tests;
 mod typed;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::strategic::MergeError;
-use crate::gofmt;
+use crate::go_fmt;
 
 /// What items are told apart by: the value of a key, or, if that is empty, the items themselves.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ pub(super) fn key_of<'a>(item: &'a Value, key: &str) -> Result<&'a Value, MergeE
     item.get(key).ok_or_else(|| {
         MergeError::Internal(format!(
             "map: {} does not contain declared merge key: {key}",
-            gofmt::plain(item)
+            go_fmt::plain(item)
         ))
     })
 }
@@ -49,8 +49,8 @@ pub(super) fn check(by: Order, patch: &[Value], order: &[Value]) -> Result<(), M
     }
     Err(MergeError::Internal(format!(
         "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
-        gofmt::items(patch),
-        gofmt::items(order)
+        go_fmt::items(patch),
+        go_fmt::items(order)
     )))
 }
 

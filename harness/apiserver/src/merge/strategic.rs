@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::order::{self, Order};
 use super::types::{Node, NodeId, Patch, TypeModel, UNTYPED};
-use crate::gofmt;
+use crate::go_fmt;
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -35,7 +35,7 @@ impl MergeError {
     fn type_mismatch(expected: &str, actual: &Value) -> Self {
         Self::Internal(format!(
             "expected a {expected}, but received a {}",
-            gofmt::type_name(actual)
+            go_fmt::type_name(actual)
         ))
     }
 }
@@ -99,8 +99,8 @@ impl Merger<'_> {
                 Some("delete") => Ok(Members::new()),
                 _ => Err(MergeError::Internal(format!(
                     "unknown patch type: {} in map: {}",
-                    gofmt::plain(directive),
-                    gofmt::plain(&Value::Object(patch.clone()))
+                    go_fmt::plain(directive),
+                    go_fmt::plain(&Value::Object(patch.clone()))
                 ))),
             };
         }
@@ -190,12 +190,12 @@ impl Merger<'_> {
         if let Some(other) = original
             .iter()
             .chain(&patch)
-            .find(|item| gofmt::type_name(item) != gofmt::type_name(first))
+            .find(|item| go_fmt::type_name(item) != go_fmt::type_name(first))
         {
             return Err(MergeError::Internal(format!(
                 "list element types are not identical: {}, {}",
-                gofmt::type_name(first),
-                gofmt::type_name(other)
+                go_fmt::type_name(first),
+                go_fmt::type_name(other)
             )));
         }
         let by = Order { key: place.patch.key };
@@ -261,8 +261,8 @@ impl Merger<'_> {
                 Some(directive) => {
                     return Err(MergeError::Internal(format!(
                         "unknown patch type: {} in map: {}",
-                        gofmt::plain(directive),
-                        gofmt::plain(&item)
+                        go_fmt::plain(directive),
+                        go_fmt::plain(&item)
                     )));
                 }
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::apply::Write;
-use super::managers::{ManagerKey, Managers, Owned};
+use super::managed_fields::{ManagerKey, Managers, Owned};
 use super::set::Set;
 use super::typed::{Comparison, check, compare, fields_of, remove, with_named_fields};
 use super::types::TypeModel;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::names::{self, NameRule};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 use crate::meta;
 
-const METADATA: Field<'static> = Field::Named(&Field::Root, "metadata");
+const METADATA: FieldPath<'static> = FieldPath::Named(&FieldPath::Root, "metadata");
 const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
 /// Finalizers that need no domain.
 pub(crate) const STANDARD_FINALIZERS: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
@@ -23,7 +23,13 @@ pub enum Strictness {
 }
 
 /// Checks `metadata` as it must be at any time.
-pub fn validate_create(object: &Value, namespaced: bool, rule: NameRule, strictness: Strictness, found: &mut Findings) {
+pub fn validate_create(
+    object: &Value,
+    namespaced: bool,
+    rule: NameRule,
+    strictness: Strictness,
+    found: &mut ErrorList,
+) {
     let metadata = object.get("metadata").unwrap_or(&Value::Null);
     let text = |key: &str| meta::text(metadata, key);
     let generate_name = text("generateName");
@@ -69,7 +75,7 @@ pub fn validate_create(object: &Value, namespaced: bool, rule: NameRule, strictn
 
 /// Checks what may not change in `metadata`; the parts that [`validate_create`] checks too are checked again, as the
 /// API server does.
-pub fn validate_update(new: &Value, old: &Value, strictness: Strictness, found: &mut Findings) {
+pub fn validate_update(new: &Value, old: &Value, strictness: Strictness, found: &mut ErrorList) {
     let none = Value::Null;
     let (new, old) = (
         new.get("metadata").unwrap_or(&none),
@@ -98,7 +104,7 @@ pub fn validate_update(new: &Value, old: &Value, strictness: Strictness, found: 
 }
 
 /// Labels, annotations, owners and managed fields.
-fn shared(metadata: &Value, found: &mut Findings) {
+fn shared(metadata: &Value, found: &mut ErrorList) {
     if let Some(labels) = metadata.get("labels").and_then(Value::as_object) {
         validate_labels(labels, &METADATA.child("labels"), found);
     }
@@ -111,7 +117,7 @@ fn shared(metadata: &Value, found: &mut Findings) {
 }
 
 /// Checks keys and values of labels, of whatever they are.
-pub fn validate_labels(labels: &Map<String, Value>, field: &Field<'_>, found: &mut Findings) {
+pub fn validate_labels(labels: &Map<String, Value>, field: &FieldPath<'_>, found: &mut ErrorList) {
     for (key, value) in labels {
         found.invalid_each(field, key, names::qualified_name(key));
         let value = value.as_str().unwrap_or_default();
@@ -120,7 +126,7 @@ pub fn validate_labels(labels: &Map<String, Value>, field: &Field<'_>, found: &m
 }
 
 /// Checks keys and size of annotations, of whatever they are.
-pub fn validate_annotations(annotations: &Map<String, Value>, field: &Field<'_>, found: &mut Findings) {
+pub fn validate_annotations(annotations: &Map<String, Value>, field: &FieldPath<'_>, found: &mut ErrorList) {
     let mut bytes = 0;
     for (key, value) in annotations {
         found.invalid_each(field, key, names::qualified_name(&key.to_lowercase()));
@@ -131,7 +137,7 @@ pub fn validate_annotations(annotations: &Map<String, Value>, field: &Field<'_>,
     }
 }
 
-fn owner_references(owners: &[Value], found: &mut Findings) {
+fn owner_references(owners: &[Value], found: &mut ErrorList) {
     let field = METADATA.child("ownerReferences");
     let mut first_controller: Option<String> = None;
     for owner in owners {
@@ -200,7 +206,7 @@ fn finalizer_names(metadata: &Value) -> impl Iterator<Item = &str> {
 const MAX_MANAGER: usize = 128;
 
 /// Who owns which fields, as far as a client may say it.
-fn managers(metadata: &Value, found: &mut Findings) {
+fn managers(metadata: &Value, found: &mut ErrorList) {
     let entries = metadata.get("managedFields").and_then(Value::as_array);
     let at = METADATA.child("managedFields");
     for (index, entry) in entries.into_iter().flatten().enumerate() {
@@ -213,12 +219,12 @@ fn managers(metadata: &Value, found: &mut Findings) {
         let mut characters = manager.char_indices();
         if let Some((place, control)) = characters.find(|(_, character)| character.is_control()) {
             let detail = format!("invalid character U+{:04X} (at position {place})", u32::from(control));
-            found.invalid_text(&at, &crate::gofmt::quoted(manager), &detail);
+            found.invalid_text(&at, &crate::go_fmt::quoted(manager), &detail);
         }
     }
 }
 
-fn finalizers(metadata: &Value, found: &mut Findings) {
+fn finalizers(metadata: &Value, found: &mut ErrorList) {
     let field = METADATA.child("finalizers");
     let mut seen = BTreeSet::new();
     for finalizer in finalizer_names(metadata) {
@@ -235,7 +241,7 @@ fn finalizers(metadata: &Value, found: &mut Findings) {
     }
 }
 
-fn standard_finalizers(metadata: &Value, found: &mut Findings) {
+fn standard_finalizers(metadata: &Value, found: &mut ErrorList) {
     let field = METADATA.child("finalizers");
     for (index, finalizer) in finalizer_names(metadata).enumerate() {
         if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
@@ -245,7 +251,7 @@ fn standard_finalizers(metadata: &Value, found: &mut Findings) {
     }
 }
 
-fn no_new_finalizers(new: &Value, old: &Value, found: &mut Findings) {
+fn no_new_finalizers(new: &Value, old: &Value, found: &mut ErrorList) {
     let before: BTreeSet<&str> = finalizer_names(old).collect();
     let added: BTreeSet<&str> = finalizer_names(new)
         .filter(|finalizer| !before.contains(finalizer))
@@ -267,7 +273,7 @@ mod tests {
     use super::*;
 
     fn created(metadata: &Value) -> Vec<String> {
-        let mut found = Findings::default();
+        let mut found = ErrorList::default();
         let object = json!({ "metadata": metadata });
         validate_create(&object, true, names::is_dns_subdomain, Strictness::Builtin, &mut found);
         found.into_vec().iter().map(ToString::to_string).collect()
@@ -303,7 +309,7 @@ mod tests {
     fn identity_is_immutable() {
         let old = json!({"metadata": {"name": "a", "uid": "1"}});
         let new = json!({"metadata": {"name": "a", "uid": "2"}});
-        let mut found = Findings::default();
+        let mut found = ErrorList::default();
         validate_update(&new, &old, Strictness::Custom, &mut found);
         let found: Vec<String> = found.into_vec().iter().map(ToString::to_string).collect();
         assert_eq!(found, ["metadata.uid: Invalid value: \"2\": field is immutable"]);

@@ -1,6 +1,6 @@
 //! Fields that have few values, of which the schemas of `k8s-openapi` say nothing.
 
-use crate::builtin::validate::signing;
+use crate::builtin::validate::certificates;
 use crate::builtin::validate::storage::sources;
 
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
@@ -83,7 +83,7 @@ const ENUMS: &[(&[&str], &[&str])] = &[
         &["AzureDiskVolumeSource.cachingMode"],
     ),
     (&["Dedicated", "Managed", "Shared"], &["AzureDiskVolumeSource.kind"]),
-    (signing::USAGES, &["CertificateSigningRequestSpec.usages"]),
+    (certificates::USAGES, &["CertificateSigningRequestSpec.usages"]),
     (
         &["Always", "IfNotPresent", "Never"],
         &[

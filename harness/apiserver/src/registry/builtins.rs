@@ -3,12 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{Group, Origin, Resource, Subresource, Version};
-use crate::builtin::{catalogue, versions};
+use crate::builtin::{resources, versions};
 use crate::store::Store;
 
 /// The groups in the order of discovery.
 pub(super) fn groups(store: &Store) -> Vec<Group> {
-    let version = |version: &'static catalogue::Version| Version {
+    let version = |version: &'static resources::Version| Version {
         name: version.name.to_owned(),
         resources: version
             .resources
@@ -16,7 +16,7 @@ pub(super) fn groups(store: &Store) -> Vec<Group> {
             .map(|entry| Arc::new(resource(store, entry)))
             .collect(),
     };
-    catalogue::GROUPS
+    resources::GROUPS
         .iter()
         .map(|group| Group {
             name: group.name.to_owned(),
@@ -29,7 +29,7 @@ fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-fn resource(store: &Store, entry: &'static catalogue::Resource) -> Resource {
+fn resource(store: &Store, entry: &'static resources::Resource) -> Resource {
     let (group, version) = versions::storage(entry);
     Resource {
         group: entry.group.to_owned(),
@@ -45,14 +45,14 @@ fn resource(store: &Store, entry: &'static catalogue::Resource) -> Resource {
         verbs: owned(entry.verbs),
         subresources: entry.subresources.iter().map(|each| subresource(entry, each)).collect(),
         bucket: store.bucket(group, entry.plural),
-        storage_api_version: catalogue::api_version(group, version),
+        storage_api_version: resources::api_version(group, version),
         storage_version_hash: entry.storage_version_hash(),
         origin: Origin::Builtin(entry),
         types: OnceLock::new(),
     }
 }
 
-fn subresource(of: &catalogue::Resource, entry: &catalogue::Subresource) -> Subresource {
+fn subresource(of: &resources::Resource, entry: &resources::Subresource) -> Subresource {
     let (group, version, kind) = entry.speaks(of);
     Subresource {
         name: entry.name.to_owned(),

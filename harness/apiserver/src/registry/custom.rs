@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use super::{Group, Origin, Resource, Subresource, Version};
-use crate::builtin::catalogue::storage_version_hash;
+use crate::builtin::resources::storage_version_hash;
 use crate::conversion::Converter;
 use crate::meta;
 use crate::schema::Schema;

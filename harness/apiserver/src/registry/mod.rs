@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use serde_json::Value;
 
-use crate::builtin::catalogue;
+use crate::builtin::resources;
 use crate::conversion::Converter;
 use crate::merge::types::{self, TypeModel};
 use crate::meta;
@@ -55,7 +55,7 @@ pub(crate) struct Subresource {
 /// Where a resource comes from.
 #[derive(Debug)]
 pub(crate) enum Origin {
-    Builtin(&'static catalogue::Resource),
+    Builtin(&'static resources::Resource),
     Custom(custom::CustomVersion),
 }
 

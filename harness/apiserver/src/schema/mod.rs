@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::error::{FieldError, FieldErrorType};
+use crate::field::{FieldError, FieldErrorType};
 use path::Path;
 
 pub use node::{Additional, ListType, Node as SchemaNode};
@@ -74,7 +74,7 @@ impl Schema {
     /// Validates a whole object; `old` on update: what has not changed is not looked at again.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let root = Path::root("");
-        let mut findings = validate::Findings::default();
+        let mut findings = validate::ErrorList::default();
         validate::check(&self.root, new, old, &root, &mut findings);
         self.validate_rest(new, old, findings.errors)
     }
@@ -82,7 +82,7 @@ impl Schema {
     /// Validates a write of the status: its own schema, and the rules of the whole object.
     pub fn validate_status(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let path = Path::root("status");
-        let mut findings = validate::Findings::default();
+        let mut findings = validate::ErrorList::default();
         if let (Some(node), Some(status)) = (self.root.properties.get("status"), new.get("status")) {
             validate::check(
                 node,
@@ -116,7 +116,7 @@ impl Schema {
     }
 }
 
-/// Findings after which rules could stumble over the object.
+/// ErrorList after which rules could stumble over the object.
 fn blocks_rules(error: &FieldError) -> bool {
     matches!(
         error.error_type,

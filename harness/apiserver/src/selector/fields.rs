@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use crate::api_error::ApiError;
 use crate::meta;
 use crate::registry::Resource;
-use crate::status::ApiError;
 
 /// A parsed field selector; all requirements must hold.
 #[derive(Debug, Clone, Default)]

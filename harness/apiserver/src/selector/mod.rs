@@ -5,9 +5,9 @@ pub(crate) mod labels;
 
 use serde_json::Value;
 
+use crate::api_error::ApiError;
 use crate::meta;
 use crate::registry::Resource;
-use crate::status::ApiError;
 use crate::store::Stored;
 use fields::FieldSelector;
 use labels::LabelSelector;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::commits::Change;
 use super::{Compacted, Stored};
-use crate::board::Board;
+use crate::ordered_notify::OrderedNotify;
 
 /// Collections of up to so many objects are never packed.
 const MAX_TREES: usize = 1_000;
@@ -72,16 +72,16 @@ pub(super) struct Bucket {
     limit: usize,
     /// How often the resource has ceased to be served.
     pub(super) retired: u64,
-    bell: Bell,
+    signal: Signal,
 }
 
-/// Tells watches that there is something to take. How often it has rung is what they wait for to move.
+/// Wakes watches when there is something to take; they wait for the number of changes to grow.
 #[derive(Debug, Clone)]
-pub(super) struct Bell(Arc<Board<u64>>);
+pub(super) struct Signal(Arc<OrderedNotify<u64>>);
 
-impl Bell {
-    pub(super) fn ring(&self) {
-        self.0.change(|rung| *rung += 1);
+impl Signal {
+    pub(super) fn notify(&self) {
+        self.0.change(|changes| *changes += 1);
     }
 }
 
@@ -95,7 +95,7 @@ impl Bucket {
             oldest: revision,
             limit,
             retired: 0,
-            bell: Bell(Arc::new(Board::new(0))),
+            signal: Signal(Arc::new(OrderedNotify::new(0))),
         }
     }
 
@@ -171,7 +171,7 @@ impl Bucket {
         }
     }
 
-    /// Takes an event in. Watches are told of it by [`Bucket::bell`], which is rung when the store is free again: they
+    /// Takes an event in. Watches are told of it by [`Bucket::signal`], which is changes when the store is free again: they
     /// would only wait for each other.
     pub(super) fn apply(&mut self, event: Event) {
         let key = &*event.key;
@@ -229,15 +229,15 @@ impl Bucket {
 
     pub(super) fn retire(&mut self) {
         self.retired += 1;
-        self.bell.ring();
+        self.signal.notify();
     }
 
-    pub(super) fn bell(&self) -> Bell {
-        self.bell.clone()
+    pub(super) fn signal(&self) -> Signal {
+        self.signal.clone()
     }
 
-    pub(super) fn subscribe(&self) -> Arc<Board<u64>> {
-        Arc::clone(&self.bell.0)
+    pub(super) fn subscribe(&self) -> Arc<OrderedNotify<u64>> {
+        Arc::clone(&self.signal.0)
     }
 
     /// The position of the first event after a revision.

@@ -218,9 +218,9 @@ impl Store {
         inner.owners.replace(bucket, key, before.as_deref(), live);
         inner.tell(|| Commit::new(change, &stored, at, by.clone()));
         inner.buckets[bucket.0].apply(Event::new(key, stored.clone(), previous.clone()));
-        let bell = inner.buckets[bucket.0].bell();
+        let signal = inner.buckets[bucket.0].signal();
         drop(inner);
-        bell.ring();
+        signal.notify();
         Ok(Committed {
             bucket,
             change,

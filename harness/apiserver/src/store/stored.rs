@@ -71,7 +71,7 @@ impl Text {
         let mut line = Vec::with_capacity(others.len() + 140);
         write_line_head(&mut line, change.watch_type());
         let object = line.len();
-        crate::api::reply::write_head(&mut line, typed("apiVersion"), typed("kind"));
+        crate::handlers::reply::write_head(&mut line, typed("apiVersion"), typed("kind"));
         if others.len() > 2 {
             line.push(b',');
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{BucketId, Compacted, Event, Store};
-use crate::board::Board;
+use crate::ordered_notify::OrderedNotify;
 
 /// How many events are taken from the history at a time.
 const BATCH: usize = 64;
@@ -31,8 +31,8 @@ pub(crate) struct Cursor {
     bucket: BucketId,
     position: u64,
     retired: u64,
-    bell: Arc<Board<u64>>,
-    /// How often it had rung when there was nothing more to take; `None` if there may be.
+    signal: Arc<OrderedNotify<u64>>,
+    /// How often it had changes when there was nothing more to take; `None` if there may be.
     heard: Option<u64>,
 }
 
@@ -41,14 +41,14 @@ impl Store {
     pub(crate) fn follow(self: &Arc<Self>, bucket: BucketId, after: u64) -> Result<Cursor, Compacted> {
         let inner = self.lock();
         let bucket_ref = &inner.buckets[bucket.0];
-        let bell = bucket_ref.subscribe();
+        let signal = bucket_ref.subscribe();
         Ok(Cursor {
             store: self.clone(),
             bucket,
             position: bucket_ref.position_after(after)?,
             retired: bucket_ref.retired,
             heard: None,
-            bell,
+            signal,
         })
     }
 }
@@ -56,12 +56,12 @@ impl Store {
 impl Cursor {
     /// Whether there may be something to take. Asks nothing of the store, which a thousand others ask as well.
     pub(crate) fn has_news(&self) -> bool {
-        self.heard != Some(self.bell.get())
+        self.heard != Some(self.signal.get())
     }
 
     /// The next events, none when there is none yet.
     pub(crate) fn take(&mut self) -> Result<Taken, Ended> {
-        let rung = self.bell.get();
+        let changes = self.signal.get();
         let inner = self.store.lock();
         let bucket = &inner.buckets[self.bucket.0];
         let events = bucket.events_from(self.position, BATCH).ok_or(Ended::Lagged)?;
@@ -71,13 +71,13 @@ impl Cursor {
         if events.is_empty() && retired {
             return Err(Ended::Retired);
         }
-        self.heard = (events.len() < BATCH && !retired).then_some(rung);
+        self.heard = (events.len() < BATCH && !retired).then_some(changes);
         self.position += u64::try_from(events.len()).unwrap_or_default();
         Ok(Taken { events, revision })
     }
 
     /// Waits until there is something to take.
     pub(crate) async fn changed(&self) {
-        self.bell.wait_for(|rung| self.heard != Some(*rung)).await;
+        self.signal.wait_for(|changes| self.heard != Some(*changes)).await;
     }
 }

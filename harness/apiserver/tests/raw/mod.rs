@@ -1,4 +1,4 @@
-//! A client of the in-process door that speaks plain JSON.
+//! A client of the in-process endpoint that speaks plain JSON.
 
 use baton_apiserver::{ApiServer, InProcess, ResponseBody};
 use bytes::Bytes;

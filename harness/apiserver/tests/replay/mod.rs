@@ -1,10 +1,10 @@
-//! Replaying a transcript: [`run`] starts a server and takes the steps; `door` speaks HTTP, `normalise` replaces what
+//! Replaying a transcript: [`run`] starts a server and takes the steps; `client` speaks HTTP, `normalise` replaces what
 //! differs from run to run, `compare` finds differences, `checks` are the relations between answers, `webhooks` are those
 //! that the client of some scenarios serves.
 
 mod checks;
+mod client;
 mod compare;
-mod door;
 mod normalise;
 mod steps;
 mod webhooks;
@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use door::Door;
+use client::Client;
 use steps::Player;
 use webhooks::Webhooks;
 
@@ -137,9 +137,9 @@ pub async fn run(scenario: &Scenario) -> Result<(), String> {
     options.collect_garbage = !scenario.without_controllers();
     let server = ApiServer::new(options);
     let serving = server.serve().await.expect("the server starts");
-    let door = Door::new(serving.addr(), serving.token(), serving.ca());
+    let client = Client::new(serving.addr(), serving.token(), serving.ca());
     let webhooks = Webhooks::serve(steps::filled_rules(scenario)).await;
-    let mut player = Player::new(scenario, door, webhooks, server.commits());
+    let mut player = Player::new(scenario, client, webhooks, server.commits());
     if scenario.namespace {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": player.namespace()}});
         player.create_namespace(&namespace).await?;

@@ -8,15 +8,15 @@ use baton_apiserver::Commits;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
+use super::client::{Answer, Asked, Client, Lines};
 use super::compare::{self, Binding, drop_path};
-use super::door::{Answer, Asked, Door, Lines};
 use super::normalise::{Normaliser, order};
 use super::webhooks::Webhooks;
 use super::{Scenario, Select, Step, checks};
 
 /// A scenario that is being replayed.
 pub struct Player<'a> {
-    door: Door,
+    client: Client,
     webhooks: Webhooks,
     /// Everything that happens on the server.
     commits: Commits,
@@ -55,7 +55,7 @@ pub fn filled_rules(scenario: &Scenario) -> BTreeMap<String, Value> {
 }
 
 impl<'a> Player<'a> {
-    pub fn new(scenario: &'a Scenario, door: Door, webhooks: Webhooks, commits: Commits) -> Self {
+    pub fn new(scenario: &'a Scenario, client: Client, webhooks: Webhooks, commits: Commits) -> Self {
         let run = run_of(scenario);
         let mut replacements = Vec::new();
         for name in scenario.webhooks.keys().rev() {
@@ -65,7 +65,7 @@ impl<'a> Player<'a> {
         replacements.push((format!("t-{run}"), "{{ns}}".to_owned()));
         replacements.push((run.clone(), "{{run}}".to_owned()));
         Self {
-            door,
+            client,
             webhooks,
             commits,
             run,
@@ -90,7 +90,7 @@ impl<'a> Player<'a> {
             headers: self.headers(None, true),
             body: Some(namespace.to_string()),
         };
-        let answer = self.door.send(&asked).await?;
+        let answer = self.client.send(&asked).await?;
         (answer.status == 201)
             .then_some(())
             .ok_or_else(|| format!("{}: no namespace: {}", self.name, answer.text))
@@ -101,7 +101,7 @@ impl<'a> Player<'a> {
             ("User-Agent".to_owned(), "transcript-replay/1.0".to_owned()),
             ("Accept".to_owned(), "application/json".to_owned()),
         ];
-        let token = token.unwrap_or(&self.door.token);
+        let token = token.unwrap_or(&self.client.token);
         if token != "none" {
             headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
         }
@@ -146,13 +146,13 @@ impl<'a> Player<'a> {
         }
         let asked = self.ask(step)?;
         let answer = if step.watch {
-            let (answer, lines) = self.door.watch(&asked).await?;
+            let (answer, lines) = self.client.watch(&asked).await?;
             if let Some(lines) = lines {
                 self.watches.insert(step.id.clone(), lines);
             }
             answer
         } else {
-            self.door.send(&asked).await?
+            self.client.send(&asked).await?
         };
         self.heads.insert(step.id.clone(), answer.clone());
         self.texts.insert(step.id.clone(), answer.text.clone());

@@ -30,7 +30,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use baton_apiserver::webhook::{Review, Said, Webhook};
+use baton_apiserver::test_webhook::{Review, Said, Webhook};
 use kube::Client;
 use serde_json::{Value, json};
 use thiserror::Error;

@@ -3,7 +3,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use baton_apiserver::webhook::Said;
+use baton_apiserver::test_webhook::Said;
 use baton_core::names::ClusterName;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{

@@ -205,7 +205,7 @@ impl Embedded {
     /// How many requests for resources there have been on all clusters.
     pub fn requests(&self) -> BTreeMap<Counted, u64> {
         let mut requests = BTreeMap::new();
-        for (request, count) in self.servers.values().flat_map(|server| server.levers().counts()) {
+        for (request, count) in self.servers.values().flat_map(|server| server.faults().counts()) {
             *requests.entry(request).or_default() += count;
         }
         requests
@@ -370,14 +370,14 @@ impl Fleet for Embedded {
     async fn pull(&self, cluster: &ClusterName, lever: Lever) -> Result<(), FleetError> {
         let server = self.servers.get(cluster);
         let server = server.ok_or_else(|| FleetError::NoSuchCluster(cluster.clone()))?;
-        super::pull(server.levers(), lever);
+        super::pull(server.faults(), lever);
         Ok(())
     }
 
     fn gate(&self) -> Option<Gatekeeper> {
         let (gate, keeper) = Gate::new();
         for server in self.servers.values() {
-            server.levers().guard(gate.clone());
+            server.faults().guard(gate.clone());
         }
         Some(keeper)
     }
@@ -395,12 +395,12 @@ impl Fleet for Embedded {
     }
 
     fn writes(&self) -> BTreeMap<String, u64> {
-        super::writes(self.servers.values().map(ApiServer::levers))
+        super::writes(self.servers.values().map(ApiServer::faults))
     }
 
     fn idle_writes(&self) -> BTreeMap<String, BTreeMap<String, u64>> {
         let mut idle: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
-        for ((client, kind), count) in self.servers.values().flat_map(|server| server.levers().idle_writes()) {
+        for ((client, kind), count) in self.servers.values().flat_map(|server| server.faults().idle_writes()) {
             *idle.entry(client).or_default().entry(kind).or_default() += count;
         }
         idle

@@ -38,7 +38,7 @@ use crate::{
 pub use controllers::ControllerError;
 
 pub use baton_apiserver::{Asking, Failure, Gatekeeper, Matching};
-use baton_apiserver::{Cut, Levers};
+use baton_apiserver::{Cut, FaultInjector};
 
 /// Why a fleet cannot be had, or cannot do what is asked. The environment is broken then, not the target.
 #[derive(Debug, Error)]
@@ -325,7 +325,7 @@ pub trait Fleet: Send + Sync {
 }
 
 /// Does to a server, or to a front before it, what a lever says.
-fn pull(levers: &Levers, lever: Lever) {
+fn pull(levers: &FaultInjector, lever: Lever) {
     match lever {
         Lever::Stop => levers.stop(),
         Lever::Start => levers.start(),
@@ -337,9 +337,9 @@ fn pull(levers: &Levers, lever: Lever) {
 }
 
 /// The writes that levers have counted, by user agent.
-fn writes<'a>(levers: impl Iterator<Item = &'a Levers>) -> BTreeMap<String, u64> {
+fn writes<'a>(levers: impl Iterator<Item = &'a FaultInjector>) -> BTreeMap<String, u64> {
     let mut writes = BTreeMap::new();
-    for (counted, count) in levers.flat_map(Levers::counts) {
+    for (counted, count) in levers.flat_map(FaultInjector::counts) {
         if !matches!(counted.verb.as_str(), "get" | "list" | "watch") {
             *writes.entry(counted.client).or_default() += count;
         }

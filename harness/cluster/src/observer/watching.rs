@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use baton_apiserver::front::Created;
+use baton_apiserver::fault_proxy::Created;
 use baton_core::{
     names::ClusterName,
     timeline::{Change, Event, Mark, Revision},
@@ -417,7 +417,7 @@ mod tests {
         let watching = Watching::start(vec![watched], Arc::clone(&clock)).await.unwrap();
         let recorder = watching.record(clock);
         let mut follower = recorder.follow();
-        server.levers().fail(Failure {
+        server.faults().fail(Failure {
             matching: Matching {
                 verb: Some("list".to_owned()),
                 kind: Some("Work".to_owned()),

@@ -1,7 +1,7 @@
 //! Default values of the built-in kinds: a small rule language and a table of rules per kind.
 //!
 //! `rules` holds the language, `pods` the rules of pod templates, `workloads` and `others` those of the kinds.
-//! Rules run on objects in their typed form ([`crate::builtin::shape`]).
+//! Rules run on objects in their typed form ([`crate::builtin::codec`]).
 
 mod images;
 mod others;
@@ -41,10 +41,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::builtin::shape;
+    use crate::builtin::codec;
 
     fn defaulted(group: &str, kind: &str, mut object: Value) -> Value {
-        assert_eq!(shape::decode(group, "v1", kind, &mut object), Ok(()));
+        assert_eq!(codec::decode(group, "v1", kind, &mut object), Ok(()));
         default(group, kind, &mut object);
         object
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::pods::SOURCES;
 use super::rules::Rule::{Also, Bool, Do, Each, Empty, If, In, Int, Text, TextIfNone};
 use super::rules::{Object, Rule, apply, set};
-use crate::builtin::prepare::name_label;
+use crate::builtin::strategy::name_label;
 
 /// The rules of a kind that runs no pods.
 pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {

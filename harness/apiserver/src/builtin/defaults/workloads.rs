@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::pods::TEMPLATE;
 use super::rules::Rule::{Bool, Do, Each, If, In, Int, Text, TextIfNone};
 use super::rules::{Object, Rule, set};
-use crate::builtin::prepare::TEMPLATE_GENERATION;
+use crate::builtin::strategy::TEMPLATE_GENERATION;
 
 pub(super) const DEPLOYMENT: &[Rule] = &[In(
     "spec",

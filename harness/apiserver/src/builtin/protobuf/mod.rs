@@ -1,7 +1,7 @@
 //! Bodies in the binary form that Go clients prefer: `application/vnd.kubernetes.protobuf`.
 //!
 //! Only reading is needed: every client that sends this form also accepts JSON as an answer. What the fields are is in the
-//! table of types (`shape::table`).
+//! table of types (`codec::table`).
 
 mod wire;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use wire::{Reader, Wire};
 
-use super::shape::table::{Sort, TYPES, Type};
+use super::codec::table::{Sort, TYPES, Type};
 
 const MAGIC: &[u8] = b"k8s\0";
 const MAX_DEPTH: usize = 64;

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use serde_json::{Map, Value, json};
 
 use super::{Refused, SPEC, refused, text};
-use crate::findings::Findings;
+use crate::field::ErrorList;
 use crate::meta;
 
 /// Who knows one address only means a list of one.
@@ -31,7 +31,7 @@ pub(super) fn settle(spec: &mut Map<String, Value>, before: Option<&Value>) -> R
     };
     let policy = policy.to_owned();
     let policy_at = SPEC.child("ipFamilyPolicy");
-    let mut found = Findings::default();
+    let mut found = ErrorList::default();
     if let Some(before) = before {
         release(spec, before, &policy, &mut found);
     }
@@ -52,7 +52,7 @@ pub(super) fn settle(spec: &mut Map<String, Value>, before: Option<&Value>) -> R
     }
     refused(found)?;
     if !both {
-        let mut found = Findings::default();
+        let mut found = ErrorList::default();
         if policy == "RequireDualStack" {
             let detail = "this cluster is not configured for dual-stack services";
             found.invalid(&policy_at, policy.as_str(), detail);
@@ -81,7 +81,7 @@ fn count(list: Option<&Value>) -> usize {
 }
 
 /// Of two families the second one goes if there is to be one only; nobody takes it away otherwise.
-fn release(spec: &mut Map<String, Value>, before: &Value, policy: &str, found: &mut Findings) {
+fn release(spec: &mut Map<String, Value>, before: &Value, policy: &str, found: &mut ErrorList) {
     for (field, what) in [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")] {
         let (after, was) = (count(spec.get(field)), count(before.get(field)));
         if policy == "SingleStack" {

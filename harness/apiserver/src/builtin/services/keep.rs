@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::text;
-use crate::builtin::prepare::copy;
+use crate::builtin::strategy::copy;
 use crate::builtin::validate::services as validate;
 use crate::meta;
 

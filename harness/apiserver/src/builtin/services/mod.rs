@@ -13,8 +13,7 @@ use serde_json::{Map, Value, json};
 use self::keep::has_node_ports;
 pub(super) use self::keep::keep_allocated;
 use super::validate::services as validate;
-use crate::error::FieldError;
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldError, FieldPath};
 
 /// `10.96.0.0/16`, without network, broadcast and the address of the API server itself.
 const FIRST_ADDRESS: u32 = 0x0a60_0002;
@@ -25,7 +24,7 @@ const LAST_PORT: u32 = 32_767;
 
 const OUT_OF_RANGE: &str = "provided port is not in the valid range. The range of valid ports is 30000-32767";
 
-const SPEC: Field<'static> = Field::Named(&Field::Root, "spec");
+const SPEC: FieldPath<'static> = FieldPath::Named(&FieldPath::Root, "spec");
 
 /// Addresses and node ports in use.
 #[derive(Debug, Default)]
@@ -67,7 +66,7 @@ impl Allocations {
         if spec.get("type").is_some_and(|kind| kind == "ExternalName") && matches!(policy, Some("Cluster" | "Local")) {
             keep::remove(spec, "internalTrafficPolicy");
         }
-        let mut found = Findings::default();
+        let mut found = ErrorList::default();
         validate::cluster_addresses(spec, &mut found);
         refused(found)?;
         let (is_checked, wants_ports) = (validate::is_health_checked(spec), wants_node_ports(spec));
@@ -243,7 +242,7 @@ pub enum Refused {
     Failed(String),
 }
 
-fn refused(found: Findings) -> Result<(), Refused> {
+fn refused(found: ErrorList) -> Result<(), Refused> {
     if found.is_empty() {
         Ok(())
     } else {
@@ -251,8 +250,8 @@ fn refused(found: Findings) -> Result<(), Refused> {
     }
 }
 
-fn invalid(field: &Field<'_>, value: impl Into<Value>, detail: &str) -> Result<(), Refused> {
-    let mut found = Findings::default();
+fn invalid(field: &FieldPath<'_>, value: impl Into<Value>, detail: &str) -> Result<(), Refused> {
+    let mut found = ErrorList::default();
     found.invalid(field, value, detail);
     refused(found)
 }

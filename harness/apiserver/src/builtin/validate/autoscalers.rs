@@ -6,7 +6,7 @@ use super::ROOT;
 use super::checks::Check::{Do, Each, In, Required};
 use super::checks::{Check, list, number, run, text};
 use crate::builtin::quantity::Quantity;
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 use crate::metadata::names;
 
 /// Longest time that scaling looks back, in seconds.
@@ -71,7 +71,7 @@ const RULES: &[Check] = &[
 ];
 
 /// What is wrong with an autoscaler.
-pub(super) fn body(object: &Value, found: &mut Findings) {
+pub(super) fn body(object: &Value, found: &mut ErrorList) {
     let checks = &[
         Do(replica_bounds),
         In("scaleTargetRef", REFERENCE),
@@ -86,7 +86,7 @@ fn path_segment(name: &str) -> Vec<String> {
     names::path_segment(name, false)
 }
 
-fn api_version(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+fn api_version(reference: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let version = text(reference, "apiVersion");
     if version.matches('/').count() > 1 {
         let detail = format!("unexpected GroupVersion string: {version}");
@@ -95,7 +95,7 @@ fn api_version(reference: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Of the kinds without a group, only replication controllers can be scaled.
-fn api_group(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+fn api_group(reference: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let version = text(reference, "apiVersion");
     let has_group = version.split_once('/').is_some_and(|(group, _)| !group.is_empty());
     let is_one = version.matches('/').count() < 2;
@@ -105,7 +105,7 @@ fn api_group(reference: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn replica_bounds(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn replica_bounds(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (min, max) = (number(spec, "minReplicas"), number(spec, "maxReplicas"));
     if min < 1 {
         found.invalid(&at.child("minReplicas"), min, "must be greater than or equal to 1");
@@ -124,7 +124,7 @@ fn replica_bounds(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn metrics(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn metrics(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("metrics");
     let metrics = list(spec, "metrics");
     for (index, metric) in metrics.iter().enumerate() {
@@ -137,7 +137,7 @@ fn metrics(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn one_metric(metric: &Value, at: &Field<'_>, found: &mut Findings) {
+fn one_metric(metric: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let kinds = SOURCES.map(|source| source.kind);
     let kind = text(metric, "type");
     if kind.is_empty() {
@@ -179,7 +179,7 @@ fn one_metric(metric: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn metric_name(metric: &Value, at: &Field<'_>, found: &mut Findings) {
+fn metric_name(metric: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let name = text(metric, "name");
     if name.is_empty() {
         found.required(&at.child("name"), "must specify a metric name");
@@ -188,19 +188,19 @@ fn metric_name(metric: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn resource_name(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn resource_name(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if text(source, "name").is_empty() {
         found.required(&at.child("name"), "must specify a resource name");
     }
 }
 
-fn container_name(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn container_name(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if text(source, "container").is_empty() {
         found.required(&at.child("container"), "must specify a container");
     }
 }
 
-fn target(target: &Value, at: &Field<'_>, found: &mut Findings) {
+fn target(target: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let kind = text(target, "type");
     if kind.is_empty() {
         found.required(&at.child("type"), "must specify a metric target type");
@@ -232,28 +232,28 @@ fn target_of<'a>(source: &'a Value, field: &str) -> Option<&'a Value> {
     source.get("target")?.get(field)
 }
 
-fn value(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn value(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if target_of(source, "value").is_none() && target_of(source, "averageValue").is_none() {
         let detail = "must set either a target value for metric or a per-pod target";
         found.required(&at.child("target.averageValue"), detail);
     }
 }
 
-fn value_of_object(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn value_of_object(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if target_of(source, "value").is_none() && target_of(source, "averageValue").is_none() {
         let detail = "must set either a target value or averageValue";
         found.required(&at.child("target.averageValue"), detail);
     }
 }
 
-fn one_value(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn one_value(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if target_of(source, "value").is_some() && target_of(source, "averageValue").is_some() {
         let detail = "may not set both a target value for metric and a per-pod target";
         found.forbidden(&at.child("target.value"), detail);
     }
 }
 
-fn average(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn average(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if target_of(source, "averageValue").is_none() {
         found.required(
             &at.child("target.averageValue"),
@@ -262,7 +262,7 @@ fn average(source: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn one_use(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn one_use(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     match (
         target_of(source, "averageUtilization"),
         target_of(source, "averageValue"),
@@ -279,7 +279,7 @@ fn one_use(source: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn tolerance(rules: &Value, at: &Field<'_>, found: &mut Findings) {
+fn tolerance(rules: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(given) = rules.get("tolerance") else { return };
     let quantity = given.as_str().and_then(Quantity::parse);
     if quantity.is_some_and(|quantity| quantity.nanos() < 0) {
@@ -291,7 +291,7 @@ fn tolerance(rules: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn window(rules: &Value, at: &Field<'_>, found: &mut Findings) {
+fn window(rules: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let seconds = number(rules, "stabilizationWindowSeconds");
     let at = at.child("stabilizationWindowSeconds");
     if seconds < 0 {
@@ -303,13 +303,13 @@ fn window(rules: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn policies(rules: &Value, at: &Field<'_>, found: &mut Findings) {
+fn policies(rules: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if list(rules, "policies").is_empty() {
         found.required(&at.child("policies"), "must specify at least one Policy");
     }
 }
 
-fn policy(policy: &Value, at: &Field<'_>, found: &mut Findings) {
+fn policy(policy: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let kind = text(policy, "type");
     if !matches!(kind, "Percent" | "Pods") {
         found.not_supported(&at.child("type"), kind, &["Percent", "Pods"]);

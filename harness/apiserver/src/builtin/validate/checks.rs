@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::FieldErrorType;
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldErrorType, FieldPath};
 pub(super) use crate::meta::text;
 
 /// One check; names are fields of the object at hand. A missing number is zero, a missing text is empty.
@@ -36,17 +35,17 @@ pub(super) enum Check {
     /// Checks of every object in a list.
     Each(&'static str, &'static [Check]),
     /// What no check can say, about the object at hand.
-    Do(fn(&Value, &Field<'_>, &mut Findings)),
+    Do(fn(&Value, &FieldPath<'_>, &mut ErrorList)),
 }
 
 /// Runs checks on an object.
-pub(super) fn run(checks: &[Check], object: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn run(checks: &[Check], object: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     for check in checks {
         one(check, object, at, found);
     }
 }
 
-fn one(check: &Check, object: &Value, at: &Field<'_>, found: &mut Findings) {
+fn one(check: &Check, object: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     match check {
         Check::Required(field) => {
             if text(object, field).is_empty() {
@@ -113,13 +112,13 @@ fn given<'a>(object: &'a Value, field: &str) -> Option<&'a str> {
     object.get(field).and_then(Value::as_str)
 }
 
-fn supported(value: Option<&str>, values: &[&str], at: &Field<'_>, found: &mut Findings) {
+fn supported(value: Option<&str>, values: &[&str], at: &FieldPath<'_>, found: &mut ErrorList) {
     if let Some(value) = value.filter(|value| !values.contains(value)) {
         found.not_supported(at, value, values);
     }
 }
 
-fn named(value: Option<&str>, rule: fn(&str) -> Vec<String>, at: &Field<'_>, found: &mut Findings) {
+fn named(value: Option<&str>, rule: fn(&str) -> Vec<String>, at: &FieldPath<'_>, found: &mut ErrorList) {
     if let Some(value) = value {
         found.invalid_each(at, value, rule(value));
     }
@@ -151,7 +150,7 @@ pub(super) fn members<'a>(object: &'a Value, field: &str) -> Option<&'a Map<Stri
 }
 
 /// `must have at most MAX items`.
-pub(super) fn at_most(max: usize, count: usize, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn at_most(max: usize, count: usize, at: &FieldPath<'_>, found: &mut ErrorList) {
     if count > max {
         let detail = format!("must have at most {max} items");
         found.with_value(FieldErrorType::TooMany, at, &Value::from(count), &detail);
@@ -159,21 +158,21 @@ pub(super) fn at_most(max: usize, count: usize, at: &Field<'_>, found: &mut Find
 }
 
 /// `must be greater than or equal to 0`.
-pub(super) fn not_negative(value: Option<&Value>, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn not_negative(value: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorList) {
     if let Some(value) = value.and_then(Value::as_i64).filter(|value| *value < 0) {
         found.invalid(at, value, "must be greater than or equal to 0");
     }
 }
 
 /// `must be between 1 and 65535, inclusive`.
-pub(super) fn port_number(value: i64, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn port_number(value: i64, at: &FieldPath<'_>, found: &mut ErrorList) {
     if !(1..=65535).contains(&value) {
         found.invalid(at, value, "must be between 1 and 65535, inclusive");
     }
 }
 
 /// A port's number or name.
-pub(super) fn port(value: Option<&Value>, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn port(value: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorList) {
     match value {
         Some(Value::String(name)) => found.invalid_each(at, name, crate::metadata::names::port_name(name)),
         Some(value) => port_number(value.as_i64().unwrap_or(0), at, found),
@@ -182,7 +181,7 @@ pub(super) fn port(value: Option<&Value>, at: &Field<'_>, found: &mut Findings) 
 }
 
 /// `field is immutable`, if a field changed.
-pub(super) fn immutable(field: &str, new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn immutable(field: &str, new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (new, old) = (
         new.get(field).unwrap_or(&Value::Null),
         old.get(field).unwrap_or(&Value::Null),
@@ -193,7 +192,7 @@ pub(super) fn immutable(field: &str, new: &Value, old: &Value, at: &Field<'_>, f
 }
 
 /// A number or a percentage: the value, if it is one of them.
-pub(super) fn int_or_percent(value: Option<&Value>, at: &Field<'_>, found: &mut Findings) -> i64 {
+pub(super) fn int_or_percent(value: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorList) -> i64 {
     match value {
         Some(Value::String(percent)) => {
             let digits = percent
@@ -214,7 +213,7 @@ pub(super) fn int_or_percent(value: Option<&Value>, at: &Field<'_>, found: &mut 
 }
 
 /// `must not be greater than 100%`.
-pub(super) fn at_most_all(value: Option<&Value>, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn at_most_all(value: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let percent = value
         .and_then(Value::as_str)
         .and_then(|text| text.strip_suffix('%')?.parse::<i64>().ok());

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::ROOT;
 use super::checks::{number, text};
-use crate::builtin::catalogue::Resource;
-use crate::findings::{Field, Findings};
+use crate::builtin::resources::Resource;
+use crate::field::{ErrorList, FieldPath};
+use crate::go_values;
 use crate::metadata::names;
-use crate::quoted;
 
 /// Whether events are asked for in the form of `events.k8s.io`.
 pub(super) fn is_new_style(resource: &Resource) -> bool {
@@ -33,17 +33,17 @@ const NEW_STYLE: Names = Names {
 };
 
 /// An event of the core group.
-pub(super) fn core(event: &Value, found: &mut Findings) {
+pub(super) fn core(event: &Value, found: &mut ErrorList) {
     common(event, &CORE, found);
 }
 
 /// An event of `events.k8s.io`.
-pub(super) fn new_style(event: &Value, found: &mut Findings) {
+pub(super) fn new_style(event: &Value, found: &mut ErrorList) {
     common(event, &NEW_STYLE, found);
 }
 
 /// A new event of `events.k8s.io`: more is required than of one of the core group.
-pub(super) fn created(event: &Value, found: &mut Findings) {
+pub(super) fn created(event: &Value, found: &mut ErrorList) {
     series(event, found);
     if has_no_time(event, "eventTime") {
         found.required(&ROOT.child("eventTime"), "");
@@ -74,7 +74,7 @@ pub(super) fn created(event: &Value, found: &mut Findings) {
 }
 
 /// Something that happened again and again.
-fn series(event: &Value, found: &mut Findings) {
+fn series(event: &Value, found: &mut ErrorList) {
     let Some(series) = event.get("series") else { return };
     if number(series, "count") < 2 {
         found.invalid(&ROOT.child("series.count"), "", "should be at least 2");
@@ -88,7 +88,7 @@ fn has_no_time(event: &Value, field: &str) -> bool {
     event.get(field).is_none_or(Value::is_null)
 }
 
-fn common(event: &Value, fields: &Names, found: &mut Findings) {
+fn common(event: &Value, fields: &Names, found: &mut ErrorList) {
     let namespace = event
         .get("metadata")
         .map(|metadata| text(metadata, "namespace"))
@@ -130,7 +130,7 @@ fn common(event: &Value, fields: &Names, found: &mut Findings) {
     at_most(text(event, fields.note), 1024, &ROOT.child("message"), found);
 }
 
-fn at_most(value: &str, max: usize, at: &Field<'_>, found: &mut Findings) {
+fn at_most(value: &str, max: usize, at: &FieldPath<'_>, found: &mut ErrorList) {
     if value.len() > max {
         found.invalid(at, "", &format!("can have at most {max} characters"));
     }
@@ -157,7 +157,7 @@ const FIXED: &[(&str, &str)] = &[
 const FIELD_IS_FIXED: &str = "field is immutable";
 
 /// What may not change in an event of `events.k8s.io`.
-pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     if new.get("series") != old.get("series") {
         series(new, found);
     }
@@ -169,10 +169,10 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
         let at = ROOT.child(name);
         match (*name, value(new)) {
             ("involvedObject" | "related", Some(object)) => {
-                found.invalid_text(&at, &quoted::text("core.ObjectReference", &object), FIELD_IS_FIXED);
+                found.invalid_text(&at, &go_values::text("core.ObjectReference", &object), FIELD_IS_FIXED);
             }
             ("source", source) => {
-                let source = quoted::text("core.EventSource", &source.unwrap_or_default());
+                let source = go_values::text("core.EventSource", &source.unwrap_or_default());
                 found.invalid_text(&at, &source, FIELD_IS_FIXED);
             }
             ("reason" | "message" | "type" | "action" | "reportingController" | "reportingInstance", None) => {

@@ -4,50 +4,58 @@
 //! kinds, which is a folder where there is much to say. The functions here put together what a create, an update and a write of the status have to pass.
 
 mod autoscalers;
-mod basics;
-mod bounds;
+pub(crate) mod certificates;
 mod checks;
-pub(crate) mod clients;
-mod difference;
+mod config_maps;
+mod controller_revisions;
+mod diff;
+mod disruption_budgets;
 mod events;
 mod jobs;
+mod leases;
+mod limit_range;
+mod namespaces;
 mod networking;
 mod nodes;
-mod others;
 mod pods;
 mod policies;
+mod priority_classes;
+mod quota;
 mod rbac;
+mod resource_names;
 pub(crate) mod reviews;
+mod runtime_classes;
+mod secrets;
 mod selectors;
 pub(super) mod services;
-pub(crate) mod signing;
 pub(crate) mod storage;
+pub(crate) mod webhook_client_config;
 mod webhooks;
 mod workloads;
 
 use serde_json::Value;
 
-use super::catalogue::Resource;
-use crate::error::FieldError;
-use crate::findings::{Field, Findings};
+use super::resources::Resource;
+use crate::field::{ErrorList, FieldError, FieldPath};
 use crate::metadata::names::{self, NameRule};
 use crate::metadata::{self, Strictness};
+use checks::immutable;
 
 /// A whole object.
-const ROOT: Field<'static> = Field::Root;
+const ROOT: FieldPath<'static> = FieldPath::Root;
 
 /// What is wrong with a new object.
 pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
-    let mut found = Findings::default();
+    let mut found = ErrorList::default();
     kind_metadata(resource, object, &mut found);
     body(resource, object, &mut found);
     match (resource.group, resource.kind) {
         ("batch", "CronJob") => jobs::cron_job_name(object, &mut found),
         ("", "Pod") => pods::created(object, &mut found),
-        ("apps", "ControllerRevision") => others::created_revision(object, &mut found),
+        ("apps", "ControllerRevision") => controller_revisions::created(object, &mut found),
         ("", "PersistentVolume") => storage::persistent::mount_options(object, &mut found),
-        ("", "Namespace") => basics::created_namespace(object, &mut found),
-        ("certificates.k8s.io", _) => signing::body(object, &mut found),
+        ("", "Namespace") => namespaces::created(object, &mut found),
+        ("certificates.k8s.io", _) => certificates::body(object, &mut found),
         ("events.k8s.io", _) => events::created(object, &mut found),
         ("networking.k8s.io", "Ingress") => networking::created(object, &mut found),
         ("networking.k8s.io", "ServiceCIDR") => networking::ranges::range(object, &mut found),
@@ -58,7 +66,7 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
 
 /// What is wrong with a change of an object or of one of its subresources.
 pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresource: Option<&str>) -> Vec<FieldError> {
-    let mut found = Findings::default();
+    let mut found = ErrorList::default();
     // The generic registry checks metadata before the kind does, which is why messages come more than once.
     metadata::validate_create(
         new,
@@ -108,13 +116,13 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
         }
         Some(_) if resource.kind == "CertificateSigningRequest" => {
             kind_metadata(resource, new, &mut found);
-            signing::change(new, old, subresource, &mut found);
+            certificates::change(new, old, subresource, &mut found);
         }
         Some("status") if resource.kind == "Node" => nodes::change(new, old, &mut found),
         Some("status") => status(resource, new, &mut found),
         Some("ephemeralcontainers") => pods::changes::ephemeral(new, old, &mut found),
         Some("resize") => pods::resizes::resize(new, old, &mut found),
-        Some("finalize") => basics::namespace_finalizers(new, &mut found),
+        Some("finalize") => namespaces::held(new, &mut found),
         Some(_) => {}
     }
     found.into_vec()
@@ -140,7 +148,7 @@ fn checks_metadata_on_update(resource: &Resource) -> bool {
     }
 }
 
-fn kind_metadata(resource: &Resource, object: &Value, found: &mut Findings) {
+fn kind_metadata(resource: &Resource, object: &Value, found: &mut ErrorList) {
     if resource.kind == "Event" && !events::is_new_style(resource) {
         return;
     }
@@ -164,14 +172,14 @@ pub fn name_rule(resource: &Resource) -> NameRule {
 }
 
 /// Everything but metadata and status.
-fn body(resource: &Resource, object: &Value, found: &mut Findings) {
+fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
     match (resource.group, resource.kind) {
         ("", "Pod") => pods::pod(object, found),
         ("", "PodTemplate") => pods::template(object.get("template"), &ROOT.child("template"), found),
         ("", "Service") => services::service(object, found),
         ("", "Event") => events::core(object, found),
         ("events.k8s.io", _) => events::new_style(object, found),
-        ("apps", "ControllerRevision") => others::body(resource, object, found),
+        ("apps", "ControllerRevision") => controller_revisions::body(object, found),
         ("apps", _) | ("", "ReplicationController") => workloads::body(resource.kind, object, found),
         ("batch", _) => jobs::body(resource.kind, object, found),
         ("rbac.authorization.k8s.io", _) => rbac::body(resource.kind, object, found),
@@ -186,19 +194,30 @@ fn body(resource: &Resource, object: &Value, found: &mut Findings) {
         ("discovery.k8s.io", _) => networking::slices::body(object, None, found),
         ("autoscaling", _) => autoscalers::body(object, found),
         ("storage.k8s.io", kind) => storage::body(kind, object, found),
-        ("", _) => basics::body(resource.kind, object, found),
-        _ => others::body(resource, object, found),
+        ("coordination.k8s.io", "Lease") => leases::body(object, found),
+        ("policy", "PodDisruptionBudget") => disruption_budgets::body(object, found),
+        ("scheduling.k8s.io", "PriorityClass") => priority_classes::body(object, found),
+        ("node.k8s.io", "RuntimeClass") => runtime_classes::body(object, found),
+        ("", "ConfigMap") => config_maps::config_map(object, found),
+        ("", "Endpoints") => networking::slices::endpoints(object, found),
+        ("", "LimitRange") => limit_range::range(object, found),
+        ("", "Node") => nodes::node(object, found),
+        ("", "PersistentVolume") => storage::persistent::volume(object, found),
+        ("", "PersistentVolumeClaim") => storage::volume_claims::claim(object, &ROOT, found),
+        ("", "ResourceQuota") => quota::quota(object, found),
+        ("", "Secret") => secrets::secret(object, found),
+        _ => {}
     }
 }
 
 /// What may not change.
-fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
+fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) {
     match (resource.group, resource.kind) {
         ("", "Pod") => pods::changes::change(new, old, found),
         ("", "Service") => services::change(new, old, found),
-        ("certificates.k8s.io", _) => signing::change(new, old, None, found),
+        ("certificates.k8s.io", _) => certificates::change(new, old, None, found),
         ("events.k8s.io", _) => events::change(new, old, found),
-        ("apps", "ControllerRevision") => others::change(resource, new, old, found),
+        ("apps", "ControllerRevision") => immutable("data", new, old, &ROOT, found),
         ("apps", _) => workloads::change(resource.kind, new, old, found),
         ("batch", "Job") => jobs::change(new, old, found),
         ("rbac.authorization.k8s.io", _) => rbac::change(new, old, found),
@@ -206,17 +225,25 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut Findings) {
         ("networking.k8s.io", "IPAddress") => networking::ranges::address_change(new, old, found),
         ("networking.k8s.io", "ServiceCIDR") => networking::ranges::range_change(new, old, found),
         ("networking.k8s.io", "IngressClass") => networking::class_change(new, old, found),
-        ("", _) => basics::change(resource.kind, new, old, found),
-        _ => others::change(resource, new, old, found),
+        ("scheduling.k8s.io", "PriorityClass") => priority_classes::change(new, old, found),
+        ("node.k8s.io", "RuntimeClass") => immutable("handler", new, old, &ROOT, found),
+        ("discovery.k8s.io", "EndpointSlice") => immutable("addressType", new, old, &ROOT, found),
+        ("", "ConfigMap") => config_maps::fixed_data(&["data", "binaryData"], new, old, found),
+        ("", "Node") => nodes::change(new, old, found),
+        ("", "PersistentVolume") => storage::persistent::change(new, old, found),
+        ("", "PersistentVolumeClaim") => storage::volume_claims::change(new, old, found),
+        ("", "ResourceQuota") => quota::change(new, old, found),
+        ("", "Secret") => secrets::change(new, old, found),
+        _ => {}
     }
 }
 
-fn status(resource: &Resource, new: &Value, found: &mut Findings) {
+fn status(resource: &Resource, new: &Value, found: &mut ErrorList) {
     match (resource.group, resource.kind) {
-        ("", "Namespace") => basics::namespace_status(new, found),
+        ("", "Namespace") => namespaces::status(new, found),
         ("", "PersistentVolumeClaim") => storage::volume_claims::status(new, found),
         ("", "Pod") => pods::status(new, found),
-        ("", "ResourceQuota") => bounds::quota_status(new, found),
+        ("", "ResourceQuota") => quota::status(new, found),
         ("", "Service") => services::status(new, found),
         ("storage.k8s.io", "VolumeAttachment") => storage::attachment_status(new, found),
         ("networking.k8s.io", "Ingress") => networking::ingress_status(new, found),

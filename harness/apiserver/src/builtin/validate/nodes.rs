@@ -9,10 +9,9 @@ use super::checks::Check::OneOf;
 use super::checks::{Check, list, members, run, text, texts};
 use super::networking::addresses;
 use crate::builtin::quantity::{NANOS_OF_ONE, Quantity};
-use crate::error::{FieldError, FieldErrorType};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldError, FieldErrorType, FieldPath};
+use crate::go_values;
 use crate::metadata::names;
-use crate::quoted;
 
 /// What is counted, besides what is somebody's own.
 const COUNTED: &[&str] = &[
@@ -30,7 +29,7 @@ const COUNTED: &[&str] = &[
 const TAINT: &[Check] = &[OneOf("effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"])];
 
 /// Taints, amounts, and addresses of pods.
-pub(super) fn node(object: &Value, found: &mut Findings) {
+pub(super) fn node(object: &Value, found: &mut ErrorList) {
     let Some(spec) = object.get("spec") else { return };
     // The place that messages about taints name is another one than theirs.
     taints(list(spec, "taints"), &ROOT.child("metadata.taints"), found);
@@ -64,7 +63,7 @@ pub(super) fn node(object: &Value, found: &mut Findings) {
     }
 }
 
-fn taints(taints: &[Value], at: &Field<'_>, found: &mut Findings) {
+fn taints(taints: &[Value], at: &FieldPath<'_>, found: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, taint) in taints.iter().enumerate() {
         let at = at.item(index);
@@ -73,7 +72,7 @@ fn taints(taints: &[Value], at: &Field<'_>, found: &mut Findings) {
         found.invalid_each(&at.child("value"), value, names::label_value(value));
         run(TAINT, taint, &at, found);
         if !seen.insert((key, effect)) {
-            let quoted = quoted::text("core.Taint", taint);
+            let quoted = go_values::text("core.Taint", taint);
             found.extend(vec![FieldError {
                 error_type: FieldErrorType::Duplicate,
                 field: at.to_string(),
@@ -84,7 +83,7 @@ fn taints(taints: &[Value], at: &Field<'_>, found: &mut Findings) {
 }
 
 /// What a node is told once: its ranges and what its machine is called.
-pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     amounts(new, found);
     addresses_of(new, found);
     let none = Value::Null;
@@ -118,7 +117,7 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
 }
 
 /// What a node has, and what it gives to pods.
-fn amounts(node: &Value, found: &mut Findings) {
+fn amounts(node: &Value, found: &mut ErrorList) {
     let empty = Value::Null;
     let status = node.get("status").unwrap_or(&empty);
     let at = ROOT.child("status");
@@ -138,7 +137,7 @@ fn amounts(node: &Value, found: &mut Findings) {
     }
 }
 
-fn addresses_of(node: &Value, found: &mut Findings) {
+fn addresses_of(node: &Value, found: &mut ErrorList) {
     let empty = Value::Null;
     let at = ROOT.child("status.addresses");
     let mut seen = BTreeSet::new();
@@ -148,7 +147,7 @@ fn addresses_of(node: &Value, found: &mut Findings) {
     {
         let (kind, of) = (text(address, "type"), text(address, "address"));
         if !seen.insert((kind, of)) {
-            found.duplicate_text(&at.item(index), &quoted::text("core.NodeAddress", address));
+            found.duplicate_text(&at.item(index), &go_values::text("core.NodeAddress", address));
         }
     }
 }

@@ -8,7 +8,7 @@ use super::ROOT;
 use super::checks::Check::{Do, Each, In, OneOf, OneOfIfSet, Selector};
 use super::checks::{Check, list, run, text, texts};
 use super::webhooks::{RULE_SCOPE, rule};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 use crate::metadata::names;
 
 const MATCH_RESOURCES: &[Check] = &[
@@ -44,7 +44,7 @@ const BINDING: &[Check] = &[
 ];
 
 /// The body of a policy or a binding.
-pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
+pub(super) fn body(kind: &str, object: &Value, found: &mut ErrorList) {
     let checks = if kind == "ValidatingAdmissionPolicy" {
         POLICY
     } else {
@@ -56,7 +56,7 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
     }
 }
 
-fn parameter_kind(kind: &Value, at: &Field<'_>, found: &mut Findings) {
+fn parameter_kind(kind: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     group_version(text(kind, "apiVersion"), &at.child("apiVersion"), found);
     let name = text(kind, "kind");
     if name.is_empty() {
@@ -67,7 +67,7 @@ fn parameter_kind(kind: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn group_version(given: &str, at: &Field<'_>, found: &mut Findings) {
+fn group_version(given: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
     if given.is_empty() {
         found.required(at, "");
         return;
@@ -88,7 +88,7 @@ fn group_version(given: &str, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn constraints(policy: &Value, at: &Field<'_>, found: &mut Findings) {
+fn constraints(policy: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(constraints) = policy.get("matchConstraints") else {
         found.required(&at.child("matchConstraints"), "");
         return;
@@ -98,7 +98,7 @@ fn constraints(policy: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn variable(variable: &Value, at: &Field<'_>, found: &mut Findings) {
+fn variable(variable: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     const WORDS: [&str; 4] = ["false", "in", "null", "true"];
     const RESERVED: [&str; 15] = [
         "as",
@@ -129,13 +129,13 @@ fn variable(variable: &Value, at: &Field<'_>, found: &mut Findings) {
     expression(variable, at, found);
 }
 
-fn expression(of: &Value, at: &Field<'_>, found: &mut Findings) {
+fn expression(of: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if text(of, "expression").trim().is_empty() {
         found.required(&at.child("expression"), "expression is not specified");
     }
 }
 
-fn validations(policy: &Value, at: &Field<'_>, found: &mut Findings) {
+fn validations(policy: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if list(policy, "validations").is_empty() && list(policy, "auditAnnotations").is_empty() {
         let detail = "validations or auditAnnotations must contain at least one item";
         found.required(&at.child("validations"), detail);
@@ -143,7 +143,7 @@ fn validations(policy: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn validation(validation: &Value, at: &Field<'_>, found: &mut Findings) {
+fn validation(validation: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     expression(validation, at, found);
     for field in ["messageExpression", "message"] {
         let given = text(validation, field);
@@ -156,7 +156,7 @@ fn validation(validation: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// The keys of annotations are told with the name of the policy before them.
-fn annotations(policy: &Value, found: &mut Findings) {
+fn annotations(policy: &Value, found: &mut ErrorList) {
     let part = |key: &str| policy.get(key).unwrap_or(&Value::Null);
     let (of, spec) = (text(part("metadata"), "name"), ROOT.child("spec"));
     let at = spec.child("auditAnnotations");
@@ -170,7 +170,7 @@ fn annotations(policy: &Value, found: &mut Findings) {
     }
 }
 
-fn resource_names(rule: &Value, at: &Field<'_>, found: &mut Findings) {
+fn resource_names(rule: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("resourceNames");
     let mut seen = BTreeSet::new();
     for (index, name) in texts(rule, "resourceNames").into_iter().enumerate() {
@@ -181,7 +181,7 @@ fn resource_names(rule: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn parameters(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+fn parameters(reference: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     const BOTH: &str = "name and selector are mutually exclusive";
     let name = text(reference, "name");
     let selects = reference.get("selector").is_some_and(Value::is_object);
@@ -200,7 +200,7 @@ fn parameters(reference: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn actions(binding: &Value, at: &Field<'_>, found: &mut Findings) {
+fn actions(binding: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let actions = texts(binding, "validationActions");
     let at = at.child("validationActions");
     if actions.is_empty() {

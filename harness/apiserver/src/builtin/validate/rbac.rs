@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use super::checks::{list, text};
 use super::{ROOT, selectors};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
+use crate::go_values;
 use crate::metadata::names;
-use crate::quoted;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// The body of a kind.
-pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
+pub(super) fn body(kind: &str, object: &Value, found: &mut ErrorList) {
     match kind {
         "Role" | "ClusterRole" => {
             let at = ROOT.child("rules");
@@ -27,7 +27,7 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
     }
 }
 
-fn aggregation(aggregation: &Value, found: &mut Findings) {
+fn aggregation(aggregation: &Value, found: &mut ErrorList) {
     let at = ROOT.child("aggregationRule.clusterRoleSelectors");
     let selectors = list(aggregation, "clusterRoleSelectors");
     if selectors.is_empty() {
@@ -44,7 +44,7 @@ fn aggregation(aggregation: &Value, found: &mut Findings) {
     }
 }
 
-fn rule(rule: &Value, namespaced: bool, at: &Field<'_>, found: &mut Findings) {
+fn rule(rule: &Value, namespaced: bool, at: &FieldPath<'_>, found: &mut ErrorList) {
     if list(rule, "verbs").is_empty() {
         found.required(&at.child("verbs"), "verbs must contain at least one value");
     }
@@ -75,7 +75,7 @@ fn rule(rule: &Value, namespaced: bool, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn binding(object: &Value, namespaced: bool, found: &mut Findings) {
+fn binding(object: &Value, namespaced: bool, found: &mut ErrorList) {
     let role = object.get("roleRef").unwrap_or(&Value::Null);
     let at = ROOT.child("roleRef");
     if text(role, "apiGroup") != GROUP {
@@ -97,7 +97,7 @@ fn binding(object: &Value, namespaced: bool, found: &mut Findings) {
     }
 }
 
-fn subject(subject: &Value, namespaced: bool, at: &Field<'_>, found: &mut Findings) {
+fn subject(subject: &Value, namespaced: bool, at: &FieldPath<'_>, found: &mut ErrorList) {
     let name = text(subject, "name");
     if name.is_empty() {
         found.required(&at.child("name"), "");
@@ -125,13 +125,13 @@ fn subject(subject: &Value, namespaced: bool, at: &Field<'_>, found: &mut Findin
 }
 
 /// A binding is to one role for ever.
-pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     if let (Some(new), Some(old)) = (new.get("roleRef"), old.get("roleRef"))
         && new != old
     {
         found.invalid_text(
             &ROOT.child("roleRef"),
-            &quoted::text("rbac.RoleRef", new),
+            &go_values::text("rbac.RoleRef", new),
             "cannot change roleRef",
         );
     }

@@ -4,9 +4,8 @@ use serde_json::{Map, Value};
 
 use super::checks::{list, text};
 use super::{ROOT, selectors};
-use crate::error::FieldError;
-use crate::findings::{Field, Findings};
-use crate::quoted;
+use crate::field::{ErrorList, FieldError, FieldPath};
+use crate::go_values;
 use crate::selector::labels::LabelSelector;
 
 /// Who is asked about, and where.
@@ -22,12 +21,12 @@ pub(crate) enum Asked {
 
 /// What is wrong with a review of access.
 pub(crate) fn access(review: &Value, asked: Asked) -> Vec<FieldError> {
-    let mut found = Findings::default();
+    let mut found = ErrorList::default();
     let spec = review.get("spec").unwrap_or(&Value::Null);
     let at = ROOT.child("spec");
     let given = |field: &str| spec.get(field).filter(|value| !value.is_null());
     let (of_resource, of_path) = (given("resourceAttributes"), given("nonResourceAttributes"));
-    let shown = of_path.map(|of| quoted::text("authorization.NonResourceAttributes", of));
+    let shown = of_path.map(|of| go_values::text("authorization.NonResourceAttributes", of));
     match (of_resource, &shown) {
         (Some(_), Some(shown)) => {
             let detail = "cannot be specified in combination with resourceAttributes";
@@ -73,7 +72,7 @@ pub(crate) fn access(review: &Value, asked: Asked) -> Vec<FieldError> {
 const SELECTORS: [&str; 2] = ["fieldSelector", "labelSelector"];
 
 /// By what the resources are selected. Who asks may know more operators.
-fn selected(attributes: &Value, at: &Field<'_>, found: &mut Findings) {
+fn selected(attributes: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     for name in SELECTORS {
         let Some(selector) = attributes.get(name).filter(|selector| !selector.is_null()) else {
             continue;

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::checks::{list, members, text, texts};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 use crate::metadata::names;
 
 /// Checks a label selector.
-pub(super) fn validate(selector: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn validate(selector: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if let Some(labels) = members(selector, "matchLabels") {
         crate::metadata::validate_labels(labels, &at.child("matchLabels"), found);
     }
@@ -23,7 +23,7 @@ pub(super) fn validate(selector: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Whether the operator of an expression is known; if so, it has values just where it needs them.
-pub(super) fn fits_its_values(expression: &Value, at: &Field<'_>, found: &mut Findings) -> bool {
+pub(super) fn fits_its_values(expression: &Value, at: &FieldPath<'_>, found: &mut ErrorList) -> bool {
     let has_values = !list(expression, "values").is_empty();
     let field = at.child("values");
     match text(expression, "operator") {
@@ -41,7 +41,7 @@ pub(super) fn fits_its_values(expression: &Value, at: &Field<'_>, found: &mut Fi
 }
 
 /// Checks the key and the values of an expression.
-pub(super) fn key_and_values(expression: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn key_and_values(expression: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let key = text(expression, "key");
     found.invalid_each(&at.child("key"), key, names::qualified_name(key));
     for (index, value) in texts(expression, "values").into_iter().enumerate() {

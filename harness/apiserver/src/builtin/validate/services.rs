@@ -9,10 +9,10 @@ use super::ROOT;
 use super::checks::Check::{Labels, NamedIfThere, OneOf, OneOfIfSet};
 use super::checks::{list, number, port, port_number, run, text, texts};
 use super::networking::addresses;
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
+use crate::go_values;
 use crate::meta;
 use crate::metadata::names;
-use crate::quoted;
 
 const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
@@ -27,7 +27,7 @@ const ONLY_BALANCED: &str = "may only be used when `type` is 'LoadBalancer'";
 const DAY_SECONDS: i64 = 86_400;
 
 /// A Service's specification.
-pub(super) fn service(object: &Value, found: &mut Findings) {
+pub(super) fn service(object: &Value, found: &mut ErrorList) {
     let Some(spec) = object.get("spec") else { return };
     let at = ROOT.child("spec");
     topology(object, found);
@@ -60,7 +60,7 @@ pub(super) fn service(object: &Value, found: &mut Findings) {
 }
 
 /// What routes by zones was called another name once; both names mean the same.
-fn topology(object: &Value, found: &mut Findings) {
+fn topology(object: &Value, found: &mut ErrorList) {
     const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
     const MODE: &str = "service.kubernetes.io/topology-mode";
     if let (Some(mode), Some(hints)) = (meta::annotation(object, MODE), meta::annotation(object, HINTS))
@@ -73,7 +73,7 @@ fn topology(object: &Value, found: &mut Findings) {
 }
 
 /// What depends on the type.
-fn of_type(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn of_type(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let kind = text(spec, "type");
     if kind == "ExternalName" {
         external(spec, at, found);
@@ -84,7 +84,7 @@ fn of_type(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Addresses of the cluster and their families; what is checked before any is given out as well.
-pub(in crate::builtin) fn cluster_addresses(spec: &Value, found: &mut Findings) {
+pub(in crate::builtin) fn cluster_addresses(spec: &Value, found: &mut ErrorList) {
     if text(spec, "type") == "ExternalName" {
         return;
     }
@@ -149,7 +149,7 @@ fn is_headless(spec: &Value) -> bool {
     texts(spec, "clusterIPs") == ["None"]
 }
 
-fn external(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn external(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let has_addresses = !list(spec, "clusterIPs").is_empty();
     let has_families = !list(spec, "ipFamilies").is_empty();
     for (field, has) in [
@@ -166,7 +166,7 @@ fn external(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     found.required_each(&at.child("externalName"), name, names::dns_subdomain(name));
 }
 
-fn affinity(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn affinity(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("sessionAffinityConfig");
     if text(spec, "sessionAffinity") != "ClientIP" {
         return;
@@ -184,7 +184,7 @@ fn affinity(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn ports(all: &[Value], at: &Field<'_>, found: &mut Findings) {
+fn ports(all: &[Value], at: &FieldPath<'_>, found: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, each) in all.iter().enumerate() {
         let at = at.item(index);
@@ -213,7 +213,7 @@ fn ports(all: &[Value], at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn node_ports(all: &[Value], kind: &str, at: &Field<'_>, found: &mut Findings) {
+fn node_ports(all: &[Value], kind: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, each) in all.iter().enumerate() {
         let node_port = number(each, "nodePort");
@@ -230,19 +230,19 @@ fn node_ports(all: &[Value], kind: &str, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn same_ports(all: &[Value], at: &Field<'_>, found: &mut Findings) {
+fn same_ports(all: &[Value], at: &FieldPath<'_>, found: &mut ErrorList) {
     let mut pairs = BTreeSet::new();
     for (index, each) in all.iter().enumerate() {
         let (protocol, number) = (text(each, "protocol"), number(each, "port"));
         if !pairs.insert((protocol, number)) {
             let port = json!({"protocol": protocol, "port": number});
-            found.duplicate_text(&at.item(index), &quoted::text("core.ServicePort", &port));
+            found.duplicate_text(&at.item(index), &go_values::text("core.ServicePort", &port));
         }
     }
 }
 
 /// What only a balanced Service has.
-fn balancer(object: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn balancer(object: &Value, spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let is_balanced = text(spec, "type") == "LoadBalancer";
     let ranges = texts(spec, "loadBalancerSourceRanges");
     let annotated = meta::annotation(object, SOURCE_RANGES);
@@ -269,7 +269,7 @@ fn balancer(object: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) 
 }
 
 /// Who balances a Service: checked of a change, and of what comes of it.
-fn class(spec: &Value, found: &mut Findings) {
+fn class(spec: &Value, found: &mut ErrorList) {
     let at = ROOT.child("spec.loadBalancerClass");
     let Some(class) = spec.get("loadBalancerClass").and_then(Value::as_str) else {
         return;
@@ -282,7 +282,7 @@ fn class(spec: &Value, found: &mut Findings) {
 }
 
 /// Where traffic goes.
-fn traffic(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn traffic(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let policy = text(spec, "externalTrafficPolicy");
     if is_open(spec) {
         run(&[OneOf("externalTrafficPolicy", TRAFFIC_POLICIES)], spec, at, found);
@@ -323,7 +323,7 @@ pub(in crate::builtin) fn is_health_checked(spec: &Value) -> bool {
 }
 
 /// What may not change in a Service.
-pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     let none = Value::Null;
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let has_address = |spec: &Value| text(spec, "type") != "ExternalName";
@@ -350,7 +350,7 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
 }
 
 /// The status of a service.
-pub(super) fn status(service: &Value, found: &mut Findings) {
+pub(super) fn status(service: &Value, found: &mut ErrorList) {
     let Some(status) = service.get("status") else { return };
     let is_balanced = service.pointer("/spec/type").is_some_and(|kind| kind == "LoadBalancer");
     let at = ROOT.child("status.loadBalancer.ingress");
@@ -376,7 +376,7 @@ pub(super) fn status(service: &Value, found: &mut Findings) {
 }
 
 /// Where a balancer takes traffic in.
-pub(super) fn entry(point: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn entry(point: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (ip, host) = (text(point, "ip"), text(point, "hostname"));
     if !ip.is_empty() {
         addresses::ip(ip, &at.child("ip"), found);

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::builtin::{catalogue, defaults, prepare, shape};
+use crate::builtin::{codec, defaults, resources, strategy};
 
 fn resource(group: &str, plural: &str) -> &'static Resource {
-    catalogue::by_plural(group, "v1", plural).expect("in the catalogue")
+    resources::by_plural(group, "v1", plural).expect("in the catalogue")
 }
 
 /// An object as it is when it is validated.
@@ -14,7 +14,7 @@ fn read(resource: &Resource, mut object: Value) -> Value {
     object["metadata"]["namespace"] = json!("n");
     object["metadata"]["uid"] = json!("u");
     assert_eq!(
-        shape::decode(resource.group, resource.version, resource.kind, &mut object),
+        codec::decode(resource.group, resource.version, resource.kind, &mut object),
         Ok(())
     );
     defaults::default(resource.group, resource.kind, &mut object);
@@ -153,9 +153,9 @@ fn updates_are_refused_in_the_words_of_the_api() {
     for (group, plural, old, new, expected) in cases {
         let resource = resource(group, plural);
         let mut old = read(resource, old);
-        prepare::prepare_create(resource, &mut old);
+        strategy::prepare_create(resource, &mut old);
         let mut new = read(resource, new);
-        prepare::prepare_update(resource, &mut new, &old, None);
+        strategy::prepare_update(resource, &mut new, &old, None);
         assert_eq!(messages(&validate_update(resource, &new, &old, None)), expected);
     }
 }

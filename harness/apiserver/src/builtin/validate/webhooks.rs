@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::checks::Check::{Each, OneOfIfSet, Selector};
 use super::checks::{Check, list, number, run, text, texts};
-use super::{ROOT, clients};
-use crate::findings::{Field, Findings};
+use super::{ROOT, webhook_client_config};
+use crate::field::{ErrorList, FieldPath};
 use crate::metadata::names;
 
 const OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
@@ -30,7 +30,7 @@ const WEBHOOK: &[Check] = &[
 ];
 
 /// The webhooks of a configuration.
-pub(super) fn body(object: &Value, found: &mut Findings) {
+pub(super) fn body(object: &Value, found: &mut ErrorList) {
     let at = ROOT.child("webhooks");
     let mut seen = BTreeSet::new();
     for (index, webhook) in list(object, "webhooks").iter().enumerate() {
@@ -43,7 +43,7 @@ pub(super) fn body(object: &Value, found: &mut Findings) {
     }
 }
 
-fn name(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
+fn name(webhook: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let name = text(webhook, "name");
     let at = at.child("name");
     if name.is_empty() {
@@ -61,17 +61,17 @@ fn name(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
     found.invalid_each(&at, name, messages);
 }
 
-fn client(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
+fn client(webhook: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let config = webhook.get("clientConfig").unwrap_or(&Value::Null);
     let at = at.child("clientConfig");
     match (config.get("url").and_then(Value::as_str), config.get("service")) {
-        (Some(url), None) => clients::url(url, &at.child("url"), found),
-        (None, Some(service)) => clients::service(service, &at.child("service"), found),
+        (Some(url), None) => webhook_client_config::url(url, &at.child("url"), found),
+        (None, Some(service)) => webhook_client_config::service(service, &at.child("service"), found),
         (Some(_), Some(_)) | (None, None) => found.required(&at, "exactly one of url or service is required"),
     }
 }
 
-fn review_versions(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
+fn review_versions(webhook: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let versions = texts(webhook, "admissionReviewVersions");
     let at = at.child("admissionReviewVersions");
     if versions.is_empty() {
@@ -96,7 +96,7 @@ fn review_versions(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn side_effects(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
+fn side_effects(webhook: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if webhook.get("sideEffects").is_none_or(Value::is_null) {
         found.required(&at.child("sideEffects"), "must specify one of None, NoneOnDryRun");
     }
@@ -108,7 +108,7 @@ fn side_effects(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
     );
 }
 
-fn timeout(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
+fn timeout(webhook: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let seconds = number(webhook, "timeoutSeconds");
     if webhook.get("timeoutSeconds").is_some() && !(1..=30).contains(&seconds) {
         found.invalid(
@@ -119,7 +119,7 @@ fn timeout(webhook: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-pub(super) fn rule(rule: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn rule(rule: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let operations = texts(rule, "operations");
     let field = at.child("operations");
     if operations.is_empty() {
@@ -163,7 +163,7 @@ pub(super) fn rule(rule: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Resources that others stand for already.
-fn resources(values: &[&str], at: &Field<'_>, found: &mut Findings) {
+fn resources(values: &[&str], at: &FieldPath<'_>, found: &mut ErrorList) {
     let has = |wanted: &str| values.contains(&wanted);
     let all = || values.iter().map(|value| Value::from(*value)).collect::<Vec<_>>();
     for (index, value) in values.iter().enumerate() {

@@ -8,13 +8,13 @@ use super::checks::Check::{NotNegative, OneOf};
 use super::checks::{Check, at_most_all, immutable, int_or_percent, list, members, number, run, text};
 use super::storage::volume_claims;
 use super::{ROOT, pods, selectors};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
+use crate::go_values;
 use crate::meta;
 use crate::metadata::names;
-use crate::quoted;
 
 /// The specification of a kind.
-pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
+pub(super) fn body(kind: &str, object: &Value, found: &mut ErrorList) {
     let Some(spec) = object.get("spec") else { return };
     let at = ROOT.child("spec");
     match kind {
@@ -45,12 +45,12 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
 }
 
 /// Replicas, selector and template, of kinds that replicate pods by a selector.
-fn replicas_and_selector(spec: &Value, at: &Field<'_>, kind: &str, found: &mut Findings) {
+fn replicas_and_selector(spec: &Value, at: &FieldPath<'_>, kind: &str, found: &mut ErrorList) {
     run(&[NotNegative("replicas")], spec, at, found);
     selector_and_template(spec, at, kind, found);
 }
 
-fn selector_and_template(spec: &Value, at: &Field<'_>, kind: &str, found: &mut Findings) {
+fn selector_and_template(spec: &Value, at: &FieldPath<'_>, kind: &str, found: &mut ErrorList) {
     let field = at.child("selector");
     let selector = spec.get("selector");
     match selector {
@@ -59,7 +59,7 @@ fn selector_and_template(spec: &Value, at: &Field<'_>, kind: &str, found: &mut F
             selectors::validate(selector, &field, found);
             if selectors::is_empty(selector) {
                 let detail = format!("empty selector is invalid for {kind}");
-                found.invalid_text(&field, &quoted::text("v1.LabelSelector", selector), &detail);
+                found.invalid_text(&field, &go_values::text("v1.LabelSelector", selector), &detail);
             }
         }
     }
@@ -74,7 +74,7 @@ fn selector_and_template(spec: &Value, at: &Field<'_>, kind: &str, found: &mut F
                 "invalid label selector"
             };
             let selector = selector
-                .map(|selector| quoted::text("v1.LabelSelector", selector))
+                .map(|selector| go_values::text("v1.LabelSelector", selector))
                 .unwrap_or_default();
             found.invalid_text(&field, &selector, detail);
         }
@@ -87,7 +87,7 @@ fn selector_and_template(spec: &Value, at: &Field<'_>, kind: &str, found: &mut F
     }
 }
 
-fn mismatch(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn mismatch(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let labels = spec
         .get("template")
         .and_then(|template| template.get("metadata")?.get("labels"))
@@ -101,7 +101,7 @@ fn mismatch(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// A template whose pods run for ever.
-fn always_restarted(spec: &Value, at: &Field<'_>, kind: &str, found: &mut Findings) {
+fn always_restarted(spec: &Value, at: &FieldPath<'_>, kind: &str, found: &mut ErrorList) {
     let field = at.child("template");
     pods::template(spec.get("template"), &field, found);
     let pod = spec
@@ -124,7 +124,7 @@ fn always_restarted(spec: &Value, at: &Field<'_>, kind: &str, found: &mut Findin
     }
 }
 
-fn strategy(strategy: &Value, at: &Field<'_>, found: &mut Findings) {
+fn strategy(strategy: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let rolling = strategy.get("rollingUpdate");
     let field = at.child("rollingUpdate");
     match (text(strategy, "type"), rolling) {
@@ -143,13 +143,13 @@ fn strategy(strategy: &Value, at: &Field<'_>, found: &mut Findings) {
             at_most_all(value, &unavailable, found);
         }
         _ => {
-            let quoted = quoted::text("apps.DeploymentStrategy", strategy);
+            let quoted = go_values::text("apps.DeploymentStrategy", strategy);
             found.not_supported_text(at, &quoted, &["Recreate", "RollingUpdate"]);
         }
     }
 }
 
-fn progress_deadline(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn progress_deadline(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(deadline) = spec.get("progressDeadlineSeconds").and_then(Value::as_i64) else {
         return;
     };
@@ -163,7 +163,7 @@ fn progress_deadline(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn replication_controller(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn replication_controller(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     run(&[NotNegative("minReadySeconds")], spec, at, found);
     let selector = members(spec, "selector").filter(|selector| !selector.is_empty());
     if selector.is_none() {
@@ -184,7 +184,7 @@ fn replication_controller(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     always_restarted(spec, at, "replicationcontroller", found);
 }
 
-fn daemon_set(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn daemon_set(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let selector = spec.get("selector");
     let labels = spec
         .get("template")
@@ -199,7 +199,7 @@ fn daemon_set(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         let detail = "empty selector is invalid for daemonset";
         found.invalid_text(
             &at.child("selector"),
-            &quoted::text("v1.LabelSelector", selector),
+            &go_values::text("v1.LabelSelector", selector),
             detail,
         );
     }
@@ -212,7 +212,7 @@ fn daemon_set(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     run(checks, spec, at, found);
 }
 
-fn daemon_strategy(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn daemon_strategy(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let strategy = spec.get("updateStrategy").unwrap_or(&Value::Null);
     let at = at.child("updateStrategy");
     match (text(strategy, "type"), strategy.get("rollingUpdate")) {
@@ -220,13 +220,13 @@ fn daemon_strategy(spec: &Value, at: &Field<'_>, found: &mut Findings) {
         ("RollingUpdate", None) => found.required(&at.child("rollingUpdate"), ""),
         ("RollingUpdate", Some(rolling)) => daemon_rolling_update(rolling, &at.child("rollingUpdate"), found),
         _ => {
-            let quoted = quoted::text("apps.DaemonSetUpdateStrategy", strategy);
+            let quoted = go_values::text("apps.DaemonSetUpdateStrategy", strategy);
             found.not_supported_text(&at, &quoted, &["RollingUpdate", "OnDelete"]);
         }
     }
 }
 
-fn daemon_rolling_update(rolling: &Value, at: &Field<'_>, found: &mut Findings) {
+fn daemon_rolling_update(rolling: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (unavailable, surge) = (at.child("maxUnavailable"), at.child("maxSurge"));
     let most = int_or_percent(rolling.get("maxUnavailable"), &unavailable, found);
     let more = int_or_percent(rolling.get("maxSurge"), &surge, found);
@@ -246,13 +246,13 @@ const RETENTION: &[Check] = &[
 ];
 
 /// The specification of a stateful set that is written again: what cannot change any more is not looked at.
-pub(super) fn changed_stateful_set(object: &Value, found: &mut Findings) {
+pub(super) fn changed_stateful_set(object: &Value, found: &mut ErrorList) {
     if let Some(spec) = object.get("spec") {
         stateful_set(spec, false, &ROOT.child("spec"), found);
     }
 }
 
-fn stateful_set(spec: &Value, is_new: bool, at: &Field<'_>, found: &mut Findings) {
+fn stateful_set(spec: &Value, is_new: bool, at: &FieldPath<'_>, found: &mut ErrorList) {
     let policy = text(spec, "podManagementPolicy");
     if !matches!(policy, "OrderedReady" | "Parallel") {
         found.invalid(
@@ -266,7 +266,7 @@ fn stateful_set(spec: &Value, is_new: bool, at: &Field<'_>, found: &mut Findings
     match (text(strategy, "type"), strategy.get("rollingUpdate")) {
         ("OnDelete", Some(rolling)) => {
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
-            let quoted = quoted::text("apps.RollingUpdateStatefulSetStrategy", rolling);
+            let quoted = go_values::text("apps.RollingUpdateStatefulSetStrategy", rolling);
             found.invalid_text(&field.child("rollingUpdate"), &quoted, detail);
         }
         ("RollingUpdate", Some(rolling)) => {
@@ -280,7 +280,7 @@ fn stateful_set(spec: &Value, is_new: bool, at: &Field<'_>, found: &mut Findings
         ("OnDelete" | "RollingUpdate", None) => {}
         _ => found.invalid_text(
             &field,
-            &quoted::text("apps.StatefulSetUpdateStrategy", strategy),
+            &go_values::text("apps.StatefulSetUpdateStrategy", strategy),
             "must be 'RollingUpdate' or 'OnDelete'",
         ),
     }
@@ -305,7 +305,7 @@ fn stateful_set(spec: &Value, is_new: bool, at: &Field<'_>, found: &mut Findings
     selector_and_template(&with_claims(spec), at, "statefulset", found);
 }
 
-fn claim_templates(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn claim_templates(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("volumeClaimTemplates");
     for (index, template) in list(spec, "volumeClaimTemplates").iter().enumerate() {
         volume_claims::claim(template, &at.item(index), found);
@@ -349,7 +349,7 @@ const STATEFUL_SET_MUTABLE: &[&str] = &[
 ];
 
 /// What may not change in a specification.
-pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings) {
+pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut ErrorList) {
     let none = Value::Null;
     let (new_spec, old_spec) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let at = ROOT.child("spec");
@@ -359,7 +359,7 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
             if new != old {
                 let text = new.map_or_else(
                     || "null".to_owned(),
-                    |selector| quoted::text("v1.LabelSelector", selector),
+                    |selector| go_values::text("v1.LabelSelector", selector),
                 );
                 found.invalid_text(&at.child("selector"), &text, "field is immutable");
             }
@@ -402,7 +402,7 @@ fn counted(kind: &str) -> &'static [&'static str] {
 }
 
 /// The counts in a status.
-pub(super) fn status(kind: &str, object: &Value, found: &mut Findings) {
+pub(super) fn status(kind: &str, object: &Value, found: &mut ErrorList) {
     let Some(status) = object.get("status") else { return };
     let at = ROOT.child("status");
     for (field, value) in status.as_object().into_iter().flatten() {

@@ -3,10 +3,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::catalogue::Resource;
-use super::super::{defaults, shape};
+use super::super::resources::Resource;
+use super::super::{codec, defaults};
+use crate::go_values;
 use crate::meta;
-use crate::quoted;
 
 const GROUP: &str = "autoscaling";
 const KIND: &str = "HorizontalPodAutoscaler";
@@ -143,7 +143,7 @@ pub(super) fn convert(object: &Value, api_version: &str) -> Value {
     converted["apiVersion"] = api_version.into();
     let version = api_version.rsplit('/').next().unwrap_or_default();
     // What was converted has the types of its version.
-    let _ = shape::decode(GROUP, version, KIND, &mut converted);
+    let _ = codec::decode(GROUP, version, KIND, &mut converted);
     converted
 }
 
@@ -196,7 +196,7 @@ fn to_v1(object: &mut Value) {
         annotations.extend(spec.remove("behavior").map(|behavior| {
             (
                 BEHAVIOR,
-                quoted::text("autoscaling.HorizontalPodAutoscalerBehavior", &behavior),
+                go_values::text("autoscaling.HorizontalPodAutoscalerBehavior", &behavior),
             )
         }));
     }

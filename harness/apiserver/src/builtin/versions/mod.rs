@@ -6,8 +6,8 @@ mod events;
 
 use serde_json::Value;
 
-use super::catalogue::{self, Resource};
-use super::{defaults, shape};
+use super::resources::{self, Resource};
+use super::{codec, defaults};
 use crate::meta;
 
 /// A kind in several groups or versions.
@@ -61,7 +61,7 @@ pub(crate) fn storage(resource: &Resource) -> (&'static str, &'static str) {
 pub(crate) fn judged_as(resource: &'static Resource) -> &'static Resource {
     family(resource.group, resource.kind)
         .filter(|family| family.judged_as_stored)
-        .and_then(|family| catalogue::by_kind(family.storage.0, family.storage.1, family.kind))
+        .and_then(|family| resources::by_kind(family.storage.0, family.storage.1, family.kind))
         .unwrap_or(resource)
 }
 
@@ -78,9 +78,9 @@ pub(crate) fn convert(object: &Value, api_version: &str) -> Value {
 /// Brings an object that was read into the form of its kind: types checked, unknown fields dropped, defaults filled in.
 ///
 /// # Errors
-/// The decoder's own words, as those of [`shape::decode`].
+/// The decoder's own words, as those of [`codec::decode`].
 pub(crate) fn decode(resource: &Resource, object: &mut Value) -> Result<(), String> {
-    shape::decode(resource.group, resource.version, resource.kind, object)?;
+    codec::decode(resource.group, resource.version, resource.kind, object)?;
     family(resource.group, resource.kind).map_or(default as fn(&Resource, &mut Value), |family| family.complete)(
         resource, object,
     );

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::items;
-use crate::findings::Field;
+use crate::field::FieldPath;
 use crate::meta;
 
 /// What is said of them.
@@ -46,7 +46,7 @@ pub(super) fn deprecated(key: &str) -> Option<&'static str> {
 }
 
 /// The labels in the expressions of a term or selector.
-pub(super) fn expressions(selector: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+pub(super) fn expressions(selector: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let at = at.child("matchExpressions");
     for (index, expression) in items(selector, "matchExpressions").iter().enumerate() {
         let key = meta::text(expression, "key");
@@ -57,7 +57,7 @@ pub(super) fn expressions(selector: &Value, at: &Field<'_>, warnings: &mut Vec<S
 }
 
 /// The labels of a selector.
-pub(super) fn selector(selector: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+pub(super) fn selector(selector: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     expressions(selector, at, warnings);
     let labels = selector.get("matchLabels").and_then(Value::as_object);
     for (key, _) in labels.into_iter().flatten() {

@@ -4,11 +4,11 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use serde_json::Value;
 
-use crate::builtin::catalogue::Resource;
-use crate::findings::Field;
+use crate::builtin::resources::Resource;
+use crate::field::FieldPath;
 use crate::meta;
 
-const SPEC: Field<'static> = Field::Named(&Field::Root, "spec");
+const SPEC: FieldPath<'static> = FieldPath::Named(&FieldPath::Root, "spec");
 
 /// The warnings about an object that was written.
 pub(super) fn warnings(resource: &Resource, object: &Value, created: bool, warnings: &mut Vec<String>) {
@@ -90,7 +90,7 @@ fn endpoints(object: &Value, warnings: &mut Vec<String>) {
     if meta::label(object, "endpoints.kubernetes.io/managed-by") == Some("endpoint-controller") {
         return;
     }
-    let at = Field::Named(&Field::Root, "subsets");
+    let at = FieldPath::Named(&FieldPath::Root, "subsets");
     for (index, subset) in items(object, "subsets").iter().enumerate() {
         let at = at.item(index);
         for list in ["addresses", "notReadyAddresses"] {
@@ -113,7 +113,7 @@ fn slice(object: &Value, created: bool, warnings: &mut Vec<String>) {
     if meta::label(object, "endpointslice.kubernetes.io/managed-by").is_some_and(|by| CONTROLLERS.contains(&by)) {
         return;
     }
-    let at = Field::Named(&Field::Root, "endpoints");
+    let at = FieldPath::Named(&FieldPath::Root, "endpoints");
     for (index, endpoint) in items(object, "endpoints").iter().enumerate() {
         addresses(endpoint, "addresses", &at.item(index), warnings);
     }
@@ -141,7 +141,7 @@ fn items<'a>(object: &'a Value, field: &str) -> &'a [Value] {
     object.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-fn addresses(object: &Value, field: &str, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn addresses(object: &Value, field: &str, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let at = at.child(field);
     for (index, each) in items(object, field).iter().enumerate() {
         address(each.as_str().unwrap_or_default(), &at.item(index), warnings);
@@ -149,7 +149,7 @@ fn addresses(object: &Value, field: &str, at: &Field<'_>, warnings: &mut Vec<Str
 }
 
 /// An address of the sixth version has one way in which it should be written.
-fn address(text: &str, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn address(text: &str, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     if let Ok(IpAddr::V6(six)) = text.parse::<IpAddr>()
         && six.to_string() != text
     {
@@ -160,14 +160,14 @@ fn address(text: &str, at: &Field<'_>, warnings: &mut Vec<String>) {
     }
 }
 
-fn ranges(object: &Value, field: &str, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn ranges(object: &Value, field: &str, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let at = at.child(field);
     for (index, each) in items(object, field).iter().enumerate() {
         range(each.as_str().unwrap_or_default(), &at.item(index), warnings);
     }
 }
 
-fn range(text: &str, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn range(text: &str, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let Some((address, length)) = text.split_once('/') else {
         return;
     };

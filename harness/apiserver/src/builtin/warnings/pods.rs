@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::{items, labels, null_selector};
 use crate::builtin::quantity::{NANOS_OF_ONE, Quantity};
-use crate::findings::Field;
+use crate::field::FieldPath;
 use crate::meta::text;
 use crate::metadata::names;
 
 /// What comes before the volumes: where pods run.
-pub(super) fn before_volumes(spec: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+pub(super) fn before_volumes(spec: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let selected = spec.get("nodeSelector").and_then(Value::as_object);
     for key in selected.into_iter().flatten().map(|(key, _)| key) {
         if let Some(detail) = labels::deprecated(key) {
@@ -35,7 +35,7 @@ pub(super) fn before_volumes(spec: &Value, at: &Field<'_>, warnings: &mut Vec<St
     }
 }
 
-fn node_affinity(affinity: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn node_affinity(affinity: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
     const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
     if let Some(required) = affinity.get(REQUIRED) {
@@ -54,7 +54,7 @@ fn node_affinity(affinity: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
 }
 
 /// Values of labels that a preference may have although no label has them.
-fn node_term(term: &Value, with_values: bool, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn node_term(term: &Value, with_values: bool, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let at = at.child("matchExpressions");
     for (index, expression) in items(term, "matchExpressions").iter().enumerate() {
         let at = at.item(index);
@@ -73,7 +73,7 @@ fn node_term(term: &Value, with_values: bool, at: &Field<'_>, warnings: &mut Vec
 }
 
 /// What comes after the volumes.
-pub(super) fn after_volumes(spec: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+pub(super) fn after_volumes(spec: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     twice(spec, "hostAliases", "ip", at, warnings);
     twice(spec, "imagePullSecrets", "name", at, warnings);
     let field = at.child("imagePullSecrets");
@@ -106,7 +106,7 @@ pub(super) fn after_volumes(spec: &Value, at: &Field<'_>, warnings: &mut Vec<Str
     addresses(spec, at, warnings);
 }
 
-fn visit(spec: &Value, at: &Field<'_>, each: &mut dyn FnMut(&Value, &Field<'_>)) {
+fn visit(spec: &Value, at: &FieldPath<'_>, each: &mut dyn FnMut(&Value, &FieldPath<'_>)) {
     for field in ["initContainers", "containers", "ephemeralContainers"] {
         let at = at.child(field);
         for (index, container) in items(spec, field).iter().enumerate() {
@@ -116,7 +116,7 @@ fn visit(spec: &Value, at: &Field<'_>, each: &mut dyn FnMut(&Value, &Field<'_>))
 }
 
 /// Items of a list that have the same text in a field.
-fn twice(spec: &Value, list: &str, field: &str, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn twice(spec: &Value, list: &str, field: &str, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let at = at.child(list);
     let mut seen = BTreeSet::new();
     for (index, item) in items(spec, list).iter().enumerate() {
@@ -130,14 +130,14 @@ fn twice(spec: &Value, list: &str, field: &str, at: &Field<'_>, warnings: &mut V
 /// What is counted in bytes.
 const BYTES: [&str; 2] = ["memory", "ephemeral-storage"];
 
-fn fractions(amounts: Option<&Value>, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn fractions(amounts: Option<&Value>, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     for resource in BYTES {
         fraction(amounts, resource, at, warnings);
     }
 }
 
 /// Less than a byte is not to be had.
-fn fraction(amounts: Option<&Value>, resource: &str, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn fraction(amounts: Option<&Value>, resource: &str, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let amount = amounts.map(|amounts| text(amounts, resource)).unwrap_or_default();
     if Quantity::parse(amount).is_some_and(|amount| amount.nanos() % NANOS_OF_ONE != 0) {
         let at = at.key(resource);
@@ -148,7 +148,7 @@ fn fraction(amounts: Option<&Value>, resource: &str, at: &Field<'_>, warnings: &
 }
 
 /// A variable that is set twice: the first one may get lost in an apply, unless the second one is made from it.
-fn variables(container: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn variables(container: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let field = at.child("env");
     let mut seen = BTreeSet::new();
     for (index, variable) in items(container, "env").iter().enumerate() {
@@ -185,7 +185,7 @@ impl Port {
     }
 }
 
-fn ports(spec: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn ports(spec: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let mut all: BTreeMap<(i64, String), Vec<Port>> = BTreeMap::new();
     visit(spec, at, &mut |container, at| {
         let at = at.child("ports");
@@ -217,7 +217,7 @@ fn ports(spec: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
     });
 }
 
-fn named_ports(spec: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn named_ports(spec: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let mut all: BTreeMap<String, String> = BTreeMap::new();
     visit(spec, at, &mut |container, at| {
         let at = at.child("ports");
@@ -235,7 +235,7 @@ fn named_ports(spec: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
     });
 }
 
-fn between_pods(spec: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn between_pods(spec: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     for kind in ["podAffinity", "podAntiAffinity"] {
         let Some(affinity) = spec.get("affinity").and_then(|affinity| affinity.get(kind)) else {
             continue;
@@ -260,8 +260,8 @@ fn between_pods(spec: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
 }
 
 /// Addresses that are not written as short as they can be.
-fn addresses(spec: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
-    let mut check = |address: &str, at: &Field<'_>| {
+fn addresses(spec: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
+    let mut check = |address: &str, at: &FieldPath<'_>| {
         let Ok(IpAddr::V6(six)) = address.parse() else {
             return;
         };

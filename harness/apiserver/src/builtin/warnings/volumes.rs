@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{items, labels};
 use crate::builtin::quantity::{NANOS_OF_ONE, Quantity};
-use crate::findings::Field;
+use crate::field::FieldPath;
 use crate::meta;
 
 const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
@@ -45,7 +45,7 @@ const PERSISTENT: &[(&str, &str, &str)] = &[
     ("rbd", "rbd", SINCE_28),
 ];
 
-fn deprecated(sources: &[(&str, &str, &str)], volume: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn deprecated(sources: &[(&str, &str, &str)], volume: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     for (source, told, detail) in sources {
         if volume.get(*source).is_some() {
             warnings.push(format!("{}: {detail}", at.child(told)));
@@ -54,7 +54,7 @@ fn deprecated(sources: &[(&str, &str, &str)], volume: &Value, at: &Field<'_>, wa
 }
 
 /// Warns about the volumes of a pod's specification.
-pub(super) fn of_pod(spec: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+pub(super) fn of_pod(spec: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let at = at.child("volumes");
     for (index, volume) in items(spec, "volumes").iter().enumerate() {
         let at = at.item(index);
@@ -76,7 +76,7 @@ pub(super) fn persistent(volume: &Value, warnings: &mut Vec<String>) {
         warnings,
     );
     let Some(spec) = volume.get("spec") else { return };
-    let at = Field::Root.child("spec");
+    let at = FieldPath::Root.child("spec");
     if meta::text(spec, "persistentVolumeReclaimPolicy") == "Recycle" {
         let at = at.child("persistentVolumeReclaimPolicy");
         warnings.push(format!(
@@ -97,14 +97,14 @@ pub(super) fn persistent(volume: &Value, warnings: &mut Vec<String>) {
 pub(super) fn claim(claim: &Value, warnings: &mut Vec<String>) {
     annotations(claim, &[(CLASS, OTHER_CLASS)], warnings);
     if let Some(spec) = claim.get("spec") {
-        claimed(spec, &Field::Root.child("spec"), warnings);
+        claimed(spec, &FieldPath::Root.child("spec"), warnings);
     }
 }
 
 /// Warns about the templates of claims of a stateful set.
 pub(super) fn claim_templates(set: &Value, created: bool, warnings: &mut Vec<String>) {
     let Some(spec) = set.get("spec") else { return };
-    let at = Field::Root.child("spec.volumeClaimTemplates");
+    let at = FieldPath::Root.child("spec.volumeClaimTemplates");
     for (index, template) in items(spec, "volumeClaimTemplates").iter().enumerate() {
         if let Some(spec) = template.get("spec") {
             // Where in the template it is is not told of a new set, and in other letters of any other one.
@@ -117,7 +117,7 @@ pub(super) fn claim_templates(set: &Value, created: bool, warnings: &mut Vec<Str
 
 /// Warns about where the volumes of a class may be.
 pub(super) fn class(class: &Value, warnings: &mut Vec<String>) {
-    let at = Field::Root.child("allowedTopologies");
+    let at = FieldPath::Root.child("allowedTopologies");
     for (index, term) in items(class, "allowedTopologies").iter().enumerate() {
         let at = at.item(index);
         let at = at.child("matchLabelExpressions");
@@ -138,7 +138,7 @@ fn annotations(object: &Value, known: &[(&str, &str)], warnings: &mut Vec<String
 }
 
 /// Less than a byte is not to be had.
-fn claimed(spec: &Value, at: &Field<'_>, warnings: &mut Vec<String>) {
+fn claimed(spec: &Value, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let at = at.child("resources");
     for kind in ["requests", "limits"] {
         let size = spec

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::set::written;
 use super::{ListKind, NodeId, Scalar, Shape, TypeModel, item_element, member};
-use crate::gofmt;
+use crate::go_fmt;
 use crate::merge::types::MapNode;
 
 /// What is wrong with the value, `None` if nothing is. `duplicates` allows items with the same keys.
@@ -51,9 +51,9 @@ impl Checker<'_> {
                 }
             }
             (Shape::List { items, kind }, Value::Array(list)) => self.list(items, kind, list, path),
-            (Shape::List { .. }, _) => self.error(path, &format!("expected list, got &{{{}}}", gofmt::plain(value))),
+            (Shape::List { .. }, _) => self.error(path, &format!("expected list, got &{{{}}}", go_fmt::plain(value))),
             (Shape::Map(map), Value::Object(members)) => self.map(map, members, path),
-            (Shape::Map(_), _) => self.error(path, &format!("expected map, got &{{{}}}", gofmt::plain(value))),
+            (Shape::Map(_), _) => self.error(path, &format!("expected map, got &{{{}}}", go_fmt::plain(value))),
         }
     }
 
@@ -105,17 +105,19 @@ fn scalar_error(scalar: Scalar, value: &Value) -> Option<String> {
     let is_scalar = value.is_string() || value.is_number() || value.is_boolean();
     match scalar {
         Scalar::Any | Scalar::IntOrString | Scalar::Quantity => {
-            (!is_scalar).then(|| format!("expected any scalar, got &{{{}}}", gofmt::plain(value)))
+            (!is_scalar).then(|| format!("expected any scalar, got &{{{}}}", go_fmt::plain(value)))
         }
         Scalar::String | Scalar::Bytes | Scalar::Time | Scalar::MicroTime => (!value.is_string()).then(|| {
             format!(
                 "expected string, got &value.valueUnstructured{{Value:{}}}",
-                gofmt::go_syntax(value)
+                go_fmt::go_syntax(value)
             )
         }),
-        Scalar::Boolean => (!value.is_boolean()).then(|| format!("expected boolean, got &{{{}}}", gofmt::plain(value))),
+        Scalar::Boolean => {
+            (!value.is_boolean()).then(|| format!("expected boolean, got &{{{}}}", go_fmt::plain(value)))
+        }
         Scalar::Int32 | Scalar::Int64 | Scalar::Number => {
-            (!value.is_number()).then(|| format!("expected numeric (int or float), got {}", gofmt::type_name(value)))
+            (!value.is_number()).then(|| format!("expected numeric (int or float), got {}", go_fmt::type_name(value)))
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::registry::{KINDS, Kind, position};
 use super::{Field, Key, ListKind, ListNode, MapNode, Node, NodeId, Origin, Patch, Scalar, TypeModel, UNTYPED, tables};
-use crate::builtin::shape::is_newer;
+use crate::builtin::codec::is_newer;
 
 /// One cell per kind, in the order of [`KINDS`].
 static MODELS: LazyLock<Vec<OnceLock<Arc<TypeModel>>>> =

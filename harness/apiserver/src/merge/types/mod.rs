@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 
 use super::set::Set;
-use crate::builtin::shape;
+use crate::builtin::codec;
 
 pub use builtin::builtin;
 pub(crate) use builtin::{definitions, reference};
@@ -179,7 +179,7 @@ impl TypeModel {
     pub(super) fn skeleton(&self) -> &Value {
         self.zero.get_or_init(|| match self.origin {
             Origin::Custom { .. } => Value::Object(Map::new()),
-            Origin::Builtin { group, version, kind } => shape::empty(group, version, kind).unwrap_or_default(),
+            Origin::Builtin { group, version, kind } => codec::empty(group, version, kind).unwrap_or_default(),
         })
     }
 

@@ -8,7 +8,7 @@ use super::super::validate::{keyed, quoted_value};
 use super::eval::{CelError, Evaluator, Scope};
 use super::value::Val;
 use super::{Reason, Rule};
-use crate::error::{FieldError, FieldErrorType};
+use crate::field::{FieldError, FieldErrorType};
 
 /// What one expression may cost.
 const PER_RULE: u64 = 1_000_000;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::jsonpath::{self, JsonPath};
-use crate::error::{FieldError, FieldErrorType};
+use crate::field::{FieldError, FieldErrorType};
 use crate::meta::text;
 
 const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];

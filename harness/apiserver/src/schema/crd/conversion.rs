@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 
 use super::super::structure::not_supported;
-use crate::builtin::validate::clients;
-use crate::error::{FieldError, FieldErrorType};
-use crate::findings::{Field, Findings};
+use crate::builtin::validate::webhook_client_config;
+use crate::field::{ErrorList, FieldError, FieldErrorType, FieldPath};
 use crate::go_base64;
 use crate::meta::text;
 use crate::metadata::names::dns_1035_label;
@@ -67,11 +66,11 @@ fn check_config(config: Option<&Value>, errors: &mut Vec<FieldError>) {
     };
     let url = config.get("url").and_then(Value::as_str);
     let service = config.get("service").filter(|service| service.is_object());
-    let mut found = Findings::default();
-    let at = Field::Named(&Field::Root, &field);
+    let mut found = ErrorList::default();
+    let at = FieldPath::Named(&FieldPath::Root, &field);
     match (url, service) {
-        (Some(url), None) => clients::url(url, &at.child("url"), &mut found),
-        (None, Some(service)) => clients::service(service, &at.child("service"), &mut found),
+        (Some(url), None) => webhook_client_config::url(url, &at.child("url"), &mut found),
+        (None, Some(service)) => webhook_client_config::service(service, &at.child("service"), &mut found),
         (Some(_), Some(_)) | (None, None) => found.required(&at, "exactly one of url or service is required"),
     }
     errors.append(&mut found.into_vec());

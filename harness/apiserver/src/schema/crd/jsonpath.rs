@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::error::{FieldError, FieldErrorType};
-use crate::gofmt;
+use crate::field::{FieldError, FieldErrorType};
+use crate::go_fmt;
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq)]
@@ -240,7 +240,7 @@ fn holds(left: &Value, operator: Operator, right: &Value) -> bool {
 pub fn printed(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => value.to_string(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => gofmt::plain(value),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => go_fmt::plain(value),
     }
 }
 

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::jsonpath;
-use crate::error::{FieldError, FieldErrorType};
-use crate::gofmt;
+use crate::field::{FieldError, FieldErrorType};
+use crate::go_fmt;
 use crate::meta::text;
 
 /// The paths of an entry of `spec.versions`, as written: `.spec.replicas`.
@@ -73,10 +73,10 @@ impl ScalePaths {
 }
 
 fn accessor_error(path: &str, value: &Value, expected: &str) -> String {
-    let kind = gofmt::type_name(value);
+    let kind = go_fmt::type_name(value);
     format!(
         "{path} accessor error: {} is of the type {kind}, expected {expected}",
-        gofmt::plain(value)
+        go_fmt::plain(value)
     )
 }
 

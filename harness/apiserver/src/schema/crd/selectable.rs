@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::structure::rules::resolve_field_path;
-use crate::error::{FieldError, FieldErrorType};
+use crate::field::{FieldError, FieldErrorType};
 use crate::meta::text;
 
 /// How many fields of a version may be selectable.

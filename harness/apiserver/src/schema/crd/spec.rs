@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::super::structure::{self, not_supported};
 use super::{columns, conversion, is_true, scale, selectable, versions};
-use crate::error::{FieldError, FieldErrorType};
+use crate::field::{FieldError, FieldErrorType};
+use crate::go_values;
 use crate::meta::text;
 use crate::metadata::names::{dns_1035_in_one, dns_subdomain};
-use crate::quoted;
 
 /// What the server keeps at the top of the spec if all versions agree on it.
 const PER_VERSION: [&str; 4] = ["schema", "subresources", "additionalPrinterColumns", "selectableFields"];
@@ -138,7 +138,7 @@ fn invalid_versions(all: &[Value], detail: &str) -> FieldError {
         if let Some(members) = own.as_object_mut() {
             members.retain(|key, _| !PER_VERSION.contains(&key.as_str()) || shared(all, key).is_none());
         }
-        quoted::text("apiextensions.CustomResourceDefinitionVersion", &own)
+        go_values::text("apiextensions.CustomResourceDefinitionVersion", &own)
     };
     let quoted: Vec<String> = all.iter().map(own).collect();
     FieldError {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{condition, conversion, spec, storage_version, versions};
-use crate::error::{FieldError, FieldErrorType};
+use crate::field::{FieldError, FieldErrorType};
 use crate::meta::text;
 use crate::metadata::names::dns_subdomain;
 

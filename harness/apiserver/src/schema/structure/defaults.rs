@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::super::node::Node;
 use super::super::path::Path;
-use super::super::validate::{self, Findings};
+use super::super::validate::{self, ErrorList};
 use super::super::{defaults, prune};
 use super::{invalid, required};
-use crate::error::FieldError;
+use crate::field::FieldError;
 
 /// What is wrong with the defaults of a schema that is structural otherwise.
 pub(super) fn check(node: &Node, path: &str) -> Vec<FieldError> {
@@ -62,7 +62,7 @@ fn check_default(node: &Node, default: &Value, path: &str, errors: &mut Vec<Fiel
     let mut whole = default.clone();
     defaults::fill(node, &mut whole);
     let root = Path::root(path);
-    let mut findings = Findings::default();
+    let mut findings = ErrorList::default();
     validate::check(node, &whole, None, &root, &mut findings);
     for error in &mut findings.errors {
         // Of a default that is a list, the items are named as if they were members.

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::{children, flag, forbidden, invalid, invalid_text, not_supported, present, required};
-use crate::error::FieldError;
+use crate::field::FieldError;
+use crate::go_values;
 use crate::meta::text;
-use crate::quoted;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const UNSUPPORTED: [&str; 6] = [
@@ -71,7 +71,7 @@ pub(super) fn check_root(schema: &Value, path: &str, status_subresource: bool, e
             );
             errors.push(invalid_text(
                 path,
-                &quoted::text("apiextensions.JSONSchemaProps", schema),
+                &go_values::text("apiextensions.JSONSchemaProps", schema),
                 &detail,
             ));
         }
@@ -276,7 +276,7 @@ fn check_map_keys(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
             let detail = "must only have a single schema if x-kubernetes-list-type is map";
             errors.push(invalid_text(
                 &field,
-                &quoted::text("apiextensions.JSONSchemaPropsOrArray", items),
+                &go_values::text("apiextensions.JSONSchemaPropsOrArray", items),
                 detail,
             ));
             return;

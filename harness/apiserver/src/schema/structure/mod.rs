@@ -11,7 +11,7 @@ mod structural;
 use serde_json::Value;
 
 use super::node::{MAX_DEPTH, Node};
-use crate::error::{FieldError, FieldErrorType};
+use crate::field::{FieldError, FieldErrorType};
 
 /// Everything that is wrong with a schema; `path` is its place in the CRD.
 pub fn check(schema: &Value, path: &str, status_subresource: bool) -> Vec<FieldError> {

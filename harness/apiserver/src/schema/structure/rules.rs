@@ -8,9 +8,9 @@ use super::super::cel::check::Type;
 use super::super::cel::{self, Program};
 use super::super::node::Node;
 use super::{children, invalid, invalid_text, not_supported, required};
-use crate::error::FieldError;
+use crate::field::FieldError;
+use crate::go_values;
 use crate::meta::text;
-use crate::quoted;
 
 const REASONS: [&str; 4] = [
     "FieldValueDuplicate",
@@ -259,7 +259,7 @@ fn check_expressions(rule: &Value, kind: &Type, path: &str, place: &Place<'_>, e
             };
             errors.push(invalid_text(
                 &format!("{path}.{key}"),
-                &quoted::text("apiextensions.ValidationRule", rule),
+                &go_values::text("apiextensions.ValidationRule", rule),
                 &problem,
             ));
         }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::pattern;
 use super::{flag, forbidden, invalid, present, required};
-use crate::error::FieldError;
+use crate::field::FieldError;
 use crate::meta::text;
 
 #[derive(Clone, Copy, PartialEq, Eq)]

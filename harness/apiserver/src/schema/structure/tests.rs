@@ -1,4 +1,4 @@
-use crate::gofmt;
+use crate::go_fmt;
 use serde_json::{Value, json};
 
 use super::check;
@@ -202,7 +202,7 @@ fn rules_that_do_not_compile_are_refused() {
         assert_eq!(found.len(), 1, "{rule}: {found:?}");
         let start = format!(
             "S.properties[a].x-kubernetes-validations[0].rule: Invalid value: {{\"Rule\":{}",
-            gofmt::escaped(json!(rule).to_string())
+            go_fmt::escaped(json!(rule).to_string())
         );
         assert!(
             found[0].starts_with(&start) && found[0].contains(part),

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::super::node::Node;
 use super::super::path::Path;
-use super::Findings;
-use crate::gofmt;
+use super::ErrorList;
+use crate::go_fmt;
 
-pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut Findings) {
+pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
     if !node.any_of.is_empty() {
         any_of(node, value, old, path, out);
     }
@@ -24,19 +24,19 @@ pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path
     {
         out.detached(&format!(
             "{} must not validate the schema (not)",
-            gofmt::quoted(&path.dotted())
+            go_fmt::quoted(&path.dotted())
         ));
     }
 }
 
-fn attempt(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) -> Findings {
-    let mut findings = Findings::default();
+fn attempt(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) -> ErrorList {
+    let mut findings = ErrorList::default();
     super::check(node, value, old, path, &mut findings);
     findings
 }
 
-fn any_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut Findings) {
-    let mut best: Option<Findings> = None;
+fn any_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
+    let mut best: Option<ErrorList> = None;
     for schema in &node.any_of {
         let findings = attempt(schema, value, old, path);
         if findings.errors.is_empty() {
@@ -49,16 +49,16 @@ fn any_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out:
     }
     out.detached(&format!(
         "{} must validate at least one schema (anyOf)",
-        gofmt::quoted(&path.dotted())
+        go_fmt::quoted(&path.dotted())
     ));
     if let Some(best) = best {
         out.merge(best);
     }
 }
 
-fn one_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut Findings) {
+fn one_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
     let mut valid = 0_usize;
-    let mut shown: Option<Findings> = None;
+    let mut shown: Option<ErrorList> = None;
     for schema in &node.one_of {
         let findings = attempt(schema, value, old, path);
         if findings.errors.is_empty() {
@@ -75,7 +75,7 @@ fn one_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out:
             0 => "Found none valid".to_owned(),
             several => format!("Found {several} valid alternatives"),
         };
-        let place = gofmt::quoted(&path.dotted());
+        let place = go_fmt::quoted(&path.dotted());
         out.detached(&format!(
             "{place} must validate one and only one schema (oneOf). {found}"
         ));
@@ -85,7 +85,7 @@ fn one_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out:
     }
 }
 
-fn all_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut Findings) {
+fn all_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
     let mut valid = 0_usize;
     for schema in &node.all_of {
         let findings = attempt(schema, value, old, path);
@@ -96,7 +96,7 @@ fn all_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out:
         let also = if valid == 0 { ". None validated" } else { "" };
         out.detached(&format!(
             "{} must validate all the schemas (allOf){also}",
-            gofmt::quoted(&path.dotted())
+            go_fmt::quoted(&path.dotted())
         ));
     }
 }

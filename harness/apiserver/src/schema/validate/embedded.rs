@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::super::node::Node;
 use super::super::path::Path;
-use crate::error::{FieldError, FieldErrorType};
+use crate::field::{FieldError, FieldErrorType};
 use crate::metadata::names;
 
 /// Looks at every embedded resource in `value`.

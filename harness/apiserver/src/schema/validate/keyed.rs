@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::super::node::{ListType, Node};
 use super::super::path::Path;
 use super::quoted_value;
-use crate::error::{FieldError, FieldErrorType};
+use crate::field::{FieldError, FieldErrorType};
 
 /// Finds repeated items of set and map lists anywhere in `value`.
 pub fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {

@@ -14,17 +14,17 @@ use serde_json::Value;
 
 use super::node::Node;
 use super::path::Path;
-use crate::error::{FieldError, FieldErrorType};
-use crate::gofmt;
+use crate::field::{FieldError, FieldErrorType};
+use crate::go_fmt;
 
 /// What a walk has found, and how many checks ran: the best of several failing alternatives is the one with most.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
+pub(crate) struct ErrorList {
     pub(crate) errors: Vec<FieldError>,
     checks: usize,
 }
 
-impl Findings {
+impl ErrorList {
     fn merge(&mut self, other: Self) {
         self.errors.extend(other.errors);
         self.checks += other.checks;
@@ -43,7 +43,7 @@ impl Findings {
 
     /// A finding of the wrong type; `actual` stands for the value.
     fn wrong_type(&mut self, path: &Path<'_>, expected: &str, actual: &str) {
-        let actual = gofmt::quoted(actual);
+        let actual = go_fmt::quoted(actual);
         let message = format!(
             "Invalid value: {actual}: {} in body must be of type {expected}: {actual}",
             path.dotted()
@@ -75,7 +75,7 @@ impl Findings {
 }
 
 /// Validates `value`; where it equals `old` nothing is looked at, so that tightened schemas do not lock objects.
-pub(crate) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut Findings) {
+pub(crate) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
     if old == Some(value) {
         return;
     }
@@ -105,9 +105,9 @@ pub(crate) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path
 /// A value as the messages quote it: text quoted, numbers and booleans plain, the rest as JSON.
 pub(crate) fn quoted_value(value: &Value) -> String {
     match value {
-        Value::String(text) => gofmt::quoted(text),
+        Value::String(text) => go_fmt::quoted(text),
         Value::Null => "null".to_owned(),
-        Value::Bool(_) | Value::Number(_) => gofmt::plain(value),
+        Value::Bool(_) | Value::Number(_) => go_fmt::plain(value),
         Value::Array(_) | Value::Object(_) => value.to_string(),
     }
 }

@@ -2,11 +2,11 @@ use serde_json::{Value, json};
 
 use super::super::node::Node;
 use super::super::path::Path;
-use super::{Findings, check, keyed};
+use super::{ErrorList, check, keyed};
 
 fn findings(schema: &Value, value: &Value) -> Vec<String> {
     let node = Node::build(schema);
-    let mut findings = Findings::default();
+    let mut findings = ErrorList::default();
     let root = Path::root("");
     check(&node, value, None, &root.field("x"), &mut findings);
     keyed::check(&node, value, None, &root.field("x"), &mut findings.errors);

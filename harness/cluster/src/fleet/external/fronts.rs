@@ -9,8 +9,8 @@ use std::{
 };
 
 use baton_apiserver::{
-    Gate, Gatekeeper, Levers,
-    front::{Front, Kinds, Upstream},
+    FaultInjector, Gate, Gatekeeper,
+    fault_proxy::{FaultProxy, Kinds, Upstream},
 };
 use baton_core::names::ClusterName;
 use futures::{StreamExt as _, future::try_join_all};
@@ -25,7 +25,7 @@ use crate::{
 
 /// The fronts of a fleet, by cluster.
 #[derive(Debug, Default)]
-pub(super) struct Fronts(BTreeMap<ClusterName, Front>);
+pub(super) struct Fronts(BTreeMap<ClusterName, FaultProxy>);
 
 impl Fronts {
     /// Opens one for each cluster that the target reaches through this process; none for a target that stands elsewhere
@@ -45,13 +45,13 @@ impl Fronts {
     }
 
     /// The levers of one of them.
-    pub(super) fn levers(&self, cluster: &ClusterName) -> Option<&Levers> {
-        self.0.get(cluster).map(Front::levers)
+    pub(super) fn levers(&self, cluster: &ClusterName) -> Option<&FaultInjector> {
+        self.0.get(cluster).map(FaultProxy::faults)
     }
 
     /// All levers.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Levers> {
-        self.0.values().map(Front::levers)
+    pub(super) fn all(&self) -> impl Iterator<Item = &FaultInjector> {
+        self.0.values().map(FaultProxy::faults)
     }
 
     /// A gate before all of them, and its keeper; none if there are no fronts.
@@ -97,7 +97,7 @@ impl Fronts {
     }
 }
 
-async fn open(access: &Access, address: IpAddr) -> Result<(ClusterName, Front), FleetError> {
+async fn open(access: &Access, address: IpAddr) -> Result<(ClusterName, FaultProxy), FleetError> {
     let name = access.name().clone();
     let client = access.client_of_others();
     let client = client.map_err(refused(&name, "making a client"))?;
@@ -107,7 +107,7 @@ async fn open(access: &Access, address: IpAddr) -> Result<(ClusterName, Front), 
         .into_iter()
         .map(|(resource, _)| ((resource.group, resource.plural), resource.kind))
         .collect();
-    let front = Front::open(name.as_str(), address, upstream(client), kinds).await;
+    let front = FaultProxy::open(name.as_str(), address, upstream(client), kinds).await;
     let front = front.map_err(|source| FleetError::Io {
         what: format!("opening a port on {address}"),
         source,
@@ -123,7 +123,8 @@ fn upstream(client: kube::Client) -> Upstream {
             let answer = answer.map_err(io::Error::other)?;
             Ok(answer.map(|body| {
                 let pieces = body.into_data_stream();
-                let pieces: baton_apiserver::front::Answered = Box::pin(pieces.map(|it| it.map_err(io::Error::other)));
+                let pieces: baton_apiserver::fault_proxy::Answered =
+                    Box::pin(pieces.map(|it| it.map_err(io::Error::other)));
                 pieces
             }))
         })

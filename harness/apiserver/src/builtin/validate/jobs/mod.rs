@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use super::checks::Check::{Do, In, NotNegative, OneOf, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, is_true, list, members, number, run, text};
 use super::{ROOT, pods, selectors};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
+use crate::go_values;
 use crate::metadata::names;
-use crate::quoted;
 
 const JOB: &[Check] = &[
     NotNegative("parallelism"),
@@ -41,7 +41,7 @@ const CRON_JOB: &[Check] = &[
 ];
 
 /// The body of a kind.
-pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
+pub(super) fn body(kind: &str, object: &Value, found: &mut ErrorList) {
     let Some(spec) = object.get("spec") else { return };
     match kind {
         "Job" => {
@@ -55,7 +55,7 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
 }
 
 /// The specification of a job.
-pub(super) fn specification(job: &Value, found: &mut Findings) {
+pub(super) fn specification(job: &Value, found: &mut ErrorList) {
     let Some(spec) = job.get("spec") else { return };
     let at = ROOT.child("spec");
     run(JOB, spec, &at, found);
@@ -72,12 +72,12 @@ pub(super) fn specification(job: &Value, found: &mut Findings) {
 }
 
 /// Jobs of a template get their selector themselves.
-fn no_selector(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn no_selector(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if let Some(selector) = spec.get("selector") {
         let detail = "`selector` will be auto-generated";
         found.invalid_text(
             &at.child("selector"),
-            &quoted::text("v1.LabelSelector", selector),
+            &go_values::text("v1.LabelSelector", selector),
             detail,
         );
     }
@@ -87,7 +87,7 @@ fn no_selector(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// A cron job's name and what is appended for its jobs must fit a name.
-pub(super) fn cron_job_name(object: &Value, found: &mut Findings) {
+pub(super) fn cron_job_name(object: &Value, found: &mut ErrorList) {
     let name = object
         .get("metadata")
         .map(|metadata| text(metadata, "name"))
@@ -102,7 +102,7 @@ fn template_labels(spec: &Value) -> Option<&Map<String, Value>> {
 }
 
 /// Unless the job chose its selector itself, it must be the generated one.
-fn generated_selector(object: &Value, spec: &Value, found: &mut Findings) {
+fn generated_selector(object: &Value, spec: &Value, found: &mut ErrorList) {
     let Some(selector) = spec.get("selector").filter(|_| !is_true(spec, "manualSelector")) else {
         return;
     };
@@ -133,14 +133,14 @@ fn generated_selector(object: &Value, spec: &Value, found: &mut Findings) {
         let detail = "`selector` not auto-generated";
         found.invalid_text(
             &ROOT.child("spec.selector"),
-            &quoted::text("v1.LabelSelector", selector),
+            &go_values::text("v1.LabelSelector", selector),
             detail,
         );
     }
 }
 
 /// The name of a job and the last of its indexes make the name of a host.
-fn hostname_of_last(object: &Value, spec: &Value, found: &mut Findings) {
+fn hostname_of_last(object: &Value, spec: &Value, found: &mut ErrorList) {
     let completions = number(spec, "completions");
     if !policies::is_indexed(spec) || completions <= 0 {
         return;
@@ -160,7 +160,7 @@ fn hostname_of_last(object: &Value, spec: &Value, found: &mut Findings) {
 const MANY: i64 = 100_000;
 const MAX_OF_MANY: i64 = 10_000;
 
-fn indexes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn indexes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if !policies::is_indexed(spec) {
         policies::not_indexed(spec, at, found);
         return;
@@ -202,7 +202,7 @@ fn indexes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn template(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn template(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let field = at.child("template");
     pods::template(spec.get("template"), &field, found);
     let pod = spec
@@ -225,7 +225,7 @@ fn template(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// What may not change in a job.
-pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
+pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     let none = Value::Null;
     let is_waiting = is_waiting(old);
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
@@ -244,7 +244,7 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
     if new.get("selector") != old.get("selector") {
         let selector = new.get("selector").map_or_else(
             || "null".to_owned(),
-            |selector| quoted::text("v1.LabelSelector", selector),
+            |selector| go_values::text("v1.LabelSelector", selector),
         );
         found.invalid_text(&at.child("selector"), &selector, "field is immutable");
     }
@@ -258,9 +258,9 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut Findings) {
 }
 
 /// [`immutable`], for what is quoted under other names.
-fn quoted_change(field: &str, of: &str, new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+fn quoted_change(field: &str, of: &str, new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if new.get(field) != old.get(field) {
-        let text = new.get(field).map(|value| quoted::text(of, value));
+        let text = new.get(field).map(|value| go_values::text(of, value));
         let text = text.unwrap_or_else(|| "null".to_owned());
         found.invalid_text(&at.child(field), &text, "field is immutable");
     }
@@ -280,7 +280,7 @@ fn is_waiting(job: &Value) -> bool {
     is_suspended && (status.get("startTime").is_none() || has_stopped) && number(status, "active") == 0
 }
 
-fn template_change(new: &Value, old: &Value, is_waiting: bool, at: &Field<'_>, found: &mut Findings) {
+fn template_change(new: &Value, old: &Value, is_waiting: bool, at: &FieldPath<'_>, found: &mut ErrorList) {
     let none = Value::Null;
     let (new_template, old_template) = (
         new.get("template").unwrap_or(&none),
@@ -289,7 +289,7 @@ fn template_change(new: &Value, old: &Value, is_waiting: bool, at: &Field<'_>, f
     let field = at.child("template");
     if !is_waiting {
         if new_template != old_template {
-            let text = quoted::text("core.PodTemplateSpec", new_template);
+            let text = go_values::text("core.PodTemplateSpec", new_template);
             found.invalid_text(&field, &text, "field is immutable");
         }
         return;
@@ -314,7 +314,7 @@ fn template_change(new: &Value, old: &Value, is_waiting: bool, at: &Field<'_>, f
     };
     if fixed(new_template) != fixed(old_template) {
         let spec = new_template.get("spec").unwrap_or(&none);
-        let text = quoted::text("core.PodSpec", spec);
+        let text = go_values::text("core.PodSpec", spec);
         found.invalid_text(&field.child("spec"), &text, "field is immutable");
     }
 }
@@ -328,7 +328,7 @@ const STATUS: &[Check] = &[
 ];
 
 /// The counts in a status.
-pub(super) fn status(object: &Value, found: &mut Findings) {
+pub(super) fn status(object: &Value, found: &mut ErrorList) {
     let Some(status) = object.get("status") else { return };
     let at = ROOT.child("status");
     run(STATUS, status, &at, found);

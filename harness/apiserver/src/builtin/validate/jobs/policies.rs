@@ -6,10 +6,9 @@ use serde_json::{Value, json};
 
 use crate::builtin::validate::checks::Check::{Do, OneOfIfSet};
 use crate::builtin::validate::checks::{Check, at_most, list, not_negative, number, run, text};
-use crate::error::{FieldError, FieldErrorType};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldError, FieldErrorType, FieldPath};
+use crate::go_values;
 use crate::metadata::names;
-use crate::quoted;
 
 const ACTIONS: &[&str] = &["Count", "FailIndex", "FailJob", "Ignore"];
 
@@ -23,14 +22,14 @@ pub(crate) fn is_indexed(spec: &Value) -> bool {
 }
 
 /// How many indexes may fail follows from how often one of them may.
-pub(crate) fn limit_of_indexes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn limit_of_indexes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if spec.get("maxFailedIndexes").is_some() && spec.get("backoffLimitPerIndex").is_none() {
         found.required(&at.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified");
     }
 }
 
 /// What a job without indexes does not have; with a mode that is none it is not asked.
-pub(crate) fn not_indexed(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn not_indexed(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if spec.get("completionMode").is_some_and(|mode| mode != "NonIndexed") {
         return;
     }
@@ -42,13 +41,13 @@ pub(crate) fn not_indexed(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// A finding about a whole that is not quoted.
-fn invalid(at: &Field<'_>, detail: &str, found: &mut Findings) {
+fn invalid(at: &FieldPath<'_>, detail: &str, found: &mut ErrorList) {
     let error = FieldError::without_value(FieldErrorType::Invalid, at.to_string(), detail);
     found.extend(vec![error]);
 }
 
 /// When pods are replaced; where their failures are judged, only after they have failed.
-pub(crate) fn replacement(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn replacement(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let all: &[&str] = if spec.get("podFailurePolicy").is_some() {
         &["Failed"]
     } else {
@@ -62,7 +61,7 @@ pub(crate) fn replacement(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// When a job fails.
-pub(crate) fn failure(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn failure(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(policy) = spec.get("podFailurePolicy") else {
         return;
     };
@@ -101,12 +100,12 @@ const MAX_CODES: usize = 255;
 
 const CONDITION: &[Check] = &[Do(condition_type), OneOfIfSet("status", &["False", "True", "Unknown"])];
 
-fn condition_type(condition: &Value, at: &Field<'_>, found: &mut Findings) {
+fn condition_type(condition: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let kind = text(condition, "type");
     found.invalid_each(&at.child("type"), kind, names::qualified_name(kind));
 }
 
-fn action(rule: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn action(rule: &Value, spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let action = text(rule, "action");
     let at = at.child("action");
     if action.is_empty() {
@@ -118,7 +117,7 @@ fn action(rule: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn exit_codes(codes: &Value, containers: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
+fn exit_codes(codes: &Value, containers: &BTreeSet<&str>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let operator = text(codes, "operator");
     let operator_at = at.child("operator");
     if operator.is_empty() {
@@ -135,7 +134,7 @@ fn exit_codes(codes: &Value, containers: &BTreeSet<&str>, at: &Field<'_>, found:
     values(codes, &at.child("values"), found);
 }
 
-fn values(codes: &Value, at: &Field<'_>, found: &mut Findings) {
+fn values(codes: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let values: Vec<i64> = list(codes, "values").iter().filter_map(Value::as_i64).collect();
     if values.is_empty() {
         let given = codes.get("values").cloned().unwrap_or_default();
@@ -157,7 +156,7 @@ fn values(codes: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// When a job has succeeded before it is complete.
-pub(crate) fn success(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn success(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(policy) = spec.get("successPolicy") else {
         return;
     };
@@ -166,7 +165,7 @@ pub(crate) fn success(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     if !is_indexed(spec) {
         found.invalid_text(
             &at,
-            &quoted::text("batch.SuccessPolicy", policy),
+            &go_values::text("batch.SuccessPolicy", policy),
             "requires indexed completion mode",
         );
         return;
@@ -183,7 +182,7 @@ pub(crate) fn success(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn success_rule(rule: &Value, completions: i64, at: &Field<'_>, found: &mut Findings) {
+fn success_rule(rule: &Value, completions: i64, at: &FieldPath<'_>, found: &mut ErrorList) {
     let indexes = rule.get("succeededIndexes").and_then(Value::as_str);
     let count = rule.get("succeededCount").and_then(Value::as_i64);
     if indexes.is_none() && count.is_none() {
@@ -255,7 +254,7 @@ fn count_of(indexes: &str, completions: i64) -> Result<i64, String> {
 }
 
 /// Who else than the server's own controller looks after a job.
-pub(crate) fn manager(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn manager(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(manager) = spec.get("managedBy").and_then(Value::as_str) else {
         return;
     };

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::builtin::validate::checks::text;
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 
 /// When jobs are made.
-pub(crate) fn schedule(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn schedule(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let schedule = text(spec, "schedule");
     let field = at.child("schedule");
     if schedule.is_empty() {
@@ -20,7 +20,7 @@ pub(crate) fn schedule(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Where that is the time.
-pub(crate) fn time_zone(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn time_zone(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(zone) = spec.get("timeZone").and_then(Value::as_str) else {
         return;
     };

@@ -2,13 +2,13 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 
 const NO_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const NO_RANGE: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
 /// An address; `None`, and a finding, if it is none.
-pub(crate) fn ip(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<IpAddr> {
+pub(crate) fn ip(text: &str, at: &FieldPath<'_>, found: &mut ErrorList) -> Option<IpAddr> {
     match parsed(text) {
         Ok(address) => Some(address),
         Err(problem) => {
@@ -59,7 +59,7 @@ impl Range {
 }
 
 /// A range; `None`, and a finding, if it is none.
-pub(crate) fn cidr(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<Range> {
+pub(crate) fn cidr(text: &str, at: &FieldPath<'_>, found: &mut ErrorList) -> Option<Range> {
     match range(text) {
         Ok(range) => Some(range),
         Err(problem) => {
@@ -70,7 +70,7 @@ pub(crate) fn cidr(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<R
 }
 
 /// [`cidr`] in the one way in which it is to be written.
-pub(crate) fn strict_cidr(text: &str, at: &Field<'_>, found: &mut Findings) -> Option<Range> {
+pub(crate) fn strict_cidr(text: &str, at: &FieldPath<'_>, found: &mut ErrorList) -> Option<Range> {
     let range = cidr(text, at, found)?;
     let canonical = format!("{}/{}", range.address, range.length);
     if canonical == text {
@@ -133,7 +133,7 @@ fn sloppy(text: &str) -> Option<Ipv4Addr> {
 }
 
 /// Addresses that are nobody's.
-pub(crate) fn reachable(ip: IpAddr, address: &str, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn reachable(ip: IpAddr, address: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
     let local = match ip {
         IpAddr::V4(ip) => (ip.is_link_local(), ip.octets().starts_with(&[224, 0, 0])),
         IpAddr::V6(ip) => (ip.is_unicast_link_local(), ip.segments()[0] == 0xff02),

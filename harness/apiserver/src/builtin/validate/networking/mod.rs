@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::ROOT;
 use super::checks::Check::{Do, Each, In, Name, Named, NamedIfThere, OneOfIfSet};
 use super::checks::{Check, list, port, run, text, texts};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 use crate::meta;
 use crate::metadata::names;
 
@@ -51,7 +51,7 @@ const REFERENCE: &[Check] = &[
 const CLASS: &str = "kubernetes.io/ingress.class";
 
 /// The class of an Ingress may be said in one way only. Those that were there when the field came may say it in both.
-pub(super) fn created(ingress: &Value, found: &mut Findings) {
+pub(super) fn created(ingress: &Value, found: &mut ErrorList) {
     let annotated = meta::annotation(ingress, CLASS);
     let class = ingress.pointer("/spec/ingressClassName").and_then(Value::as_str);
     if let (Some(annotated), Some(class)) = (annotated, class)
@@ -67,7 +67,7 @@ pub(super) fn created(ingress: &Value, found: &mut Findings) {
 }
 
 /// The status of an Ingress.
-pub(super) fn ingress_status(ingress: &Value, found: &mut Findings) {
+pub(super) fn ingress_status(ingress: &Value, found: &mut ErrorList) {
     let points = ingress
         .pointer("/status/loadBalancer/ingress")
         .and_then(Value::as_array);
@@ -77,14 +77,14 @@ pub(super) fn ingress_status(ingress: &Value, found: &mut Findings) {
     }
 }
 
-fn ingress_class(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn ingress_class(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if let Some(class) = spec.get("ingressClassName").and_then(Value::as_str) {
         found.invalid_each(&at.child("ingressClassName"), class, names::dns_subdomain(class));
     }
 }
 
 /// The body of a kind.
-pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
+pub(super) fn body(kind: &str, object: &Value, found: &mut ErrorList) {
     let checks: &[Check] = match kind {
         "Ingress" => &[In("spec", INGRESS)],
         "IngressClass" => &[In("spec", &[Do(controller), In("parameters", &[Do(parameters)])])],
@@ -94,7 +94,7 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
     run(checks, object, &ROOT, found);
 }
 
-fn backend_or_rules(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn backend_or_rules(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if list(spec, "rules").is_empty() && spec.get("defaultBackend").is_none() {
         found.invalid(
             at,
@@ -104,7 +104,7 @@ fn backend_or_rules(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn backend(backend: &Value, at: &Field<'_>, found: &mut Findings) {
+fn backend(backend: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     match (backend.get("resource"), backend.get("service")) {
         (None, None) => found.invalid(at, "", "resource or service backend is required"),
         (Some(_), Some(_)) => found.invalid(at, "", "cannot set both resource and service backends"),
@@ -113,7 +113,7 @@ fn backend(backend: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn service_backend(service: &Value, at: &Field<'_>, found: &mut Findings) {
+fn service_backend(service: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let of = at.child("service");
     let name = text(service, "name");
     found.required_each(&of.child("name"), name, names::dns_label(name));
@@ -131,7 +131,7 @@ fn service_backend(service: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn host(rule: &Value, at: &Field<'_>, found: &mut Findings) {
+fn host(rule: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let host = text(rule, "host");
     let field = at.child("host");
     if host.is_empty() {
@@ -152,13 +152,13 @@ fn host_name(host: &str) -> Vec<String> {
     }
 }
 
-fn has_paths(http: &Value, at: &Field<'_>, found: &mut Findings) {
+fn has_paths(http: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if list(http, "paths").is_empty() {
         found.required(&at.child("paths"), "");
     }
 }
 
-fn path(path: &Value, at: &Field<'_>, found: &mut Findings) {
+fn path(path: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let field = at.child("path");
     let place = text(path, "path");
     let Some(kind) = path.get("pathType").and_then(Value::as_str) else {
@@ -191,7 +191,7 @@ fn path(path: &Value, at: &Field<'_>, found: &mut Findings) {
     run(&[In("backend", &[Do(backend)])], path, at, found);
 }
 
-fn tls_hosts(tls: &Value, at: &Field<'_>, found: &mut Findings) {
+fn tls_hosts(tls: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let of = at.child("hosts");
     for (index, host) in list(tls, "hosts").iter().enumerate() {
         let host = host.as_str().unwrap_or_default();
@@ -199,7 +199,7 @@ fn tls_hosts(tls: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn controller(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn controller(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let controller = text(spec, "controller");
     let field = at.child("controller");
     if controller.len() > 250 {
@@ -209,7 +209,7 @@ fn controller(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// `acme.io/foo`.
-pub(super) fn domain_prefixed_path(path: &str, field: &Field<'_>, found: &mut Findings) {
+pub(super) fn domain_prefixed_path(path: &str, field: &FieldPath<'_>, found: &mut ErrorList) {
     if path.is_empty() {
         found.required(field, "");
         return;
@@ -225,7 +225,7 @@ pub(super) fn domain_prefixed_path(path: &str, field: &Field<'_>, found: &mut Fi
 }
 
 /// A class is of one controller for ever.
-pub(super) fn class_change(new: &Value, old: &Value, found: &mut Findings) {
+pub(super) fn class_change(new: &Value, old: &Value, found: &mut ErrorList) {
     let of = |class: &Value| class.get("spec").map(|spec| text(spec, "controller").to_owned());
     let (new, old) = (of(new).unwrap_or_default(), of(old).unwrap_or_default());
     if new != old {
@@ -233,7 +233,7 @@ pub(super) fn class_change(new: &Value, old: &Value, found: &mut Findings) {
     }
 }
 
-fn parameters(parameters: &Value, at: &Field<'_>, found: &mut Findings) {
+fn parameters(parameters: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     run(REFERENCE, parameters, at, found);
     run(&[OneOfIfSet("scope", &["Cluster", "Namespace"])], parameters, at, found);
     let namespace = parameters.get("namespace").and_then(Value::as_str);
@@ -246,7 +246,7 @@ fn parameters(parameters: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn policy_types(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn policy_types(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let of = at.child("policyTypes");
     let types = list(spec, "policyTypes");
     if types.len() > 2 {
@@ -261,7 +261,7 @@ fn policy_types(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn policy_port(entry: &Value, at: &Field<'_>, found: &mut Findings) {
+fn policy_port(entry: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     run(&[OneOfIfSet("protocol", &["TCP", "UDP", "SCTP"])], entry, at, found);
     let end = entry.get("endPort").and_then(Value::as_i64);
     let (first_at, end_at) = (at.child("port"), at.child("endPort"));
@@ -287,7 +287,7 @@ fn policy_port(entry: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn peer(peer: &Value, at: &Field<'_>, found: &mut Findings) {
+fn peer(peer: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let selects = peer.get("podSelector").is_some() || peer.get("namespaceSelector").is_some();
     match (peer.get("ipBlock").is_some(), selects) {
         (false, false) => found.required(at, "must specify a peer"),
@@ -296,7 +296,7 @@ fn peer(peer: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn ip_block(block: &Value, at: &Field<'_>, found: &mut Findings) {
+fn ip_block(block: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let cidr = text(block, "cidr");
     let field = at.child("cidr");
     if cidr.is_empty() {

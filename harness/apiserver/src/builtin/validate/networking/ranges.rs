@@ -6,12 +6,12 @@ use super::addresses;
 use crate::builtin::validate::ROOT;
 use crate::builtin::validate::checks::Check::{Name, Named};
 use crate::builtin::validate::checks::{run, text, texts};
-use crate::findings::Findings;
+use crate::field::ErrorList;
+use crate::go_values;
 use crate::metadata::names;
-use crate::quoted;
 
 /// Who has an address.
-pub(crate) fn address(address: &Value, found: &mut Findings) {
+pub(crate) fn address(address: &Value, found: &mut ErrorList) {
     let at = ROOT.child("spec.parentRef");
     let Some(parent) = address.pointer("/spec/parentRef") else {
         found.required(&at, "");
@@ -32,11 +32,11 @@ pub(crate) fn address(address: &Value, found: &mut Findings) {
 }
 
 /// An address is of one owner for ever.
-pub(crate) fn address_change(new: &Value, old: &Value, found: &mut Findings) {
+pub(crate) fn address_change(new: &Value, old: &Value, found: &mut ErrorList) {
     let parent = |object: &Value| object.pointer("/spec/parentRef").cloned();
     if parent(new) != parent(old) {
         let value = parent(new).map_or("null".to_owned(), |parent| {
-            quoted::text("networking.ParentReference", &parent)
+            go_values::text("networking.ParentReference", &parent)
         });
         found.invalid_text(&ROOT.child("spec.parentRef"), &value, "field is immutable");
     }
@@ -48,7 +48,7 @@ pub(crate) fn address_name(name: &str, _: bool) -> Vec<String> {
 }
 
 /// The ranges of a new `ServiceCIDR`.
-pub(crate) fn range(object: &Value, found: &mut Findings) {
+pub(crate) fn range(object: &Value, found: &mut ErrorList) {
     let Some(spec) = object.get("spec") else { return };
     let at = ROOT.child("spec.cidrs");
     let all = texts(spec, "cidrs");
@@ -57,7 +57,7 @@ pub(crate) fn range(object: &Value, found: &mut Findings) {
         return;
     }
     if all.len() > 2 {
-        let quoted = quoted::text("networking.ServiceCIDRSpec", spec);
+        let quoted = go_values::text("networking.ServiceCIDRSpec", spec);
         found.invalid_text(&at, &quoted, "may only hold up to 2 values");
         return;
     }
@@ -74,7 +74,7 @@ pub(crate) fn range(object: &Value, found: &mut Findings) {
 }
 
 /// A range may get one of the other family beside it, and else stays what it is.
-pub(crate) fn range_change(new: &Value, old: &Value, found: &mut Findings) {
+pub(crate) fn range_change(new: &Value, old: &Value, found: &mut ErrorList) {
     const FIXED: &str = "field is immutable";
     let of = |object: &Value| -> Vec<String> {
         let all = object.pointer("/spec/cidrs").and_then(Value::as_array);

@@ -9,8 +9,7 @@ use super::addresses;
 use crate::builtin::validate::ROOT;
 use crate::builtin::validate::checks::Check::{Do, In, Labels, Named, NamedIfThere, OneOf, OneOfIfSet};
 use crate::builtin::validate::checks::{Check, list, run, text, texts};
-use crate::error::{FieldError, FieldErrorType};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldError, FieldErrorType, FieldPath};
 use crate::metadata::names;
 
 const MAX_ADDRESSES: usize = 100;
@@ -43,7 +42,7 @@ const ENDPOINT_PORT: &[Check] = &[
 ];
 
 /// What is wrong with a slice. Endpoints that were there already are not looked at again.
-pub(crate) fn body(slice: &Value, old: Option<&Value>, found: &mut Findings) {
+pub(crate) fn body(slice: &Value, old: Option<&Value>, found: &mut ErrorList) {
     let kind = text(slice, "addressType");
     run(
         &[OneOf("addressType", &["FQDN", "IPv4", "IPv6"]), Do(ports)],
@@ -62,7 +61,7 @@ pub(crate) fn body(slice: &Value, old: Option<&Value>, found: &mut Findings) {
     }
 }
 
-fn ports(slice: &Value, at: &Field<'_>, found: &mut Findings) {
+fn ports(slice: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let of = at.child("ports");
     let mut seen = BTreeSet::new();
     for (index, port) in list(slice, "ports").iter().enumerate() {
@@ -77,7 +76,7 @@ fn ports(slice: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// For which zones and nodes an endpoint is meant.
-fn hints(hints: &Value, at: &Field<'_>, found: &mut Findings) {
+fn hints(hints: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     for (field, rule) in HINTS {
         let of = at.child(field);
         let all = list(hints, field);
@@ -97,13 +96,13 @@ fn hints(hints: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn too_many(count: usize, max: usize, at: &Field<'_>, found: &mut Findings) {
+fn too_many(count: usize, max: usize, at: &FieldPath<'_>, found: &mut ErrorList) {
     let detail = format!("{count}: must have at most {max} items");
     let error = FieldError::without_value(FieldErrorType::TooMany, at.to_string(), &detail);
     found.extend(vec![error]);
 }
 
-fn addresses(kind: &str, endpoint: &Value, at: &Field<'_>, found: &mut Findings) {
+fn addresses(kind: &str, endpoint: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("addresses");
     let all = texts(endpoint, "addresses");
     if all.is_empty() {
@@ -129,7 +128,7 @@ fn addresses(kind: &str, endpoint: &Value, at: &Field<'_>, found: &mut Findings)
 }
 
 /// Addresses of the sixth version are newer and may be written in one way only.
-fn address_of(kind: &str, text: &str, at: &Field<'_>, found: &mut Findings) -> Option<IpAddr> {
+fn address_of(kind: &str, text: &str, at: &FieldPath<'_>, found: &mut ErrorList) -> Option<IpAddr> {
     if kind == "IPv4" {
         return addresses::ip(text, at, found);
     }
@@ -141,7 +140,7 @@ fn address_of(kind: &str, text: &str, at: &Field<'_>, found: &mut Findings) -> O
 }
 
 /// A name of two parts or more; the last dot does not count.
-fn domain(name: &str, at: &Field<'_>, found: &mut Findings) {
+fn domain(name: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
     if name.is_empty() {
         found.required(at, "");
         return;
@@ -162,7 +161,7 @@ fn domain(name: &str, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// What is wrong with `Endpoints`.
-pub(crate) fn endpoints(endpoints: &Value, found: &mut Findings) {
+pub(crate) fn endpoints(endpoints: &Value, found: &mut ErrorList) {
     let at = ROOT.child("subsets");
     for (index, subset) in list(endpoints, "subsets").iter().enumerate() {
         let at = at.item(index);
@@ -188,7 +187,7 @@ pub(crate) fn endpoints(endpoints: &Value, found: &mut Findings) {
     }
 }
 
-fn endpoint_address(address: &Value, at: &Field<'_>, found: &mut Findings) {
+fn endpoint_address(address: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let ip = text(address, "ip");
     let field = at.child("ip");
     let parsed = addresses::ip(ip, &field, found);

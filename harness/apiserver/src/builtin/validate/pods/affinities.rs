@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::weight;
 use crate::builtin::validate::checks::Check::{Do, Each, In, Selector};
 use crate::builtin::validate::checks::{Check, list, members, text, texts};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 use crate::metadata::names;
 
 /// The affinity, or the opposite of one, to other pods.
@@ -25,13 +25,13 @@ const TERM: &[Check] = &[
 ];
 const WEIGHTED: &[Check] = &[Do(weight), In("podAffinityTerm", TERM)];
 
-fn namespaces(term: &Value, at: &Field<'_>, found: &mut Findings) {
+fn namespaces(term: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     for namespace in texts(term, "namespaces") {
         found.invalid_each(&at.child("namespace"), namespace, names::dns_label(namespace));
     }
 }
 
-fn topology_key(term: &Value, at: &Field<'_>, found: &mut Findings) {
+fn topology_key(term: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let key = text(term, "topologyKey");
     if key.is_empty() {
         found.required(&at.child("topologyKey"), "can not be empty");
@@ -40,7 +40,7 @@ fn topology_key(term: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Keys of labels in which other pods must be the same as this one, or must not.
-pub(crate) fn label_keys(term: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn label_keys(term: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let selector = term.get("labelSelector");
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {
         let (at, keys) = (at.child(field), texts(term, field));
@@ -65,7 +65,7 @@ pub(crate) fn label_keys(term: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// The keys are in the selector already: once for themselves, so whoever selects by one as well has it twice.
-fn selected_twice(selector: &Value, keys: &[&str], at: &Field<'_>, found: &mut Findings) {
+fn selected_twice(selector: &Value, keys: &[&str], at: &FieldPath<'_>, found: &mut ErrorList) {
     let labels = members(selector, "matchLabels").into_iter().flatten();
     let mut seen: BTreeSet<&str> = labels.map(|(key, _)| key.as_str()).collect();
     for expression in list(selector, "matchExpressions") {

@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{containers, gated};
-use crate::builtin::prepare::copy;
+use crate::builtin::strategy::copy;
 use crate::builtin::validate::checks::{list, text};
-use crate::builtin::validate::{ROOT, difference};
-use crate::findings::{Field, Findings};
+use crate::builtin::validate::{ROOT, diff};
+use crate::field::{ErrorList, FieldPath};
 
 const UPDATE_MESSAGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
     `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
     tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 /// What may not change in a pod.
-pub(crate) fn change(new: &Value, old: &Value, found: &mut Findings) {
+pub(crate) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     let none = Value::Null;
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let at = ROOT.child("spec");
@@ -44,7 +44,7 @@ pub(crate) fn change(new: &Value, old: &Value, found: &mut Findings) {
         gated::change(&mut judged, old, &at, found);
     }
     if judged != *old {
-        let difference = difference::of("core.PodSpec", old, &judged);
+        let difference = diff::of("core.PodSpec", old, &judged);
         found.forbidden(&at, &format!("{UPDATE_MESSAGE}\n{difference}"));
     }
 }
@@ -70,7 +70,7 @@ fn without_mutable(new: &Value, old: &Value) -> Value {
 }
 
 /// The deadline of a pod can be set and come nearer; whether anything else is to be looked at.
-fn deadline_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) -> bool {
+fn deadline_change(new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) -> bool {
     let field = at.child("activeDeadlineSeconds");
     let seconds = |spec: &Value| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
     match (seconds(new), seconds(old)) {
@@ -92,7 +92,7 @@ fn deadline_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Finding
     true
 }
 
-fn tolerations_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+fn tolerations_change(new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let key = |toleration: &Value| {
         let mut toleration = toleration.clone();
         if let Some(members) = toleration.as_object_mut() {
@@ -112,7 +112,7 @@ fn tolerations_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Find
     crate::builtin::validate::pods::tolerations(new, at, found);
 }
 
-fn gates_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+fn gates_change(new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("schedulingGates");
     let names = |spec| list(spec, "schedulingGates").iter().map(|gate| text(gate, "name"));
     let mut added: BTreeMap<&str, usize> = names(new).enumerate().map(|(index, name)| (name, index)).collect();
@@ -126,7 +126,7 @@ fn gates_change(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) 
 }
 
 /// Ephemeral containers are added, and then stay as they are.
-pub(crate) fn ephemeral(new: &Value, old: &Value, found: &mut Findings) {
+pub(crate) fn ephemeral(new: &Value, old: &Value, found: &mut ErrorList) {
     crate::builtin::validate::pods::pod(new, found);
     let none = Value::Null;
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
@@ -140,7 +140,7 @@ pub(crate) fn ephemeral(new: &Value, old: &Value, found: &mut Findings) {
             None => "removed\n".to_owned(),
             Some(now) if now == container => continue,
             Some(now) => {
-                let difference = difference::of("core.EphemeralContainer", container, now);
+                let difference = diff::of("core.EphemeralContainer", container, now);
                 format!("changed\n{difference}")
             }
         };

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::builtin::validate::checks::{list, text};
-use crate::error::{FieldError, FieldErrorType};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldError, FieldErrorType, FieldPath};
+use crate::go_values;
 use crate::metadata::names;
-use crate::quoted;
 
 /// The claims of a pod's specification.
-pub(crate) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn of_pod(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("resourceClaims");
     let mut seen = BTreeSet::new();
     for (index, claim) in list(spec, "resourceClaims").iter().enumerate() {
@@ -34,7 +33,7 @@ pub(crate) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
             [Some(_), None] | [None, Some(_)] => None,
         };
         if let Some(problem) = problem {
-            found.invalid_text(&at, &quoted::text("core.PodResourceClaim", claim), problem);
+            found.invalid_text(&at, &go_values::text("core.PodResourceClaim", claim), problem);
         }
         for (source, name) in sources.into_iter().zip(given) {
             if let Some(name) = name {
@@ -54,7 +53,7 @@ pub(crate) fn names_of(spec: &Value) -> BTreeSet<&str> {
 }
 
 /// What is wanted of the claims of a pod, whose names are `known`.
-pub(crate) fn wanted(resources: &Value, known: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn wanted(resources: &Value, known: &BTreeSet<&str>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("claims");
     let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
     for (index, claim) in list(resources, "claims").iter().enumerate() {
@@ -84,7 +83,7 @@ pub(crate) fn wanted(resources: &Value, known: &BTreeSet<&str>, at: &Field<'_>, 
     }
 }
 
-fn unknown(name: &str, known: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
+fn unknown(name: &str, known: &BTreeSet<&str>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let there = if known.is_empty() {
         " which is empty".to_owned()
     } else {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{claims, mounts, probes, resources, restarts, security, uses_host_network, variables};
 use crate::builtin::validate::checks::Check::{Do, Each, OneOf, OneOfIfSet};
 use crate::builtin::validate::checks::{Check, list, number, port_number, run, text};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 use crate::metadata::names;
 
 const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
@@ -31,7 +31,7 @@ struct Pod<'a> {
 }
 
 impl<'a> Pod<'a> {
-    fn new(spec: &'a Value, at: &Field<'_>, found: &Findings) -> Self {
+    fn new(spec: &'a Value, at: &FieldPath<'_>, found: &ErrorList) -> Self {
         let at = at.child("volumes");
         let volumes = list(spec, "volumes").iter().enumerate();
         Self {
@@ -46,7 +46,7 @@ impl<'a> Pod<'a> {
 }
 
 /// Checks the containers of all sorts in a pod's specification, whose volumes have been checked.
-pub(crate) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn validate(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let pod = Pod::new(spec, at, found);
     regular(&pod, &at.child("containers"), found);
     initial(&pod, &at.child("initContainers"), found);
@@ -54,7 +54,7 @@ pub(crate) fn validate(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Calls `each` with every container of a pod's specification and its place.
-pub(crate) fn visit(spec: &Value, at: &Field<'_>, each: &mut dyn FnMut(&Value, &Field<'_>)) {
+pub(crate) fn visit(spec: &Value, at: &FieldPath<'_>, each: &mut dyn FnMut(&Value, &FieldPath<'_>)) {
     for field in ["initContainers", "containers", "ephemeralContainers"] {
         let at = at.child(field);
         for (index, container) in list(spec, field).iter().enumerate() {
@@ -63,7 +63,7 @@ pub(crate) fn visit(spec: &Value, at: &Field<'_>, each: &mut dyn FnMut(&Value, &
     }
 }
 
-fn regular(pod: &Pod<'_>, at: &Field<'_>, found: &mut Findings) {
+fn regular(pod: &Pod<'_>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let containers = list(pod.spec, "containers");
     if containers.is_empty() {
         found.required(at, "");
@@ -82,7 +82,7 @@ fn regular(pod: &Pod<'_>, at: &Field<'_>, found: &mut Findings) {
     shared_host_ports(containers, at, found);
 }
 
-fn initial(pod: &Pod<'_>, at: &Field<'_>, found: &mut Findings) {
+fn initial(pod: &Pod<'_>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let named = list(pod.spec, "containers").iter();
     let mut seen: BTreeSet<&str> = named.map(|container| text(container, "name")).collect();
     for (index, container) in list(pod.spec, "initContainers").iter().enumerate() {
@@ -119,7 +119,7 @@ const NOT_EPHEMERAL: &[&str] = &[
     "lifecycle",
 ];
 
-fn ephemeral(pod: &Pod<'_>, at: &Field<'_>, found: &mut Findings) {
+fn ephemeral(pod: &Pod<'_>, at: &FieldPath<'_>, found: &mut ErrorList) {
     const FORBIDDEN: &str = "cannot be set for an Ephemeral Container";
     let named = |field: &'static str| list(pod.spec, field).iter().map(|each| text(each, "name"));
     let targets: BTreeSet<&str> = named("containers").chain(named("initContainers")).collect();
@@ -158,7 +158,7 @@ fn ephemeral(pod: &Pod<'_>, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// What is checked of containers of all sorts.
-fn common(container: &Value, pod: &Pod<'_>, at: &Field<'_>, found: &mut Findings) {
+fn common(container: &Value, pod: &Pod<'_>, at: &FieldPath<'_>, found: &mut ErrorList) {
     run(BEFORE_MOUNTS, container, at, found);
     mounts::validate(container, &pod.volumes, at, found);
     run(&[OneOf("imagePullPolicy", PULL_POLICIES)], container, at, found);
@@ -172,7 +172,7 @@ fn common(container: &Value, pod: &Pod<'_>, at: &Field<'_>, found: &mut Findings
     }
 }
 
-fn name_and_image(container: &Value, at: &Field<'_>, found: &mut Findings) {
+fn name_and_image(container: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let name = text(container, "name");
     found.required_each(&at.child("name"), name, names::dns_label(name));
     if text(container, "image").is_empty() {
@@ -181,7 +181,7 @@ fn name_and_image(container: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Images have no spaces around them.
-pub(crate) fn trimmed_images(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn trimmed_images(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     for field in ["containers", "initContainers"] {
         let at = at.child(field);
         for (index, container) in list(spec, field).iter().enumerate() {
@@ -191,7 +191,7 @@ pub(crate) fn trimmed_images(spec: &Value, at: &Field<'_>, found: &mut Findings)
 }
 
 /// An image has no spaces around it.
-pub(crate) fn trimmed_image(container: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn trimmed_image(container: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let image = text(container, "image");
     if image.trim() != image {
         let detail = "must not have leading or trailing whitespace";
@@ -199,7 +199,7 @@ pub(crate) fn trimmed_image(container: &Value, at: &Field<'_>, found: &mut Findi
     }
 }
 
-fn ports(container: &Value, at: &Field<'_>, found: &mut Findings) {
+fn ports(container: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("ports");
     let mut seen = BTreeSet::new();
     for (index, port) in list(container, "ports").iter().enumerate() {
@@ -230,7 +230,7 @@ fn ports(container: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn shared_host_ports(containers: &[Value], at: &Field<'_>, found: &mut Findings) {
+fn shared_host_ports(containers: &[Value], at: &FieldPath<'_>, found: &mut ErrorList) {
     let mut taken = BTreeSet::new();
     for (index, container) in containers.iter().enumerate() {
         let at = at.item(index);
@@ -247,7 +247,7 @@ fn shared_host_ports(containers: &[Value], at: &Field<'_>, found: &mut Findings)
 }
 
 /// In the network of the node, the ports of containers are those of the node.
-pub(crate) fn ports_of_host(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn ports_of_host(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if !uses_host_network(spec) {
         return;
     }

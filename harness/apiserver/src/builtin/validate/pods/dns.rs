@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::builtin::validate::checks::{list, text, texts};
 use crate::builtin::validate::networking::addresses;
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 use crate::metadata::names;
 
 const MAX_SERVERS: usize = 3;
@@ -17,7 +17,7 @@ const NO_NAME: &str = "a lowercase RFC 1123 subdomain must consist of lower case
     '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
 
 /// The configuration, which the policy `None` cannot do without.
-pub(crate) fn config(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn config(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("dnsConfig");
     let is_needed = text(spec, "dnsPolicy") == "None";
     let Some(config) = spec.get("dnsConfig") else {
@@ -49,7 +49,7 @@ pub(crate) fn config(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn searches(config: &Value, at: &Field<'_>, found: &mut Findings) {
+fn searches(config: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("searches");
     let searches = texts(config, "searches");
     if searches.len() > MAX_SEARCHES {

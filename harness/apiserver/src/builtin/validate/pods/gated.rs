@@ -2,15 +2,15 @@
 
 use serde_json::{Map, Value};
 
-use crate::builtin::prepare::copy;
+use crate::builtin::strategy::copy;
 use crate::builtin::validate::checks::list;
-use crate::findings::{Field, Findings};
-use crate::quoted;
+use crate::field::{ErrorList, FieldPath};
+use crate::go_values;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
 /// Checks it in the new specification, and makes it what it was.
-pub(crate) fn change(new: &mut Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn change(new: &mut Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (Some(new), Some(old)) = (new.as_object_mut(), old.as_object()) else {
         return;
     };
@@ -22,7 +22,7 @@ pub(crate) fn change(new: &mut Value, old: &Value, at: &Field<'_>, found: &mut F
     keep_node_affinity(new, old);
 }
 
-fn selector_change(new: &Map<String, Value>, old: &Map<String, Value>, at: &Field<'_>, found: &mut Findings) {
+fn selector_change(new: &Map<String, Value>, old: &Map<String, Value>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let now = new.get("nodeSelector");
     let is_kept = |(key, value): (&String, &Value)| now.and_then(|now| now.get(key)) == Some(value);
     let before = old.get("nodeSelector").and_then(Value::as_object);
@@ -59,11 +59,11 @@ fn keep_node_affinity(new: &mut Map<String, Value>, old: &Map<String, Value>) {
 }
 
 /// Terms can ask for more, but there are no others.
-fn terms_change(new: &[Value], old: &[Value], at: &Field<'_>, found: &mut Findings) {
+fn terms_change(new: &[Value], old: &[Value], at: &FieldPath<'_>, found: &mut ErrorList) {
     if !old.is_empty() && old.len() != new.len() {
         let terms: Vec<String> = new
             .iter()
-            .map(|term| quoted::text("core.NodeSelectorTerm", term))
+            .map(|term| go_values::text("core.NodeSelectorTerm", term))
             .collect();
         let text = if new.is_empty() {
             "null".to_owned()
@@ -83,7 +83,7 @@ fn terms_change(new: &[Value], old: &[Value], at: &Field<'_>, found: &mut Findin
             .all(|field| list(new, field).starts_with(list(old, field)));
         if !is_kept || (was_empty && !is_empty) {
             let detail = "only additions are allowed (no mutations or deletions)";
-            found.invalid_text(&at.item(index), &quoted::text("core.NodeSelectorTerm", new), detail);
+            found.invalid_text(&at.item(index), &go_values::text("core.NodeSelectorTerm", new), detail);
         }
     }
 }

@@ -27,7 +27,7 @@ use super::ROOT;
 use super::checks::Check::{Do, Each, In, Labels, Named, OneOf};
 use super::checks::{Check, is_true, list, members, number, run, text, texts};
 use super::networking::addresses;
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 use crate::meta;
 use crate::metadata::{names, validate_labels};
 
@@ -69,7 +69,7 @@ const POD_SPEC: &[Check] = &[
 ];
 
 /// What a new pod cannot have.
-pub(super) fn created(pod: &Value, found: &mut Findings) {
+pub(super) fn created(pod: &Value, found: &mut ErrorList) {
     let Some(spec) = pod.get("spec") else { return };
     let at = ROOT.child("spec");
     if !list(spec, "ephemeralContainers").is_empty() {
@@ -82,7 +82,7 @@ pub(super) fn created(pod: &Value, found: &mut Findings) {
 }
 
 /// A Pod's specification.
-pub(super) fn pod(object: &Value, found: &mut Findings) {
+pub(super) fn pod(object: &Value, found: &mut ErrorList) {
     deletion_cost(object, &ROOT.child("metadata.annotations"), found);
     volumes::of_pod(object, found);
     if let Some(spec) = object.get("spec") {
@@ -93,7 +93,7 @@ pub(super) fn pod(object: &Value, found: &mut Findings) {
 }
 
 /// How much it costs to delete a pod is a number, written as short as it can be.
-fn deletion_cost(object: &Value, at: &Field<'_>, found: &mut Findings) {
+fn deletion_cost(object: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
     let Some(cost) = meta::annotation(object, COST) else {
         return;
@@ -105,7 +105,7 @@ fn deletion_cost(object: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// The addresses in a pod's status.
-pub(super) fn status(pod: &Value, found: &mut Findings) {
+pub(super) fn status(pod: &Value, found: &mut ErrorList) {
     let Some(status) = pod.get("status") else { return };
     let at = ROOT.child("status.podIPs");
     for (index, address) in list(status, "podIPs").iter().enumerate() {
@@ -122,7 +122,7 @@ pub(super) fn status(pod: &Value, found: &mut Findings) {
 }
 
 /// A template of pods.
-pub(super) fn template(template: Option<&Value>, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn template(template: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(template) = template else { return };
     if let Some(metadata) = template.get("metadata") {
         if let Some(labels) = members(metadata, "labels") {
@@ -152,7 +152,7 @@ pub(super) fn template(template: Option<&Value>, at: &Field<'_>, found: &mut Fin
 }
 
 /// What is the node's own cannot be had with users of one's own.
-fn own_users(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn own_users(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if spec.get("hostUsers").and_then(Value::as_bool) != Some(false) {
         return;
     }
@@ -174,7 +174,7 @@ fn own_users(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     });
 }
 
-fn hostname_override(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn hostname_override(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(name) = spec.get("hostnameOverride").and_then(Value::as_str) else {
         return;
     };
@@ -191,13 +191,13 @@ fn hostname_override(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     found.invalid_each(&at, name, names::dns_subdomain(name));
 }
 
-fn runtime_class(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn runtime_class(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if let Some(name) = spec.get("runtimeClassName").and_then(Value::as_str) {
         found.invalid_each(&at.child("runtimeClassName"), name, names::dns_subdomain(name));
     }
 }
 
-fn preemption(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn preemption(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if spec.get("preemptionPolicy").is_some() {
         let check = OneOf("preemptionPolicy", &["PreemptLowerPriority", "Never"]);
         run(&[check], spec, at, found);
@@ -205,14 +205,14 @@ fn preemption(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// What running a pod costs itself is checked as the limits of a container are.
-fn overhead(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn overhead(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if let Some(overhead) = spec.get("overhead") {
         let limits = json!({"limits": overhead});
         resources::of_container(&limits, &BTreeSet::new(), &at.child("overhead"), found);
     }
 }
 
-fn host_aliases(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn host_aliases(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("hostAliases");
     for (index, alias) in list(spec, "hostAliases").iter().enumerate() {
         let at = at.item(index);
@@ -224,7 +224,7 @@ fn host_aliases(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn readiness_gates(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn readiness_gates(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("readinessGates");
     for (index, gate) in list(spec, "readinessGates").iter().enumerate() {
         let (at, kind) = (at.item(index), text(gate, "conditionType"));
@@ -232,7 +232,7 @@ fn readiness_gates(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn scheduling_gates(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn scheduling_gates(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     let field = at.child("schedulingGates");
     for (index, gate) in list(spec, "schedulingGates").iter().enumerate() {
@@ -244,7 +244,7 @@ fn scheduling_gates(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn active_deadline(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn active_deadline(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if let Some(seconds) = spec.get("activeDeadlineSeconds").and_then(Value::as_i64)
         && !(1..=i64::from(i32::MAX)).contains(&seconds)
     {
@@ -256,14 +256,14 @@ fn active_deadline(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-pub(super) fn tolerations(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn tolerations(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("tolerations");
     for (index, toleration) in list(spec, "tolerations").iter().enumerate() {
         self::toleration(toleration, &at.item(index), found);
     }
 }
 
-fn toleration(toleration: &Value, at: &Field<'_>, found: &mut Findings) {
+fn toleration(toleration: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (key, operator, effect) = (
         text(toleration, "key"),
         text(toleration, "operator"),
@@ -329,7 +329,7 @@ const NODE_AFFINITY: &[Check] = &[
     ),
 ];
 
-fn node_terms(selector: &Value, at: &Field<'_>, found: &mut Findings) {
+fn node_terms(selector: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if list(selector, "nodeSelectorTerms").is_empty() {
         found.required(
             &at.child("nodeSelectorTerms"),
@@ -339,7 +339,7 @@ fn node_terms(selector: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Nodes can be selected by their name alone.
-fn node_field(requirement: &Value, at: &Field<'_>, found: &mut Findings) {
+fn node_field(requirement: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     match text(requirement, "operator") {
         "In" | "NotIn" if list(requirement, "values").len() != 1 => {
             let detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
@@ -359,7 +359,7 @@ fn node_field(requirement: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn node_requirement(requirement: &Value, at: &Field<'_>, found: &mut Findings) {
+fn node_requirement(requirement: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let values = list(requirement, "values");
     let field = at.child("values");
     match text(requirement, "operator") {
@@ -382,7 +382,7 @@ fn node_requirement(requirement: &Value, at: &Field<'_>, found: &mut Findings) {
     found.invalid_each(&at.child("key"), key, names::qualified_name(key));
 }
 
-fn node_labels(requirement: &Value, at: &Field<'_>, found: &mut Findings) {
+fn node_labels(requirement: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("values");
     for (index, value) in texts(requirement, "values").into_iter().enumerate() {
         found.invalid_each(&at.item(index), value, names::label_value(value));
@@ -390,7 +390,7 @@ fn node_labels(requirement: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// How much a preference counts.
-pub(super) fn weight(term: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(super) fn weight(term: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let weight = number(term, "weight");
     if !(1..=100).contains(&weight) {
         found.invalid(&at.child("weight"), weight, "must be in the range 1-100");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::builtin::validate::checks::{is_true, list, text};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 
 const PROPAGATIONS: &[&str] = &["Bidirectional", "HostToContainer", "None"];
 const RECURSIVE: &[&str] = &["Disabled", "Enabled", "IfPossible"];
@@ -13,7 +13,7 @@ const RECURSIVE: &[&str] = &["Disabled", "Enabled", "IfPossible"];
 const BLOCKS: [&str; 2] = ["persistentVolumeClaim", "ephemeral"];
 
 /// Checks both; `volumes` are those of the pod that are right themselves.
-pub(crate) fn validate(container: &Value, volumes: &[&Value], at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn validate(container: &Value, volumes: &[&Value], at: &FieldPath<'_>, found: &mut ErrorList) {
     mounts(container, volumes, at, found);
     devices(container, volumes, at, found);
 }
@@ -28,7 +28,7 @@ fn by_name<'a>(container: &'a Value, field: &str, path: &str) -> BTreeMap<&'a st
     all.map(|each| (text(each, "name"), text(each, path))).collect()
 }
 
-fn mounts(container: &Value, volumes: &[&Value], at: &Field<'_>, found: &mut Findings) {
+fn mounts(container: &Value, volumes: &[&Value], at: &FieldPath<'_>, found: &mut ErrorList) {
     let all = at.child("volumeMounts");
     let devices = by_name(container, "volumeDevices", "devicePath");
     let mut paths = BTreeSet::new();
@@ -67,7 +67,7 @@ fn mounts(container: &Value, volumes: &[&Value], at: &Field<'_>, found: &mut Fin
     }
 }
 
-fn inner_path(field: &str, mount: &Value, at: &Field<'_>, found: &mut Findings) {
+fn inner_path(field: &str, mount: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let path = text(mount, field);
     if path.starts_with('/') {
         found.invalid(&at.child(field), path, "must be a relative path");
@@ -81,7 +81,7 @@ fn has_backsteps(path: &str) -> bool {
     path.split('/').any(|part| part == "..")
 }
 
-fn propagation(mount: &Value, container: &Value, at: &Field<'_>, found: &mut Findings) {
+fn propagation(mount: &Value, container: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(given) = mount.get("mountPropagation").and_then(Value::as_str) else {
         return;
     };
@@ -97,7 +97,7 @@ fn propagation(mount: &Value, container: &Value, at: &Field<'_>, found: &mut Fin
     }
 }
 
-fn recursive(mount: &Value, at: &Field<'_>, found: &mut Findings) {
+fn recursive(mount: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     match mount.get("recursiveReadOnly").and_then(Value::as_str) {
         None | Some("Disabled") => {}
         Some("Enabled" | "IfPossible") => {
@@ -114,7 +114,7 @@ fn recursive(mount: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn devices(container: &Value, volumes: &[&Value], at: &Field<'_>, found: &mut Findings) {
+fn devices(container: &Value, volumes: &[&Value], at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("volumeDevices");
     let mounts = by_name(container, "volumeMounts", "mountPath");
     let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use crate::builtin::validate::checks::Check::{NotNegative, OneOf, Port, Required};
 use crate::builtin::validate::checks::{Check, list, number, port, run, text};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 
 /// How long a pod that says nothing about it gets to end.
 const DEFAULT_GRACE_SECS: i64 = 30;
 
 /// Checks all of it; `spec` is that of the pod.
-pub(crate) fn validate(container: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn validate(container: &Value, spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if let Some(hooks) = container.get("lifecycle") {
         lifecycle(hooks, spec, &at.child("lifecycle"), found);
     }
@@ -20,7 +20,7 @@ pub(crate) fn validate(container: &Value, spec: &Value, at: &Field<'_>, found: &
 }
 
 /// A container that ends before the others begin is not looked after.
-pub(crate) fn none(container: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn none(container: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
         if container.get(field).is_some() {
             let detail = "may not be set for init containers without restartPolicy=Always";
@@ -44,26 +44,26 @@ const PROBE: &[Check] = &[
     Check::Positive("terminationGracePeriodSeconds"),
 ];
 
-fn probe(probe: &Value, at: &Field<'_>, found: &mut Findings) {
+fn probe(probe: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     handler(probe, None, at, found);
     run(PROBE, probe, at, found);
 }
 
-fn succeeds_once(probe: &Value, at: &Field<'_>, found: &mut Findings) {
+fn succeeds_once(probe: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let threshold = number(probe, "successThreshold");
     if threshold != 1 {
         found.invalid(&at.child("successThreshold"), threshold, "must be 1");
     }
 }
 
-fn no_grace_period(probe: &Value, at: &Field<'_>, found: &mut Findings) {
+fn no_grace_period(probe: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if let Some(seconds) = probe.get("terminationGracePeriodSeconds") {
         let at = at.child("terminationGracePeriodSeconds");
         found.invalid(&at, seconds.clone(), "must not be set for readinessProbes");
     }
 }
 
-fn lifecycle(hooks: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn lifecycle(hooks: &Value, spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let grace = spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
     for field in ["postStart", "preStop"] {
         if let Some(hook) = hooks.get(field) {
@@ -74,7 +74,7 @@ fn lifecycle(hooks: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) 
 }
 
 /// What is done; nobody sleeps longer than there is time.
-fn handler(handler: &Value, grace: Option<i64>, at: &Field<'_>, found: &mut Findings) {
+fn handler(handler: &Value, grace: Option<i64>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let mut count = 0;
     for kind in ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] {
         let Some(action) = handler.get(kind) else { continue };
@@ -107,7 +107,7 @@ fn handler(handler: &Value, grace: Option<i64>, at: &Field<'_>, found: &mut Find
     }
 }
 
-fn sleep(action: &Value, grace: i64, at: &Field<'_>, found: &mut Findings) {
+fn sleep(action: &Value, grace: i64, at: &FieldPath<'_>, found: &mut ErrorList) {
     let seconds = number(action, "seconds");
     if !(0..=grace).contains(&seconds) {
         let detail = format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
@@ -115,7 +115,7 @@ fn sleep(action: &Value, grace: i64, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn headers(action: &Value, at: &Field<'_>, found: &mut Findings) {
+fn headers(action: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     for header in list(action, "httpHeaders") {
         let name = text(header, "name");
         let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';

@@ -8,7 +8,7 @@ use super::variables;
 use crate::builtin::validate::checks::Check::{Do, Each, Required};
 use crate::builtin::validate::checks::{Check, list, run, text};
 use crate::builtin::validate::storage::sources::local_path;
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 
 /// Files made from the members of an object.
 pub(crate) const ITEMS: Check = Each("items", ITEM);
@@ -18,7 +18,7 @@ pub(crate) const DOWNWARD_ITEMS: Check = Do(downward_items);
 const ITEM: &[Check] = &[Required("key"), Required("path"), Do(path_in_volume), Do(item_mode)];
 
 /// Checks a projected volume.
-pub(crate) fn validate(volume: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn validate(volume: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let mut paths = BTreeSet::new();
     let sources = at.child("sources");
     for (index, source) in list(volume, "sources").iter().enumerate() {
@@ -54,9 +54,9 @@ pub(crate) fn validate(volume: &Value, at: &Field<'_>, found: &mut Findings) {
 fn object<'v>(
     source: &'v Value,
     paths: &mut BTreeSet<&'v str>,
-    at: &Field<'_>,
-    place: &Field<'_>,
-    found: &mut Findings,
+    at: &FieldPath<'_>,
+    place: &FieldPath<'_>,
+    found: &mut ErrorList,
 ) {
     run(&[Required("name")], source, place, found);
     let items = place.child("items");
@@ -67,13 +67,13 @@ fn object<'v>(
 }
 
 /// Notes a path, which may be there only once; `told` is what is said to be wrong otherwise.
-fn add<'v>(path: &'v str, told: &str, paths: &mut BTreeSet<&'v str>, at: &Field<'_>, found: &mut Findings) {
+fn add<'v>(path: &'v str, told: &str, paths: &mut BTreeSet<&'v str>, at: &FieldPath<'_>, found: &mut ErrorList) {
     if !path.is_empty() && !paths.insert(path) {
         found.invalid(at, told, "conflicting duplicate paths");
     }
 }
 
-fn expiration(token: &Value, at: &Field<'_>, found: &mut Findings) {
+fn expiration(token: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     const MIN_SECS: i64 = 600;
     let seconds = token.get("expirationSeconds").and_then(Value::as_i64);
     if let Some(seconds) = seconds.filter(|seconds| *seconds < MIN_SECS) {
@@ -87,15 +87,15 @@ fn expiration(token: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// The permissions that files have unless they say otherwise.
-pub(crate) fn mode(source: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn mode(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     permissions("defaultMode", source, at, found);
 }
 
-fn item_mode(item: &Value, at: &Field<'_>, found: &mut Findings) {
+fn item_mode(item: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     permissions("mode", item, at, found);
 }
 
-fn permissions(field: &str, of: &Value, at: &Field<'_>, found: &mut Findings) {
+fn permissions(field: &str, of: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let mode = of.get(field).and_then(Value::as_i64);
     if let Some(mode) = mode.filter(|mode| !(0..=0o777).contains(mode)) {
         found.invalid(
@@ -106,18 +106,18 @@ fn permissions(field: &str, of: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn path_in_volume(item: &Value, at: &Field<'_>, found: &mut Findings) {
+fn path_in_volume(item: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     local_path("path", item, at, found);
 }
 
 /// Which of the items is wrong is not told.
-fn downward_items(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn downward_items(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     for item in list(source, "items") {
         downward_item(item, at, found);
     }
 }
 
-fn downward_item(item: &Value, at: &Field<'_>, found: &mut Findings) {
+fn downward_item(item: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     run(&[Required("path"), Do(path_in_volume)], item, at, found);
     match (item.get("fieldRef"), item.get("resourceFieldRef")) {
         (Some(reference), other) => {

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::builtin::prepare::quality_of_service;
+use crate::builtin::strategy::quality_of_service;
 use crate::builtin::validate::checks::{list, members, text};
 use crate::builtin::validate::{ROOT, pods};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 
-/// Of what was sent, [`crate::builtin::prepare`] has taken only what is asked for.
-pub(crate) fn resize(new_pod: &Value, old_pod: &Value, found: &mut Findings) {
+/// Of what was sent, [`crate::builtin::strategy`] has taken only what is asked for.
+pub(crate) fn resize(new_pod: &Value, old_pod: &Value, found: &mut ErrorList) {
     let before = found.len();
     pods::pod(new_pod, found);
     let none = Value::Null;
@@ -62,7 +62,7 @@ fn is_supported(pod: &Value) -> bool {
 }
 
 /// What a pod asks for as a whole.
-fn whole(judged: &mut Value, new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+fn whole(judged: &mut Value, new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (new, old) = (new.get("resources"), old.get("resources"));
     let field = at.child("resources");
     if old.is_some() && new.is_none() {
@@ -87,7 +87,7 @@ fn whole(judged: &mut Value, new: &Value, old: &Value, at: &Field<'_>, found: &m
 }
 
 /// What has been asked for once is asked for ever after.
-fn kept(new: Option<&Value>, old: Option<&Value>, what: &str, at: &Field<'_>, found: &mut Findings) {
+fn kept(new: Option<&Value>, old: Option<&Value>, what: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
     for kind in ["requests", "limits"] {
         let now = new.and_then(|new| members(new, kind));
         let mut before = old.and_then(|old| members(old, kind)).into_iter().flatten();
@@ -98,7 +98,7 @@ fn kept(new: Option<&Value>, old: Option<&Value>, what: &str, at: &Field<'_>, fo
 }
 
 /// The same containers in the same order.
-fn in_order(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) -> bool {
+fn in_order(new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) -> bool {
     let before = found.len();
     for field in ["containers", "initContainers"] {
         let at = at.child(field);
@@ -119,7 +119,7 @@ fn in_order(new: &Value, old: &Value, at: &Field<'_>, found: &mut Findings) -> b
 }
 
 /// Containers in which more than processor and memory have changed.
-fn contained(judged: &mut Value, old: &Value, at: &Field<'_>, found: &mut Findings) {
+fn contained(judged: &mut Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     for field in ["containers", "initContainers"] {
         let field_at = at.child(field);
         let containers = judged.get_mut(field).and_then(Value::as_array_mut);
@@ -150,7 +150,7 @@ fn contained(judged: &mut Value, old: &Value, at: &Field<'_>, found: &mut Findin
 }
 
 /// What has ended is not started again for more.
-fn not_restarted(container: &Map<String, Value>, at: &Field<'_>, found: &mut Findings) {
+fn not_restarted(container: &Map<String, Value>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let policies = container.get("resizePolicy").and_then(Value::as_array);
     for policy in policies.into_iter().flatten() {
         if text(policy, "restartPolicy") == "RestartContainer" {

@@ -8,20 +8,20 @@ use super::claims;
 use crate::builtin::aggregate;
 use crate::builtin::quantity::{NANOS_OF_ONE, Quantity};
 use crate::builtin::quotas;
-use crate::builtin::validate::bounds;
 use crate::builtin::validate::checks::{list, members, text};
-use crate::findings::{Field, Findings};
+use crate::builtin::validate::resource_names;
+use crate::field::{ErrorList, FieldPath};
 
 /// A rule for the names of resources.
-type NameRule = fn(&str, &Field<'_>, &mut Findings);
+type NameRule = fn(&str, &FieldPath<'_>, &mut ErrorList);
 
 /// What a container asks for; `known` are the claims of its pod.
-pub(crate) fn of_container(resources: &Value, known: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
-    validate(resources, bounds::of_container, known, at, found);
+pub(crate) fn of_container(resources: &Value, known: &BTreeSet<&str>, at: &FieldPath<'_>, found: &mut ErrorList) {
+    validate(resources, resource_names::of_container, known, at, found);
 }
 
 /// What all containers of a pod get together.
-pub(crate) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn of_pod(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(resources) = spec.get("resources") else {
         return;
     };
@@ -39,9 +39,9 @@ pub(crate) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// A known resource that a pod as a whole can ask for.
-fn name_of_pod(resource: &str, at: &Field<'_>, found: &mut Findings) {
+fn name_of_pod(resource: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
     let before = found.len();
-    bounds::standard(resource, at, found);
+    resource_names::standard(resource, at, found);
     if found.len() == before && !aggregate::is_of_pod(resource) {
         found.not_supported(at, resource, &["cpu", "hugepages-", "memory"]);
     }
@@ -60,7 +60,7 @@ fn is_native(resource: &str) -> bool {
     !resource.contains('/') || resource.contains("kubernetes.io/")
 }
 
-fn validate(resources: &Value, rule: NameRule, known: &BTreeSet<&str>, at: &Field<'_>, found: &mut Findings) {
+fn validate(resources: &Value, rule: NameRule, known: &BTreeSet<&str>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let limits_at = at.child("limits");
     for (resource, value) in members(resources, "limits").into_iter().flatten() {
         let field = limits_at.key(resource);
@@ -79,7 +79,7 @@ fn validate(resources: &Value, rule: NameRule, known: &BTreeSet<&str>, at: &Fiel
     claims::wanted(resources, known, at, found);
 }
 
-fn amount(resource: &str, value: &Value, rule: NameRule, at: &Field<'_>, found: &mut Findings) {
+fn amount(resource: &str, value: &Value, rule: NameRule, at: &FieldPath<'_>, found: &mut ErrorList) {
     rule(resource, at, found);
     if nanos(value) < 0 {
         found.invalid(at, value.clone(), "must be greater than or equal to 0");
@@ -91,8 +91,8 @@ fn amount(resource: &str, value: &Value, rule: NameRule, at: &Field<'_>, found: 
 }
 
 /// Of what cannot be promised twice, exactly what is limited is asked for; of all else, not more.
-fn within(resource: &str, request: &Value, limit: Option<&Value>, at: &Field<'_>, found: &mut Findings) {
-    let is_exact = !is_native(resource) || bounds::is_huge(resource);
+fn within(resource: &str, request: &Value, limit: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorList) {
+    let is_exact = !is_native(resource) || resource_names::is_huge(resource);
     let relation = match limit {
         None if is_exact => {
             let detail = "Limit must be set for non overcommitable resources";
@@ -108,8 +108,8 @@ fn within(resource: &str, request: &Value, limit: Option<&Value>, at: &Field<'_>
     found.invalid(&at.child("requests"), request.clone(), &detail);
 }
 
-fn whole_pages(resource: &str, value: &Value, at: &Field<'_>, found: &mut Findings) {
-    if !bounds::is_huge(resource) {
+fn whole_pages(resource: &str, value: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    if !resource_names::is_huge(resource) {
         return;
     }
     let size = resource.strip_prefix("hugepages-").and_then(Quantity::parse);
@@ -122,21 +122,24 @@ fn whole_pages(resource: &str, value: &Value, at: &Field<'_>, found: &mut Findin
 }
 
 /// Huge pages come with something to compute with.
-fn huge_pages(resources: &Value, at: &Field<'_>, found: &mut Findings) {
+fn huge_pages(resources: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let asked = ["limits", "requests"].map(|kind| members(resources, kind));
     let names = || asked.iter().flatten().flat_map(|amounts| amounts.keys());
-    if names().any(|name| bounds::is_huge(name)) && !names().any(|name| matches!(name.as_str(), "cpu" | "memory")) {
+    if names().any(|name| resource_names::is_huge(name))
+        && !names().any(|name| matches!(name.as_str(), "cpu" | "memory"))
+    {
         found.forbidden(at, "HugePages require cpu or memory");
     }
 }
 
 /// A pod has enough for all of its containers, and none of them gets more than the pod.
-fn enough_for_all(spec: &Value, resources: &Value, at: &Field<'_>, found: &mut Findings) {
+fn enough_for_all(spec: &Value, resources: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let of_pod = |kind: &str, resource: &str| members(resources, kind)?.get(resource);
     for kind in ["requests", "limits"] {
         let at = at.child(kind);
         for (resource, sum) in aggregate::of_containers(spec, kind) {
-            let Some(given) = of_pod(kind, &resource).filter(|_| kind == "requests" || bounds::is_huge(&resource))
+            let Some(given) =
+                of_pod(kind, &resource).filter(|_| kind == "requests" || resource_names::is_huge(&resource))
             else {
                 continue;
             };

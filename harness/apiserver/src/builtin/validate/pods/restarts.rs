@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::builtin::validate::checks::{at_most, list, text};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 
 const POLICIES: &[&str] = &["Always", "Never", "OnFailure"];
 const ACTIONS: &[&str] = &["Restart", "RestartAllContainers"];
@@ -17,7 +17,7 @@ const MAX_RULES: usize = 20;
 const MAX_CODES: usize = 255;
 
 /// The policy and the rules of a container.
-pub(crate) fn validate(container: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn validate(container: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let rules = list(container, "restartPolicyRules");
     let field = at.child("restartPolicy");
     match container.get("restartPolicy").and_then(Value::as_str) {
@@ -34,7 +34,7 @@ pub(crate) fn validate(container: &Value, at: &Field<'_>, found: &mut Findings) 
 }
 
 /// An init container without a policy is not asked for its rules.
-pub(crate) fn of_init_container(container: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn of_init_container(container: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if container.get("restartPolicy").is_some() {
         validate(container, at, found);
     } else if !list(container, "restartPolicyRules").is_empty() {
@@ -43,7 +43,7 @@ pub(crate) fn of_init_container(container: &Value, at: &Field<'_>, found: &mut F
     }
 }
 
-fn rule(rule: &Value, at: &Field<'_>, found: &mut Findings) {
+fn rule(rule: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let action = text(rule, "action");
     if !ACTIONS.contains(&action) {
         found.not_supported(&at.child("action"), action, ACTIONS);
@@ -61,7 +61,7 @@ fn rule(rule: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// What is done when more or less of a resource is asked for; `policy` is that of the pod.
-pub(crate) fn on_resize(container: &Value, policy: &str, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn on_resize(container: &Value, policy: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("resizePolicy");
     let mut seen = BTreeSet::new();
     for (index, resized) in list(container, "resizePolicy").iter().enumerate() {
@@ -86,7 +86,7 @@ pub(crate) fn on_resize(container: &Value, policy: &str, at: &Field<'_>, found: 
 }
 
 /// What ends before others begin cannot be started again for more resources.
-pub(crate) fn not_on_resize(container: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn not_on_resize(container: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("resizePolicy");
     for (index, resized) in list(container, "resizePolicy").iter().enumerate() {
         let restart = text(resized, "restartPolicy");

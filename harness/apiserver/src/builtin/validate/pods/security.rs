@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::windows;
 use crate::builtin::validate::checks::Check::{Do, In, OneOfIfSet};
 use crate::builtin::validate::checks::{Check, is_true, list, run, text, texts};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
+use crate::go_values;
 use crate::metadata::names;
-use crate::quoted;
 
 const LOCAL: &str = "Localhost";
 const PROFILES: &[&str] = &[LOCAL, "RuntimeDefault", "Unconfined"];
@@ -17,7 +17,7 @@ const PROFILES: &[&str] = &[LOCAL, "RuntimeDefault", "Unconfined"];
 const MAX_PATH: usize = 4095;
 
 /// The context of a container; `own_users` says whether its pod has users of its own.
-pub(crate) fn of_container(context: &Value, own_users: bool, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn of_container(context: &Value, own_users: bool, at: &FieldPath<'_>, found: &mut ErrorList) {
     run_as(context, at, found);
     run(&[OneOfIfSet("procMount", &["Default", UNMASKED])], context, at, found);
     if text(context, "procMount") == UNMASKED && !own_users {
@@ -31,7 +31,7 @@ pub(crate) fn of_container(context: &Value, own_users: bool, at: &Field<'_>, fou
 }
 
 /// The context of a pod.
-pub(crate) fn of_pod(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn of_pod(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(context) = spec.get("securityContext") else {
         return;
     };
@@ -56,51 +56,51 @@ const OF_POD: &[Check] = &[
 const UNMASKED: &str = "Unmasked";
 
 /// What can do everything already cannot be kept from doing more.
-fn escalation(context: &Value, at: &Field<'_>, found: &mut Findings) {
+fn escalation(context: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if context.get("allowPrivilegeEscalation").and_then(Value::as_bool) != Some(false) {
         return;
     }
     if is_true(context, "privileged") {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
-        found.invalid_text(at, &quoted::text("core.SecurityContext", context), detail);
+        found.invalid_text(at, &go_values::text("core.SecurityContext", context), detail);
     }
     let added = context
         .get("capabilities")
         .map(|capabilities| texts(capabilities, "add"));
     for _ in added.iter().flatten().filter(|added| **added == "CAP_SYS_ADMIN") {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN";
-        found.invalid_text(at, &quoted::text("core.SecurityContext", context), detail);
+        found.invalid_text(at, &go_values::text("core.SecurityContext", context), detail);
     }
 }
 
-fn id(value: Option<&Value>, at: &Field<'_>, found: &mut Findings) {
+fn id(value: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let value = value.and_then(Value::as_i64);
     if let Some(value) = value.filter(|value| !(0..=i64::from(i32::MAX)).contains(value)) {
         found.invalid(at, value, "must be between 0 and 2147483647, inclusive");
     }
 }
 
-fn run_as(context: &Value, at: &Field<'_>, found: &mut Findings) {
+fn run_as(context: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     for field in ["runAsUser", "runAsGroup"] {
         id(context.get(field), &at.child(field), found);
     }
 }
 
-fn groups(context: &Value, at: &Field<'_>, found: &mut Findings) {
+fn groups(context: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("supplementalGroups");
     for (index, group) in list(context, "supplementalGroups").iter().enumerate() {
         id(Some(group), &at.item(index), found);
     }
 }
 
-fn shared_processes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn shared_processes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if is_true(spec, "hostPID") && is_true(spec, "shareProcessNamespace") {
         let at = at.child("shareProcessNamespace");
         found.invalid(&at, true, "ShareProcessNamespace and HostPID cannot both be enabled");
     }
 }
 
-fn sysctls(context: &Value, spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn sysctls(context: &Value, spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("sysctls");
     let mut seen = BTreeSet::new();
     for (index, sysctl) in list(context, "sysctls").iter().enumerate() {
@@ -123,7 +123,7 @@ fn is_sysctl(name: &str) -> bool {
 }
 
 /// What belongs to the node cannot be set where the node's is used.
-fn shared_sysctl(name: &str, spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn shared_sysctl(name: &str, spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let dotted = name.replace('/', ".");
     let of_messages = ["kernel.shm", "kernel.msg", "fs.mqueue."]
         .iter()
@@ -140,7 +140,7 @@ fn shared_sysctl(name: &str, spec: &Value, at: &Field<'_>, found: &mut Findings)
 }
 
 /// The type of a profile.
-fn kind<'a>(profile: &'a Value, of: &str, at: &Field<'_>, found: &mut Findings) -> &'a str {
+fn kind<'a>(profile: &'a Value, of: &str, at: &FieldPath<'_>, found: &mut ErrorList) -> &'a str {
     let kind = text(profile, "type");
     let at = at.child("type");
     if kind.is_empty() {
@@ -151,7 +151,7 @@ fn kind<'a>(profile: &'a Value, of: &str, at: &Field<'_>, found: &mut Findings) 
     kind
 }
 
-fn seccomp(profile: &Value, at: &Field<'_>, found: &mut Findings) {
+fn seccomp(profile: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let is_local = kind(profile, "seccompProfile", at, found) == LOCAL;
     let at = at.child("localhostProfile");
     match (profile.get("localhostProfile").and_then(Value::as_str), is_local) {
@@ -165,14 +165,14 @@ fn seccomp(profile: &Value, at: &Field<'_>, found: &mut Findings) {
             }
         }
         (Some(_), false) => {
-            let quoted = quoted::text("core.SeccompProfile", profile);
+            let quoted = go_values::text("core.SeccompProfile", profile);
             found.invalid_text(&at, &quoted, "can only be set when seccomp type is Localhost");
         }
         (None, false) => {}
     }
 }
 
-fn app_armor(profile: &Value, at: &Field<'_>, found: &mut Findings) {
+fn app_armor(profile: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let kind = kind(profile, "appArmorProfile", at, found);
     let name = profile.get("localhostProfile").and_then(Value::as_str);
     let at = at.child("localhostProfile");

@@ -5,12 +5,12 @@ use serde_json::Value;
 use super::affinities;
 use crate::builtin::validate::checks::{list, number, text};
 use crate::builtin::validate::selectors;
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 
 const ACTIONS: &[&str] = &["DoNotSchedule", "ScheduleAnyway"];
 
 /// The constraints of a pod's specification.
-pub(crate) fn spreads(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn spreads(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("topologySpreadConstraints");
     let all = list(spec, "topologySpreadConstraints");
     for (index, constraint) in all.iter().enumerate() {
@@ -38,7 +38,7 @@ pub(crate) fn spreads(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn basics(constraint: &Value, at: &Field<'_>, found: &mut Findings) {
+fn basics(constraint: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let skew = number(constraint, "maxSkew");
     if skew <= 0 {
         found.invalid(&at.child("maxSkew"), skew, "must be greater than zero");
@@ -52,7 +52,7 @@ fn basics(constraint: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn least_domains(constraint: &Value, at: &Field<'_>, found: &mut Findings) {
+fn least_domains(constraint: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(domains) = constraint.get("minDomains").and_then(Value::as_i64) else {
         return;
     };

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::containers;
 use crate::builtin::validate::checks::{list, members, text};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 use crate::metadata::names;
 
-pub(crate) fn env(variable: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn env(variable: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let name = text(variable, "name");
     found.required_each(&at.child("name"), name, names::env_name(name));
     let Some(source) = variable.get("valueFrom") else {
@@ -32,7 +32,7 @@ pub(crate) fn env(variable: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-type Checked = fn(&Value, &Field<'_>, &mut Findings);
+type Checked = fn(&Value, &FieldPath<'_>, &mut ErrorList);
 
 /// The sources of a variable in the order in which they are looked at.
 const SOURCES: [(&str, Checked); 5] = [
@@ -56,7 +56,7 @@ const FIELD_PATHS: &[&str] = &[
     "status.podIPs",
 ];
 
-fn field_path(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+fn field_path(reference: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (path, version) = (text(reference, "fieldPath"), text(reference, "apiVersion"));
     let field = at.child("fieldPath");
     let problem = match (path, subscripted(path)) {
@@ -101,7 +101,7 @@ const FILE_PATHS: &[&str] = &[
 ];
 
 /// The field of a pod that a file is made from.
-pub(crate) fn field_in_file(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn field_in_file(reference: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let path = text(reference, "fieldPath");
     let is_known = text(reference, "apiVersion") == "v1";
     if is_known && FILE_PATHS.contains(&path) {
@@ -114,13 +114,13 @@ pub(crate) fn field_in_file(reference: &Value, at: &Field<'_>, found: &mut Findi
     }
 }
 
-fn key_of(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+fn key_of(reference: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (name, key) = (text(reference, "name"), text(reference, "key"));
     found.invalid_each(&at.child("name"), name, names::dns_subdomain(name));
     found.required_each(&at.child("key"), key, names::config_key(key));
 }
 
-fn key_of_file(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+fn key_of_file(reference: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (key, volume, path) = (
         text(reference, "key"),
         text(reference, "volumeName"),
@@ -137,7 +137,7 @@ fn key_of_file(reference: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Files that variables are made from are in volumes that begin empty.
-pub(crate) fn files(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn files(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let volumes = list(spec, "volumes");
     containers::visit(spec, at, &mut |container, at| {
         let at = at.child("env");
@@ -169,7 +169,7 @@ const RESOURCES: &[&str] = &[
     "requests.memory",
 ];
 
-fn resource_of(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+fn resource_of(reference: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let resource = text(reference, "resource");
     let huge = ["limits.hugepages-", "requests.hugepages-"]
         .iter()
@@ -187,7 +187,7 @@ const DIVISORS: &[&str] = &[
 ];
 
 /// What the amount of a resource is told in.
-fn divisor(resource: &str, divisor: &str, at: &Field<'_>, found: &mut Findings) {
+fn divisor(resource: &str, divisor: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
     if matches!(divisor, "" | "0") {
         return;
     }
@@ -206,7 +206,7 @@ fn divisor(resource: &str, divisor: &str, at: &Field<'_>, found: &mut Findings) 
 }
 
 /// The resource of a container that a file is made from.
-pub(crate) fn resource_in_file(reference: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn resource_in_file(reference: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if text(reference, "containerName").is_empty() {
         let (resource, amount) = (text(reference, "resource"), text(reference, "divisor"));
         found.required(&at.child("containerName"), "");
@@ -217,7 +217,7 @@ pub(crate) fn resource_in_file(reference: &Value, at: &Field<'_>, found: &mut Fi
 }
 
 /// What all variables of a container are made from.
-pub(crate) fn sources(container: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn sources(container: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("envFrom");
     for (index, source) in list(container, "envFrom").iter().enumerate() {
         let item = at.item(index);

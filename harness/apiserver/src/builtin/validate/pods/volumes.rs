@@ -10,7 +10,7 @@ use crate::builtin::validate::checks::Check::{Do, OneOf, Required};
 use crate::builtin::validate::checks::{Check, list, members, run, text};
 use crate::builtin::validate::storage::sources::{self, Source};
 use crate::builtin::validate::storage::volume_claims;
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 use crate::metadata::{self, names};
 
 /// The sources in the order in which they are looked at.
@@ -67,7 +67,7 @@ impl Owner<'_> {
 }
 
 /// Checks `volumes` of a pod.
-pub(crate) fn of_pod(pod: &Value, found: &mut Findings) {
+pub(crate) fn of_pod(pod: &Value, found: &mut ErrorList) {
     let owner = Owner::Pod(crate::meta::name(pod).unwrap_or_default());
     if let Some(spec) = pod.get("spec") {
         validate(spec, owner, &ROOT.child("spec"), found);
@@ -75,11 +75,11 @@ pub(crate) fn of_pod(pod: &Value, found: &mut Findings) {
 }
 
 /// Checks `volumes` of the specification in a template of pods.
-pub(crate) fn of_template(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn of_template(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     validate(spec, Owner::Template, at, found);
 }
 
-fn validate(spec: &Value, owner: Owner<'_>, at: &Field<'_>, found: &mut Findings) {
+fn validate(spec: &Value, owner: Owner<'_>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("volumes");
     let volumes = list(spec, "volumes");
     let ephemeral = volumes.iter().filter(|volume| volume.get("ephemeral").is_some());
@@ -108,7 +108,7 @@ fn validate(spec: &Value, owner: Owner<'_>, at: &Field<'_>, found: &mut Findings
     }
 }
 
-fn volume(volume: &Value, owner: Owner<'_>, at: &Field<'_>, found: &mut Findings) {
+fn volume(volume: &Value, owner: Owner<'_>, at: &FieldPath<'_>, found: &mut ErrorList) {
     let name = text(volume, "name");
     let field = at.child("name");
     sources::validate(SOURCES, volume, at, found, |kind, source, found| match kind {
@@ -135,7 +135,7 @@ fn volume(volume: &Value, owner: Owner<'_>, at: &Field<'_>, found: &mut Findings
 const IMAGE: &[Check] = &[OneOf("pullPolicy", &["Always", "IfNotPresent", "Never"])];
 
 /// A token needs an account that it is of.
-pub(crate) fn tokens(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn tokens(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if !text(spec, "serviceAccountName").is_empty() {
         return;
     }
@@ -153,7 +153,7 @@ pub(crate) fn tokens(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn size_limit(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn size_limit(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if text(source, "sizeLimit").starts_with('-') {
         found.forbidden(
             &at.child("sizeLimit"),
@@ -162,12 +162,12 @@ fn size_limit(source: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn git_directory(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn git_directory(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     sources::descending_path("directory", source, at, found);
 }
 
 /// The secret of a driver; a wrong name is told as one of the driver.
-fn secret_of_driver(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn secret_of_driver(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(secret) = source.get("nodePublishSecretRef") else {
         return;
     };
@@ -195,7 +195,7 @@ const OTHER_METADATA: &[&str] = &[
 ];
 
 /// The template of a claim that lives as long as its pod.
-fn claim_template(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn claim_template(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("volumeClaimTemplate");
     let Some(template) = source.get("volumeClaimTemplate") else {
         found.required(&at, "");

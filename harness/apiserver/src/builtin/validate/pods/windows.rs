@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::containers::visit;
 use super::uses_host_network;
 use crate::builtin::validate::checks::text;
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 use crate::metadata::names;
 
 const MAX_CREDENTIALS_KIB: usize = 64;
@@ -14,7 +14,7 @@ const MAX_USER: usize = 104;
 const USER_AT_FAULT: &str = "\"/\\:;|=,+*?<>@[]";
 
 /// The options of a security context.
-pub(crate) fn options(options: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn options(options: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let given = |field: &str| options.get(field).and_then(Value::as_str);
     if let Some(name) = given("gmsaCredentialSpecName") {
         found.invalid_each(&at.child("gmsaCredentialSpecName"), name, names::dns_subdomain(name));
@@ -96,7 +96,7 @@ fn host_process(of: &Value) -> Option<bool> {
 }
 
 /// Either all containers of a pod are processes of the node, or none.
-pub(crate) fn host_processes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn host_processes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let of_pod = host_process(spec);
     let (mut all, mut processes) = (0, 0);
     visit(spec, at, &mut |container, at| {
@@ -159,7 +159,7 @@ const NOT_OF_CONTAINERS: &[&str] = &[
 ];
 
 /// The system that a pod is for, and what there is only with another one.
-pub(crate) fn system(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn system(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(os) = spec.get("os") else { return };
     match text(os, "name") {
         "" => found.required(&at.child("os.name"), ""),
@@ -169,7 +169,7 @@ pub(crate) fn system(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn linux(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn linux(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     const DETAIL: &str = "windows options cannot be set for a linux pod";
     const FIELD: &str = "securityContext.windowsOptions";
     let has_options = |of: &Value| of.pointer("/securityContext/windowsOptions").is_some();
@@ -183,7 +183,7 @@ fn linux(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     });
 }
 
-fn windows(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn windows(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     const DETAIL: &str = "cannot be set for a windows pod";
     for path in NOT_OF_PODS {
         let given = match path.split_once('.') {

@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 use super::ROOT;
 use super::checks::Check::{Do, In, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, list, members, run, text, texts};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
+use crate::go_values;
 use crate::metadata::names;
-use crate::quoted;
 
 const POLICIES_OF_GROUPS: &[&str] = &["File", "None", "ReadWriteOnceWithFSType"];
 
@@ -26,7 +26,7 @@ const DRIVER: &[Check] = &[
 ];
 
 /// The body of a kind.
-pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
+pub(super) fn body(kind: &str, object: &Value, found: &mut ErrorList) {
     let checks: &[Check] = match kind {
         "StorageClass" => &[
             Do(|class, at, found| provisioner("provisioner", class, at, found)),
@@ -50,7 +50,7 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut Findings) {
 }
 
 /// What may not change.
-pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings) {
+pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut ErrorList) {
     let of = |object: &Value| object.get("spec").cloned().unwrap_or_default();
     let (new_spec, old_spec) = (of(new), of(old));
     let at = ROOT.child("spec");
@@ -73,7 +73,7 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
             if topology != before {
                 let topology = topology.map_or_else(
                     || "null".to_owned(),
-                    |selector| quoted::text("v1.LabelSelector", selector),
+                    |selector| go_values::text("v1.LabelSelector", selector),
                 );
                 found.invalid_text(&ROOT.child("nodeTopology"), &topology, "field is immutable");
             }
@@ -91,7 +91,7 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
         "VolumeAttachment" if new_spec != old_spec => {
             found.invalid_text(
                 &at,
-                &quoted::text("storage.VolumeAttachmentSpec", &new_spec),
+                &go_values::text("storage.VolumeAttachmentSpec", &new_spec),
                 "field is immutable",
             );
         }
@@ -100,7 +100,7 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut Findings)
 }
 
 /// The status of an attachment.
-pub(super) fn attachment_status(attachment: &Value, found: &mut Findings) {
+pub(super) fn attachment_status(attachment: &Value, found: &mut ErrorList) {
     const MAX_BYTES: usize = 256 * 1024;
     const MAX_MESSAGE: usize = 1024;
     let Some(status) = attachment.get("status") else { return };
@@ -128,7 +128,7 @@ pub(super) fn attachment_status(attachment: &Value, found: &mut Findings) {
 }
 
 /// Of a driver that stays, only how many volumes it can attach may change.
-fn fixed_drivers(new: &[Value], old: &[Value], at: &Field<'_>, found: &mut Findings) {
+fn fixed_drivers(new: &[Value], old: &[Value], at: &FieldPath<'_>, found: &mut ErrorList) {
     let fixed = |driver: &Value| {
         let mut driver = driver.clone();
         if let Some(driver) = driver.as_object_mut() {
@@ -141,7 +141,7 @@ fn fixed_drivers(new: &[Value], old: &[Value], at: &Field<'_>, found: &mut Findi
         for driver in new.iter().map(fixed).filter(same) {
             found.invalid_text(
                 &at.child("drivers"),
-                &quoted::text("storage.CSINodeDriver", &driver),
+                &go_values::text("storage.CSINodeDriver", &driver),
                 "field is immutable",
             );
         }
@@ -149,7 +149,7 @@ fn fixed_drivers(new: &[Value], old: &[Value], at: &Field<'_>, found: &mut Findi
 }
 
 /// Who makes the volumes of a class.
-fn provisioner(field: &str, class: &Value, at: &Field<'_>, found: &mut Findings) {
+fn provisioner(field: &str, class: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let name = text(class, field).to_lowercase();
     let at = at.child(field);
     if name.is_empty() {
@@ -162,7 +162,7 @@ fn provisioner(field: &str, class: &Value, at: &Field<'_>, found: &mut Findings)
 const MAX_PARAMETERS: usize = 512;
 const MAX_PARAMETER_BYTES: usize = 256 * 1024;
 
-fn parameters(class: &Value, at: &Field<'_>, found: &mut Findings) {
+fn parameters(class: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("parameters");
     let Some(parameters) = members(class, "parameters") else {
         return;
@@ -185,13 +185,13 @@ fn parameters(class: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// What happens to the volumes of a class; an empty policy is none.
-fn reclaim_policy(class: &Value, at: &Field<'_>, found: &mut Findings) {
+fn reclaim_policy(class: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if !text(class, "reclaimPolicy").is_empty() {
         run(&[OneOfIfSet("reclaimPolicy", &["Delete", "Retain"])], class, at, found);
     }
 }
 
-fn some_parameter(class: &Value, at: &Field<'_>, found: &mut Findings) {
+fn some_parameter(class: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if members(class, "parameters").is_none_or(Map::is_empty) {
         let detail = "must contain at least one key/value pair";
         found.required(&at.child("parameters"), detail);
@@ -199,7 +199,7 @@ fn some_parameter(class: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Where volumes may be: no term and no key twice.
-fn topologies(class: &Value, at: &Field<'_>, found: &mut Findings) {
+fn topologies(class: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("allowedTopologies");
     let all = list(class, "allowedTopologies");
     // It is as if there was one empty term for every term before the first one.
@@ -218,8 +218,8 @@ fn topologies(class: &Value, at: &Field<'_>, found: &mut Findings) {
 /// The values of each key of a term.
 fn topology<'v>(
     expressions: &'v [Value],
-    at: &Field<'_>,
-    found: &mut Findings,
+    at: &FieldPath<'_>,
+    found: &mut ErrorList,
 ) -> BTreeMap<&'v str, BTreeSet<&'v str>> {
     let mut term = BTreeMap::new();
     for (index, expression) in expressions.iter().enumerate() {
@@ -243,12 +243,12 @@ fn topology<'v>(
     term
 }
 
-fn class_of_capacity(object: &Value, at: &Field<'_>, found: &mut Findings) {
+fn class_of_capacity(object: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let name = text(object, "storageClassName");
     found.invalid_each(&at.child("storageClassName"), name, names::dns_subdomain(name));
 }
 
-fn capacity(object: &Value, at: &Field<'_>, found: &mut Findings) {
+fn capacity(object: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let capacity = text(object, "capacity");
     if capacity.starts_with('-') {
         found.invalid(&at.child("capacity"), capacity, "must be greater than or equal to 0");
@@ -256,7 +256,7 @@ fn capacity(object: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Tokens for different audiences, each for some time.
-fn token_requests(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn token_requests(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     const MIN_SECS: i64 = 600;
     let at = at.child("tokenRequests");
     let mut seen = BTreeSet::new();
@@ -281,7 +281,7 @@ fn token_requests(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Where tokens go only matters if there are some.
-fn tokens(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn tokens(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if let Some(in_secrets) = spec.get("serviceAccountTokenInSecrets")
         && list(spec, "tokenRequests").is_empty()
     {
@@ -293,7 +293,7 @@ fn tokens(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn modes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("volumeLifecycleModes");
     for mode in texts(spec, "volumeLifecycleModes") {
         if !matches!(mode, "Ephemeral" | "Persistent") {
@@ -302,7 +302,7 @@ fn modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn update_period(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn update_period(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     const MIN_SECS: i64 = 10;
     let seconds = spec.get("nodeAllocatableUpdatePeriodSeconds").and_then(Value::as_i64);
     if let Some(seconds) = seconds.filter(|seconds| *seconds < MIN_SECS) {
@@ -312,7 +312,7 @@ fn update_period(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// The drivers of a node, each there once.
-fn drivers(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn drivers(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("drivers");
     let mut seen = BTreeSet::new();
     for (index, driver) in list(spec, "drivers").iter().enumerate() {
@@ -332,7 +332,7 @@ fn drivers(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn node_id(driver: &Value, at: &Field<'_>, found: &mut Findings) {
+fn node_id(driver: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     const MAX: usize = 256;
     let id = text(driver, "nodeID");
     let at = at.child("nodeID");
@@ -345,7 +345,7 @@ fn node_id(driver: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// Keys of labels; what is wrong with one is told of the driver.
-fn topology_keys(driver: &Value, at: &Field<'_>, found: &mut Findings) {
+fn topology_keys(driver: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for key in texts(driver, "topologyKeys") {
         if key.is_empty() {
@@ -358,17 +358,17 @@ fn topology_keys(driver: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn attacher(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn attacher(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     sources::driver_name(text(spec, "attacher"), &at.child("attacher"), found);
 }
 
-fn node(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn node(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let name = text(spec, "nodeName");
     found.invalid_each(&at.child("nodeName"), name, names::dns_subdomain(name));
 }
 
 /// The volume that is attached: one that there is, or one that is described.
-fn source(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn source(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("source");
     let source = spec.get("source").unwrap_or(&Value::Null);
     let volume = source.get("persistentVolumeName").and_then(Value::as_str);
@@ -390,7 +390,7 @@ fn source(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn volume_name(attachment: &Value, at: &Field<'_>, found: &mut Findings) {
+fn volume_name(attachment: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let name = attachment.pointer("/spec/source/persistentVolumeName");
     if let Some(name) = name.and_then(Value::as_str) {
         let at = at.child("spec.source.persistentVolumeName");

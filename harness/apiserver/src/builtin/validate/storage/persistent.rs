@@ -7,11 +7,11 @@ use crate::builtin::quantity::{NANOS_OF_ONE, Quantity};
 use crate::builtin::validate::checks::Check::{Do, In, Name, Named, OneOfIfSet, Required};
 use crate::builtin::validate::checks::{immutable, list, members, run, text, texts};
 use crate::builtin::validate::pods::NODE_SELECTOR;
-use crate::builtin::validate::{ROOT, difference};
-use crate::findings::{Field, Findings};
+use crate::builtin::validate::{ROOT, diff};
+use crate::field::{ErrorList, FieldPath};
+use crate::go_values;
 use crate::meta;
 use crate::metadata::names;
-use crate::quoted;
 
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 pub(crate) const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
@@ -20,14 +20,14 @@ pub(crate) fn quantity(value: Option<&Value>) -> Option<Quantity> {
 }
 
 /// `must be greater than zero`.
-pub(crate) fn positive(value: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn positive(value: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if quantity(Some(value)).is_some_and(|quantity| quantity.nanos() <= 0) {
         found.invalid(at, value.clone(), "must be greater than zero");
     }
 }
 
 /// `must be a valid resource quantity`, of a size that is told in whole units.
-pub(crate) fn not_negative(value: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn not_negative(value: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if let Some(size) = quantity(Some(value)).filter(|size| size.nanos() < 0) {
         let whole = i64::try_from((size.nanos() - (NANOS_OF_ONE - 1)) / NANOS_OF_ONE).unwrap_or(i64::MIN);
         found.invalid(at, whole, "must be a valid resource quantity");
@@ -35,7 +35,7 @@ pub(crate) fn not_negative(value: &Value, at: &Field<'_>, found: &mut Findings) 
 }
 
 /// The ways in which a volume is used.
-pub(crate) fn access_modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn access_modes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let modes = texts(spec, "accessModes");
     let at = at.child("accessModes");
     for mode in modes.iter().filter(|mode| !ACCESS_MODES.contains(mode)) {
@@ -49,7 +49,7 @@ pub(crate) fn access_modes(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// That there are access modes; `detail` is what is said if not.
-pub(crate) fn some_access_mode(spec: &Value, at: &Field<'_>, detail: &str, found: &mut Findings) {
+pub(crate) fn some_access_mode(spec: &Value, at: &FieldPath<'_>, detail: &str, found: &mut ErrorList) {
     if list(spec, "accessModes").is_empty() {
         found.required(&at.child("accessModes"), detail);
     }
@@ -80,12 +80,12 @@ const SOURCES: &[Source] = &[
     Source::new("csi", &[Do(sources::driver), Required("volumeHandle"), Do(secrets)]),
 ];
 
-fn local_path(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn local_path(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     sources::no_backsteps("path", source, at, found);
 }
 
 /// A volume.
-pub(crate) fn volume(object: &Value, found: &mut Findings) {
+pub(crate) fn volume(object: &Value, found: &mut ErrorList) {
     let none = json!({});
     let spec = object.get("spec").unwrap_or(&none);
     let at = ROOT.child("spec");
@@ -116,8 +116,8 @@ pub(crate) fn volume(object: &Value, found: &mut Findings) {
 }
 
 /// The specification of a volume that stands in an attachment, which says nothing but its source.
-pub(crate) fn inline_volume(spec: &Value, at: &Field<'_>, found: &mut Findings) {
-    let inline = |field: &str, found: &mut Findings| {
+pub(crate) fn inline_volume(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    let inline = |field: &str, found: &mut ErrorList| {
         let detail = "may not be specified in the context of inline volumes";
         found.forbidden(&at.child(field), detail);
     };
@@ -151,7 +151,7 @@ pub(crate) fn inline_volume(spec: &Value, at: &Field<'_>, found: &mut Findings) 
 }
 
 /// The source of a volume of this name, and what else of the volume it needs: for one, an affinity that counts.
-fn source(spec: &Value, name: &str, has_affinity: bool, at: &Field<'_>, found: &mut Findings) {
+fn source(spec: &Value, name: &str, has_affinity: bool, at: &FieldPath<'_>, found: &mut ErrorList) {
     sources::validate(SOURCES, spec, at, found, |kind, source, found| match kind {
         "local" if !has_affinity => {
             found.required(&at.child("nodeAffinity"), "Local volume requires node affinity");
@@ -180,7 +180,7 @@ fn is_root(path: &str) -> bool {
     path.starts_with('/') && depth == 0
 }
 
-fn attributes_class(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn attributes_class(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(class) = spec.get("volumeAttributesClassName").and_then(Value::as_str) else {
         return;
     };
@@ -214,7 +214,7 @@ const WITH_MOUNT_OPTIONS: &[&str] = &[
 ];
 
 /// Options of mounting in the annotation that they once had.
-pub(crate) fn mount_options(object: &Value, found: &mut Findings) {
+pub(crate) fn mount_options(object: &Value, found: &mut ErrorList) {
     const OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
     let spec = object.get("spec").unwrap_or(&Value::Null);
     let is_mounted = WITH_MOUNT_OPTIONS.iter().any(|source| spec.get(*source).is_some());
@@ -224,7 +224,7 @@ pub(crate) fn mount_options(object: &Value, found: &mut Findings) {
     }
 }
 
-fn capacity(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn capacity(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("capacity");
     let given = members(spec, "capacity");
     if given.is_none_or(Map::is_empty) {
@@ -241,7 +241,7 @@ fn capacity(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn node_affinity(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn node_affinity(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(affinity) = spec.get("nodeAffinity") else {
         return;
     };
@@ -252,7 +252,7 @@ fn node_affinity(spec: &Value, at: &Field<'_>, found: &mut Findings) {
     run(&[In("required", NODE_SELECTOR)], affinity, &at, found);
 }
 
-fn secrets(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn secrets(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     for field in [
         "controllerPublishSecretRef",
         "controllerExpandSecretRef",
@@ -306,7 +306,7 @@ fn renamed(before: &Value, after: Option<&Value>) -> Value {
 }
 
 /// What may not change in a volume.
-pub(crate) fn change(new: &Value, old: &Value, found: &mut Findings) {
+pub(crate) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     let none = Value::Null;
     mount_options(new, found);
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
@@ -322,7 +322,7 @@ pub(crate) fn change(new: &Value, old: &Value, found: &mut Findings) {
     let differs = |source: &Source| given.get(source.field) != old.get(source.field);
     if SOURCES.iter().any(differs) {
         let field = "spec.persistentvolumesource";
-        let difference = difference::of("core.PersistentVolumeSource", old, &given);
+        let difference = diff::of("core.PersistentVolumeSource", old, &given);
         let detail = format!("{field} is immutable after creation\n{difference}");
         found.forbidden(&ROOT.child(field), &detail);
     }
@@ -332,7 +332,7 @@ pub(crate) fn change(new: &Value, old: &Value, found: &mut Findings) {
         let detail = "field is immutable, except for updating from beta label to GA";
         let affinity = after.map_or_else(
             || "null".to_owned(),
-            |affinity| quoted::text("core.VolumeNodeAffinity", affinity),
+            |affinity| go_values::text("core.VolumeNodeAffinity", affinity),
         );
         found.invalid_text(&ROOT.child("nodeAffinity"), &affinity, detail);
     }

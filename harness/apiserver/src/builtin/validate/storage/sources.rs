@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::builtin::validate::checks::Check::{Do, In, Name, Named, OneOfIfSet, Required};
 use crate::builtin::validate::checks::{Check, is_true, list, members, number, run, text};
-use crate::findings::{Field, Findings};
+use crate::field::{ErrorList, FieldPath};
 use crate::metadata::names;
 
 /// One kind of source.
@@ -64,9 +64,9 @@ impl Source {
 pub(crate) fn validate(
     sources: &[Source],
     volume: &Value,
-    at: &Field<'_>,
-    found: &mut Findings,
-    more: impl Fn(&str, &Value, &mut Findings),
+    at: &FieldPath<'_>,
+    found: &mut ErrorList,
+    more: impl Fn(&str, &Value, &mut ErrorList),
 ) {
     let mut has_one = false;
     for source in sources {
@@ -163,7 +163,7 @@ pub(crate) const HOST_PATH_TYPES: &[&str] = &[
     "Socket",
 ];
 
-fn host_path(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn host_path(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if text(source, "path").is_empty() {
         found.required(&at.child("path"), "");
         return;
@@ -173,7 +173,7 @@ fn host_path(source: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// `must not contain '..'`.
-pub(crate) fn no_backsteps(field: &str, source: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn no_backsteps(field: &str, source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let path = text(source, field);
     if path.split('/').any(|part| part == "..") {
         found.invalid(&at.child(field), path, "must not contain '..'");
@@ -181,7 +181,7 @@ pub(crate) fn no_backsteps(field: &str, source: &Value, at: &Field<'_>, found: &
 }
 
 /// A path that stays where it begins.
-pub(crate) fn descending_path(field: &str, source: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn descending_path(field: &str, source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let path = text(source, field);
     if path.starts_with('/') {
         found.invalid(&at.child(field), path, "must be a relative path");
@@ -190,7 +190,7 @@ pub(crate) fn descending_path(field: &str, source: &Value, at: &Field<'_>, found
 }
 
 /// A [`descending_path`] that cannot be taken for one of the node's own files.
-pub(crate) fn local_path(field: &str, source: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn local_path(field: &str, source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     descending_path(field, source, at, found);
     let path = text(source, field);
     if path.starts_with("..") && !path.starts_with("../") {
@@ -198,7 +198,7 @@ pub(crate) fn local_path(field: &str, source: &Value, at: &Field<'_>, found: &mu
     }
 }
 
-fn absolute_path(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn absolute_path(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let path = text(source, "path");
     if !path.starts_with('/') {
         found.invalid(&at.child("path"), path, "must be an absolute path");
@@ -206,7 +206,7 @@ fn absolute_path(source: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// None is a partition as well, though it is not said so.
-fn partition(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn partition(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let partition = number(source, "partition");
     if !(0..=255).contains(&partition) {
         let detail = "must be between 1 and 255, inclusive";
@@ -214,14 +214,14 @@ fn partition(source: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn unit(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn unit(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let unit = number(source, "lun");
     if !(0..=255).contains(&unit) {
         found.invalid(&at.child("lun"), unit, "must be between 0 and 255, inclusive");
     }
 }
 
-fn flocker(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn flocker(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (name, id) = (text(source, "datasetName"), text(source, "datasetUUID"));
     match (name.is_empty(), id.is_empty()) {
         (true, true) => found.required(at, "one of datasetName and datasetUUID is required"),
@@ -236,13 +236,13 @@ fn flocker(source: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn monitors(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn monitors(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if list(source, "monitors").is_empty() {
         found.required(&at.child("monitors"), "");
     }
 }
 
-fn quobyte(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn quobyte(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     const MAX_TENANT: usize = 64;
     let detail = "must be a host:port pair or multiple pairs separated by commas";
     let registry = text(source, "registry");
@@ -273,7 +273,7 @@ fn is_host_and_port(text: &str) -> bool {
     host.is_some_and(|host| !has_brackets(host)) && !has_brackets(port)
 }
 
-fn fibre_channel(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn fibre_channel(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (names, ids) = (list(source, "targetWWNs"), list(source, "wwids"));
     let field = at.child("targetWWNs");
     if names.is_empty() && ids.is_empty() {
@@ -291,7 +291,7 @@ fn fibre_channel(source: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn flex_options(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn flex_options(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("options");
     for key in members(source, "options").into_iter().flatten().map(|(key, _)| key) {
         let domain = key.split('/').next().unwrap_or_default();
@@ -303,7 +303,7 @@ fn flex_options(source: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn disk_uri(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn disk_uri(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let Some(kind) = source.get("kind") else { return };
     let (start, wanted) = if kind == "Managed" {
         (
@@ -322,7 +322,7 @@ fn disk_uri(source: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn endpoints_namespace(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn endpoints_namespace(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("endpointsNamespace");
     match source.get("endpointsNamespace").and_then(Value::as_str) {
         Some("") => {
@@ -334,19 +334,19 @@ fn endpoints_namespace(source: &Value, at: &Field<'_>, found: &mut Findings) {
     }
 }
 
-fn secret_namespace(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn secret_namespace(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if source.get("secretNamespace").is_some_and(|namespace| namespace == "") {
         found.required(&at.child("secretNamespace"), "");
     }
 }
 
-fn iscsi_of_pod(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn iscsi_of_pod(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let detail = "must be valid format starting with iqn, eui, or naa";
     target(source, at, detail, found);
     initiator(source, at, detail, found);
 }
 
-fn iscsi_of_cluster(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn iscsi_of_cluster(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     target(source, at, INVALID_FORMAT, found);
     run(&[In("secretRef", SECRET)], source, at, found);
     initiator(source, at, INVALID_FORMAT, found);
@@ -355,7 +355,7 @@ fn iscsi_of_cluster(source: &Value, at: &Field<'_>, found: &mut Findings) {
 const INVALID_FORMAT: &str = "must be valid format";
 
 /// Name, unit and secret of what is reached.
-fn target(source: &Value, at: &Field<'_>, unknown: &str, found: &mut Findings) {
+fn target(source: &Value, at: &FieldPath<'_>, unknown: &str, found: &mut ErrorList) {
     let name = text(source, "iqn");
     if name.is_empty() {
         found.required(&at.child("iqn"), "");
@@ -370,14 +370,14 @@ fn target(source: &Value, at: &Field<'_>, unknown: &str, found: &mut Findings) {
 }
 
 /// The name of who reaches it.
-fn initiator(source: &Value, at: &Field<'_>, unknown: &str, found: &mut Findings) {
+fn initiator(source: &Value, at: &FieldPath<'_>, unknown: &str, found: &mut ErrorList) {
     if let Some(name) = source.get("initiatorName").and_then(Value::as_str) {
         iscsi_name(name, &at.child("initiatorname"), unknown, found);
     }
 }
 
 /// A name of one of three sorts; `unknown` is what is said of any other.
-fn iscsi_name(name: &str, at: &Field<'_>, unknown: &str, found: &mut Findings) {
+fn iscsi_name(name: &str, at: &FieldPath<'_>, unknown: &str, found: &mut ErrorList) {
     static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let qualified = r"iqn\.[0-9]{4}-[0-9]{2}\.[A-Za-z0-9.-]+:[^,;*&$|\t\n\x0c\r ]+$";
         let numbered = r"^eui.[A-Za-z0-9]{16}$|^naa.[A-Za-z0-9]{32}$";
@@ -401,7 +401,7 @@ pub(crate) const ISCSI_TOO_LONG: &str = "Total length of <volume name>:<iscsi.ta
     iscsi.initiatorName is specified.";
 
 /// The name of a driver.
-pub(crate) fn driver_name(name: &str, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn driver_name(name: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
     const MAX: usize = 63;
     if name.len() > MAX {
         found.too_long(at, MAX);
@@ -410,6 +410,6 @@ pub(crate) fn driver_name(name: &str, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// [`driver_name`] of a source.
-pub(crate) fn driver(source: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn driver(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     driver_name(text(source, "driver"), &at.child("driver"), found);
 }

@@ -6,8 +6,8 @@ use super::persistent::{VOLUME_MODES, access_modes, not_negative, positive, quan
 use crate::builtin::quantity::Quantity;
 use crate::builtin::validate::checks::Check::{Do, In, Named, OneOfIfSet, Required};
 use crate::builtin::validate::checks::{Check, immutable, members, run, text};
-use crate::builtin::validate::{ROOT, difference};
-use crate::findings::{Field, Findings};
+use crate::builtin::validate::{ROOT, diff};
+use crate::field::{ErrorList, FieldPath};
 use crate::meta;
 use crate::metadata::names;
 
@@ -31,7 +31,7 @@ const CLAIM: &[Check] = &[
 ];
 
 /// What a volume is filled from.
-fn data_source(source: &Value, at: &Field<'_>, found: &mut Findings) {
+fn data_source(source: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     run(&[Required("name"), Required("kind")], source, at, found);
     let kind = text(source, "kind");
     if text(source, "apiGroup").is_empty() && kind != "PersistentVolumeClaim" {
@@ -42,7 +42,7 @@ fn data_source(source: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// The two fields for a source say the same, unless one of them cannot.
-fn same_data_source(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn same_data_source(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let (Some(source), Some(reference)) = (spec.get("dataSource"), spec.get("dataSourceRef")) else {
         return;
     };
@@ -60,7 +60,7 @@ fn same_data_source(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// The specification of a claim, or of a template of claims.
-pub(crate) fn claim(object: &Value, at: &Field<'_>, found: &mut Findings) {
+pub(crate) fn claim(object: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     run(&[In("spec", CLAIM)], object, at, found);
 }
 
@@ -68,7 +68,7 @@ fn requested(spec: &Value) -> Option<&Value> {
     spec.get("resources")?.get("requests")?.get("storage")
 }
 
-fn storage(spec: &Value, at: &Field<'_>, found: &mut Findings) {
+fn storage(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("resources");
     match requested(spec) {
         None => found.required(&at.key("storage"), ""),
@@ -77,7 +77,7 @@ fn storage(spec: &Value, at: &Field<'_>, found: &mut Findings) {
 }
 
 /// What may not change in a claim.
-pub(crate) fn change(new: &Value, old: &Value, found: &mut Findings) {
+pub(crate) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     let none = Value::Null;
     let specs = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let status = old.get("status").unwrap_or(&none);
@@ -100,7 +100,7 @@ pub(crate) fn change(new: &Value, old: &Value, found: &mut Findings) {
         status,
     );
     if given != kept {
-        let difference = difference::of("core.PersistentVolumeClaimSpec", &kept, &given);
+        let difference = diff::of("core.PersistentVolumeClaimSpec", &kept, &given);
         let detail = format!(
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
              claims\n{difference}"
@@ -179,7 +179,7 @@ const RESIZE_STATES: &[&str] = &[
 ];
 
 /// A claim's status.
-pub(crate) fn status(claim: &Value, found: &mut Findings) {
+pub(crate) fn status(claim: &Value, found: &mut ErrorList) {
     let Some(status) = claim.get("status") else { return };
     let at = ROOT.child("status");
     for (resource, size) in members(status, "capacity").into_iter().flatten() {
@@ -202,7 +202,7 @@ pub(crate) fn status(claim: &Value, found: &mut Findings) {
 }
 
 /// Whether a resource can be allocated to a claim: storage, or what somebody else has named.
-fn allocated(resource: &str, at: &Field<'_>, found: &mut Findings) -> bool {
+fn allocated(resource: &str, at: &FieldPath<'_>, found: &mut ErrorList) -> bool {
     let wrong = names::qualified_name(resource);
     let is_right = wrong.is_empty();
     found.invalid_each(at, resource, wrong);

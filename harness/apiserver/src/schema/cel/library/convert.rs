@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::eval::{CelError, Evaluator, Outcome};
 use super::super::value::Val;
-use crate::gofmt;
+use crate::go_fmt;
 
 pub(super) fn call<'a>(_: &mut Evaluator, name: &str, is_member: bool, args: &[Val<'a>]) -> Option<Outcome<'a>> {
     let [value] = args else { return None };
@@ -162,7 +162,7 @@ pub fn display(value: &Val<'_>) -> String {
         Val::Bool(flag) => flag.to_string(),
         Val::Int(number) => number.to_string(),
         Val::Uint(number) => number.to_string(),
-        Val::Double(number) => gofmt::float(*number),
+        Val::Double(number) => go_fmt::float(*number),
         Val::Str(text) => text.as_str().to_owned(),
         Val::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         Val::Timestamp(at) => at.to_string(),

@@ -6,7 +6,7 @@ use super::super::super::pattern;
 use super::super::eval::{CelError, Evaluator, Outcome};
 use super::super::value::{List, Val};
 use super::convert::display;
-use crate::gofmt;
+use crate::go_fmt;
 
 pub(super) fn call<'a>(
     evaluator: &mut Evaluator,
@@ -27,7 +27,7 @@ pub(super) fn call<'a>(
         };
     }
     match (name, args) {
-        ("strings.quote", [Val::Str(text)]) => Some(Ok(Val::text(gofmt::quoted(text.as_str())))),
+        ("strings.quote", [Val::Str(text)]) => Some(Ok(Val::text(go_fmt::quoted(text.as_str())))),
         _ => None,
     }
 }

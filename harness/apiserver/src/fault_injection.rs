@@ -1,0 +1,381 @@
+//! Faults, injected into a server or into a proxy in front of one: stop it, cut it off, slow it down, make requests fail, count them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::api_error::ApiError;
+use crate::gate::Gate;
+use crate::ordered_notify::OrderedNotify;
+use crate::store::Store;
+
+/// How a server that is cut off answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// Not at all: requests hang until the server is healed, and go on then.
+    Hang,
+    /// By refusing connections.
+    Refuse,
+}
+
+/// Where a client stands when the server is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Beyond the cut.
+    Outside,
+    /// In the cluster, with the server: a cut does not affect it.
+    Inside,
+}
+
+/// Which requests a rule is about; what is not given matches everything.
+#[derive(Debug, Clone, Default)]
+pub struct Matching {
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
+    pub verb: Option<String>,
+    /// Kind of the resource, such as `ConfigMap`.
+    pub kind: Option<String>,
+    /// Subresource; `Some("")` for the resource itself.
+    pub subresource: Option<String>,
+    /// Namespace of the object.
+    pub namespace: Option<String>,
+    /// Name of the object (of creations it is not in the path and matches nothing).
+    pub name: Option<String>,
+    /// What the user agent begins with.
+    pub client: Option<String>,
+}
+
+/// A request that is to be answered with an error.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The requests that are counted.
+    pub matching: Matching,
+    /// Which of them is the first to fail; 1 is the next one.
+    pub nth: u64,
+    /// How many fail from there on.
+    pub times: u64,
+    /// The HTTP status, such as 500, 503 or 409.
+    pub code: u16,
+    /// The message of the `Status`.
+    pub message: String,
+}
+
+/// A line of the counts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Counted {
+    /// The user agent.
+    pub client: String,
+    /// The verb, as in [`Matching::verb`].
+    pub verb: String,
+    /// The API group.
+    pub group: String,
+    /// The kind.
+    pub kind: String,
+    /// The subresource, or nothing.
+    pub subresource: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Up,
+    Stopped,
+    Cut(Cut),
+}
+
+impl Reach {
+    fn from(self, side: Side) -> Self {
+        match (self, side) {
+            (Self::Cut(_), Side::Inside) => Self::Up,
+            (reach, Side::Inside | Side::Outside) => reach,
+        }
+    }
+}
+
+/// Whether the server can be reached, and how often connections have been broken off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct State {
+    reach: Reach,
+    breaks: u64,
+}
+
+#[derive(Debug, Default)]
+struct Rules {
+    delay: Duration,
+    /// Failures and how many matching requests there have been.
+    failures: Vec<(Failure, u64)>,
+    gate: Option<Gate>,
+    counts: BTreeMap<Counted, u64>,
+    idle: BTreeMap<(String, String), u64>,
+}
+
+struct Inner {
+    state: OrderedNotify<State>,
+    rules: Mutex<Rules>,
+    /// Of the server itself; a proxy has none.
+    store: Option<Arc<Store>>,
+}
+
+/// Injects faults into one server, or into the requests that pass through a proxy.
+#[derive(Clone)]
+pub struct FaultInjector(Arc<Inner>);
+
+/// A request as the injector sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) verb: &'static str,
+    pub(crate) group: &'a str,
+    pub(crate) kind: &'a str,
+    pub(crate) namespace: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) subresource: Option<&'a str>,
+    pub(crate) client: &'a str,
+    pub(crate) side: Side,
+}
+
+impl Seen<'_> {
+    fn writes(&self) -> bool {
+        !matches!(self.verb, "get" | "list" | "watch")
+    }
+}
+
+impl Matching {
+    fn matches(&self, seen: &Seen<'_>) -> bool {
+        let same = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+        same(&self.verb, seen.verb)
+            && same(&self.kind, seen.kind)
+            && same(&self.subresource, seen.subresource.unwrap_or_default())
+            && same(&self.namespace, seen.namespace.unwrap_or_default())
+            && same(&self.name, seen.name.unwrap_or_default())
+            && self
+                .client
+                .as_deref()
+                .is_none_or(|client| seen.client.starts_with(client))
+    }
+}
+
+impl FaultInjector {
+    pub(crate) fn new(store: Arc<Store>) -> Self {
+        Self::with(Some(store))
+    }
+
+    /// For a proxy: what is stored is out of its reach.
+    pub(crate) fn of_proxy() -> Self {
+        Self::with(None)
+    }
+
+    fn with(store: Option<Arc<Store>>) -> Self {
+        let state = OrderedNotify::new(State {
+            reach: Reach::Up,
+            breaks: 0,
+        });
+        Self(Arc::new(Inner {
+            state,
+            rules: Mutex::default(),
+            store,
+        }))
+    }
+
+    fn rules(&self) -> MutexGuard<'_, Rules> {
+        self.0.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, reach: Reach) {
+        let breaks = match reach {
+            Reach::Stopped | Reach::Cut(Cut::Refuse) => 1,
+            Reach::Up | Reach::Cut(Cut::Hang) => 0,
+        };
+        self.0.state.change(|state| {
+            state.reach = reach;
+            state.breaks += breaks;
+        });
+    }
+
+    /// Stops the server: connections and watches break off, new ones are refused. What is stored stays.
+    pub fn stop(&self) {
+        self.set(Reach::Stopped);
+    }
+
+    /// Starts a stopped server again.
+    pub fn start(&self) {
+        self.set(Reach::Up);
+    }
+
+    /// Cuts the server off from its clients.
+    pub fn cut_off(&self, cut: Cut) {
+        self.set(Reach::Cut(cut));
+    }
+
+    /// Ends a cut.
+    pub fn heal(&self) {
+        self.set(Reach::Up);
+    }
+
+    /// Delays every request from outside from now on; nothing of it remains with `Duration::ZERO`.
+    pub fn delay(&self, delay: Duration) {
+        self.rules().delay = delay;
+    }
+
+    /// Lets requests from outside fail.
+    pub fn fail(&self, failure: Failure) {
+        self.rules().failures.push((failure, 0));
+    }
+
+    /// Puts a gate in the way of writes from outside, in place of the one that may be there.
+    pub fn guard(&self, gate: Gate) {
+        self.rules().gate = Some(gate);
+    }
+
+    /// Takes all failures back that have not happened.
+    pub fn clear_failures(&self) {
+        self.rules().failures.clear();
+    }
+
+    /// Forgets the history now: watches and lists at older revisions get 410, as after etcd's compaction.
+    pub fn compact(&self) {
+        if let Some(store) = &self.0.store {
+            store.compact();
+        }
+    }
+
+    /// How many requests for resources there have been.
+    pub fn counts(&self) -> BTreeMap<Counted, u64> {
+        self.rules().counts.clone()
+    }
+
+    /// How many writes have been accepted and changed nothing, by user agent and kind.
+    pub fn idle_writes(&self) -> BTreeMap<(String, String), u64> {
+        self.rules().idle.clone()
+    }
+
+    /// Begins to count from nothing.
+    pub fn reset_counts(&self) {
+        let mut rules = self.rules();
+        rules.counts.clear();
+        rules.idle.clear();
+    }
+
+    /// A write was accepted and changed nothing.
+    pub(crate) fn note_idle(&self, client: &str, kind: &str) {
+        let key = (client.to_owned(), kind.to_owned());
+        *self.rules().idle.entry(key).or_default() += 1;
+    }
+
+    /// Whether the server can be reached and no connection has been broken off since there were `breaks`.
+    pub(crate) fn untouched(&self, side: Side, breaks: u64) -> bool {
+        let state = self.0.state.get();
+        state.reach.from(side) == Reach::Up && state.breaks == breaks
+    }
+
+    /// How often connections have been broken off so far.
+    pub(crate) fn breaks(&self) -> u64 {
+        self.0.state.get().breaks
+    }
+
+    /// Waits while requests hang; an error when they are refused.
+    pub(crate) async fn reachable(&self, side: Side) -> io::Result<()> {
+        if self.0.state.get().reach.from(side) == Reach::Up {
+            return Ok(());
+        }
+        let answers = |state: &State| state.reach.from(side) != Reach::Cut(Cut::Hang);
+        match self.0.state.wait_for(answers).await.reach.from(side) {
+            Reach::Up | Reach::Cut(Cut::Hang) => Ok(()),
+            Reach::Stopped | Reach::Cut(Cut::Refuse) => Err(io::ErrorKind::ConnectionRefused.into()),
+        }
+    }
+
+    /// Waits until the server cannot be reached, or connections have been broken off since there were `breaks`.
+    pub(crate) async fn moved(&self, side: Side, breaks: u64) {
+        self.0
+            .state
+            .wait_for(|state| state.reach.from(side) != Reach::Up || state.breaks != breaks)
+            .await;
+    }
+
+    /// Waits until connections have been broken off since there were `breaks`.
+    pub(crate) async fn broken(&self, breaks: u64) {
+        self.0.state.wait_for(|state| state.breaks != breaks).await;
+    }
+
+    /// Waits until the server accepts connections, however they end.
+    pub(crate) async fn listening(&self) {
+        self.0
+            .state
+            .wait_for(|state| !matches!(state.reach, Reach::Stopped | Reach::Cut(Cut::Refuse)))
+            .await;
+    }
+
+    /// Counts a request, delays it and lets it fail, as the rules say; a write waits at the gate. It has passed the gate
+    /// until what is given back is dropped.
+    pub(crate) async fn pass(&self, seen: &Seen<'_>) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+        let (delay, verdict, gate) = {
+            let mut rules = self.rules();
+            rules.count(seen);
+            if seen.side == Side::Inside {
+                return Ok(None);
+            }
+            (rules.delay, rules.judge(seen), rules.gate.clone())
+        };
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+        verdict?;
+        match gate.filter(|_| seen.writes()) {
+            Some(gate) => gate.enter().await,
+            None => Ok(None),
+        }
+    }
+}
+
+impl Rules {
+    fn count(&mut self, seen: &Seen<'_>) {
+        let counted = Counted {
+            client: seen.client.to_owned(),
+            verb: seen.verb.to_owned(),
+            group: seen.group.to_owned(),
+            kind: seen.kind.to_owned(),
+            subresource: seen.subresource.unwrap_or_default().to_owned(),
+        };
+        *self.counts.entry(counted).or_default() += 1;
+    }
+
+    fn judge(&mut self, seen: &Seen<'_>) -> Result<(), ApiError> {
+        let mut verdict = Ok(());
+        for (failure, count) in &mut self.failures {
+            if !failure.matching.matches(seen) {
+                continue;
+            }
+            *count += 1;
+            if verdict.is_ok() && *count >= failure.nth && *count < failure.nth.saturating_add(failure.times) {
+                verdict = Err(ApiError::new(
+                    failure.code,
+                    reason(failure.code),
+                    failure.message.clone(),
+                    None,
+                ));
+            }
+        }
+        self.failures
+            .retain(|(failure, count)| count + 1 < failure.nth.saturating_add(failure.times));
+        verdict
+    }
+}
+
+/// The reason that goes with an HTTP status.
+fn reason(code: u16) -> &'static str {
+    match code {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        409 => "Conflict",
+        410 => "Expired",
+        422 => "Invalid",
+        429 => "TooManyRequests",
+        500 => "InternalError",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
+        _ => "",
+    }
+}

@@ -1,0 +1,30 @@
+//! The kubeconfig of a server.
+
+use std::net::SocketAddr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use super::tls::Identity;
+
+/// A kubeconfig with one cluster, one user and one context, all named like the server.
+pub(super) fn write(name: &str, addr: SocketAddr, identity: &Identity, token: &str) -> String {
+    let config = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {
+            "server": format!("https://{addr}"),
+            "certificate-authority-data": STANDARD.encode(&identity.ca),
+        }}],
+        "users": [{"name": name, "user": {
+            "token": token,
+            "client-certificate-data": STANDARD.encode(&identity.client_certificate),
+            "client-key-data": STANDARD.encode(&identity.client_key),
+        }}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    });
+    // Plain JSON values always have a form in YAML; JSON itself is one.
+    serde_yaml::to_string(&config).unwrap_or_else(|_| config.to_string())
+}

@@ -1,0 +1,222 @@
+//! Serving HTTPS: TLS with a CA of its own, HTTP/1.1 and HTTP/2, a bearer token or a client certificate.
+
+mod kubeconfig;
+pub(crate) mod tls;
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use http::{HeaderMap, Request, Response, header};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::api_error::ApiError;
+use crate::fault_injection::{FaultInjector, Side};
+use crate::handlers::body::ResponseBody;
+use crate::handlers::{Caller, Core, negotiate};
+use tls::Identity;
+
+/// A server that listens on HTTPS. It stops when this is dropped.
+#[derive(Debug)]
+pub struct Serving {
+    addr: SocketAddr,
+    token: String,
+    ca: String,
+    kubeconfig: String,
+    stop: CancellationToken,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Serving {
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// `https://ADDRESS:PORT`.
+    pub fn url(&self) -> String {
+        format!("https://{}", self.addr)
+    }
+
+    /// The bearer token of the administrator.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// The certificate of the CA, as PEM.
+    pub fn ca(&self) -> &str {
+        &self.ca
+    }
+
+    /// A kubeconfig with everything in it: CA, token, client certificate.
+    pub fn kubeconfig(&self) -> String {
+        self.kubeconfig.clone()
+    }
+
+    /// Stops it and waits until it has stopped.
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        if let Some(task) = self.task.take() {
+            // It can only have been aborted, and then it is closed as well.
+            let _ = task.await;
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// What answers the requests that are let in.
+pub(crate) trait Handler: Send + Sync + 'static {
+    /// What can be done to it.
+    fn faults(&self) -> &FaultInjector;
+
+    /// Answers a request of somebody who has been let in.
+    fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        caller: Caller,
+    ) -> impl Future<Output = io::Result<Response<ResponseBody>>> + Send;
+}
+
+impl Handler for Core {
+    fn faults(&self) -> &FaultInjector {
+        &self.faults
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>, caller: Caller) -> io::Result<Response<ResponseBody>> {
+        self.handle(request, caller).await
+    }
+}
+
+/// What every connection needs.
+struct Listener<B> {
+    handler: Arc<B>,
+    acceptor: TlsAcceptor,
+    authorization: String,
+}
+
+/// Listens on a free port of an address; whoever shows the token is let in. `name` stands in its kubeconfig.
+pub(crate) async fn open<B: Handler>(
+    handler: Arc<B>,
+    name: &str,
+    address: IpAddr,
+    token: String,
+) -> io::Result<Serving> {
+    let identity = Identity::generate(address)?;
+    let listener = TcpListener::bind((address, 0)).await?;
+    let addr = listener.local_addr()?;
+    let kubeconfig = kubeconfig::write(name, addr, &identity, &token);
+    let server = Arc::new(Listener {
+        acceptor: TlsAcceptor::from(Arc::new(identity.server_config()?)),
+        authorization: format!("Bearer {token}"),
+        handler,
+    });
+    let stop = CancellationToken::new();
+    let task = tokio::spawn(server.listen(listener, addr, stop.clone()));
+    Ok(Serving {
+        addr,
+        token,
+        ca: identity.ca,
+        kubeconfig,
+        stop,
+        task: Some(task),
+    })
+}
+
+impl<B: Handler> Listener<B> {
+    /// Accepts connections until it is told to stop; closes while the faults say so.
+    async fn listen(self: Arc<Self>, listener: TcpListener, addr: SocketAddr, stop: CancellationToken) {
+        let faults = self.handler.faults().clone();
+        let mut listener = Some(listener);
+        let mut connections = JoinSet::new();
+        loop {
+            let breaks = faults.breaks();
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = faults.broken(breaks) => {
+                    connections.abort_all();
+                    listener = None;
+                }
+                Some(_) = connections.join_next() => {}
+                accepted = accept(listener.as_ref()) => {
+                    if let Ok((stream, _)) = accepted {
+                        connections.spawn(self.clone().connection(stream));
+                    }
+                }
+                () = faults.listening(), if listener.is_none() => listener = TcpListener::bind(addr).await.ok(),
+            }
+        }
+        connections.shutdown().await;
+    }
+
+    async fn connection(self: Arc<Self>, stream: TcpStream) {
+        // Small answers must not wait for more.
+        let _ = stream.set_nodelay(true);
+        let Ok(stream) = self.acceptor.accept(stream).await else {
+            return;
+        };
+        let certified = stream
+            .get_ref()
+            .1
+            .peer_certificates()
+            .is_some_and(|chain| !chain.is_empty());
+        let service = service_fn(|request| {
+            let server = self.clone();
+            async move { server.answer(request, certified).await }
+        });
+        // How a connection ends is the client's affair.
+        let _ = auto::Builder::new(TokioExecutor::new())
+            .serve_connection(TokioIo::new(stream), service)
+            .await;
+    }
+
+    async fn answer(&self, request: Request<Incoming>, certified: bool) -> io::Result<Response<ResponseBody>> {
+        let headers = request.headers();
+        if !certified && !self.is_authorized(headers) {
+            return Ok(negotiate::error(headers, &ApiError::unauthorized(), false));
+        }
+        let user_agent = headers
+            .get(header::USER_AGENT)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let caller = Caller {
+            user: Arc::from("kubernetes-admin"),
+            groups: Arc::from(["system:masters".to_owned(), "system:authenticated".to_owned()]),
+            user_agent: Arc::from(user_agent),
+            side: Side::Outside,
+        };
+        Arc::clone(&self.handler).answer(request, caller).await
+    }
+
+    fn is_authorized(&self, headers: &HeaderMap) -> bool {
+        let given = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let (scheme, token) = given.split_once(' ').unwrap_or_default();
+        scheme.eq_ignore_ascii_case("bearer") && self.authorization.strip_prefix("Bearer ") == Some(token.trim())
+    }
+}
+
+/// The next connection; never, while there is no listener.
+async fn accept(listener: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAddr)> {
+    match listener {
+        Some(listener) => listener.accept().await,
+        None => std::future::pending::<Result<_, Infallible>>()
+            .await
+            .map_err(|never| match never {}),
+    }
+}

@@ -1,0 +1,218 @@
+//! A webhook that stands for somebody else's: HTTPS on a free port of an address of this machine, with a certificate of
+//! its own, and the answers of a function. Any API server that reaches the address can call it.
+
+use std::{
+    convert::Infallible,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
+use serde_json::{Value, json};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::{JoinHandle, JoinSet},
+};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::serving::tls::Identity;
+
+/// How large a review may be; an object is at most half of that.
+const MAX_REVIEW: usize = 8 << 20;
+
+/// What a webhook says to a write.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    /// It may go on as it is.
+    Allowed,
+    /// It may go on with these changes: operations of a JSON patch.
+    Patched(Vec<Value>),
+    /// It may not go on, for this reason.
+    Denied(String),
+}
+
+/// Decides on a write: gets the `request` of an `AdmissionReview`.
+pub type Review = Arc<dyn Fn(&Value) -> Said + Send + Sync>;
+
+/// Converts an object to an `apiVersion`, or says why it cannot.
+pub type Convert = Arc<dyn Fn(Value, &str) -> Result<Value, String> + Send + Sync>;
+
+/// What a webhook does when it is called.
+#[derive(Clone)]
+enum Task {
+    Review(Review),
+    Convert(Convert),
+}
+
+/// A webhook that can be called. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Webhook {
+    addr: SocketAddr,
+    ca: String,
+    stop: CancellationToken,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Webhook {
+    /// Begins to listen on an address of this machine for the reviews of admission.
+    ///
+    /// # Errors
+    /// If there is no free port there, or no certificate can be made.
+    pub async fn serve(address: IpAddr, review: Review) -> io::Result<Self> {
+        Self::begin(address, Task::Review(review)).await
+    }
+
+    /// Begins to listen on an address of this machine for objects of custom resources to convert.
+    ///
+    /// # Errors
+    /// If there is no free port there, or no certificate can be made.
+    pub async fn converting(address: IpAddr, convert: Convert) -> io::Result<Self> {
+        Self::begin(address, Task::Convert(convert)).await
+    }
+
+    async fn begin(address: IpAddr, task: Task) -> io::Result<Self> {
+        let identity = Identity::generate(address)?;
+        let acceptor = TlsAcceptor::from(Arc::new(identity.server_config()?));
+        let listener = TcpListener::bind((address, 0)).await?;
+        let addr = listener.local_addr()?;
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(listen(listener, acceptor, task, stop.clone()));
+        Ok(Self {
+            addr,
+            ca: identity.ca,
+            stop,
+            task: Some(task),
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// The `clientConfig` by which an API server finds and trusts it.
+    pub fn client_config(&self) -> Value {
+        json!({"url": format!("https://{}/", self.addr), "caBundle": BASE64.encode(&self.ca)})
+    }
+
+    /// Ends it and waits until it has ended.
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        if let Some(task) = self.task.take() {
+            // It can only have been aborted, and then it has ended as well.
+            let _ = task.await;
+        }
+    }
+}
+
+impl Drop for Webhook {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+async fn listen(listener: TcpListener, acceptor: TlsAcceptor, task: Task, stop: CancellationToken) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            Some(_) = connections.join_next() => {}
+            Ok((stream, _)) = listener.accept() => {
+                connections.spawn(connection(stream, acceptor.clone(), task.clone()));
+            }
+        }
+    }
+    connections.shutdown().await;
+}
+
+async fn connection(stream: TcpStream, acceptor: TlsAcceptor, task: Task) {
+    // Small answers must not wait for more.
+    let _ = stream.set_nodelay(true);
+    let Ok(stream) = acceptor.accept(stream).await else {
+        return;
+    };
+    let service = service_fn(|request| {
+        let task = task.clone();
+        async move { Ok::<_, Infallible>(respond(request, &task).await) }
+    });
+    // How a connection ends is the caller's affair.
+    let _ = auto::Builder::new(TokioExecutor::new())
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+async fn respond(request: Request<Incoming>, task: &Task) -> Response<Full<Bytes>> {
+    if request.method() != Method::POST {
+        return plain(StatusCode::METHOD_NOT_ALLOWED, "a review is wanted, by POST");
+    }
+    let Ok(body) = Limited::new(request.into_body(), MAX_REVIEW).collect().await else {
+        return plain(StatusCode::BAD_REQUEST, "the request broke off, or is too large");
+    };
+    let asked: Value = serde_json::from_slice(&body.to_bytes()).unwrap_or_default();
+    let kind = match task {
+        Task::Review(_) => "AdmissionReview",
+        Task::Convert(_) => "ConversionReview",
+    };
+    let Some(request) = asked.get("request").filter(|_| asked["kind"] == kind) else {
+        return plain(
+            StatusCode::BAD_REQUEST,
+            "this is no review of the kind that is answered here",
+        );
+    };
+    let said = match task {
+        Task::Review(review) => answer(request, review(request)),
+        Task::Convert(convert) => converted(request, convert),
+    };
+    let answer = json!({"apiVersion": asked["apiVersion"], "kind": kind, "response": said});
+    let mut response = Response::new(Full::new(Bytes::from(answer.to_string())));
+    let json = http::HeaderValue::from_static("application/json");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    response
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
+    *response.status_mut() = status;
+    response
+}
+
+/// The `response` to a review of a write.
+fn answer(write: &Value, said: Said) -> Value {
+    let mut response = json!({"uid": write["uid"], "allowed": true});
+    match said {
+        Said::Allowed => {}
+        Said::Patched(operations) => {
+            response["patchType"] = json!("JSONPatch");
+            response["patch"] = json!(BASE64.encode(Value::Array(operations).to_string()));
+        }
+        Said::Denied(message) => {
+            response["allowed"] = json!(false);
+            response["status"] = json!({"message": message});
+        }
+    }
+    response
+}
+
+/// The `response` to objects that are to be converted.
+fn converted(request: &Value, convert: &Convert) -> Value {
+    let to = request["desiredAPIVersion"].as_str().unwrap_or_default();
+    let objects = request["objects"].as_array().into_iter().flatten();
+    let converted: Result<Vec<Value>, String> = objects.map(|object| convert(object.clone(), to)).collect();
+    match converted {
+        Ok(objects) => {
+            json!({"uid": request["uid"], "convertedObjects": objects, "result": {"status": "Success"}})
+        }
+        Err(reason) => json!({"uid": request["uid"], "result": {"status": "Failure", "message": reason}}),
+    }
+}
