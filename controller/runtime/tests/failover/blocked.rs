@@ -85,7 +85,7 @@ async fn an_origin_that_holds_the_object() {
 async fn an_origin_out_of_reach() {
     for cut in [Cut::Refuse, Cut::Hang] {
         let mut fleet = Fleet::with_deployment(&["member1", "member2"], &directly(), stateful()).await;
-        fleet.members["member1"].levers().cut_off(cut);
+        fleet.members["member1"].faults().cut_off(cut);
         fleet.taint("member1", "NoExecute").await;
         fleet.pass(Duration::from_secs(600)).await;
         assert_eq!(fleet.copies("deploy"), ["member1"], "{cut:?}");
@@ -102,7 +102,7 @@ async fn an_origin_out_of_reach() {
             "{cut:?}: no write while nothing changes"
         );
         let at = fleet.now();
-        fleet.members["member1"].levers().heal();
+        fleet.members["member1"].faults().heal();
         fleet
             .until(at, "the new copy", |record| {
                 record.is("member2", "Deployment", Change::Added)

@@ -35,13 +35,13 @@ async fn a_cluster_is_tainted_while_it_does_not_answer() {
             &json!({"spec": {"taints": [{"key": "mine", "effect": "NoSchedule"}]}}),
         )
         .await;
-    fleet.members["member1"].levers().cut_off(Cut::Refuse);
+    fleet.members["member1"].faults().cut_off(Cut::Refuse);
     fleet.pass(Duration::from_secs(290)).await;
     assert_eq!(taints(&fleet).as_array().map(Vec::len), Some(1));
     fleet.pass(Duration::from_secs(30)).await;
     assert_eq!(taints(&fleet)[1]["key"], "not-ready");
     assert!(taints(&fleet)[1]["timeAdded"].is_string());
-    fleet.members["member1"].levers().heal();
+    fleet.members["member1"].faults().heal();
     fleet.pass(Duration::from_secs(170)).await;
     assert_eq!(taints(&fleet).as_array().map(Vec::len), Some(2));
     fleet.pass(Duration::from_secs(30)).await;

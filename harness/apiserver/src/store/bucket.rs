@@ -171,7 +171,7 @@ impl Bucket {
         }
     }
 
-    /// Takes an event in. Watches are told of it by [`Bucket::signal`], which is changes when the store is free again: they
+    /// Takes an event in. Watches are told of it by [`Bucket::signal`], which is notified when the store is free again: they
     /// would only wait for each other.
     pub(super) fn apply(&mut self, event: Event) {
         let key = &*event.key;

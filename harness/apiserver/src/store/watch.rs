@@ -32,7 +32,7 @@ pub(crate) struct Cursor {
     position: u64,
     retired: u64,
     signal: Arc<OrderedNotify<u64>>,
-    /// How often it had changes when there was nothing more to take; `None` if there may be.
+    /// The number of changes when there was nothing more to take; `None` if there may be.
     heard: Option<u64>,
 }
 
