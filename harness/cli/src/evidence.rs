@@ -14,7 +14,7 @@ use baton_core::{
 };
 use tempfile::TempDir;
 
-use crate::run::Settings;
+use crate::settings::Settings;
 
 /// Where timelines of cases that failed are kept if nobody says where.
 pub fn folder_by_default() -> PathBuf {

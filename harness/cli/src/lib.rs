@@ -4,12 +4,11 @@
 //! - [`load`]: from files to checked cases; [`lint`]: what is suspicious about them;
 //! - [`select`]: which of them are run; [`last_run`]: what the run before came to;
 //! - [`backend`]: which clusters; [`provision`]: those that are made for a run; [`interrupt`]: Ctrl-C;
-//! - [`run`]: cases on fleets; [`evidence`]: what is kept of them; [`pause`]: looks at the clusters of one that failed;
+//! - [`settings`]: how cases are run; [`run`]: cases on fleets; [`evidence`]: what is kept of them; [`pause`]: looks at the clusters of one that failed;
 //! - [`preflight`]: a failover before all others, so that nothing is run in vain;
 //! - [`implementation`]: the implementation under test; [`stale_baseline`]: entries of its baseline that no longer fail;
 //! - [`snapshots`]: what a run shows against the files under `snapshots/`;
-//! - [`output`], [`show`]: what people see; [`report`]: what is left in files;
-//! - [`up`]: clusters to look at.
+//! - [`output`], [`show`]: what people see; [`report`]: what is left in files.
 
 pub mod args;
 pub mod backend;
@@ -27,7 +26,7 @@ pub mod provision;
 pub mod report;
 pub mod run;
 pub mod select;
+pub mod settings;
 pub mod show;
 pub mod snapshots;
 pub mod stale_baseline;
-pub mod up;

@@ -10,9 +10,10 @@ use std::{
     fs,
 };
 
-use baton_core::case::{
-    diagnostic::{Diagnostic, suggestion},
-    model::{Action, Case, Step, Subject},
+use baton_core::{
+    case::model::{Action, Case, Step, Subject},
+    spelling::suggestion,
+    yaml::Diagnostic,
 };
 use baton_jsonpath::Template;
 use serde_json::{Map, Value, json};

@@ -8,9 +8,11 @@ use std::{
 
 use baton_cluster::{admission::AdmissionRules, runner::chain, simulator::RulesError};
 use baton_core::{
-    case::{diagnostic::Diagnostic, model::Case, read, refs::ReadContext},
+    case::{model::Case, read, refs::ReadContext},
     catalogue::Catalogue,
     implementation::{self, TargetSpec},
+    spelling::suggestion,
+    yaml::{self, Diagnostic},
 };
 use baton_jsonpath::Template;
 use thiserror::Error;
@@ -147,7 +149,7 @@ impl Suite {
         for name in &names {
             if !all.cases.iter().any(|case| case.id.as_str() == name.as_str()) {
                 let known: Vec<_> = all.cases.iter().map(|case| case.id.as_str()).collect();
-                let help = baton_core::case::diagnostic::suggestion(name, known);
+                let help = suggestion(name, known);
                 return Err(LoadError::NoSuchCase {
                     name: (*name).clone(),
                     help,
@@ -250,7 +252,7 @@ fn read_suite_file(path: &Path) -> Result<Vec<u8>, LoadError> {
 
 /// Reads a file, or the beginning of one that is refused for its size anyway.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let enough = baton_core::case::yaml::LARGEST_FILE as u64 + 1;
+    let enough = yaml::LARGEST_FILE as u64 + 1;
     let mut bytes = Vec::new();
     fs::File::open(path)?.take(enough).read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -6,7 +6,7 @@ use baton_cluster::fleet::Fleet;
 use baton_core::{case::model::Case, event::Event};
 use tokio::sync::oneshot;
 
-use crate::run::Settings;
+use crate::settings::Settings;
 
 /// Says where the clusters are and waits: for Enter, then the run goes on, or for Ctrl-C, then no other case is begun.
 /// The clusters are removed after that in any case.

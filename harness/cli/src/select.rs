@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::{
-    case::{diagnostic::suggestion, model::Case},
+    case::model::Case,
     catalogue::Catalogue,
     event::Suite,
     names::{CaseId, Feature, RequirementId},
+    spelling::suggestion,
 };
 use thiserror::Error;
 

@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, fmt::Write as _, fs, time::Duration};
 
 use baton_core::{
-    case::{diagnostic::Diagnostic, model::Case},
+    case::model::Case,
     catalogue::{Catalogue, Level, Requirement},
     names::RequirementId,
+    yaml::Diagnostic,
 };
 use comfy_table::{Cell, ContentArrangement, Table, presets};
 use miette::{GraphicalReportHandler, LabeledSpan, MietteDiagnostic, NamedSource, Report, Severity};

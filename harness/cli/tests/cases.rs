@@ -17,12 +17,7 @@ use std::{
     sync::Arc,
 };
 
-use baton::{
-    backend,
-    load::Suite,
-    run::{self, Settings},
-    snapshots,
-};
+use baton::{backend, load::Suite, run, settings::Settings, snapshots};
 use rstest::rstest;
 
 use environment::{BACKEND, TARGET, check_baseline, passed, ready, roots, say, target, told};

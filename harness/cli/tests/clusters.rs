@@ -12,8 +12,8 @@ use std::{
 
 use baton::{
     load::{Roots, Suite},
-    output,
-    run::{self, Settings},
+    output, run,
+    settings::Settings,
 };
 use baton_cluster::{
     fleet::{

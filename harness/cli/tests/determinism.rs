@@ -15,8 +15,8 @@ use std::{
 
 use baton::{
     load::{Roots, Suite},
-    output,
-    run::{self, Settings},
+    output, run,
+    settings::Settings,
 };
 use baton_core::{case::model::Case, event::CaseOutcome, plan::Plan};
 use rstest::rstest;

@@ -21,8 +21,8 @@ use async_trait::async_trait;
 use baton::{
     implementation::Reference,
     load::{Roots, Suite},
-    output,
-    run::{self, Settings},
+    output, run,
+    settings::Settings,
 };
 use baton_cluster::{
     fleet::Fleet,

@@ -18,7 +18,7 @@ use baton::{
     implementation::Reference,
     load::{self, Roots, Suite},
     preflight::{Flown, Preflight, PreflightError},
-    run::Settings,
+    settings::Settings,
 };
 use baton_cluster::{
     fleet::Fleet,

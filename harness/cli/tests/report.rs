@@ -18,7 +18,8 @@ use baton::{
     implementation::Reference,
     load::{Roots, Suite},
     report::{Format, Reports, Wanted, page},
-    run::{self, Settings},
+    run,
+    settings::Settings,
 };
 use baton_cluster::{
     fleet::{Fleet, Pace, embedded::InProcess},

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use baton::{
     implementation::{Described, Reference, TargetFileError},
     load::{self, Roots, Suite},
-    run::{self, Settings},
+    run,
+    settings::Settings,
 };
 use baton_cluster::{
     fleet::{Backend as _, Fleet, Pace, Request, Standing, embedded::InProcess},

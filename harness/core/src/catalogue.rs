@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    case::diagnostic::suggestion,
     names::{Feature, RequirementId},
+    spelling::suggestion,
 };
 
 /// How binding a requirement is.

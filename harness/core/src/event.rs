@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     digest::Digest,
-    implementation::baseline::Baseline,
+    implementation::{Implementation, baseline::Baseline},
     judge::{Finding, Verdict},
     measure::Migration,
     names::{CaseId, ClusterName, Feature, RequirementId},
@@ -112,35 +112,6 @@ impl FromStr for Shard {
             (1..=of).contains(&number).then_some(Self { number, of })
         });
         shard.ok_or_else(|| "a part of several is expected, such as 2/4; the first one is 1/4".to_owned())
-    }
-}
-
-/// Who an implementation is, as a report says it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Implementation {
-    /// Its name.
-    pub name: String,
-    /// Its version, if it tells.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// Where it is to be found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
-    /// Who answers questions about it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub contact: Vec<String>,
-}
-
-impl Implementation {
-    /// One of which only the name is known.
-    pub fn named(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            version: None,
-            url: None,
-            contact: Vec::new(),
-        }
     }
 }
 

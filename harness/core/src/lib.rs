@@ -4,7 +4,7 @@
 //!
 //! - [`names`]: case ids, cluster names, roles, requirement ids; [`catalogue`]: the requirements;
 //! - [`case`]: what people write into `cases/`, checked; [`pattern`]: what an object must look like, by subset;
-//! - [`implementation`]: what people write of the implementation under test, checked; [`shape`]: what files may hold;
+//! - [`implementation`]: what people write of the implementation under test, checked; [`schema`]: what files may hold, for editors;
 //! - [`plan`]: a case as a list of steps without choices;
 //! - [`timeline`]: what happened, on every cluster, in one order; [`redact`]: what never gets in;
 //! - [`select`] and [`watch`]: which objects a condition speaks of, and whether it holds on a growing timeline;
@@ -27,7 +27,9 @@ pub mod pattern;
 pub mod plan;
 pub mod redact;
 pub mod report;
+pub mod schema;
 pub mod select;
-pub mod shape;
+pub mod spelling;
 pub mod timeline;
 pub mod watch;
+pub mod yaml;

@@ -13,10 +13,14 @@ use std::{
 };
 
 use baton_core::{
-    case::{shapes::CASE, yaml},
+    case::shapes::CASE,
     catalogue::Catalogue,
     names::RequirementId,
-    shape::{Field, Holds, Shape, schema},
+    schema,
+    yaml::{
+        self,
+        shape::{Field, Holds, Shape},
+    },
 };
 use serde_json::Value;
 

@@ -3,8 +3,9 @@
 use std::{path::Path, sync::LazyLock};
 
 use baton_core::{
-    case::{diagnostic::Diagnostic, model::Case, read, refs::ReadContext, yaml},
+    case::{model::Case, read, refs::ReadContext},
     catalogue::Catalogue,
+    yaml::{self, Diagnostic},
 };
 use proptest::prelude::*;
 use rstest::rstest;

@@ -19,8 +19,11 @@ use baton_core::{
     case::model::Case,
     catalogue::Catalogue,
     digest::Digest,
-    event::{CaseOutcome, CaseResult, Event, Evidence, Implementation, RunStart, Shard, Suite, Summary},
-    implementation::baseline::{Baseline, KnownDeviation},
+    event::{CaseOutcome, CaseResult, Event, Evidence, RunStart, Shard, Suite, Summary},
+    implementation::{
+        Implementation,
+        baseline::{Baseline, KnownDeviation},
+    },
     judge,
     names::{CaseId, ClusterName},
     report::{

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use baton_core::{case::yaml, catalogue::Catalogue, shape::schema};
+use baton_core::{catalogue::Catalogue, schema, yaml};
 use rstest::rstest;
 use serde_json::Value;
 use validator::Validator;

@@ -7,13 +7,14 @@ mod common;
 use std::{collections::BTreeSet, fs, path::Path};
 
 use baton_core::{
-    case::{diagnostic::Diagnostic, model::ControllerSetup},
+    case::model::ControllerSetup,
     catalogue::Catalogue,
     implementation::{
         Launch, TargetSpec,
         read::{self, ReadContext},
     },
     names::CaseId,
+    yaml::Diagnostic,
 };
 
 fn read_bytes(file: &Path, bytes: &[u8]) -> Result<TargetSpec, Vec<Diagnostic>> {

@@ -9,18 +9,19 @@ mod judge;
 mod record;
 mod report;
 mod run;
+mod up;
 
 use std::{io, process::ExitCode};
 
 use baton_cluster::runner::chain;
-use baton_core::{names::RequirementId, plan::Plan, shape::schema};
+use baton_core::{names::RequirementId, plan::Plan, schema};
 use clap::CommandFactory as _;
 
 use crate::{
     args::{Cli, Command, Schema},
     lint,
     load::{LoadError, Roots, Suite},
-    show, up,
+    show,
 };
 
 /// How the command ends.

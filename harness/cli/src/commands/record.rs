@@ -7,8 +7,8 @@ use baton_cluster::{
     runner::chain,
 };
 
-use super::{Exit, bad_input};
-use crate::{args, up};
+use super::{Exit, bad_input, up};
+use crate::args;
 
 /// Writes down what happens on clusters until it is interrupted.
 pub(super) fn run(arguments: &args::Record) -> Exit {

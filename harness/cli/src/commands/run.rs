@@ -21,8 +21,9 @@ use crate::{
     preflight::{self, Preflight},
     provision::BootError,
     report::Reports,
-    run::{self, Settings},
+    run,
     select::{self, Selected},
+    settings::Settings,
     stale_baseline::StaleBaseline,
 };
 

@@ -17,8 +17,7 @@ use baton_cluster::{
 };
 use baton_core::{
     case::model::{Action, Case, ControllerSetup, Fault},
-    event::Implementation,
-    implementation::{Exec, Launch, TargetSpec, baseline::Baseline},
+    implementation::{Exec, Implementation, Launch, TargetSpec, baseline::Baseline},
     names::Feature,
     redact,
 };

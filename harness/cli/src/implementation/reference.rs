@@ -14,7 +14,7 @@ use baton_cluster::{
     runner::{Running, Target, TargetError},
 };
 use baton_controller::{ConnectError, Controller, Members, Options, options::OptionsError};
-use baton_core::{case::model::ControllerSetup, event::Implementation, names::Feature};
+use baton_core::{case::model::ControllerSetup, implementation::Implementation, names::Feature};
 use baton_decide::api::Cluster;
 use kube::Client;
 

@@ -12,20 +12,17 @@ use std::{
 
 use baton_cluster::program::last_lines;
 use baton_core::{
-    case::{diagnostic::Diagnostic, model::Case, read, refs::ReadContext},
+    case::{model::Case, read, refs::ReadContext},
     catalogue::Catalogue,
     implementation::{Exec, Launch, TargetSpec, switch::Switch},
     names::{Feature, RequirementId},
     plan::Plan,
     timeline::Timeline,
+    yaml::Diagnostic,
 };
 use thiserror::Error;
 
-use crate::{
-    evidence,
-    run::{self, Settings},
-    show,
-};
+use crate::{evidence, run, settings::Settings, show};
 use signs::{Sign, Stage};
 
 const CANARY: &str = include_str!("canary.yaml");

@@ -15,7 +15,7 @@ use baton::{
     interrupt::Interrupt,
     load::{self, LoadError, Roots, Suite},
     output,
-    run::Settings,
+    settings::Settings,
     show,
     stale_baseline::StaleBaseline,
 };

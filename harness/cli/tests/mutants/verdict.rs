@@ -11,7 +11,8 @@ use std::{
 
 use baton::{
     load::{Roots, Suite},
-    run::{self, Settings},
+    run,
+    settings::Settings,
     show,
 };
 use baton_core::{

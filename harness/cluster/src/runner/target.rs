@@ -5,8 +5,7 @@ use std::{collections::BTreeSet, fmt, path::Path, time::Duration};
 use async_trait::async_trait;
 use baton_core::{
     case::model::{Case, ControllerSetup},
-    event::Implementation,
-    implementation::baseline::Baseline,
+    implementation::{Implementation, baseline::Baseline},
     names::Feature,
 };
 use thiserror::Error;

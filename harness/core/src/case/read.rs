@@ -6,17 +6,17 @@ use std::{
 };
 
 use super::{
-    decode::{Fields, Notes},
-    diagnostic::Diagnostic,
     model::{Action, Case, ControllerSetup, Invariant},
     refs::{self, ReadContext, Scope},
     scenarios, shapes,
     steps::Reader,
-    yaml::{self, Data, Node},
 };
 use crate::{
     names::{CaseId, RequirementId},
-    plan::Plan,
+    yaml::{
+        self, Data, Diagnostic, Node,
+        decode::{Fields, Notes},
+    },
 };
 
 /// The `apiVersion` of cases.
@@ -245,15 +245,7 @@ impl Reader<'_> {
 
     /// Every requirement that a case is about must be proved by something in it, and the other way round.
     fn check_proofs(&mut self, case: &Case, node: &Node) {
-        let of_steps = Plan::of(case).steps.into_iter().filter_map(|step| match step.action {
-            Action::Assert(assertion) => Some(assertion.proves),
-            Action::Start(start) => Some(start.proves),
-            _ => None,
-        });
-        let proved: BTreeSet<RequirementId> = of_steps
-            .chain(case.invariants.iter().map(|invariant| invariant.proves()))
-            .flatten()
-            .collect();
+        let proved = proved(case);
         let listed = |ids: Vec<&RequirementId>| ids.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(", ");
         let unproved: Vec<_> = case.requirements.difference(&proved).collect();
         if !unproved.is_empty() {
@@ -268,4 +260,15 @@ impl Reader<'_> {
                 .wrong(node, format!("the case also proves {}", listed(unlisted)), help);
         }
     }
+}
+
+/// What steps and invariants prove if they hold.
+fn proved(case: &Case) -> BTreeSet<RequirementId> {
+    let of_steps = case.steps.iter().filter_map(|step| match &step.action {
+        Action::Assert(assertion) => Some(&assertion.proves),
+        Action::Start(start) => Some(&start.proves),
+        _ => None,
+    });
+    let of_invariants = case.invariants.iter().flat_map(|invariant| invariant.proves());
+    of_steps.flatten().cloned().chain(of_invariants).collect()
 }

@@ -5,16 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    decode::Notes,
-    diagnostic::suggestion,
     model::{ObjectRef, Place, Subject},
     shapes::steps as shapes,
-    yaml::{Data, Node},
 };
 use crate::{
     catalogue::Catalogue,
     names::{Feature, RequirementId, RoleName},
     pattern::{self, NAMESPACE, Pattern},
+    spelling::suggestion,
+    yaml::{Data, Node, decode::Notes},
 };
 
 /// What checking a case needs from outside.

@@ -14,11 +14,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    decode::Notes,
-    shapes::SCENARIO,
-    yaml::{Data, MOST_NODES, Node},
-};
+use super::shapes::SCENARIO;
+use crate::yaml::{Data, MOST_NODES, Node, decode::Notes};
 
 /// The file once for each scenario, with the scenario's name; once without a name if there are none.
 pub fn expand(root: &Node, notes: &mut Notes) -> Vec<(Option<String>, Node)> {

@@ -5,7 +5,7 @@
 pub mod steps;
 
 use super::{model::Invariant, read::API_VERSION};
-use crate::shape::{Field, Holds, Shape};
+use crate::yaml::shape::{Field, Holds, Shape};
 
 /// Names that become parts of file names and of references.
 const FILE_NAME: Holds = Holds::Like("^[a-z0-9-]+$");

@@ -7,14 +7,19 @@ mod fault_injection;
 use serde_json::Value;
 
 use super::{
-    decode::{Fields, Notes},
-    diagnostic::suggestion,
     model::{Action, Place, Snapshot, SnapshotPart, Step, Subject, Taint},
     refs::{ReadContext, Scope},
     shapes::steps as shapes,
-    yaml::{Data, Node},
 };
-use crate::{names::RoleName, pattern::NAMESPACE};
+use crate::{
+    names::RoleName,
+    pattern::NAMESPACE,
+    spelling::suggestion,
+    yaml::{
+        Data, Node,
+        decode::{Fields, Notes},
+    },
+};
 
 /// Reads the steps; what is wrong with one is noted, and reading goes on with the next.
 pub struct Reader<'a> {

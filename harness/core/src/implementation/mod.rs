@@ -22,11 +22,41 @@ use std::{
 
 use crate::{
     case::model::{ControllerSetup, Phase},
-    event::Implementation,
     names::Feature,
 };
 
+use serde::{Deserialize, Serialize};
+
 use self::{baseline::Baseline, setup::Settable, switch::Switch, template::Template};
+
+/// Who an implementation is, as a report says it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Implementation {
+    /// Its name.
+    pub name: String,
+    /// Its version, if it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Where it is to be found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Who answers questions about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contact: Vec<String>,
+}
+
+impl Implementation {
+    /// One of which only the name is known.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            version: None,
+            url: None,
+            contact: Vec::new(),
+        }
+    }
+}
 
 /// A target, checked.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use super::{
-    Exec, Launch, Patience, TargetSpec,
+    Exec, Implementation, Launch, Patience, TargetSpec,
     baseline::{Baseline, KnownDeviation},
     setup::Settable,
     shapes,
@@ -12,16 +12,16 @@ use super::{
 };
 use crate::{
     case::{
-        decode::{Fields, Notes},
-        diagnostic::Diagnostic,
         model::Phase,
         read::{API_VERSION, controller_setup},
         refs,
-        yaml::{self, Data, Node},
     },
     catalogue::Catalogue,
-    event::Implementation,
     names::{CaseId, Feature, RequirementId},
+    yaml::{
+        self, Data, Diagnostic, Node,
+        decode::{Fields, Notes},
+    },
 };
 
 /// Places in the arguments and the environment of a command.

@@ -2,7 +2,7 @@
 
 use crate::{
     case::{read::API_VERSION, shapes::CONTROLLER},
-    shape::{Choice, Field, Holds, Shape},
+    yaml::shape::{Choice, Field, Holds, Shape},
 };
 
 const NAMES: Holds = Holds::OneOrMore(&Holds::Text);

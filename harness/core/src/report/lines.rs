@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use super::model::{Backend, CaseReport};
 use crate::{
-    event::{Event, Implementation, Suite},
+    event::{Event, Suite},
+    implementation::Implementation,
     names::{CaseId, ClusterName, Feature},
 };
 

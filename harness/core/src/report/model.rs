@@ -11,7 +11,8 @@ use crate::{
     case::read::API_VERSION,
     catalogue::Level,
     digest::Digest,
-    event::{Implementation, Suite},
+    event::Suite,
+    implementation::Implementation,
     names::{CaseId, Feature, RequirementId},
 };
 

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use baton_core::{
-    case::{diagnostic::Diagnostic, model::Case, read, refs::ReadContext},
+    case::{model::Case, read, refs::ReadContext},
     catalogue::Catalogue,
+    yaml::Diagnostic,
 };
 
 /// The repository.

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use baton_core::{case::diagnostic::suggestion, names::ClusterName};
+use baton_core::{names::ClusterName, spelling::suggestion};
 use http::{HeaderValue, header::USER_AGENT};
 use kube::{
     Client, Config,

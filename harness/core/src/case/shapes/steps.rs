@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{FEATURE_GATES, OPTIONS};
 use crate::{
     case::model::{Mode, Phase, SnapshotPart},
-    shape::{Choice, Field, Holds, Shape, Tagged},
+    yaml::shape::{Choice, Field, Holds, Shape, Tagged},
 };
 
 /// A name that people make up, of a role or a capture.

@@ -4,10 +4,12 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::Reader;
-use crate::case::{
-    diagnostic::suggestion,
-    model::{Action, Place},
-    shapes::steps as shapes,
+use crate::{
+    case::{
+        model::{Action, Place},
+        shapes::steps as shapes,
+    },
+    spelling::suggestion,
     yaml::{Data, Node},
 };
 

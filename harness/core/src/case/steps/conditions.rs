@@ -7,15 +7,13 @@ use serde_json::{Value, json};
 use super::Reader;
 use crate::{
     case::{
-        decode::Fields,
         model::{Action, Assertion, Condition, Expect, Mode, Phase, Place, Subject},
         refs,
         shapes::steps as shapes,
-        yaml::Node,
     },
     names::RoleName,
     pattern::Pattern,
-    shape::Tagged,
+    yaml::{Node, decode::Fields, shape::Tagged},
 };
 
 /// What `wait` waits for, by the names that cases use.

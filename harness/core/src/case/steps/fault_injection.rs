@@ -3,13 +3,11 @@
 use super::Reader;
 use crate::{
     case::{
-        decode::Fields,
         model::{Action, Expected, Failing, Fault, Place, Start},
         read, refs,
         shapes::steps as shapes,
-        yaml::{Data, Node},
     },
-    shape::Shape,
+    yaml::{Data, Node, decode::Fields, shape::Shape},
 };
 
 impl Reader<'_> {

@@ -1,19 +1,27 @@
-//! YAML with positions: the tree that a case is decoded from.
+//! YAML files that people write: cases and target files.
 //!
-//! `serde_yaml` stops at the first error and gives positions for few; a case's author is told all of them at once.
-//! `build` makes the tree of the events of a parser; `scalar` says what a text without quotes means.
+//! `serde_yaml` stops at the first error and gives positions for few; an author gets all of them at once. In the order in
+//! which a file goes through it:
+//!
+//! - [`parse`]: the file as a tree of [`Node`]s with positions; `build` makes it of a parser's events, `scalar` says what a
+//!   text without quotes means;
+//! - [`shape`]: what a map may hold, said once for readers and for the schemas of editors;
+//! - [`decode`]: takes the tree apart and notes everything that is wrong; [`Diagnostic`]: one such thing.
 
 mod build;
+pub(crate) mod decode;
+mod diagnostic;
 mod scalar;
+pub mod shape;
 
 pub use build::MOST_NODES;
+pub use diagnostic::Diagnostic;
 
 use std::{ops::Range, path::Path};
 
 use serde_json::{Map, Value};
 
 use self::build::Builder;
-use super::diagnostic::Diagnostic;
 
 /// The largest file that is read, in bytes.
 pub const LARGEST_FILE: usize = 1 << 20;

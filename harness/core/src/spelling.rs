@@ -1,37 +1,4 @@
-//! What is wrong with a file that a person wrote: what, where, and how to mend it.
-
-use std::{fmt, ops::Range, path::PathBuf};
-
-/// One thing that is wrong with a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnostic {
-    /// The file.
-    pub file: PathBuf,
-    /// The line, from 1.
-    pub line: usize,
-    /// The column in characters, from 1.
-    pub column: usize,
-    /// The part of the file that is meant, in bytes.
-    pub span: Range<usize>,
-    /// What is wrong.
-    pub message: String,
-    /// What to write instead.
-    pub help: Option<String>,
-}
-
-impl fmt::Display for Diagnostic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}:{}: {}",
-            self.file.display(),
-            self.line,
-            self.column,
-            self.message
-        )?;
-        self.help.as_ref().map_or(Ok(()), |help| write!(f, " ({help})"))
-    }
-}
+//! What a name that is not known was probably meant to be.
 
 /// The nearest of the names that are possible, if one is near enough to have been meant.
 pub fn nearest<'a>(name: &str, possible: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

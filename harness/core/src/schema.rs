@@ -5,12 +5,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Choice, Field, Holds, Shape, Tagged};
 use crate::{
     case::shapes::CASE,
     catalogue::{Catalogue, Requirement},
     implementation::shapes::TARGET,
     names::Feature,
+    yaml::shape::{Choice, Field, Holds, Shape, Tagged},
 };
 
 /// The schema of case files.

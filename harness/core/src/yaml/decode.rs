@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{
-    diagnostic::{Diagnostic, suggestion},
-    yaml::{Data, Node},
+    Data, Diagnostic, Node,
+    shape::{Field, Shape, Tagged},
 };
-use crate::shape::{Field, Shape, Tagged};
+use crate::spelling::suggestion;
 
 /// The most things that are told of one file.
 const MOST: usize = 100;

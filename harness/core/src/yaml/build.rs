@@ -12,7 +12,7 @@ use std::{
 use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, Span, Tag};
 
 use super::{Data, Node};
-use crate::case::diagnostic::Diagnostic;
+use crate::yaml::Diagnostic;
 
 /// The most nodes that a file may have once its aliases are expanded.
 pub const MOST_NODES: usize = 100_000;

@@ -1,8 +1,5 @@
-//! What a map in a file may hold, said once: readers go by these tables, and the schemas for editors are made of them.
-//!
-//! [`schema`] makes JSON Schemas of them.
-
-pub mod schema;
+//! What a map in a file may hold, said once: readers go by these tables, and [`schema`](crate::schema) makes the JSON Schemas
+//! for editors of them.
 
 /// A map with these fields and no others.
 #[derive(Debug)]

@@ -16,7 +16,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{args, commands::Exit, implementation::Reference};
+use super::Exit;
+use crate::{args, implementation::Reference};
 
 /// Boots clusters, says where they are and runs until it is interrupted. Leaves nothing behind.
 pub fn up(arguments: &args::Up) -> Exit {

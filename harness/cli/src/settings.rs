@@ -1,0 +1,112 @@
+//! How cases are run: on which clusters, against which implementation, how often, for how long.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use baton_cluster::{
+    fleet::{
+        Backend, Pace,
+        embedded::{EMBEDDED, InProcess},
+    },
+    runner::{Target, Timeouts},
+};
+use baton_core::{event::Suite, implementation::Launch};
+
+use crate::{
+    backend,
+    implementation::{Described, Reference, TargetFileError},
+    interrupt::Interrupt,
+    load::Roots,
+};
+
+/// How cases are run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The repository's folders.
+    pub roots: Roots,
+    /// Where fleets come from.
+    pub backend: Arc<dyn Backend>,
+    /// The implementation under test.
+    pub target: Arc<dyn Target>,
+    /// How many run at once, if the backend has as many fleets.
+    pub jobs: usize,
+    /// What decides where chance is allowed.
+    pub seed: u64,
+    /// How long each phase of a migration may take.
+    pub timeouts: Timeouts,
+    /// The longest time that a case may only wait for where waiting takes time; longer ones are unsupported.
+    pub max_case_time: Option<Duration>,
+    /// Whether somebody wants an end: what runs is broken off then, and nothing else begins.
+    pub interrupt: Interrupt,
+    /// Where the timelines of all cases are written; those that fail are written anyway.
+    pub timelines: Option<PathBuf>,
+    /// How often each case is run, with one seed after the other.
+    pub repeat: u64,
+    /// How often a case that failed is tried again.
+    pub retries: u32,
+    /// Whether no other case is begun once one has failed.
+    pub fail_fast: bool,
+    /// Whether the clusters of a case that failed are kept until somebody says that it goes on.
+    pub pause_on_failure: bool,
+    /// Once true, no other case is begun.
+    pub stop: Arc<AtomicBool>,
+    /// The suite that the cases are a part of; none if they are all of it.
+    pub part_of: Option<Suite>,
+}
+
+impl Settings {
+    /// The reference controller on embedded fleets, virtual time, seed 0, one job a processor.
+    pub fn new(roots: Roots) -> Self {
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            roots,
+            backend: Arc::new(InProcess {
+                pace: Pace::Virtual,
+                doors: false,
+            }),
+            target: Arc::new(Reference),
+            jobs,
+            seed: 0,
+            timeouts: Timeouts::default(),
+            max_case_time: None,
+            interrupt: Interrupt::default(),
+            timelines: None,
+            repeat: 1,
+            retries: 0,
+            fail_fast: false,
+            pause_on_failure: false,
+            stop: Arc::new(AtomicBool::new(false)),
+            part_of: None,
+        }
+    }
+
+    /// With a target that a file describes. Embedded clusters get doors and real time if it is a program.
+    ///
+    /// # Errors
+    /// If it cannot be on these clusters.
+    pub fn with_target(mut self, target: Described) -> Result<Self, TargetFileError> {
+        let embedded = self.backend.name() == EMBEDDED;
+        match &target.spec().run {
+            Launch::Installed if embedded => return Err(TargetFileError::NothingInstalled),
+            Launch::Exec(_) if embedded => {
+                self.backend = Arc::new(InProcess {
+                    pace: Pace::Real,
+                    doors: true,
+                });
+                self.max_case_time = self.max_case_time.or(Some(backend::MAX_CASE_TIME));
+            }
+            Launch::Reference | Launch::Installed | Launch::Exec(_) => {}
+        }
+        self.timeouts = self.timeouts.of_target(&target.spec().timeouts);
+        self.target = Arc::new(target);
+        Ok(self)
+    }
+
+    pub(crate) fn jobs(&self, cases: usize) -> usize {
+        let limit = self.backend.at_once().unwrap_or(usize::MAX).min(cases);
+        self.jobs.clamp(1, limit.max(1))
+    }
+}
