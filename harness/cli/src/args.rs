@@ -6,7 +6,7 @@ use baton_core::event::Shard;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::{backend::BackendOptions, report::Wanted};
+use crate::{backend::BackendOptions, report::ReportFile};
 
 /// Runs the conformance suite for stateful cluster failover.
 #[derive(Debug, Parser)]
@@ -138,7 +138,7 @@ pub struct Run {
     pub timelines: Option<PathBuf>,
     /// Write a report: yaml (ConformanceReport), junit, jsonl (events as they happen) or html; can be repeated
     #[arg(long = "report", value_name = "FORMAT=PATH")]
-    pub reports: Vec<Wanted>,
+    pub reports: Vec<ReportFile>,
     /// The implementation under test: a target file, such as fixtures/targets/reference.yaml [default: the reference
     /// controller, built in]
     #[arg(long, value_name = "FILE")]

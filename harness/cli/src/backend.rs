@@ -111,7 +111,7 @@ pub enum Simulate {
 
 /// What a run wants of its clusters, whatever they are.
 #[derive(Debug)]
-pub struct Wishes<'a> {
+pub struct BackendNeeds<'a> {
     /// How many members its cases need.
     pub members: usize,
     /// Whether people are to look at them.
@@ -182,10 +182,10 @@ impl BackendOptions {
     ///
     /// # Errors
     /// If they cannot be used.
-    pub fn backend(&self, roots: &Roots, wishes: &Wishes<'_>) -> Result<Arc<dyn Backend>, BackendError> {
+    pub fn backend(&self, roots: &Roots, needs: &BackendNeeds<'_>) -> Result<Arc<dyn Backend>, BackendError> {
         let maker = match self.backend {
             BackendKind::Embedded => {
-                let doors = wishes.open;
+                let doors = needs.open;
                 let pace = if self.real_time || doors {
                     Pace::Real
                 } else {
@@ -196,13 +196,13 @@ impl BackendOptions {
             BackendKind::Kubeconfig => return Ok(Arc::new(runtime()?.block_on(self.existing())?)),
             BackendKind::Envtest => {
                 let assets = Assets::find(self.assets.as_deref())?;
-                let envtest = Envtest::boot(&assets, wishes.members, self.keep);
+                let envtest = Envtest::boot(&assets, needs.members, self.keep);
                 return Ok(Arc::new(runtime()?.block_on(envtest)?));
             }
-            BackendKind::Kind => self.new.kind(roots, wishes.members).map_err(BootError::from)?,
-            BackendKind::K3s => self.new.k3s(wishes.members),
+            BackendKind::Kind => self.new.kind(roots, needs.members).map_err(BootError::from)?,
+            BackendKind::K3s => self.new.k3s(needs.members),
         };
-        Ok(Arc::new(runtime()?.block_on(provision::boot(maker, wishes.interrupt))?))
+        Ok(Arc::new(runtime()?.block_on(provision::boot(maker, needs.interrupt))?))
     }
 
     /// Whether there may be something to clean up after an interrupt: embedded clusters alone go by themselves.

@@ -82,7 +82,7 @@ impl LastRun {
     }
 
     /// Takes in a result.
-    pub fn tell(&mut self, result: &CaseResult) {
+    pub fn case_ended(&mut self, result: &CaseResult) {
         self.ended.insert(result.case.clone());
         if result.outcome.failed() {
             self.failed_now.insert(result.case.clone());

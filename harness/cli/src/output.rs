@@ -29,7 +29,7 @@ impl Output {
     }
 
     /// Takes in an event.
-    pub fn tell(&mut self, event: &Event) {
+    pub fn on_event(&mut self, event: &Event) {
         match event {
             Event::RunStarted(start) => self.begin(start),
             Event::CaseStarted { .. } => {}

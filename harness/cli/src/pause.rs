@@ -10,10 +10,10 @@ use crate::settings::Settings;
 
 /// Says where the clusters are and waits: for Enter, then the run goes on, or for Ctrl-C, then no other case is begun.
 /// The clusters are removed after that in any case.
-pub async fn pause(case: &Case, fleet: &dyn Fleet, settings: &Settings, tell: &(dyn Fn(Event) + Sync)) {
+pub async fn pause(case: &Case, fleet: &dyn Fleet, settings: &Settings, emit: &(dyn Fn(Event) + Sync)) {
     let clusters = std::iter::once(fleet.control()).chain(fleet.members());
     let kubeconfigs = clusters.filter_map(|cluster| Some((cluster.name().clone(), cluster.kubeconfig()?.clone())));
-    tell(Event::Paused {
+    emit(Event::Paused {
         case: case.id.clone(),
         kubeconfigs: kubeconfigs.collect(),
     });

@@ -32,14 +32,14 @@ use baton_core::{
 use jiff::Timestamp;
 
 /// Runs cases and tells what happens; returns when all have ended.
-pub fn run(cases: &[Case], settings: &Settings, mut tell: impl FnMut(&Event)) -> Summary {
+pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) -> Summary {
     let began = Instant::now();
     let seeds = (0..settings.repeat).map(|number| settings.seed.wrapping_add(number));
     let all: VecDeque<(&Case, u64)> = seeds
         .flat_map(|seed| cases.iter().map(move |case| (case, seed)))
         .collect();
     let workers = settings.jobs(all.len());
-    tell(&Event::RunStarted(Box::new(RunStart {
+    emit(&Event::RunStarted(Box::new(RunStart {
         started: Timestamp::now(),
         cases: all.len(),
         suite: settings.part_of.clone().unwrap_or_else(|| suite_of(cases)),
@@ -63,12 +63,12 @@ pub fn run(cases: &[Case], settings: &Settings, mut tell: impl FnMut(&Event)) ->
                         ..settings.clone()
                     };
                     // The receiver outlives all senders; without it nobody would want to know.
-                    let tell = |event| drop(sender.send(event));
-                    let result = run_case(case, &settings, &tell);
+                    let emit = |event| drop(sender.send(event));
+                    let result = run_case(case, &settings, &emit);
                     if settings.fail_fast && result.outcome.failed() {
                         settings.stop.store(true, Ordering::SeqCst);
                     }
-                    tell(Event::CaseEnded(Box::new(result)));
+                    emit(Event::CaseEnded(Box::new(result)));
                 }
             });
         }
@@ -77,12 +77,12 @@ pub fn run(cases: &[Case], settings: &Settings, mut tell: impl FnMut(&Event)) ->
             if let Event::CaseEnded(result) = &event {
                 summary.count(result);
             }
-            tell(&event);
+            emit(&event);
         }
     });
     summary.not_begun = queue.into_inner().unwrap_or_else(PoisonError::into_inner).len();
     summary.wall = began.elapsed();
-    tell(&Event::RunEnded(summary.clone()));
+    emit(&Event::RunEnded(summary.clone()));
     summary
 }
 
@@ -100,10 +100,10 @@ pub fn suite_of(cases: &[Case]) -> Suite {
 }
 
 /// Runs one case to its result; a case that fails is tried again as often as the settings say.
-pub fn run_case(case: &Case, settings: &Settings, tell: &(dyn Fn(Event) + Sync)) -> CaseResult {
+pub fn run_case(case: &Case, settings: &Settings, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
     let mut failed = Vec::new();
     for attempt in 1..=settings.retries {
-        let result = try_case(case, settings, attempt, tell);
+        let result = try_case(case, settings, attempt, emit);
         if !result.outcome.failed() {
             return CaseResult {
                 failed_tries: failed,
@@ -114,14 +114,14 @@ pub fn run_case(case: &Case, settings: &Settings, tell: &(dyn Fn(Event) + Sync))
     }
     CaseResult {
         failed_tries: failed,
-        ..try_case(case, settings, settings.retries + 1, tell)
+        ..try_case(case, settings, settings.retries + 1, emit)
     }
 }
 
-fn try_case(case: &Case, settings: &Settings, attempt: u32, tell: &(dyn Fn(Event) + Sync)) -> CaseResult {
+fn try_case(case: &Case, settings: &Settings, attempt: u32, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
     let began = Instant::now();
     let plan = Plan::of(case);
-    tell(Event::CaseStarted {
+    emit(Event::CaseStarted {
         case: case.id.clone(),
         seed: settings.seed,
         attempt,
@@ -150,10 +150,10 @@ fn try_case(case: &Case, settings: &Settings, attempt: u32, tell: &(dyn Fn(Event
     };
     if reasons.is_empty() {
         let log = Log::new(case);
-        match timeline_of(case, &plan, settings, &log.file, tell) {
+        match timeline_of(case, &plan, settings, &log.file, emit) {
             Ok(ran) => {
                 result.kubernetes = ran.kubernetes;
-                weigh(case, settings, attempt, &ran.timeline, &mut result);
+                judge_and_keep(case, settings, attempt, &ran.timeline, &mut result);
                 result.timeline = Some(Arc::new(ran.timeline));
             }
             Err(reason) => result.outcome = CaseOutcome::Broken { reason },
@@ -205,7 +205,7 @@ pub fn timeline_of(
     plan: &Plan,
     settings: &Settings,
     log: &Path,
-    tell: &(dyn Fn(Event) + Sync),
+    emit: &(dyn Fn(Event) + Sync),
 ) -> Result<Ran, String> {
     let backend = &settings.backend;
     let mut builder = tokio::runtime::Builder::new_current_thread();
@@ -223,8 +223,8 @@ pub fn timeline_of(
         };
         let fleet = backend.fleet(&request).await.map_err(|error| chain(&error))?;
         let kubernetes = versions(&*fleet).await;
-        let tell_step = |step: usize, text: &str| {
-            tell(Event::StepStarted {
+        let on_step = |step: usize, text: &str| {
+            emit(Event::StepStarted {
                 case: case.id.clone(),
                 step,
                 text: text.to_owned(),
@@ -234,7 +234,7 @@ pub fn timeline_of(
         let plan = moved.as_ref().unwrap_or(plan);
         let target = &*settings.target;
         let timeouts = settings.timeouts;
-        let run = runner::run(plan, &case.controller, &*fleet, target, timeouts, log, &tell_step);
+        let run = runner::run(plan, &case.controller, &*fleet, target, timeouts, log, &on_step);
         let timeline = tokio::select! {
             biased;
             timeline = run => timeline.map_err(|error| chain(&error)),
@@ -242,7 +242,7 @@ pub fn timeline_of(
         };
         let stopped = settings.stop.load(Ordering::SeqCst) || settings.interrupt.is_asked();
         if settings.pause_on_failure && !stopped && has_failed(case, settings, timeline.as_ref().ok()) {
-            pause::pause(case, &*fleet, settings, tell).await;
+            pause::pause(case, &*fleet, settings, emit).await;
         }
         let failures = fleet.simulator_failures();
         let lost = fleet.lost().await;
@@ -285,7 +285,7 @@ async fn versions(fleet: &dyn Fleet) -> BTreeMap<ClusterName, String> {
 }
 
 /// Judges a timeline and keeps it where it must be kept.
-fn weigh(case: &Case, settings: &Settings, attempt: u32, timeline: &Timeline, result: &mut CaseResult) {
+fn judge_and_keep(case: &Case, settings: &Settings, attempt: u32, timeline: &Timeline, result: &mut CaseResult) {
     let verdict = judge::judge(case, timeline);
     let differences = snapshots::differences(&settings.roots.snapshots, case, &verdict.snapshots);
     result.migration = measure::first_migration(timeline, &HARNESS);

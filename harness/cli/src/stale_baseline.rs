@@ -32,7 +32,7 @@ impl StaleBaseline {
     }
 
     /// Takes in an event.
-    pub fn tell(&mut self, event: &Event) {
+    pub fn on_event(&mut self, event: &Event) {
         if let Event::CaseEnded(result) = event {
             self.case_ended(result);
         }

@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use baton::{
     implementation::Reference,
     load::{self, Roots, Suite},
-    preflight::{Flown, Preflight, PreflightError},
+    preflight::{Preflight, PreflightError, PreflightOutcome},
     settings::Settings,
 };
 use baton_cluster::{
@@ -68,7 +68,7 @@ fn spec(file: &str) -> TargetSpec {
 }
 
 /// Flies the preflight of a target file for an installation with these gates.
-fn fly(spec: &TargetSpec, gates: &'static [&'static str]) -> Result<Flown, PreflightError> {
+fn preflight(spec: &TargetSpec, gates: &'static [&'static str]) -> Result<PreflightOutcome, PreflightError> {
     let folder = tempfile::tempdir().unwrap();
     let suite = Suite::load(&Roots::of(&root())).unwrap();
     let preflight = Preflight::of(spec, &suite.catalogue).unwrap().unwrap();
@@ -77,26 +77,26 @@ fn fly(spec: &TargetSpec, gates: &'static [&'static str]) -> Result<Flown, Prefl
         timelines: Some(folder.path().to_owned()),
         ..Settings::new(Roots::of(&root()))
     };
-    let flown = preflight.fly(&settings);
+    let outcome = preflight.run(&settings);
     assert_eq!(
         folder.path().join("preflight.jsonl").is_file(),
-        flown.is_err(),
+        outcome.is_err(),
         "what failed can be looked at"
     );
-    flown
+    outcome
 }
 
 const ALL: &[&str] = &["Failover", "StatefulFailoverInjection"];
 
 #[test]
 fn an_installation_with_everything_switched_on_is_fine() {
-    let flown = fly(&spec("karmada.yaml"), ALL).unwrap();
-    assert!(matches!(flown, Flown::Fine { .. }), "{flown:?}");
+    let outcome = preflight(&spec("karmada.yaml"), ALL).unwrap();
+    assert!(matches!(outcome, PreflightOutcome::Passed { .. }), "{outcome:?}");
 }
 
 #[test]
 fn what_is_switched_off_is_told_with_its_flag() {
-    let error = fly(&spec("karmada.yaml"), &[]).unwrap_err();
+    let error = preflight(&spec("karmada.yaml"), &[]).unwrap_err();
     let told = error.to_string();
     assert!(
         told.starts_with("FailoverGate or NoExecuteEviction seems to be switched off in this installation"),
@@ -106,7 +106,7 @@ fn what_is_switched_off_is_told_with_its_flag() {
     let help = "is this set? karmada-controller-manager --feature-gates=Failover=true, \
                 karmada-controller-manager --enable-no-execute-taint-eviction=true";
     assert_eq!(error.help(), help);
-    let error = fly(&spec("karmada.yaml"), &["Failover"]).unwrap_err();
+    let error = preflight(&spec("karmada.yaml"), &["Failover"]).unwrap_err();
     let told = error.to_string();
     assert!(told.contains("the eviction task has nothing of its state"), "{told}");
     let help = "is this set? karmada-controller-manager --feature-gates=StatefulFailoverInjection=true";
@@ -115,7 +115,7 @@ fn what_is_switched_off_is_told_with_its_flag() {
 
 #[test]
 fn what_was_started_with_the_flag_is_broken() {
-    let error = fly(&spec("reference.yaml"), &["Failover"]).unwrap_err();
+    let error = preflight(&spec("reference.yaml"), &["Failover"]).unwrap_err();
     assert!(matches!(error, PreflightError::Broken { .. }), "{error}");
     let help = "it was started with --feature-gates=StatefulFailoverInjection=true, so that it is not switched off";
     assert_eq!(error.help(), help);
@@ -123,7 +123,7 @@ fn what_was_started_with_the_flag_is_broken() {
         switches: Vec::new(),
         ..spec("karmada.yaml")
     };
-    let error = fly(&unknown, &["Failover"]).unwrap_err();
+    let error = preflight(&unknown, &["Failover"]).unwrap_err();
     assert!(error.help().contains("under `switches` in the target file"), "{error}");
 }
 
@@ -132,7 +132,7 @@ fn what_is_not_declared_or_known_not_to_work_is_not_asked_for() {
     let mut modest = spec("karmada.yaml");
     modest.features.remove(&Feature::new("LabelInjection"));
     modest.features.remove(&Feature::new("StatePreservation"));
-    fly(&modest, &["Failover"]).unwrap();
+    preflight(&modest, &["Failover"]).unwrap();
     let mut known = spec("karmada.yaml");
     for requirement in ["STP-01", "REC-01"] {
         known.baseline.entries.push(KnownDeviation {
@@ -143,7 +143,7 @@ fn what_is_not_declared_or_known_not_to_work_is_not_asked_for() {
             line: 1,
         });
     }
-    fly(&known, &["Failover"]).unwrap();
+    preflight(&known, &["Failover"]).unwrap();
     let built_in = TargetSpec {
         run: Launch::Reference,
         ..spec("reference.yaml")

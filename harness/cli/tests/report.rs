@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use baton::{
     implementation::Reference,
     load::{Roots, Suite},
-    report::{Format, Reports, Wanted, page},
+    report::{Format, ReportFile, Reports, page},
     run,
     settings::Settings,
 };
@@ -53,7 +53,7 @@ fn run_into(folder: &Path, suite: &Suite, settings: Settings) -> Vec<PathBuf> {
         (Format::Jsonl, "events.jsonl"),
         (Format::Html, "report.html"),
     ];
-    let wanted = wanted.map(|(format, name)| Wanted {
+    let wanted = wanted.map(|(format, name)| ReportFile {
         format,
         path: folder.join(name),
     });
@@ -62,7 +62,7 @@ fn run_into(folder: &Path, suite: &Suite, settings: Settings) -> Vec<PathBuf> {
         timelines: Some(folder.join("timelines")),
         ..settings
     };
-    let summary = run::run(&suite.cases, &settings, |event: &Event| reports.tell(event));
+    let summary = run::run(&suite.cases, &settings, |event: &Event| reports.on_event(event));
     assert_eq!(summary.broken, 0, "{summary:?}");
     reports.finish().unwrap()
 }

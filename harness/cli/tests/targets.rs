@@ -146,7 +146,7 @@ fn an_entry_of_the_baseline_that_no_longer_fails_is_told() {
     };
     let mut outdated = StaleBaseline::new(&all);
     run::run(&suite.cases, &Settings::new(roots()), |event: &Event| {
-        outdated.tell(event);
+        outdated.on_event(event);
     });
     let told = outdated.of(&baseline);
     let expected = "target.yaml:12: REC-01 is in the baseline, and no case breaks it any more; remove the entry";

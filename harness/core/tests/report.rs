@@ -138,7 +138,7 @@ fn report(results: Vec<CaseResult>, shard: Option<Shard>) -> ConformanceReport {
     let mut builder = Builder::new(&Catalogue::parse(CATALOGUE).unwrap(), &all);
     assert_eq!(builder.report(), None);
     for event in events(results, shard) {
-        builder.tell(&event);
+        builder.on_event(&event);
     }
     builder.report().unwrap()
 }
@@ -396,7 +396,7 @@ fn report_with(entries: &[(&str, &[&str])], results: Vec<CaseResult>, shard: Opt
         if let Event::RunStarted(start) = &mut event {
             start.baseline = baseline.clone();
         }
-        builder.tell(&event);
+        builder.on_event(&event);
     }
     builder.report().unwrap()
 }

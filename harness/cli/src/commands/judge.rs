@@ -40,7 +40,7 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
     }
     if arguments.recording.is_some() {
         let judged = judge::judge_recording(&timeline);
-        return tell(&judged.findings, &judged.inconclusive, &timeline);
+        return report(&judged.findings, &judged.inconclusive, &timeline);
     }
     let Some(begin) = timeline.begin() else {
         eprintln!("error: {} does not say which case it belongs to", file.display());
@@ -67,7 +67,7 @@ fn recorded_by(case: &Case, timeline: &Timeline) -> Exit {
     for step in assumed {
         println!("taken as done, since it leaves no trace here: {step}");
     }
-    let exit = tell(&verdict.findings, &verdict.inconclusive, timeline);
+    let exit = report(&verdict.findings, &verdict.inconclusive, timeline);
     println!("shown: {}", show::ids(verdict.shown.iter()));
     match missing {
         None => exit,
@@ -89,13 +89,13 @@ fn judge_by(case: &Case, roots: &Roots, timeline: &Timeline) -> Exit {
         );
         println!("{}", difference.diff.as_deref().unwrap_or("there is no such file"));
     }
-    let exit = tell(&verdict.findings, &verdict.inconclusive, timeline);
+    let exit = report(&verdict.findings, &verdict.inconclusive, timeline);
     println!("shown: {}", show::ids(verdict.shown.iter()));
     if differences.is_empty() { exit } else { Exit::Deviates }
 }
 
 /// Says what was found. What cannot be told is no deviation, but nothing that conforms either.
-fn tell(findings: &[Finding], inconclusive: &[Finding], timeline: &Timeline) -> Exit {
+fn report(findings: &[Finding], inconclusive: &[Finding], timeline: &Timeline) -> Exit {
     for finding in findings {
         println!("{finding}\n");
     }

@@ -11,7 +11,7 @@ use baton_core::event::{Event, Summary};
 use super::{Exit, bad_input, not_loaded};
 use crate::{
     args,
-    backend::{self, BackendError, Wishes},
+    backend::{self, BackendError, BackendNeeds},
     evidence,
     implementation::Described,
     interrupt::Interrupt,
@@ -61,7 +61,7 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
-    if let Err(exit) = fly(preflight.as_ref(), &settings) {
+    if let Err(exit) = run_preflight(preflight.as_ref(), &settings) {
         return exit;
     }
     let outdated = StaleBaseline::new(&all);
@@ -69,13 +69,13 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
 }
 
 /// Lets a workload fail over before all others; an exit code if the cases would be run in vain.
-fn fly(preflight: Option<&Preflight>, settings: &Settings) -> Result<(), Exit> {
+fn run_preflight(preflight: Option<&Preflight>, settings: &Settings) -> Result<(), Exit> {
     let Some(preflight) = preflight else {
         return Ok(());
     };
-    let error = match preflight.fly(settings) {
-        Ok(flown) => {
-            println!("{}", preflight::told(&flown));
+    let error = match preflight.run(settings) {
+        Ok(outcome) => {
+            println!("{}", preflight::message(&outcome));
             return Ok(());
         }
         Err(error) => error,
@@ -104,12 +104,12 @@ fn carry_out(
 ) -> Exit {
     let mut output = Output::new();
     let summary = run::run(&selected.cases, settings, |event| {
-        reports.tell(event);
+        reports.on_event(event);
         if let Event::CaseEnded(result) = event {
-            last_run.tell(result);
+            last_run.case_ended(result);
         }
-        outdated.tell(event);
-        output.tell(event);
+        outdated.on_event(event);
+        output.on_event(event);
     });
     if let Err(error) = last_run.write(folder) {
         // What the run came to does not depend on it.
@@ -177,7 +177,7 @@ fn settings(roots: &Roots, arguments: &args::Run, selected: &Selected) -> Result
     } else {
         Interrupt::default()
     };
-    let wishes = Wishes {
+    let needs = BackendNeeds {
         members: selected.cases.iter().map(|case| case.members).max().unwrap_or(1),
         open: arguments.pause_on_failure,
         interrupt: &interrupt,
@@ -188,7 +188,7 @@ fn settings(roots: &Roots, arguments: &args::Run, selected: &Selected) -> Result
         arguments.jobs.map_or(default.jobs, usize::from)
     };
     let selected = Settings {
-        backend: arguments.on.backend(roots, &wishes).map_err(|error| refused(&error))?,
+        backend: arguments.on.backend(roots, &needs).map_err(|error| refused(&error))?,
         interrupt,
         max_case_time: arguments.on.max_case_time(),
         jobs,

@@ -276,17 +276,17 @@ struct Started {
     program: Program,
     log: PathBuf,
     /// If somebody listens to it.
-    heard: Option<Heard>,
+    captured: Option<CapturedOutput>,
 }
 
 /// What a command says, line by line.
-struct Heard {
+struct CapturedOutput {
     lines: watch::Receiver<Vec<String>>,
     /// Ends with the last line.
     listening: JoinHandle<()>,
 }
 
-impl Heard {
+impl CapturedOutput {
     /// Listens to a pipe, and adds to the log what comes.
     fn to(pipe: PipeReader, log: &Path) -> io::Result<Self> {
         let pipe = pipe::Receiver::from_owned_fd(pipe.into())?;
@@ -295,7 +295,7 @@ impl Heard {
         let listening = tokio::spawn(async move {
             let mut pipe = BufReader::new(pipe).lines();
             while let Ok(Some(line)) = pipe.next_line().await {
-                // What cannot be kept is heard all the same.
+                // What cannot be kept is captured all the same.
                 let _ = writeln!(log, "{line}");
                 told.send_modify(|lines| lines.push(redact::text(&line)));
             }
@@ -311,9 +311,9 @@ impl Running for Started {
             Ok(status) => status.to_string(),
             Err(error) => format!("its exit status cannot be had: {error}"),
         };
-        if let Some(heard) = &mut self.heard {
+        if let Some(captured) = &mut self.captured {
             // What it has started may hold the pipe open for ever.
-            let _ = timeout(LAST_WORDS, &mut heard.listening).await;
+            let _ = timeout(LAST_WORDS, &mut captured.listening).await;
         }
         Ended {
             status,
@@ -322,13 +322,13 @@ impl Running for Started {
     }
 
     async fn said(&mut self, mentions: &[String], within: Duration) -> Vec<String> {
-        let Some(heard) = &mut self.heard else {
+        let Some(captured) = &mut self.captured else {
             return Vec::new();
         };
         let mentions_all = |line: &String| mentions.iter().all(|text| line.contains(text.as_str()));
         // In time or not, and whether it has ended or not: what was said counts.
-        let _ = timeout(within, heard.lines.wait_for(|lines| lines.iter().any(mentions_all))).await;
-        heard.lines.borrow().clone()
+        let _ = timeout(within, captured.lines.wait_for(|lines| lines.iter().any(mentions_all))).await;
+        captured.lines.borrow().clone()
     }
 
     async fn stop(self: Box<Self>) {
@@ -349,7 +349,7 @@ fn start(
     Ok(Started {
         program,
         log: log.to_owned(),
-        heard: None,
+        captured: None,
     })
 }
 
@@ -391,7 +391,7 @@ impl Call {
         Ok(Started {
             program,
             log: log.to_owned(),
-            heard: Some(Heard::to(pipe, log)?),
+            captured: Some(CapturedOutput::to(pipe, log)?),
         })
     }
 

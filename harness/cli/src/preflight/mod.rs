@@ -77,9 +77,9 @@ impl PreflightError {
 
 /// How a preflight went that found nothing wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Flown {
+pub enum PreflightOutcome {
     /// A workload moved as it should.
-    Fine {
+    Passed {
         /// How long that took, on the wall.
         wall: Duration,
     },
@@ -128,18 +128,18 @@ impl Preflight {
     ///
     /// # Errors
     /// [`PreflightError`] if the suite would be run in vain.
-    pub fn fly(&self, settings: &Settings) -> Result<Flown, PreflightError> {
+    pub fn run(&self, settings: &Settings) -> Result<PreflightOutcome, PreflightError> {
         let began = Instant::now();
         let reasons = run::unsupported(&self.case, settings);
         if !reasons.is_empty() {
-            return Ok(Flown::Skipped(reasons));
+            return Ok(PreflightOutcome::Skipped(reasons));
         }
         let folder = tempfile::tempdir().map_err(|error| PreflightError::NotRun(error.to_string()))?;
         let log = folder.path().join("preflight.target.log");
         let plan = Plan::of(&self.case);
         let ran = run::timeline_of(&self.case, &plan, settings, &log, &|_| {}).map_err(PreflightError::NotRun)?;
         match self.look(settings, &ran.timeline) {
-            None => Ok(Flown::Fine { wall: began.elapsed() }),
+            None => Ok(PreflightOutcome::Passed { wall: began.elapsed() }),
             Some(error) => Err(with_evidence(error, settings, &ran.timeline, &log)),
         }
     }
@@ -247,9 +247,9 @@ fn with_evidence(error: PreflightError, settings: &Settings, timeline: &Timeline
 }
 
 /// What there is to say of a preflight that found nothing wrong.
-pub fn told(flown: &Flown) -> String {
-    match flown {
-        Flown::Fine { wall } => format!("preflight: a workload failed over in {}", show::seconds(*wall)),
-        Flown::Skipped(reasons) => format!("preflight: left out: {}", reasons.join("; ")),
+pub fn message(outcome: &PreflightOutcome) -> String {
+    match outcome {
+        PreflightOutcome::Passed { wall } => format!("preflight: a workload failed over in {}", show::seconds(*wall)),
+        PreflightOutcome::Skipped(reasons) => format!("preflight: left out: {}", reasons.join("; ")),
     }
 }

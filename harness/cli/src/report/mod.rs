@@ -1,6 +1,6 @@
 //! What a run leaves in files: consumers of its events, one a format.
 //!
-//! - [`Wanted`]: `--report FORMAT=PATH`; [`Reports`]: all that were asked for;
+//! - [`ReportFile`]: `--report FORMAT=PATH`; [`Reports`]: all that were asked for;
 //! - [`page`]: the HTML page; [`file`](mod@file): files that are there as a whole or not at all.
 
 pub mod file;
@@ -38,14 +38,14 @@ pub enum Format {
 
 /// A report that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ReportFile {
     /// Its form.
     pub format: Format,
     /// Its file.
     pub path: PathBuf,
 }
 
-impl FromStr for Wanted {
+impl FromStr for ReportFile {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -117,7 +117,7 @@ impl WriteError {
 #[derive(Debug)]
 pub struct Reports {
     builder: Builder,
-    whole: Vec<Wanted>,
+    whole: Vec<ReportFile>,
     /// None if nobody wants a page.
     timeline_views: Option<TimelineViews>,
     lines: Vec<(PathBuf, fs::File)>,
@@ -129,7 +129,7 @@ impl Reports {
     ///
     /// # Errors
     /// [`WriteError`] for the first that cannot.
-    pub fn open(wanted: &[Wanted], catalogue: &Catalogue, all: &[Case]) -> Result<Self, WriteError> {
+    pub fn open(wanted: &[ReportFile], catalogue: &Catalogue, all: &[Case]) -> Result<Self, WriteError> {
         for (index, report) in wanted.iter().enumerate() {
             file::check(&report.path).map_err(WriteError::of(&report.path))?;
             if wanted[..index].iter().any(|other| other.path == report.path) {
@@ -137,7 +137,7 @@ impl Reports {
             }
         }
         let (lines, whole): (Vec<_>, Vec<_>) = wanted.iter().cloned().partition(|it| it.format == Format::Jsonl);
-        let open = |Wanted { path, .. }: Wanted| match fs::File::create(&path) {
+        let open = |ReportFile { path, .. }: ReportFile| match fs::File::create(&path) {
             Ok(file) => Ok((path, file)),
             Err(source) => Err(WriteError::File { path, source }),
         };
@@ -154,8 +154,8 @@ impl Reports {
     }
 
     /// Takes in an event. What goes wrong is told at the end.
-    pub fn tell(&mut self, event: &Event) {
-        self.builder.tell(event);
+    pub fn on_event(&mut self, event: &Event) {
+        self.builder.on_event(event);
         if let (Some(timeline_views), Event::CaseEnded(result)) = (&mut self.timeline_views, event)
             && let Some(timeline) = &result.timeline
         {
@@ -190,7 +190,7 @@ impl Reports {
             return Ok(written);
         };
         let timeline_views = &self.timeline_views.unwrap_or_default();
-        for Wanted { format, path } in self.whole {
+        for ReportFile { format, path } in self.whole {
             let text = match format {
                 Format::Yaml => report.to_yaml()?,
                 Format::Junit => junit::xml(&report)?,
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_wrong_report_says_what_is_expected() {
-        let told = |text: &str| text.parse::<Wanted>().unwrap_err();
+        let told = |text: &str| text.parse::<ReportFile>().unwrap_err();
         assert!(told("report.yaml").starts_with("FORMAT=PATH is expected"));
         assert!(told("pdf=x").starts_with("there is no format `pdf`"));
         assert_eq!(told("yaml="), "a path is missing behind `=`");
@@ -220,7 +220,7 @@ mod tests {
     fn two_reports_do_not_become_one_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
-        let wanted = [Format::Yaml, Format::Junit].map(|format| Wanted {
+        let wanted = [Format::Yaml, Format::Junit].map(|format| ReportFile {
             format,
             path: path.clone(),
         });

@@ -10,7 +10,7 @@ use std::{
 
 use baton::{
     args::{Cli, Command, Run},
-    backend::{BackendKind, BackendOptions, Wishes},
+    backend::{BackendKind, BackendNeeds, BackendOptions},
     implementation::Described,
     interrupt::Interrupt,
     load::{self, LoadError, Roots, Suite},
@@ -89,12 +89,12 @@ pub fn ready(members: usize) -> Ready {
             turn = Some(TURN.lock().unwrap_or_else(PoisonError::into_inner));
             assert!(!settings.interrupt.is_asked(), "interrupted");
         }
-        let wishes = Wishes {
+        let needs = BackendNeeds {
             members,
             open: false,
             interrupt: &settings.interrupt,
         };
-        let backend = choice.backend(&roots, &wishes);
+        let backend = choice.backend(&roots, &needs);
         settings.backend = backend.unwrap_or_else(|error| panic!("{BACKEND}: {}; {}", chain(&error), error.help()));
         settings.max_case_time = choice.max_case_time();
     }
@@ -150,7 +150,7 @@ pub fn check_baseline(result: CaseResult, settings: &Settings) {
     let new: Vec<String> = {
         let mut so_far = so_far.lock().unwrap_or_else(PoisonError::into_inner);
         let before = so_far.of(&baseline);
-        so_far.tell(&Event::CaseEnded(Box::new(result)));
+        so_far.on_event(&Event::CaseEnded(Box::new(result)));
         let now = so_far.of(&baseline);
         now.into_iter().filter(|line| !before.contains(line)).collect()
     };

@@ -51,7 +51,7 @@ impl Builder {
     }
 
     /// Takes in an event.
-    pub fn tell(&mut self, event: &Event) {
+    pub fn on_event(&mut self, event: &Event) {
         match event {
             Event::RunStarted(start) => self.start = Some((**start).clone()),
             Event::CaseEnded(result) => {
