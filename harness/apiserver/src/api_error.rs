@@ -174,3 +174,17 @@ impl ApiError {
         status
     }
 }
+
+/// The error of a value where there should be the type of an object.
+pub(crate) fn not_typed(value: &Value) -> String {
+    format!(
+        "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
+         Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+        crate::merge::go_type(value)
+    )
+}
+
+/// `scheme` is where the kinds are known, as the API server words it.
+pub(crate) fn not_registered_in(api_version: &str, kind: &str, scheme: &str) -> String {
+    format!("no kind {kind:?} is registered for version {api_version:?} in scheme {scheme:?}")
+}

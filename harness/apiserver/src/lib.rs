@@ -43,14 +43,14 @@
 //! - `serving`: HTTPS; `fault_injection` and `gate`: what a test does to a server's connections and requests;
 //! - [`fault_proxy`]: the same faults in front of an API server elsewhere; [`test_webhook`]: a webhook for servers to call;
 //! - `go_values`, `go_fmt`, `go_json`, `go_time`, `go_base64`: values, numbers and texts as Go writes and reads them;
-//! - `discovery`, `openapi`, `selector`, `yaml`, `ordered_notify`, `ids`, `options`.
+//! - `openapi`, `selector`, `yaml`, `ordered_notify`, `ids`, `options`.
 
 mod admission;
 mod api_error;
+mod backlog;
 pub mod builtin;
 mod controllers;
 mod conversion;
-mod discovery;
 mod fault_injection;
 pub mod fault_proxy;
 pub mod field;
@@ -62,6 +62,7 @@ mod go_time;
 mod go_values;
 mod handlers;
 mod ids;
+mod labels;
 pub mod merge;
 mod meta;
 pub mod metadata;
@@ -77,6 +78,7 @@ mod serving;
 mod store;
 pub mod test_webhook;
 mod webhook_client;
+mod webhook_client_config;
 mod yaml;
 
 pub use fault_injection::{Counted, Cut, Failure, FaultInjector, Matching};

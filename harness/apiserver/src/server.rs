@@ -12,7 +12,8 @@ use http::{Request, Response};
 use serde_json::json;
 
 use crate::admission::Admission;
-use crate::controllers::Backlog;
+use crate::backlog::Backlog;
+use crate::controllers;
 use crate::fault_injection::{FaultInjector, Side};
 use crate::handlers::body::ResponseBody;
 use crate::handlers::{Caller, Core};
@@ -92,6 +93,7 @@ impl ApiServer {
         let ids = &self.core.ids;
         let token = format!("{}{}", ids.suffix(), ids.uid());
         let loopback = Ipv4Addr::LOCALHOST.into();
+        controllers::ensure_running(&self.core);
         serving::open(self.core.clone(), &self.core.options.name, loopback, token).await
     }
 
@@ -170,6 +172,9 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Self { core, caller } = self.clone();
-        Box::pin(async move { core.handle(request, caller).await })
+        Box::pin(async move {
+            controllers::ensure_running(&core);
+            core.handle(request, caller).await
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Custom resource definitions: names are accepted at once, the objects of a deleted one go before it.
+//! Custom resource definitions: the objects of a deleted one go before it.
 
 use std::sync::Arc;
 
@@ -7,50 +7,10 @@ use serde_json::Value;
 use crate::handlers::Core;
 use crate::handlers::delete::DeleteOptions;
 use crate::meta;
-use crate::schema::crd::{CLEANUP_FINALIZER, names_conditions, set_condition};
-use crate::store::{BucketId, Expect, Stored, Write, key_of};
+use crate::schema::crd::{CLEANUP_FINALIZER, set_condition};
+use crate::store::key_of;
 
 impl Core {
-    pub(crate) fn definitions(&self) -> BucketId {
-        self.buckets.definitions
-    }
-
-    /// Decides about the names of every definition that is not settled, and serves what is established.
-    pub(super) fn settle_definitions(self: &Arc<Self>) {
-        let bucket = self.definitions();
-        let (all, _) = self.store.list(bucket, "");
-        let objects: Vec<Arc<Value>> = all.iter().map(|stored| stored.value()).collect();
-        for (index, (definition, object)) in all.iter().zip(&objects).enumerate() {
-            let others = objects.iter().enumerate().filter(|(other, _)| *other != index);
-            let others = others.map(|(_, other)| &**other);
-            let Some(status) = names_conditions(object, others, &self.now()) else {
-                continue;
-            };
-            let mut settled = Value::clone(object);
-            if let Some(members) = settled.as_object_mut() {
-                members.insert("status".to_owned(), status);
-            }
-            // The commit comes back here, until nothing is left to settle; so does the one that was faster.
-            let _ = self.write_definition(definition, settled);
-            return;
-        }
-        self.registry
-            .rebuild(&self.store, objects.iter().map(|object| &**object));
-    }
-
-    fn write_definition(self: &Arc<Self>, old: &Stored, new: Value) -> Option<Arc<Stored>> {
-        let key = key_of(&new);
-        let released = meta::deletion_timestamp(&new).is_some() && meta::finalizers(&new).next().is_none();
-        let write = if released {
-            Write::Delete(Value::clone(&old.value()))
-        } else {
-            Write::Put(new)
-        };
-        let caller = Self::own("kube-apiserver");
-        self.commit(self.definitions(), &key, Expect::Revision(old.revision), write, &caller)
-            .ok()
-    }
-
     /// Deletes the objects of a deleted definition; when none is left, lets the definition go.
     pub(super) fn empty_definition(self: &Arc<Self>, name: &str) {
         let Some(definition) = self.store.get(self.definitions(), name) else {

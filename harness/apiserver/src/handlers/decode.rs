@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, header};
 use serde_json::Value;
 
 use super::{Call, field_managers, strategy};
-use crate::api_error::{About, ApiError};
+use crate::api_error::{About, ApiError, not_registered_in, not_typed};
 use crate::builtin::{protobuf, resources};
 use crate::field::{FieldError, FieldErrorType};
 use crate::go_json;
@@ -106,15 +106,6 @@ fn unrecognized(call: &Call, error: &str) -> ApiError {
 /// The error of what is not even JSON, or has no types where JSON should have them.
 fn no_type(error: &str) -> String {
     format!("couldn't get version/kind; json parse error: {error}")
-}
-
-/// The error of a value where there should be the type of an object.
-pub(crate) fn not_typed(value: &Value) -> String {
-    format!(
-        "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
-         Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-        crate::merge::go_type(value)
-    )
 }
 
 /// The options of a deletion in the body.
@@ -249,11 +240,6 @@ fn cause_of(resource: &Resource, api_version: &str, kind: &str) -> Option<String
 
 pub(crate) fn not_registered(api_version: &str, kind: &str) -> String {
     not_registered_in(api_version, kind, "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30")
-}
-
-/// `scheme` is where the kinds are known, as the API server words it.
-pub(crate) fn not_registered_in(api_version: &str, kind: &str, scheme: &str) -> String {
-    format!("no kind {kind:?} is registered for version {api_version:?} in scheme {scheme:?}")
 }
 
 fn other_version(resource: &Resource, api_version: &str) -> ApiError {

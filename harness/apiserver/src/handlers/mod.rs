@@ -6,11 +6,13 @@
 
 pub(crate) mod accept;
 mod admission;
+mod after_commit;
 pub(crate) mod body;
 mod connect;
 mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
+mod discovery;
 mod evict;
 mod field_managers;
 pub(crate) mod negotiate;
@@ -39,9 +41,8 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::admission::{Admission, Memo};
 use crate::api_error::{About, ApiError};
-use crate::controllers::Backlog;
+use crate::backlog::Backlog;
 use crate::conversion::Conversions;
-use crate::discovery;
 use crate::fault_injection::{FaultInjector, Seen, Side};
 use crate::ids::Ids;
 use crate::options::Options;
@@ -190,7 +191,6 @@ impl Core {
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        self.ensure_running();
         let side = caller.side;
         self.faults.reachable(side).await?;
         let (parts, body) = request.into_parts();

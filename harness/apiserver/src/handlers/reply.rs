@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::body::ResponseBody;
 use crate::registry::Resource;
 use crate::store::commits::Change;
-use crate::store::{Stored, Text};
+use crate::store::{Stored, Text, write_head};
 
 /// An answer that is no error.
 #[derive(Debug)]
@@ -67,15 +67,6 @@ pub(crate) struct List {
     pub(crate) revision: u64,
     pub(crate) next: Option<String>,
     pub(crate) remaining: Option<usize>,
-}
-
-/// `{"kind":…,"apiVersion":…`
-pub(crate) fn write_head(out: &mut Vec<u8>, api_version: &str, kind: &str) {
-    out.extend_from_slice(b"{\"kind\":\"");
-    out.extend_from_slice(kind.as_bytes());
-    out.extend_from_slice(b"\",\"apiVersion\":\"");
-    out.extend_from_slice(api_version.as_bytes());
-    out.push(b'"');
 }
 
 impl List {

@@ -1,16 +1,15 @@
 //! Label and field selectors, as the query of a list or a watch carries them.
 
 pub(crate) mod fields;
-pub(crate) mod labels;
 
 use serde_json::Value;
 
 use crate::api_error::ApiError;
+use crate::labels::LabelSelector;
 use crate::meta;
 use crate::registry::Resource;
 use crate::store::Stored;
 use fields::FieldSelector;
-use labels::LabelSelector;
 
 /// What a list or a watch is restricted to.
 #[derive(Debug, Clone, Default)]

@@ -22,7 +22,7 @@ use bucket::Bucket;
 pub(crate) use bucket::{Event, Part, Wanted};
 use commits::{Change, Commit, Commits};
 use owners::OwnerIndex;
-pub(crate) use stored::{Stored, Text};
+pub(crate) use stored::{Stored, Text, write_head};
 
 /// Which bucket of the store a resource lives in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -71,7 +71,7 @@ impl Text {
         let mut line = Vec::with_capacity(others.len() + 140);
         write_line_head(&mut line, change.watch_type());
         let object = line.len();
-        crate::handlers::reply::write_head(&mut line, typed("apiVersion"), typed("kind"));
+        write_head(&mut line, typed("apiVersion"), typed("kind"));
         if others.len() > 2 {
             line.push(b',');
         }
@@ -121,6 +121,15 @@ impl Text {
     pub(crate) fn rest(&self) -> &[u8] {
         self.rest_from(self.rest)
     }
+}
+
+/// `{"kind":…,"apiVersion":…`
+pub(crate) fn write_head(out: &mut Vec<u8>, api_version: &str, kind: &str) {
+    out.extend_from_slice(b"{\"kind\":\"");
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(b"\",\"apiVersion\":\"");
+    out.extend_from_slice(api_version.as_bytes());
+    out.push(b'"');
 }
 
 fn write_line_head(line: &mut Vec<u8>, typed: &str) {

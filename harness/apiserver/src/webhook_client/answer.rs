@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::api_error::{not_registered_in, not_typed};
 use crate::go_json;
-use crate::handlers::decode::{not_registered_in, not_typed};
 use crate::merge::go_type;
 use crate::meta::text;
 use crate::yaml;

@@ -29,7 +29,6 @@ mod secrets;
 mod selectors;
 pub(super) mod services;
 pub(crate) mod storage;
-pub(crate) mod webhook_client_config;
 mod webhooks;
 mod workloads;
 

@@ -6,7 +6,7 @@ use super::checks::{list, text};
 use super::{ROOT, selectors};
 use crate::field::{ErrorList, FieldError, FieldPath};
 use crate::go_values;
-use crate::selector::labels::LabelSelector;
+use crate::labels::LabelSelector;
 
 /// Who is asked about, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

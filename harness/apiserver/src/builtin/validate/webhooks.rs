@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::ROOT;
 use super::checks::Check::{Each, OneOfIfSet, Selector};
 use super::checks::{Check, list, number, run, text, texts};
-use super::{ROOT, webhook_client_config};
 use crate::field::{ErrorList, FieldPath};
 use crate::metadata::names;
+use crate::webhook_client_config;
 
 const OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const REVIEW_VERSIONS: &[&str] = &["v1", "v1beta1"];

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::super::structure::not_supported;
-use crate::builtin::validate::webhook_client_config;
 use crate::field::{ErrorList, FieldError, FieldErrorType, FieldPath};
 use crate::go_base64;
 use crate::meta::text;
 use crate::metadata::names::dns_1035_label;
+use crate::webhook_client_config;
 
 const FIELD: &str = "spec.conversion";
 

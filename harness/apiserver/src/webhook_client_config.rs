@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::checks::{number, text};
 use crate::field::{ErrorList, FieldPath};
+use crate::meta::text;
 use crate::metadata::names;
 
 const FORM: &str = "desired format: https://host[/path]";
@@ -93,7 +93,7 @@ pub(crate) fn service(service: &Value, at: &FieldPath<'_>, found: &mut ErrorList
             found.required(&at.child(told), "");
         }
     }
-    let port = number(service, "port");
+    let port = service.get("port").and_then(Value::as_i64).unwrap_or_default();
     if !(1..=65535).contains(&port) {
         let detail = "port is not valid: must be between 1 and 65535, inclusive";
         found.invalid(&at.child("port"), port, detail);

@@ -7,12 +7,10 @@ use bytes::Bytes;
 use http::header;
 use serde_json::{Map, Value, json};
 
+use super::Core;
+use super::reply::Reply;
+use super::route::{Route, is_built_in};
 use crate::api_error::{About, ApiError};
-use crate::handlers::{
-    Core,
-    reply::Reply,
-    route::{Route, is_built_in},
-};
 use crate::openapi;
 use crate::registry::{Catalogue, Group, Resource, Subresource, Version};
 

@@ -1,0 +1,85 @@
+//! What follows from commits and is still to be done: requests add to it, the controllers work it off.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::store::BucketId;
+
+/// One thing to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// An object with owners, or one that is being deleted with regard to its dependents.
+    Object(BucketId, String),
+    /// The objects that name this uid as an owner, which is gone.
+    DependentsOf(String),
+    /// The object with this uid, which has lost a dependent.
+    Owner(String),
+    /// A namespace that is being deleted.
+    Namespace(String),
+    /// A definition that is being deleted.
+    Definition(String),
+}
+
+/// What is to be looked at, and who waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    tasks: Mutex<VecDeque<Task>>,
+    /// Buckets whose last object lets a definition go.
+    leaving: Mutex<BTreeMap<BucketId, String>>,
+    wake: Arc<Notify>,
+    started: AtomicBool,
+}
+
+impl Backlog {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Task>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn push(&self, task: Task) {
+        let mut tasks = self.lock();
+        if tasks.back() != Some(&task) {
+            tasks.push_back(task);
+        }
+        drop(tasks);
+        self.wake.notify_one();
+    }
+
+    /// Looks at a definition again whenever an object of its bucket goes.
+    pub(crate) fn wait_for(&self, bucket: BucketId, definition: &str) {
+        let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        leaving.insert(bucket, definition.to_owned());
+    }
+
+    /// The definition that waits for the objects of a bucket to go.
+    pub(crate) fn definition_waiting_for(&self, bucket: BucketId) -> Option<String> {
+        self.leaving
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&bucket)
+            .cloned()
+    }
+
+    pub(crate) fn pop(&self) -> Option<Task> {
+        self.lock().pop_front()
+    }
+
+    /// Whether this is the first call: nothing works the backlog off yet.
+    pub(crate) fn start(&self) -> bool {
+        !self.started.swap(true, Ordering::SeqCst)
+    }
+
+    /// Notified when there is something to look at.
+    pub(crate) fn wake(&self) -> Arc<Notify> {
+        Arc::clone(&self.wake)
+    }
+}
+
+impl Drop for Backlog {
+    fn drop(&mut self) {
+        // The task sees that the server is gone, and ends.
+        self.wake.notify_one();
+    }
+}
