@@ -13,12 +13,10 @@ use baton_core::{
     names::RequirementId,
 };
 
-/// What the controller does not do although it declares the feature that it belongs to, and why. An entry that has a case
-/// is one too many.
-const AHEAD: [(&str, &str); 1] = [(
-    "APP-12",
-    "propagateDeps reaches the binding and nothing comes of it: what a pod template names is not distributed",
-)];
+/// Requirements that no case shows yet. An entry that has a case is one too many.
+const AHEAD: [&str; 9] = [
+    "APP-13", "GRE-10", "GRE-11", "PNE-06", "POL-09", "POL-10", "POL-12", "PRG-14", "REC-12",
+];
 
 #[test]
 fn every_must_of_a_declared_feature_has_a_case() {
@@ -41,7 +39,7 @@ fn every_must_of_a_declared_feature_has_a_case() {
         .filter(|it| !proved.contains(&it.id))
         .map(|it| it.id.as_str())
         .collect();
-    let ahead: BTreeSet<&str> = AHEAD.into_iter().map(|(id, _)| id).collect();
+    let ahead: BTreeSet<&str> = AHEAD.into_iter().collect();
     assert_eq!(
         missing, ahead,
         "MUSTs without a case, and those that are known to have none"
