@@ -129,8 +129,8 @@ mod tests {
         for wrong in ["REC-1", "rec-01", "REC01", "rec_1", "REC-001", "REC 1"] {
             assert_eq!(catalogue.suggestion(wrong), "did you mean `REC-01`?", "{wrong}");
         }
-        assert_eq!(catalogue.suggestion("OBS"), "there are OBS-01 to OBS-02");
-        assert_eq!(catalogue.suggestion("OBS-77"), "there are OBS-01 to OBS-02");
+        assert_eq!(catalogue.suggestion("OBS"), "there are OBS-01 to OBS-05");
+        assert_eq!(catalogue.suggestion("OBS-77"), "there are OBS-01 to OBS-05");
         assert_eq!(catalogue.suggestion("RCE-01"), "did you mean `REC-01`?");
         for nonsense in ["", "é", "☃-1", "-", "99999999999999"] {
             assert!(catalogue.suggestion(nonsense).starts_with("possible are"), "{nonsense}");
