@@ -17,7 +17,7 @@ use baton::{
     show,
 };
 use baton_cluster::fleet::{
-    Fleet as _, Pace,
+    Fleet as _, TimeMode,
     embedded::{Embedded, InProcess, Options, Time},
 };
 use baton_core::{case::model::Case, event::CaseResult};
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     let real = Settings {
         backend: Arc::new(InProcess {
-            pace: Pace::Real,
+            time_mode: TimeMode::Real,
             doors: false,
         }),
         ..settings.clone()

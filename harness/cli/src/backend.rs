@@ -3,13 +3,13 @@
 use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use baton_cluster::{
+    error_chain::error_chain,
     fleet::{
-        Backend, FleetError, Pace,
+        Backend, FleetError, TimeMode,
         embedded::InProcess,
         envtest::{Assets, Envtest, EnvtestError},
         external::{AccessError, CheckError, Clusters, ConnectError, External, Options, Workloads},
     },
-    runner::chain,
 };
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
@@ -183,15 +183,15 @@ impl BackendOptions {
     /// # Errors
     /// If they cannot be used.
     pub fn backend(&self, roots: &Roots, needs: &BackendNeeds<'_>) -> Result<Arc<dyn Backend>, BackendError> {
-        let maker = match self.backend {
+        let provisioner = match self.backend {
             BackendKind::Embedded => {
                 let doors = needs.open;
-                let pace = if self.real_time || doors {
-                    Pace::Real
+                let time_mode = if self.real_time || doors {
+                    TimeMode::Real
                 } else {
-                    Pace::Virtual
+                    TimeMode::Virtual
                 };
-                return Ok(Arc::new(InProcess { pace, doors }));
+                return Ok(Arc::new(InProcess { time_mode, doors }));
             }
             BackendKind::Kubeconfig => return Ok(Arc::new(runtime()?.block_on(self.existing())?)),
             BackendKind::Envtest => {
@@ -202,7 +202,9 @@ impl BackendOptions {
             BackendKind::Kind => self.new.kind(roots, needs.members).map_err(BootError::from)?,
             BackendKind::K3s => self.new.k3s(needs.members),
         };
-        Ok(Arc::new(runtime()?.block_on(provision::boot(maker, needs.interrupt))?))
+        Ok(Arc::new(
+            runtime()?.block_on(provision::boot(provisioner, needs.interrupt))?,
+        ))
     }
 
     /// Whether there may be something to clean up after an interrupt: embedded clusters alone go by themselves.
@@ -245,7 +247,9 @@ impl BackendOptions {
 /// In words, if something is left behind.
 pub fn end(backend: &dyn Backend) -> Result<(), String> {
     let runtime = runtime().map_err(|error| format!("no asynchronous runtime can be had: {error}"))?;
-    runtime.block_on(backend.shut_down()).map_err(|error| chain(&error))
+    runtime
+        .block_on(backend.shut_down())
+        .map_err(|error| error_chain(&error))
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

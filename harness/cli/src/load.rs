@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use baton_cluster::{admission::AdmissionRules, runner::chain, simulator::RulesError};
+use baton_cluster::{admission::AdmissionRules, error_chain::error_chain, simulator::RulesError};
 use baton_core::{
     case::{model::Case, read, refs::ReadContext},
     catalogue::Catalogue,
@@ -112,7 +112,7 @@ impl Suite {
         let fixture = |name: &str| fixture(&roots.fixtures, name);
         let check_path = |path: &str| Template::parse(path).map(|_| ()).map_err(|error| error.to_string());
         let check_admission = |file: &str, text: &str| {
-            let told = |wrong: Vec<RulesError>| wrong.iter().map(|it| chain(it)).collect::<Vec<_>>().join("; ");
+            let told = |wrong: Vec<RulesError>| wrong.iter().map(|it| error_chain(it)).collect::<Vec<_>>().join("; ");
             AdmissionRules::parse(file, text).map(|_| ()).map_err(told)
         };
         let context = ReadContext {

@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use baton_cluster::{
+    error_chain::error_chain,
     fleet::{
         FleetError,
         k3s::{DEFAULT_IMAGE, K3sClusters, K3sOptions},
         kind::{KindClusters, KindOptions, Programs},
-        made::{Made, MadeError, Maker, Reach},
+        provisioned::{ProvisionError, ProvisionedClusters, Provisioner, Reach},
     },
-    runner::chain,
 };
 use clap::Args;
 
@@ -44,7 +44,7 @@ pub struct NewClusters {
 pub enum BootError {
     /// They cannot be had.
     #[error(transparent)]
-    Made(#[from] MadeError),
+    Made(#[from] ProvisionError),
     /// Somebody did not want to wait for them.
     #[error("interrupted while clusters booted")]
     Interrupted,
@@ -59,7 +59,7 @@ impl NewClusters {
     ///
     /// # Errors
     /// If the names are none.
-    pub fn kind(&self, roots: &Roots, needed: usize) -> Result<Arc<dyn Maker>, MadeError> {
+    pub fn kind(&self, roots: &Roots, needed: usize) -> Result<Arc<dyn Provisioner>, ProvisionError> {
         let clusters = KindClusters::new(KindOptions {
             members: self.member_count.unwrap_or(needed),
             image: self.image.clone(),
@@ -74,7 +74,7 @@ impl NewClusters {
     }
 
     /// What makes k3s clusters, for cases that need this many members.
-    pub fn k3s(&self, needed: usize) -> Arc<dyn Maker> {
+    pub fn k3s(&self, needed: usize) -> Arc<dyn Provisioner> {
         let options = K3sOptions {
             members: self.member_count.unwrap_or(needed),
             image: self.image.clone().unwrap_or_else(|| DEFAULT_IMAGE.to_owned()),
@@ -90,13 +90,13 @@ impl NewClusters {
 ///
 /// # Errors
 /// If they cannot be had.
-pub async fn boot(maker: Arc<dyn Maker>, interrupt: &Interrupt) -> Result<Made, BootError> {
-    eprintln!("booting {} clusters", maker.name());
+pub async fn boot(provisioner: Arc<dyn Provisioner>, interrupt: &Interrupt) -> Result<ProvisionedClusters, BootError> {
+    eprintln!("booting {} clusters", provisioner.name());
     tokio::select! {
-        made = Made::boot(Arc::clone(&maker)) => Ok(made?),
+        made = ProvisionedClusters::boot(Arc::clone(&provisioner)) => Ok(made?),
         () = interrupt.asked() => {
-            if let Err(left) = maker.remove().await {
-                eprintln!("error: {}", chain(&left));
+            if let Err(left) = provisioner.remove().await {
+                eprintln!("error: {}", error_chain(&left));
             }
             Err(BootError::Interrupted)
         }

@@ -15,8 +15,9 @@ use crate::{
 };
 use baton_cluster::{
     actions::BATON,
-    fleet::{Fleet, Pace, Request},
-    runner::{self, chain},
+    error_chain::error_chain,
+    fleet::{Fleet, Request, TimeMode},
+    runner,
 };
 use baton_core::{
     case::model::Case,
@@ -170,7 +171,7 @@ pub fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
     let missing: Vec<&str> = case.features.difference(&declared).map(Feature::as_str).collect();
     let features = (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")));
     let target = settings.target.cannot_take(case);
-    let backend = settings.backend.cannot_carry(case, settings.target.standing());
+    let backend = settings.backend.cannot_carry(case, settings.target.location());
     [features, target, backend, too_long(case, settings)]
         .into_iter()
         .flatten()
@@ -180,7 +181,7 @@ pub fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
 /// Why a case takes too long to be run; nothing where waiting takes no time.
 fn too_long(case: &Case, settings: &Settings) -> Option<String> {
     let max = settings.max_case_time?;
-    if settings.backend.pace() == Pace::Virtual {
+    if settings.backend.time_mode() == TimeMode::Virtual {
         return None;
     }
     let waits = Plan::of(case).waits();
@@ -211,17 +212,17 @@ pub fn timeline_of(
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder
         .enable_all()
-        .start_paused(backend.pace() == Pace::Virtual)
+        .start_paused(backend.time_mode() == TimeMode::Virtual)
         .build();
     let runtime = runtime.map_err(|error| format!("no asynchronous runtime can be had: {error}"))?;
     runtime.block_on(async {
         let request = Request {
             case: case.clone(),
             members: case.members,
-            standing: settings.target.standing(),
+            location: settings.target.location(),
             seed: settings.seed,
         };
-        let fleet = backend.fleet(&request).await.map_err(|error| chain(&error))?;
+        let fleet = backend.fleet(&request).await.map_err(|error| error_chain(&error))?;
         let kubernetes = versions(&*fleet).await;
         let on_step = |step: usize, text: &str| {
             emit(Event::StepStarted {
@@ -237,7 +238,7 @@ pub fn timeline_of(
         let run = runner::run(plan, &case.controller, &*fleet, target, timeouts, log, &on_step);
         let timeline = tokio::select! {
             biased;
-            timeline = run => timeline.map_err(|error| chain(&error)),
+            timeline = run => timeline.map_err(|error| error_chain(&error)),
             () = settings.interrupt.asked() => Err("interrupted".to_owned()),
         };
         let stopped = settings.stop.load(Ordering::SeqCst) || settings.interrupt.is_asked();
@@ -250,7 +251,7 @@ pub fn timeline_of(
         if !lost.is_empty() {
             return Err(format!("clusters were lost during the run: {}", lost.join("; ")));
         }
-        shut_down.map_err(|error| chain(&error))?;
+        shut_down.map_err(|error| error_chain(&error))?;
         if !failures.is_empty() {
             return Err(format!(
                 "what stands for kubelets and policy engines failed: {}",

@@ -8,7 +8,7 @@ use std::{
 
 use baton_cluster::{
     fleet::{
-        Backend, Pace,
+        Backend, TimeMode,
         embedded::{EMBEDDED, InProcess},
     },
     runner::{Target, Timeouts},
@@ -64,7 +64,7 @@ impl Settings {
         Self {
             roots,
             backend: Arc::new(InProcess {
-                pace: Pace::Virtual,
+                time_mode: TimeMode::Virtual,
                 doors: false,
             }),
             target: Arc::new(Reference),
@@ -93,7 +93,7 @@ impl Settings {
             Launch::Installed if embedded => return Err(TargetFileError::NothingInstalled),
             Launch::Exec(_) if embedded => {
                 self.backend = Arc::new(InProcess {
-                    pace: Pace::Real,
+                    time_mode: TimeMode::Real,
                     doors: true,
                 });
                 self.max_case_time = self.max_case_time.or(Some(backend::MAX_CASE_TIME));

@@ -16,12 +16,12 @@ use baton::{
     settings::Settings,
 };
 use baton_cluster::{
+    error_chain::error_chain,
     fleet::{
-        Backend, Fleet, Standing,
+        Backend, Fleet, TargetLocation,
         embedded::{Embedded, Options as Boot, Time},
         external::{Access, CheckError, Clusters, ConnectError, External, Options, TEST_CLUSTER, Workloads},
     },
-    runner::chain,
 };
 use baton_core::{
     case::model::Case,
@@ -280,12 +280,12 @@ fn faults_that_would_not_reach_the_target_are_unsupported() {
     let case = case("cut-off");
     let started = Started::new(3);
     let there = started.connect(true).unwrap();
-    assert_eq!(there.cannot_carry(&case, Standing::Beside), None);
-    let why = there.cannot_carry(&case, Standing::Elsewhere).unwrap();
+    assert_eq!(there.cannot_carry(&case, TargetLocation::Beside), None);
+    let why = there.cannot_carry(&case, TargetLocation::Elsewhere).unwrap();
     assert!(why.contains("reaches the members by itself; with --address"), "{why}");
     let address = Some(Ipv4Addr::LOCALHOST.into());
     let with_address = started.connect_with(Options { address, ..OPTIONS }).unwrap();
-    assert_eq!(with_address.cannot_carry(&case, Standing::Elsewhere), None);
+    assert_eq!(with_address.cannot_carry(&case, TargetLocation::Elsewhere), None);
 
     // A fleet whose control plane knows its members already.
     let boot = Boot {
@@ -303,7 +303,7 @@ fn faults_that_would_not_reach_the_target_are_unsupported() {
         let clusters = Clusters::new(accesses.remove(0), members).unwrap();
         External::connect("kubeconfig", clusters, OPTIONS).await
     });
-    let why = connected.unwrap().cannot_carry(&case, Standing::Beside).unwrap();
+    let why = connected.unwrap().cannot_carry(&case, TargetLocation::Beside).unwrap();
     assert!(
         why.contains("member1 is registered with the control plane already"),
         "{why}"
@@ -344,9 +344,9 @@ fn a_cluster_that_is_not_there_is_named() {
         .block_on(External::connect("kubeconfig", clusters, OPTIONS));
     let error = connected.unwrap_err();
     assert!(
-        chain(&error).starts_with("member1 cannot be reached at https://127.0.0.1:"),
+        error_chain(&error).starts_with("member1 cannot be reached at https://127.0.0.1:"),
         "{}",
-        chain(&error)
+        error_chain(&error)
     );
 }
 

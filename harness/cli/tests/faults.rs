@@ -1,5 +1,5 @@
 //! What goes wrong with clusters that somebody else has started: what is told, how the program ends, and that nothing is
-//! left. Each cluster is an API server behind a front, on which faults are injected.
+//! left. Each cluster is an API server behind a fault proxy.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what fails here fails a test")]
 
@@ -134,7 +134,7 @@ impl Clusters {
     }
 }
 
-/// A front that injects a fault.
+/// A fault proxy.
 async fn faulty(server: &ApiServer, fault: Fault, name: &str) -> Arc<FaultProxy> {
     let client = Client::new(server.service(name), "default");
     let own: Arc<Mutex<Option<Arc<FaultProxy>>>> = Arc::default();

@@ -7,7 +7,7 @@ use baton::{
     load::{LoadError, Roots, Suite},
     show,
 };
-use baton_cluster::runner::{Target as _, chain};
+use baton_cluster::{error_chain::error_chain, runner::Target as _};
 use baton_core::{
     catalogue::{Level, Requirement},
     names::RequirementId,
@@ -23,7 +23,7 @@ fn every_must_of_a_declared_feature_has_a_case() {
     let suite = Suite::load(&Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))).unwrap_or_else(|error| {
         let told = match &error {
             LoadError::Cases(found) => show::diagnostics(found),
-            other => chain(other),
+            other => error_chain(other),
         };
         panic!("{told}")
     });

@@ -22,7 +22,7 @@ use baton::{
     settings::Settings,
 };
 use baton_cluster::{
-    fleet::{Fleet, Pace, embedded::InProcess},
+    fleet::{Fleet, TimeMode, embedded::InProcess},
     runner::{Running, Target, TargetError},
 };
 use baton_core::{
@@ -302,7 +302,7 @@ fn what_opens_the_clusters_reaches_no_report_and_no_timeline() {
     let settings = Settings {
         target: Arc::clone(&target) as Arc<dyn Target>,
         backend: Arc::new(InProcess {
-            pace: Pace::Real,
+            time_mode: TimeMode::Real,
             doors: true,
         }),
         ..Settings::new(roots())

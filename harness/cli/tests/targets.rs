@@ -12,7 +12,7 @@ use baton::{
     settings::Settings,
 };
 use baton_cluster::{
-    fleet::{Backend as _, Fleet, Pace, Request, Standing, embedded::InProcess},
+    fleet::{Backend as _, Fleet, Request, TargetLocation, TimeMode, embedded::InProcess},
     runner::{Ended, Running, Target, TargetError},
 };
 use baton_core::{
@@ -260,14 +260,14 @@ async fn a_command_is_heard_when_it_is_started_with_what_may_be_wrong() {
     let folder = folder();
     let suite = Suite::select(&roots(), &["unknown-is-refused-gate".to_owned()]).unwrap();
     let backend = InProcess {
-        pace: Pace::Real,
+        time_mode: TimeMode::Real,
         doors: true,
     };
     let request = Request {
         case: suite.cases[0].clone(),
         members: 1,
         seed: 0,
-        standing: Standing::Beside,
+        location: TargetLocation::Beside,
     };
     let fleet = backend.fleet(&request).await.unwrap();
     let target = Described::new(script(folder.path(), CHOOSY)).unwrap();

@@ -1,6 +1,6 @@
 //! Fleets of clusters to run cases on, what stands for kubelets and operators on them, and who watches.
 //!
-//! - [`clock`]: time, handed in;
+//! - [`clock`]: time, handed in; [`error_chain`]: errors as people read them;
 //! - [`storage`]: the folder that all members of a fleet share;
 //! - [`simulator`]: makes workloads run on members that have neither kubelets nor controllers;
 //! - [`admission`]: changes objects before members store them, in the place of a policy engine;
@@ -13,6 +13,7 @@ pub mod actions;
 pub mod admission;
 mod bundled;
 pub mod clock;
+pub mod error_chain;
 pub mod fleet;
 pub mod observer;
 pub mod program;

@@ -1,4 +1,4 @@
-//! Embedded fleets: what they have when they are booted, what levers do, what is recorded, what is left.
+//! Embedded fleets: what they have when they are booted, what faults do, what is recorded, what is left.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what fails here fails a test")]
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use baton_cluster::{
     actions,
     fleet::{
-        Description, Fleet, FleetError, Lever,
+        Description, Fault, Fleet, FleetError,
         embedded::{Embedded, Options, Time},
     },
 };
@@ -231,13 +231,13 @@ async fn inside_a_member_that_is_cut_off_things_go_on() {
     let fleet = fleet(1, Time::Virtual).await;
     let recorder = observe(&*fleet);
     let cluster = &fleet.members()[0];
-    fleet.pull(&member(1), Lever::CutOff).await.unwrap();
+    fleet.inject(&member(1), Fault::CutOff).await.unwrap();
     let outside: Api<Namespace> = Api::all(cluster.client("test"));
     let hanging = tokio::time::timeout(Duration::from_secs(60), outside.get("default")).await;
     assert!(hanging.is_err(), "{hanging:?}");
     apply(cluster, &fixture("workloads/deploy.yaml")).await;
     until_status(&recorder, "Deployment", "deploy", "readyReplicas", json!(2)).await;
-    fleet.pull(&member(1), Lever::Heal).await.unwrap();
+    fleet.inject(&member(1), Fault::Heal).await.unwrap();
     outside.get("default").await.unwrap();
     fleet.shut_down().await.unwrap();
 }
@@ -248,14 +248,14 @@ async fn after_a_stop_the_simulator_goes_on_where_it_was() {
     let recorder = observe(&*fleet);
     let cluster = &fleet.members()[0];
     apply(cluster, &fixture("workloads/deploy.yaml")).await;
-    fleet.pull(&member(1), Lever::Stop).await.unwrap();
+    fleet.inject(&member(1), Fault::Stop).await.unwrap();
     let api: Api<Namespace> = Api::all(cluster.client("test"));
     api.get("default").await.unwrap_err();
     tokio::time::sleep(Duration::from_secs(60)).await;
-    fleet.pull(&member(1), Lever::Start).await.unwrap();
+    fleet.inject(&member(1), Fault::Start).await.unwrap();
     until_status(&recorder, "Deployment", "deploy", "readyReplicas", json!(2)).await;
     assert!(matches!(
-        fleet.pull(&member(9), Lever::Stop).await,
+        fleet.inject(&member(9), Fault::Stop).await,
         Err(FleetError::NoSuchCluster(_))
     ));
     fleet.shut_down().await.unwrap();

@@ -12,7 +12,7 @@ use std::{
 
 use baton_cluster::fleet::{
     kind::{KindClusters, KindError, KindOptions, Programs},
-    made::Reach,
+    provisioned::Reach,
 };
 use tempfile::TempDir;
 

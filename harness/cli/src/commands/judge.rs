@@ -2,7 +2,7 @@
 
 use std::{fs, io::BufReader, path::Path};
 
-use baton_cluster::runner::chain;
+use baton_cluster::error_chain::error_chain;
 use baton_core::{
     case::model::Case,
     excerpt,
@@ -28,7 +28,7 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
     let timeline = match read_timeline(file) {
         Ok(timeline) => timeline,
         Err(error) => {
-            eprintln!("error: {}: {}", file.display(), chain(&error));
+            eprintln!("error: {}: {}", file.display(), error_chain(&error));
             return Exit::BadInput;
         }
     };

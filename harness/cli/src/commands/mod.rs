@@ -13,7 +13,7 @@ mod up;
 
 use std::{io, process::ExitCode};
 
-use baton_cluster::runner::chain;
+use baton_cluster::error_chain::error_chain;
 use baton_core::{names::RequirementId, plan::Plan, schema};
 use clap::CommandFactory as _;
 
@@ -153,7 +153,7 @@ fn not_loaded(error: &LoadError) -> Exit {
 }
 
 fn bad_input(error: &dyn std::error::Error, help: &str) -> Exit {
-    eprintln!("error: {}", chain(error));
+    eprintln!("error: {}", error_chain(error));
     if !help.is_empty() {
         eprintln!("help: {help}");
     }

@@ -3,8 +3,8 @@
 use std::{fs::File, io::BufWriter};
 
 use baton_cluster::{
+    error_chain::error_chain,
     fleet::external::{AccessError, Clusters, RecordError, record},
-    runner::chain,
 };
 
 use super::{Exit, bad_input, up};
@@ -48,7 +48,7 @@ async fn written(arguments: &args::Record, file: File) -> Result<Result<usize, R
     let interrupted = async {
         // Whoever cannot be interrupted records until it is killed; every line is written at once.
         if let Err(error) = up::interrupted().await {
-            eprintln!("warning: interrupts cannot be received: {}", chain(&error));
+            eprintln!("warning: interrupts cannot be received: {}", error_chain(&error));
             std::future::pending::<()>().await;
         }
     };

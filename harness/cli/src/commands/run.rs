@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use baton_cluster::runner::chain;
+use baton_cluster::error_chain::error_chain;
 use baton_core::event::{Event, Summary};
 
 use super::{Exit, bad_input, not_loaded};
@@ -125,7 +125,7 @@ fn carry_out(
     match reports.finish() {
         Ok(written) => tell_written(&written),
         Err(error) => {
-            eprintln!("error: {}", chain(&error));
+            eprintln!("error: {}", error_chain(&error));
             return Exit::Broken;
         }
     }

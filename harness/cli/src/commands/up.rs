@@ -1,11 +1,12 @@
 //! Clusters to look at: booted, announced, kept until somebody interrupts.
 
 use baton_cluster::{
+    error_chain::error_chain,
     fleet::{
         Description, Fleet,
         embedded::{Embedded, Options, Time},
     },
-    runner::{Running, Target as _, chain},
+    runner::{Running, Target as _},
 };
 use baton_core::case::model::ControllerSetup;
 use jiff::Timestamp;
@@ -44,7 +45,7 @@ async fn boot_and_wait(arguments: &args::Up) -> Result<(), String> {
         observed: false,
         ..Options::new(arguments.members, Time::Real(Timestamp::now()))
     };
-    let fleet = Embedded::boot(options).await.map_err(|error| chain(&error))?;
+    let fleet = Embedded::boot(options).await.map_err(|error| error_chain(&error))?;
     let running = if arguments.controller {
         Some(start_controller(&fleet).await?)
     } else {
@@ -56,7 +57,7 @@ async fn boot_and_wait(arguments: &args::Up) -> Result<(), String> {
         running.stop().await;
     }
     let ended = Box::new(fleet).shut_down().await;
-    ended.map_err(|error| chain(&error))?;
+    ended.map_err(|error| error_chain(&error))?;
     interrupted.map_err(|error| format!("interrupts cannot be received: {error}"))
 }
 
@@ -82,7 +83,7 @@ async fn start_controller(fleet: &Embedded) -> Result<Box<dyn Running>, String> 
     Reference
         .start(fleet, &setup, Path::new(""))
         .await
-        .map_err(|error| chain(&error))
+        .map_err(|error| error_chain(&error))
 }
 
 /// Writes a kubeconfig with a context for each cluster beside theirs.
@@ -101,9 +102,9 @@ fn merged(description: &Description) -> Result<Option<PathBuf>, Box<dyn Error>> 
 
 fn announce(fleet: &Embedded, arguments: &args::Up) -> Result<(), String> {
     let mut description = Description::of(fleet);
-    description.kubeconfig = merged(&description).map_err(|error| chain(&*error))?;
+    description.kubeconfig = merged(&description).map_err(|error| error_chain(&*error))?;
     if arguments.json {
-        let text = serde_json::to_string(&description).map_err(|error| chain(&error))?;
+        let text = serde_json::to_string(&description).map_err(|error| error_chain(&error))?;
         println!("{text}");
         return Ok(());
     }

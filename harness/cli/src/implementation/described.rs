@@ -11,9 +11,10 @@ use std::{
 
 use async_trait::async_trait;
 use baton_cluster::{
-    fleet::{Cluster, Fleet, Standing},
+    error_chain::error_chain,
+    fleet::{Cluster, Fleet, TargetLocation},
     program::{Program, last_lines},
-    runner::{Ended, Running, Target, TargetError, chain},
+    runner::{Ended, Running, Target, TargetError},
 };
 use baton_core::{
     case::model::{Action, Case, ControllerSetup, Fault},
@@ -195,10 +196,10 @@ impl Target for Described {
         self.setup(&case.controller).unwrap_or_default()
     }
 
-    fn standing(&self) -> Standing {
+    fn location(&self) -> TargetLocation {
         match self.run {
-            Run::Reference | Run::Exec { .. } => Standing::Beside,
-            Run::Installed => Standing::Elsewhere,
+            Run::Reference | Run::Exec { .. } => TargetLocation::Beside,
+            Run::Installed => TargetLocation::Elsewhere,
         }
     }
 
@@ -396,7 +397,7 @@ impl Call {
     }
 
     fn cannot(&self, error: &io::Error) -> TargetError {
-        TargetError::Start(format!("{} cannot be started: {}", self.command, chain(error)))
+        TargetError::Start(format!("{} cannot be started: {}", self.command, error_chain(error)))
     }
 }
 

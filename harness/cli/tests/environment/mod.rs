@@ -19,7 +19,7 @@ use baton::{
     show,
     stale_baseline::StaleBaseline,
 };
-use baton_cluster::runner::chain;
+use baton_cluster::error_chain::error_chain;
 use baton_core::{
     case::model::Case,
     event::{CaseOutcome, CaseResult, Event},
@@ -40,7 +40,7 @@ pub fn roots() -> Roots {
 pub fn told(error: LoadError) -> String {
     match error {
         LoadError::Cases(found) | LoadError::Target(found) => show::diagnostics(&found),
-        other => chain(&other),
+        other => error_chain(&other),
     }
 }
 
@@ -95,7 +95,8 @@ pub fn ready(members: usize) -> Ready {
             interrupt: &settings.interrupt,
         };
         let backend = choice.backend(&roots, &needs);
-        settings.backend = backend.unwrap_or_else(|error| panic!("{BACKEND}: {}; {}", chain(&error), error.help()));
+        settings.backend =
+            backend.unwrap_or_else(|error| panic!("{BACKEND}: {}; {}", error_chain(&error), error.help()));
         settings.max_case_time = choice.max_case_time();
     }
     if let Some(file) = variable(TARGET) {

@@ -24,7 +24,7 @@ use baton::{
     load::{LoadError, Roots, Suite},
     show,
 };
-use baton_cluster::runner::chain;
+use baton_cluster::error_chain::error_chain;
 
 use crate::verdict::{Death, Trial};
 
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
         Err(error) => {
-            println!("{}", chain(&error));
+            println!("{}", error_chain(&error));
             return ExitCode::FAILURE;
         }
     };

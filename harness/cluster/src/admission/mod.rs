@@ -31,14 +31,14 @@ use std::{
 };
 
 use baton_apiserver::test_webhook::{Review, Said, Webhook};
+use baton_core::names::ClusterName;
 use kube::Client;
 use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::{
-    actions::{self, ActionError, BATON},
-    fleet::Cluster,
-    runner::chain,
+    actions::{self, ActionError},
+    error_chain::error_chain,
     simulator::Failures,
     storage::Storage,
 };
@@ -70,7 +70,7 @@ pub enum AdmissionError {
 pub struct Site {
     /// An address of this machine that the members reach.
     pub address: IpAddr,
-    /// The namespace whose objects the rules are for, on clusters that are lent; all objects, on the fleet's own. Kinds
+    /// The namespace whose objects the rules are for, on leased clusters; all objects, on the fleet's own. Kinds
     /// that are in no namespace are always meant.
     pub namespace: Option<String>,
 }
@@ -94,7 +94,7 @@ impl Admission {
         Self::at(site, storage)
     }
 
-    /// None in force yet, for clusters that are lent.
+    /// None in force yet, for leased clusters.
     pub fn at(site: Site, storage: Storage) -> Self {
         Self {
             site,
@@ -104,13 +104,17 @@ impl Admission {
         }
     }
 
-    /// Puts rules in force on a cluster: once this returns, they hold for every write. The cluster must serve the kind
+    /// Puts rules in force on a cluster, which `client` reaches from inside: once this returns, they hold for every write. The cluster must serve the kind
     /// that they are for.
     ///
     /// # Errors
     /// If there is no webhook to be had, or the cluster does not take its configuration or does not call it.
-    pub async fn put_in_force(&self, cluster: &Cluster, rules: &AdmissionRules) -> Result<(), AdmissionError> {
-        let client = cluster.inside(BATON);
+    pub async fn put_in_force(
+        &self,
+        cluster: &ClusterName,
+        client: Client,
+        rules: &AdmissionRules,
+    ) -> Result<(), AdmissionError> {
         let rules = rules.with(self.storage.clone());
         let failures = self.failures.clone();
         let (resource, scope) = served(&client, &rules).await?;
@@ -119,7 +123,7 @@ impl Admission {
         let address = self.site.address;
         let webhook = Webhook::serve(address, review).await;
         let webhook = webhook.map_err(|source| AdmissionError::Listen { address, source });
-        let webhook = webhook.inspect_err(|error| self.failures.add(chain(error)))?;
+        let webhook = webhook.inspect_err(|error| self.failures.add(error_chain(error)))?;
         let rule = json!({
             "apiGroups": [resource.group],
             "apiVersions": [resource.version],
@@ -138,9 +142,9 @@ impl Admission {
         let Some(namespace) = &self.site.namespace else {
             return Ok(());
         };
-        let probed = probe::until_called(cluster.name(), &client, namespace, reached_at).await;
+        let probed = probe::until_called(cluster, &client, namespace, reached_at).await;
         // The member or the network is not as it must be, and not the target.
-        Ok(probed.inspect_err(|error| self.failures.add(chain(error)))?)
+        Ok(probed.inspect_err(|error| self.failures.add(error_chain(error)))?)
     }
 
     /// What went wrong with rules, in words; the environment is broken if there is anything.

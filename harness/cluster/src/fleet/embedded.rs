@@ -24,7 +24,7 @@ use tokio::{
 };
 
 use super::{
-    Backend, Cluster, Fleet, FleetError, Gatekeeper, Lever, Pace, Request, Standing,
+    Backend, Cluster, Fault, Fleet, FleetError, Gatekeeper, Request, TargetLocation, TimeMode,
     register::{self, Endpoint},
 };
 use crate::{
@@ -97,7 +97,7 @@ impl Options {
 #[derive(Debug, Clone, Copy)]
 pub struct InProcess {
     /// How time goes by on them.
-    pub pace: Pace,
+    pub time_mode: TimeMode,
     /// Whether other programs are to reach the clusters, for targets that are such.
     pub doors: bool,
 }
@@ -108,22 +108,22 @@ impl Backend for InProcess {
         EMBEDDED
     }
 
-    fn pace(&self) -> Pace {
-        self.pace
+    fn time_mode(&self) -> TimeMode {
+        self.time_mode
     }
 
     fn at_once(&self) -> Option<usize> {
         None
     }
 
-    fn cannot_carry(&self, _case: &Case, _standing: Standing) -> Option<String> {
+    fn cannot_carry(&self, _case: &Case, _standing: TargetLocation) -> Option<String> {
         None
     }
 
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {
-        let time = match self.pace {
-            Pace::Real => Time::Real(Timestamp::now()),
-            Pace::Virtual => Time::Virtual,
+        let time = match self.time_mode {
+            TimeMode::Real => Time::Real(Timestamp::now()),
+            TimeMode::Virtual => Time::Virtual,
         };
         let options = Options {
             seed: request.seed,
@@ -367,10 +367,10 @@ impl Fleet for Embedded {
         Arc::clone(&self.clock)
     }
 
-    async fn pull(&self, cluster: &ClusterName, lever: Lever) -> Result<(), FleetError> {
+    async fn inject(&self, cluster: &ClusterName, fault: Fault) -> Result<(), FleetError> {
         let server = self.servers.get(cluster);
         let server = server.ok_or_else(|| FleetError::NoSuchCluster(cluster.clone()))?;
-        super::pull(server.faults(), lever);
+        super::inject(server.faults(), fault);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! - [`Backend`]: where fleets come from; [`Fleet`]: what it gives; [`Cluster`]: one of its clusters;
 //! - [`embedded`]: API servers in this process; [`external`]: clusters that somebody else has started;
-//! - [`made`]: clusters that are made for a run; [`kind`] and [`k3s`] make them; `controllers`: whether they are at work;
+//! - [`provisioned`]: clusters that are made for a run; [`kind`] and [`k3s`] make them; `controllers`: whether they are at work;
 //! - [`envtest`]: real API servers on this machine;
 //! - `register`: how members are made known to the control plane.
 
@@ -12,7 +12,7 @@ pub mod envtest;
 pub mod external;
 pub mod k3s;
 pub mod kind;
-pub mod made;
+pub mod provisioned;
 mod register;
 
 #[cfg(test)]
@@ -49,19 +49,19 @@ pub enum FleetError {
     /// The fleet has no cluster of this name.
     #[error("there is no cluster {0}")]
     NoSuchCluster(ClusterName),
-    /// The backend has no such lever.
-    #[error("{backend} clusters cannot be told to {lever}")]
+    /// The backend cannot inject this fault.
+    #[error("{backend} clusters cannot be told to {fault}")]
     Unsupported {
         /// The backend.
         backend: &'static str,
         /// What was asked.
-        lever: String,
+        fault: String,
     },
     /// The fleet is observed already, and a timeline begins once; or it is one that is not to be observed.
     #[error("the fleet is observed already, or is not to be")]
     Observed,
-    /// A definition that is part of the binary is no JSON.
-    #[error("a definition of the failover API is no JSON")]
+    /// A bundled definition is not valid JSON.
+    #[error("a definition of the failover API is not valid JSON")]
     Definition(#[source] serde_json::Error),
     /// A cluster did not take what it must have.
     #[error("{what} on {cluster} failed")]
@@ -81,7 +81,7 @@ pub enum FleetError {
         /// The definition.
         name: String,
     },
-    /// A door or a file could not be made.
+    /// A listener or a file could not be created.
     #[error("{what} failed")]
     Io {
         /// What was to be done.
@@ -96,7 +96,7 @@ pub enum FleetError {
     #[error("{0} gave no token for the target's account; put a token into the kubeconfig's user for it")]
     NoToken(ClusterName),
     /// There are fewer members than are asked for.
-    #[error("{wanted} members are asked for, and there are {there}")]
+    #[error("{wanted} members are needed, and there are {there}")]
     TooFew {
         /// How many are asked for.
         wanted: usize,
@@ -120,9 +120,9 @@ pub enum FleetError {
     Rules(Arc<Vec<crate::simulator::RulesError>>),
 }
 
-/// Something done to a cluster.
+/// A fault of a cluster, or its end.
 #[derive(Debug, Clone)]
-pub enum Lever {
+pub enum Fault {
     /// Its API server stops; what is stored stays.
     Stop,
     /// It starts again.
@@ -138,7 +138,7 @@ pub enum Lever {
     Fail(Failure),
 }
 
-impl fmt::Display for Lever {
+impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stop => f.write_str("stop"),
@@ -177,28 +177,28 @@ impl Cluster {
         &self.name
     }
 
-    /// A client on the way that the target takes, which levers can break. Writes are recorded under the user agent.
+    /// A client on the way that the target takes, which faults affect. Writes are recorded under the user agent.
     pub fn client(&self, user_agent: &str) -> Client {
         (self.outside)(user_agent)
     }
 
-    /// A client that stands inside the cluster: a cut does not affect it. For the harness's own hands.
+    /// A client that stands inside the cluster: a cut does not affect it. For the harness itself.
     pub fn inside(&self, user_agent: &str) -> Client {
         (self.inside)(user_agent)
     }
 
-    /// Where its kubeconfig is, if the fleet has doors for others.
+    /// Where its kubeconfig is, if the fleet listens for other programs.
     pub fn kubeconfig(&self) -> Option<&PathBuf> {
         self.kubeconfig.as_ref()
     }
 }
 
-/// Where the target stands, and with that how it comes to the clusters.
+/// Where the target runs, and with that how it reaches the clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// The harness starts it, on this machine: it goes the ways that it is given.
+pub enum TargetLocation {
+    /// The harness starts it, on this machine, with kubeconfigs.
     Beside,
-    /// It runs already, wherever that is, and finds its way by what is registered.
+    /// It is installed already, and reaches the members through the registered `Cluster`s.
     Elsewhere,
 }
 
@@ -209,36 +209,36 @@ pub struct Request {
     pub case: Case,
     /// How many members it has.
     pub members: usize,
-    /// Where the target stands.
-    pub standing: Standing,
-    /// Whatever is left to chance follows from it, where the backend can have it so.
+    /// Where the target runs.
+    pub location: TargetLocation,
+    /// Random seed; the same seed reproduces the same run, where the backend can.
     pub seed: u64,
 }
 
-/// How time goes by for whoever works with a backend's fleets: what their runtime must be like.
+/// How time passes on a backend's fleets, and so which runtime they need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
-    /// As on the wall.
+pub enum TimeMode {
+    /// Wall-clock time.
     Real,
-    /// As fast as nothing happens: on a current-thread runtime whose time is paused.
+    /// Time jumps to the next timer when nothing else is left to do: needs a current-thread runtime with paused time.
     Virtual,
 }
 
-/// Where fleets come from: clusters of one make.
+/// Where fleets come from.
 #[async_trait]
 pub trait Backend: fmt::Debug + Send + Sync {
     /// What its clusters are: `embedded`, …
     fn name(&self) -> &'static str;
 
-    /// How time goes by on its fleets.
-    fn pace(&self) -> Pace;
+    /// How time passes on its fleets.
+    fn time_mode(&self) -> TimeMode;
 
     /// How many of its fleets there can be at once; none if there is no limit but the machine's.
     fn at_once(&self) -> Option<usize>;
 
     /// Why it cannot carry a case with a target that stands there, in words; none if it can. Such a case is unsupported,
     /// not passed.
-    fn cannot_carry(&self, case: &Case, standing: Standing) -> Option<String>;
+    fn cannot_carry(&self, case: &Case, location: TargetLocation) -> Option<String>;
 
     /// A fleet that is ready, for one case. [`Fleet::shut_down`] gives back what it is made of.
     ///
@@ -246,7 +246,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// If the clusters cannot be had.
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError>;
 
-    /// Ends whatever is kept from one fleet to the next. Nothing is asked of the backend afterwards.
+    /// Ends what is kept from one fleet to the next. The backend is not used afterwards.
     ///
     /// # Errors
     /// If something of it is left behind.
@@ -278,11 +278,11 @@ pub trait Fleet: Send + Sync {
         Order::Exact
     }
 
-    /// Pulls a lever.
+    /// Injects a fault, or ends it.
     ///
     /// # Errors
-    /// If there is no such cluster, or the backend has no such lever.
-    async fn pull(&self, cluster: &ClusterName, lever: Lever) -> Result<(), FleetError>;
+    /// If there is no such cluster, or the backend cannot inject this fault.
+    async fn inject(&self, cluster: &ClusterName, fault: Fault) -> Result<(), FleetError>;
 
     /// Puts a gate in the way of all writes of the target, on all clusters; none if these clusters cannot have one.
     fn gate(&self) -> Option<Gatekeeper> {
@@ -324,22 +324,22 @@ pub trait Fleet: Send + Sync {
     async fn shut_down(self: Box<Self>) -> Result<(), FleetError>;
 }
 
-/// Does to a server, or to a front before it, what a lever says.
-fn pull(levers: &FaultInjector, lever: Lever) {
-    match lever {
-        Lever::Stop => levers.stop(),
-        Lever::Start => levers.start(),
-        Lever::CutOff => levers.cut_off(Cut::Hang),
-        Lever::Heal => levers.heal(),
-        Lever::Delay(time) => levers.delay(time),
-        Lever::Fail(failure) => levers.fail(failure),
+/// Injects a fault into a server, or into the fault proxy before it.
+fn inject(faults: &FaultInjector, fault: Fault) {
+    match fault {
+        Fault::Stop => faults.stop(),
+        Fault::Start => faults.start(),
+        Fault::CutOff => faults.cut_off(Cut::Hang),
+        Fault::Heal => faults.heal(),
+        Fault::Delay(time) => faults.delay(time),
+        Fault::Fail(failure) => faults.fail(failure),
     }
 }
 
-/// The writes that levers have counted, by user agent.
-fn writes<'a>(levers: impl Iterator<Item = &'a FaultInjector>) -> BTreeMap<String, u64> {
+/// The counted writes, by user agent.
+fn writes<'a>(faults: impl Iterator<Item = &'a FaultInjector>) -> BTreeMap<String, u64> {
     let mut writes = BTreeMap::new();
-    for (counted, count) in levers.flat_map(FaultInjector::counts) {
+    for (counted, count) in faults.flat_map(FaultInjector::counts) {
         if !matches!(counted.verb.as_str(), "get" | "list" | "watch") {
             *writes.entry(counted.client).or_default() += count;
         }
@@ -375,7 +375,7 @@ pub struct Description {
 pub struct DescribedCluster {
     /// Its name.
     pub name: ClusterName,
-    /// Where its kubeconfig is; absent if the fleet has no doors for others.
+    /// Where its kubeconfig is; absent if the fleet does not listen for other programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kubeconfig: Option<PathBuf>,
 }

@@ -64,7 +64,7 @@ pub enum WatchError {
 pub struct Watched {
     /// Its name.
     pub name: ClusterName,
-    /// The way to it; levers do not affect it.
+    /// The way to it, which faults do not affect.
     pub client: Client,
     /// Where fences are written, if they may be.
     pub fence: Option<FencePost>,

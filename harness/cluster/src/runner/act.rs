@@ -17,6 +17,7 @@ use super::Run;
 use crate::{
     actions::{self, ActionError, BATON},
     admission::{AdmissionError, AdmissionRules},
+    error_chain::error_chain,
     fleet::{self, FleetError},
     simulator::RulesError,
 };
@@ -30,7 +31,7 @@ pub(super) enum ActError {
     Fleet(#[from] FleetError),
     #[error(transparent)]
     Admission(#[from] AdmissionError),
-    #[error("the admission rules are wrong: {}", .0.iter().map(|it| chain(it)).collect::<Vec<_>>().join("; "))]
+    #[error("the admission rules are wrong: {}", .0.iter().map(|it| error_chain(it)).collect::<Vec<_>>().join("; "))]
     Rules(Vec<RulesError>),
     #[error("{0} is not there")]
     NotThere(String),
@@ -128,11 +129,13 @@ impl Run<'_> {
         let rules = AdmissionRules::parse(file, rules).map_err(ActError::Rules)?;
         let admission = self.fleet.admission().ok_or_else(|| FleetError::Unsupported {
             backend: self.fleet.backend(),
-            lever: "follow admission rules".to_owned(),
+            fault: "follow admission rules".to_owned(),
         })?;
         for cluster in on.iter().flat_map(|place| clusters(place, known)) {
             let cluster = fleet::cluster(self.fleet, &cluster)?;
-            admission.put_in_force(cluster, &rules).await?;
+            admission
+                .put_in_force(cluster.name(), cluster.inside(BATON), &rules)
+                .await?;
         }
         Ok(())
     }
@@ -192,18 +195,4 @@ pub(super) fn with_references(value: &Value, bindings: &Bindings) -> Value {
         ),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
-}
-
-/// An error with all its sources, on one line. Many errors of others end with their source already.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let told = cause.to_string();
-        if !text.ends_with(&told) {
-            text = format!("{text}: {told}");
-        }
-        source = cause.source();
-    }
-    text
 }

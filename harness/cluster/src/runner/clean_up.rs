@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Run, act, wait::timed_out};
-use crate::{actions, fleet};
+use crate::{actions, error_chain::error_chain, fleet};
 
 /// Kinds that others may still need: they go with the fleet.
 const KEPT: [&str; 4] = ["CustomResourceDefinition", "Namespace", "Cluster", "Node"];
@@ -36,15 +36,15 @@ impl Run<'_> {
             self.stop_target().await;
         }
         if self.running.is_none() {
-            self.start_target().await.map_err(|error| act::chain(&error))?;
+            self.start_target().await.map_err(|error| error_chain(&error))?;
         }
         for step in &plan.steps {
             match &step.action {
                 Action::Inject(Fault::CutOff(role)) => {
-                    self.pull_on(&Place::Role(role.clone()), fleet::Lever::Heal).await?;
+                    self.inject_on(&Place::Role(role.clone()), fleet::Fault::Heal).await?;
                 }
                 Action::Inject(Fault::Delay(place, _)) => {
-                    self.pull_on(place, fleet::Lever::Delay(Duration::ZERO)).await?;
+                    self.inject_on(place, fleet::Fault::Delay(Duration::ZERO)).await?;
                 }
                 // What was held may be gone, or never have been there.
                 hold @ Action::Hold { on, of } => {
@@ -53,7 +53,7 @@ impl Run<'_> {
                         of: of.clone(),
                     };
                     if let Err(error) = self.act(&release).await {
-                        tracing::debug!(error = act::chain(&error), "{hold} is not undone");
+                        tracing::debug!(error = error_chain(&error), "{hold} is not undone");
                     }
                 }
                 _ => {}
@@ -61,10 +61,10 @@ impl Run<'_> {
         }
         let control = self
             .client(&ClusterName::control())
-            .map_err(|error| act::chain(&error))?;
+            .map_err(|error| error_chain(&error))?;
         for object in applied(plan, known, self.fleet.namespace()) {
             let deleted = actions::delete(&control, &object).await;
-            deleted.map_err(|error| act::chain(&error))?;
+            deleted.map_err(|error| error_chain(&error))?;
         }
         Ok(())
     }

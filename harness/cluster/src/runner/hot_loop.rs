@@ -1,7 +1,7 @@
-//! Notices who keeps writing without ever waiting.
+//! Detects hot loops: a client that keeps writing without ever waiting.
 //!
-//! On virtual time the clock goes on only when everything waits. Whoever rewrites an object again and again without
-//! waiting keeps it where it is, so that no timeout ever fires and a case would never end.
+//! Virtual time advances only at quiescence, when everything waits. A client that rewrites an object again and again
+//! without waiting stops the clock, so that no timeout ever fires and the case would never end.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,14 +16,14 @@ const TOO_MANY: usize = 5_000;
 
 /// Counts the revisions since the clock last moved.
 #[derive(Debug)]
-pub(super) struct Stillness {
+pub(super) struct QuiescenceDetector {
     recorder: Recorder,
     follower: Follower,
     at: Duration,
     revisions: usize,
 }
 
-impl Stillness {
+impl QuiescenceDetector {
     pub(super) fn of(recorder: &Recorder) -> Self {
         Self {
             recorder: recorder.clone(),

@@ -1,7 +1,7 @@
 //! Carries out a plan on a fleet. What comes of it is a timeline; whether that is right is for the judge to say.
 //!
 //! - [`run`]: the steps in order, each between two marks;
-//! - `act`: steps that do something to objects; `levers`: to connections and to the target; `between`: stops it between
+//! - `act`: steps that do something to objects; `fault_injection`: to connections and to the target; `crash_point`: stops it between
 //!   two writes, with `committed` for clusters that tell late of what they have stored;
 //! - `clean_up`: what is removed at the end, so that what is left shows;
 //! - `wait`: steps that wait, always on the growing timeline and never by looking again and again;
@@ -9,11 +9,11 @@
 //! - [`Target`]: the implementation under test.
 
 mod act;
-mod between;
 mod clean_up;
 mod committed;
+mod crash_point;
+mod fault_injection;
 mod hot_loop;
-mod levers;
 mod target;
 mod wait;
 
@@ -28,13 +28,13 @@ use baton_core::{
 use thiserror::Error;
 
 use crate::{
+    error_chain::error_chain,
     fleet::{Cluster, Fleet, FleetError},
     observer::{Follower, Recorder},
 };
 
-use hot_loop::Stillness;
+use hot_loop::QuiescenceDetector;
 
-pub use act::chain;
 pub use target::{Ended, Running, Target, TargetError};
 
 /// How long each phase of a migration may take.
@@ -170,7 +170,7 @@ struct Run<'a> {
     seen: Vec<Entry>,
     running: Option<Box<dyn Running>>,
     /// That the target is to stop at some moment.
-    stopping: Option<between::Stopping>,
+    stopping: Option<crash_point::Stopping>,
     /// Whether the target has ended by itself; then nothing more can be asked of it.
     ended: bool,
 }
@@ -221,17 +221,17 @@ pub async fn run(
         stopping: None,
         ended: false,
     };
-    let mut stillness = Stillness::of(&run.recorder);
+    let mut quiescence = QuiescenceDetector::of(&run.recorder);
     let begun = tokio::select! {
         biased;
         begun = run.begin() => begun,
-        hot = stillness.hot() => Err(RunError::HotLoop(hot)),
+        hot = quiescence.hot() => Err(RunError::HotLoop(hot)),
     };
     if let Err(error) = begun {
-        run.stop_or_leave_target(&mut stillness).await;
+        run.stop_or_leave_target(&mut quiescence).await;
         return Err(error);
     }
-    let comes_to_rest = run.carry_out(plan, &mut stillness, tell).await;
+    let comes_to_rest = run.carry_out(plan, &mut quiescence, tell).await;
     run.recorder.mark(Mark::CleanUp);
     // What clean-up costs is not what the case has cost.
     let (writes, idle) = (fleet.writes(), fleet.idle_writes());
@@ -239,11 +239,11 @@ pub async fn run(
         let end = tokio::select! {
             biased;
             end = run.clean_up(plan) => end,
-            hot = stillness.hot() => StepEnd::HotLoop(hot),
+            hot = quiescence.hot() => StepEnd::HotLoop(hot),
         };
         run.recorder.mark(Mark::CleanedUp { end });
     }
-    run.stop_or_leave_target(&mut stillness).await;
+    run.stop_or_leave_target(&mut quiescence).await;
     Ok(run.recorder.close(Mark::Closed { writes, idle }))
 }
 
@@ -255,7 +255,12 @@ impl Run<'_> {
 
     /// The steps in order, until one ends so that no other can follow. Says whether time can pass: if not, nothing more
     /// can be waited for.
-    async fn carry_out(&mut self, plan: &Plan, stillness: &mut Stillness, tell: &(dyn Fn(usize, &str) + Sync)) -> bool {
+    async fn carry_out(
+        &mut self,
+        plan: &Plan,
+        quiescence: &mut QuiescenceDetector,
+        tell: &(dyn Fn(usize, &str) + Sync),
+    ) -> bool {
         for (number, step) in plan.steps.iter().enumerate() {
             let text = step.action.to_string();
             tell(number, &text);
@@ -263,7 +268,7 @@ impl Run<'_> {
             let end = tokio::select! {
                 biased;
                 end = self.step(&step.action) => end,
-                hot = stillness.hot() => StepEnd::HotLoop(hot),
+                hot = quiescence.hot() => StepEnd::HotLoop(hot),
             };
             self.look_after_target().await;
             let end = if self.ended { StepEnd::TargetEnded } else { end };
@@ -283,11 +288,11 @@ impl Run<'_> {
     }
 
     /// Stops the target; one that goes on writing without ever waiting while it is to stop is not waited for.
-    async fn stop_or_leave_target(&mut self, stillness: &mut Stillness) {
+    async fn stop_or_leave_target(&mut self, quiescence: &mut QuiescenceDetector) {
         tokio::select! {
             biased;
             () = self.stop_target() => {}
-            _ = stillness.hot() => {}
+            _ = quiescence.hot() => {}
         }
     }
 
@@ -303,7 +308,7 @@ impl Run<'_> {
             }
             // What it shows is taken from the timeline afterwards.
             Action::Snapshot(_) => StepEnd::Done,
-            Action::Inject(fault) => self.pull(fault).await,
+            Action::Inject(fault) => self.inject(fault).await,
             Action::Start(start) => self.start_with(start).await,
             Action::Apply { .. }
             | Action::Admission { .. }
@@ -316,7 +321,7 @@ impl Run<'_> {
             | Action::Release { .. } => match self.act(action).await {
                 Ok(()) => StepEnd::Done,
                 Err(error) => StepEnd::Refused {
-                    message: act::chain(&error),
+                    message: error_chain(&error),
                 },
             },
         }

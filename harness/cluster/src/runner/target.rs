@@ -10,7 +10,7 @@ use baton_core::{
 };
 use thiserror::Error;
 
-use crate::fleet::{Fleet, Standing};
+use crate::fleet::{Fleet, TargetLocation};
 
 /// Why a target does not run.
 #[derive(Debug, Error)]
@@ -56,8 +56,8 @@ pub trait Target: fmt::Debug + Send + Sync {
     }
 
     /// Where it stands, and with that how it comes to the clusters.
-    fn standing(&self) -> Standing {
-        Standing::Beside
+    fn location(&self) -> TargetLocation {
+        TargetLocation::Beside
     }
 
     /// Why it cannot be set up as a case needs it, though it declares the features; none if it can.

@@ -4,7 +4,7 @@
 //! - [`Assets`]: where the programs are;
 //! - `certificates`: what the servers trust, made anew each time; `process`: programs that do not outlive the harness;
 //! - `boot`: starts an etcd, an API server and, if there is one, the controllers that remove what has no owner any more;
-//! - [`Envtest`]: the backend. Its clusters are lent as those of others are: see [`super::external`].
+//! - [`Envtest`]: the backend. Its clusters are leased as existing ones are: see [`super::external`].
 
 mod boot;
 mod certificates;
@@ -24,7 +24,7 @@ use futures::future::try_join_all;
 use thiserror::Error;
 
 use super::{
-    Backend, Fleet, FleetError, Pace, Request, Standing,
+    Backend, Fleet, FleetError, Request, TargetLocation, TimeMode,
     external::{Access, AccessError, Clusters, ConnectError, External, Options, Workloads},
 };
 use boot::ControlPlane;
@@ -36,7 +36,7 @@ pub const ASSETS_VARIABLE: &str = "KUBEBUILDER_ASSETS";
 #[derive(Debug, Error)]
 pub enum EnvtestError {
     /// Nobody says where the programs are.
-    #[error("nobody says where etcd and kube-apiserver are")]
+    #[error("the folder of etcd and kube-apiserver is not set")]
     NoAssets,
     /// A program is not there.
     #[error("there is no {program} in {}", folder.display())]
@@ -174,22 +174,22 @@ impl Backend for Envtest {
         self.external.name()
     }
 
-    fn pace(&self) -> Pace {
-        self.external.pace()
+    fn time_mode(&self) -> TimeMode {
+        self.external.time_mode()
     }
 
     fn at_once(&self) -> Option<usize> {
         self.external.at_once()
     }
 
-    fn cannot_carry(&self, case: &Case, standing: Standing) -> Option<String> {
+    fn cannot_carry(&self, case: &Case, location: TargetLocation) -> Option<String> {
         if !self.has_controllers {
             // A workload's pods, and whatever is deleted in the foreground, would stay for ever.
             return Some(
                 "needs a garbage collector, and there is no kube-controller-manager among the assets".to_owned(),
             );
         }
-        self.external.cannot_carry(case, standing)
+        self.external.cannot_carry(case, location)
     }
 
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {

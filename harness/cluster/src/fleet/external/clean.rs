@@ -1,6 +1,6 @@
 //! Leaves clusters as they were: removes what a case has made, and proves that it is gone.
 //!
-//! What was there when the fleet was lent is an `Inventory`. Of what is new since then, only what the fleet, the case
+//! What was there when the fleet was fleet is an `Inventory`. Of what is new since then, only what the fleet, the case
 //! or the target made of them is touched; what others do on the cluster meanwhile is none of our business.
 
 use std::{
@@ -109,12 +109,12 @@ pub(super) async fn inventory(client: &Client) -> kube::Result<Inventory> {
     Ok(all.into_iter().map(|listed| (listed.item, listed.uid)).collect())
 }
 
-/// What belongs to a lent fleet.
+/// What belongs to a fleet fleet.
 #[derive(Debug, Clone)]
 pub(super) struct Ours {
     /// The fleet's namespace.
     pub namespace: String,
-    /// The members that it was lent with.
+    /// The members that it was fleet with.
     pub members: Vec<ClusterName>,
 }
 

@@ -1,10 +1,10 @@
-//! Fleets on clusters that somebody else has started: they stay, and are lent to one case after the other.
+//! Fleets on clusters that exist already: they stay, and are leased to one case after the other.
 //!
 //! To read in this order:
 //!
 //! - [`access`]: how they are reached; `check`: whether they may be used and can be; `tls`: why a connection fails;
-//! - [`External`]: the backend; `lent`: what a case gets of it, with a namespace of its own; `fronts`: the way of the
-//!   target to it, on which levers act; `account`: what lets it in where it goes around them;
+//! - [`External`]: the backend; `fleet`: what a case gets of it, with a namespace of its own; `proxies`: the way of the
+//!   target to it, where faults are injected; `credentials`: what lets it in where it goes around them;
 //! - `reach`: what cases ask for that these clusters cannot do;
 //! - [`record`](fn@record): writes down what happens on clusters while somebody else drives;
 //! - `clean`: removes all that came of a case, and proves it.
@@ -13,11 +13,11 @@
 //! Those that are registered already, for an implementation that is installed there, stay as they are.
 
 pub mod access;
-mod account;
 mod check;
 mod clean;
-mod fronts;
-mod lent;
+mod credentials;
+mod fault_proxies;
+mod leased;
 mod reach;
 mod record;
 mod tls;
@@ -39,7 +39,7 @@ pub use check::{CheckError, TEST_CLUSTER};
 pub use record::{RecordError, record};
 
 use super::{
-    Backend, Fleet, FleetError, Pace, Request, Standing,
+    Backend, Fleet, FleetError, Request, TargetLocation, TimeMode,
     embedded::{FLEET, bundled_rules},
     register,
 };
@@ -66,7 +66,7 @@ pub struct Options {
     /// Whether somebody vouches that all of them are for tests. Otherwise each must be marked so ([`TEST_CLUSTER`]).
     pub vouched_for: bool,
     /// An address of this machine under which a target that stands elsewhere reaches it: members are registered with
-    /// fronts there, so that levers act on its way.
+    /// proxies there, so that faults can be injected.
     pub address: Option<IpAddr>,
     /// An address of this machine that the members reach: what they are to call listens there. None if no such address
     /// is known.
@@ -171,22 +171,22 @@ impl Backend for External {
         self.name
     }
 
-    fn pace(&self) -> Pace {
-        Pace::Real
+    fn time_mode(&self) -> TimeMode {
+        TimeMode::Real
     }
 
     fn at_once(&self) -> Option<usize> {
         Some(1)
     }
 
-    fn cannot_carry(&self, case: &Case, standing: Standing) -> Option<String> {
+    fn cannot_carry(&self, case: &Case, location: TargetLocation) -> Option<String> {
         let there = self.clusters.members.len();
         if case.members > there {
             return Some(format!("needs {} members, and there are {there}", case.members));
         }
         let way = reach::Way {
             backend: self.name,
-            standing,
+            location,
             has_address: self.options.address.is_some(),
             has_webhooks: self.options.webhooks.is_some(),
             registered: &self.registered,
@@ -215,17 +215,17 @@ impl Backend for External {
             there,
         })?;
         self.define().await?;
-        let lender = lent::Lender {
+        let lessor = leased::Lessor {
             backend: self.name,
             control: &self.clusters.control,
             members,
             rules: self.rules.as_ref(),
             keep: self.options.keep,
-            standing: request.standing,
+            location: request.location,
             address: self.options.address,
             webhooks: self.options.webhooks,
         };
-        Ok(Box::new(lender.lend(request).await?))
+        Ok(Box::new(lessor.lease(request).await?))
     }
 
     async fn shut_down(&self) -> Result<(), FleetError> {
@@ -239,7 +239,7 @@ impl Backend for External {
             let api = api.clone();
             async move { kube::runtime::wait::delete::delete_and_finalize(api, name, &DeleteParams::background()).await }
         });
-        let results = tokio::time::timeout(lent::CLEANED_WITHIN, join_all(deletions)).await;
+        let results = tokio::time::timeout(leased::CLEANED_WITHIN, join_all(deletions)).await;
         let gone = results.is_ok_and(|all| all.iter().all(Result::is_ok));
         if gone {
             return Ok(());

@@ -8,7 +8,7 @@ use baton_core::{
 };
 use serde_json::Value;
 
-use crate::{fleet::Standing, simulator::rules::KindRef};
+use crate::{fleet::TargetLocation, simulator::rules::KindRef};
 
 /// The prefix of annotations by which cases tell the workload simulator what to do.
 const SIMULATOR_SETTING: &str = "simulator.baton.dev/";
@@ -16,7 +16,7 @@ const SIMULATOR_SETTING: &str = "simulator.baton.dev/";
 /// How the target comes to the clusters.
 pub(super) struct Way<'a> {
     pub backend: &'static str,
-    pub standing: Standing,
+    pub location: TargetLocation,
     /// Whether a target that stands elsewhere is told an address of this machine.
     pub has_address: bool,
     /// Whether an address of this machine is known that the members reach.
@@ -69,9 +69,9 @@ impl Way<'_> {
         })
     }
 
-    /// Why levers on a cluster do not act on the target, if it goes around the fronts.
+    /// Why faults of a cluster do not affect the target, if it goes around the proxies.
     fn around(&self, control: bool, what: &str) -> Option<String> {
-        let elsewhere = self.standing == Standing::Elsewhere;
+        let elsewhere = self.location == TargetLocation::Elsewhere;
         if elsewhere && control {
             return Some(format!("{what}, and the target reaches the control plane by itself"));
         }

@@ -32,7 +32,7 @@ use testcontainers::{
 use super::{K3sOptions, error::K3sError};
 use crate::fleet::{
     FleetError,
-    made::{Booted, Maker, Reach},
+    provisioned::{Booted, Provisioner, Reach},
 };
 
 /// Where k3s serves its API inside the container.
@@ -155,7 +155,7 @@ impl K3sClusters {
 }
 
 #[async_trait]
-impl Maker for K3sClusters {
+impl Provisioner for K3sClusters {
     fn name(&self) -> &'static str {
         "k3s"
     }

@@ -9,7 +9,7 @@ mod error;
 
 use std::time::Duration;
 
-use super::made::Reach;
+use super::provisioned::Reach;
 
 pub use boot::K3sClusters;
 pub use error::K3sError;

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::fleet::{
     FleetError,
-    made::{Booted, Maker, Reach},
+    provisioned::{Booted, Provisioner, Reach},
 };
 
 /// How long a cluster may take to be removed.
@@ -226,7 +226,7 @@ impl KindClusters {
 }
 
 #[async_trait]
-impl Maker for KindClusters {
+impl Provisioner for KindClusters {
     fn name(&self) -> &'static str {
         "kind"
     }

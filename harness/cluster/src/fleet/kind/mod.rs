@@ -13,7 +13,7 @@ mod programs;
 
 use std::{path::PathBuf, time::Duration};
 
-use super::made::Reach;
+use super::provisioned::Reach;
 
 pub use boot::KindClusters;
 pub use error::KindError;

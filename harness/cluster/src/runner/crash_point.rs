@@ -15,8 +15,9 @@ use tokio::{
     time::{timeout, timeout_at},
 };
 
-use super::{Run, act::chain, committed::Committed};
+use super::{Run, committed::Committed};
 use crate::{
+    error_chain::error_chain,
     fleet::{Asking, Cluster, Gatekeeper},
     observer::{Follower, Recorder},
 };
@@ -160,7 +161,7 @@ impl Gate {
         }
         let committed = Committed::now(condition, &known, clusters, &self.seen).await;
         let mut committed =
-            committed.map_err(|error| format!("what is committed cannot be seen: {}", chain(&error)))?;
+            committed.map_err(|error| format!("what is committed cannot be seen: {}", error_chain(&error)))?;
         while !committed.is_shown() && watch.outcome().is_none() {
             let Ok(Some(news)) = timeout_at(deadline, self.follower.next()).await else {
                 let seconds = HEARD_WITHIN.as_secs();

@@ -11,7 +11,7 @@ use baton_core::{case::model::Case, names::ClusterName};
 use futures::future::try_join_all;
 
 use super::{
-    Backend, ControllerError, Fleet, FleetError, Pace, Request, Standing, controllers,
+    Backend, ControllerError, Fleet, FleetError, Request, TargetLocation, TimeMode, controllers,
     embedded::FLEET,
     external::{self, Access, AccessError, Clusters, ConnectError, External, Options, Workloads},
 };
@@ -39,7 +39,7 @@ pub enum Reach {
 
 /// What makes clusters.
 #[async_trait]
-pub trait Maker: fmt::Debug + Send + Sync {
+pub trait Provisioner: fmt::Debug + Send + Sync {
     /// What its clusters are: `kind`, …
     fn name(&self) -> &'static str;
 
@@ -69,7 +69,7 @@ pub trait Maker: fmt::Debug + Send + Sync {
 
 /// Why clusters that were made cannot serve as a backend.
 #[derive(Debug, thiserror::Error)]
-pub enum MadeError {
+pub enum ProvisionError {
     /// They could not be made.
     #[error(transparent)]
     Fleet(#[from] FleetError),
@@ -84,7 +84,7 @@ pub enum MadeError {
     Connect(#[from] ConnectError),
 }
 
-impl MadeError {
+impl ProvisionError {
     /// Whether it is what was given that is wrong, and not the machine.
     pub fn is_input(&self) -> bool {
         match self {
@@ -110,25 +110,25 @@ impl MadeError {
     }
 }
 
-/// Clusters that were made for a run, as a backend: lent to one case after the other, and removed in the end.
+/// Clusters that were made for a run, as a backend: fleet to one case after the other, and removed in the end.
 #[derive(Debug)]
-pub struct Made {
-    maker: Arc<dyn Maker>,
+pub struct ProvisionedClusters {
+    provisioner: Arc<dyn Provisioner>,
     clusters: External,
 }
 
-impl Made {
-    /// Makes clusters. Whoever does not wait for the end must tell the maker to remove what has begun.
+impl ProvisionedClusters {
+    /// Makes clusters. Whoever does not wait for the end must tell the provisioner to remove what has begun.
     ///
     /// # Errors
     /// If they cannot be had. Nothing of them is left then.
-    pub async fn boot(maker: Arc<dyn Maker>) -> Result<Self, MadeError> {
-        let booted = maker.boot().await?;
-        match connect(&*maker, booted).await {
-            Ok(clusters) => Ok(Self { maker, clusters }),
+    pub async fn boot(provisioner: Arc<dyn Provisioner>) -> Result<Self, ProvisionError> {
+        let booted = provisioner.boot().await?;
+        match connect(&*provisioner, booted).await {
+            Ok(clusters) => Ok(Self { provisioner, clusters }),
             Err(error) => {
                 // Why they cannot be used says more than that they cannot be removed either.
-                if let Err(left) = maker.remove().await {
+                if let Err(left) = provisioner.remove().await {
                     tracing::warn!("{left}");
                 }
                 Err(error)
@@ -145,7 +145,7 @@ fn bindable(addresses: Vec<IpAddr>) -> Option<IpAddr> {
 }
 
 /// New clusters have kubelets and controllers, but no operators; and nobody else uses them.
-async fn connect(maker: &dyn Maker, booted: Vec<Booted>) -> Result<External, MadeError> {
+async fn connect(provisioner: &dyn Provisioner, booted: Vec<Booted>) -> Result<External, ProvisionError> {
     let mut accesses = Vec::new();
     for cluster in booted {
         let access = Access::by_text(cluster.name, &cluster.kubeconfig).await?;
@@ -154,7 +154,7 @@ async fn connect(maker: &dyn Maker, booted: Vec<Booted>) -> Result<External, Mad
             None => access,
         });
     }
-    try_join_all(accesses.iter().map(|access| at_work(maker, access))).await?;
+    try_join_all(accesses.iter().map(|access| at_work(provisioner, access))).await?;
     let mut accesses = accesses.into_iter();
     let control = accesses.next().ok_or(AccessError::NoMembers)?;
     let clusters = Clusters::new(control, accesses.collect())?;
@@ -163,34 +163,34 @@ async fn connect(maker: &dyn Maker, booted: Vec<Booted>) -> Result<External, Mad
         keep: false,
         vouched_for: true,
         address: None,
-        webhooks: bindable(maker.gateways().await),
+        webhooks: bindable(provisioner.gateways().await),
     };
-    Ok(External::connect(maker.name(), clusters, options).await?)
+    Ok(External::connect(provisioner.name(), clusters, options).await?)
 }
 
-async fn at_work(maker: &dyn Maker, access: &Access) -> Result<(), MadeError> {
+async fn at_work(provisioner: &dyn Provisioner, access: &Access) -> Result<(), ProvisionError> {
     let client = external::client(access, FLEET)?;
-    let programs = maker.controllers().iter();
+    let programs = provisioner.controllers().iter();
     try_join_all(programs.map(|program| controllers::at_work(access.name(), &client, program))).await?;
     Ok(())
 }
 
 #[async_trait]
-impl Backend for Made {
+impl Backend for ProvisionedClusters {
     fn name(&self) -> &'static str {
-        self.maker.name()
+        self.provisioner.name()
     }
 
-    fn pace(&self) -> Pace {
-        self.clusters.pace()
+    fn time_mode(&self) -> TimeMode {
+        self.clusters.time_mode()
     }
 
     fn at_once(&self) -> Option<usize> {
         self.clusters.at_once()
     }
 
-    fn cannot_carry(&self, case: &Case, standing: Standing) -> Option<String> {
-        self.clusters.cannot_carry(case, standing)
+    fn cannot_carry(&self, case: &Case, location: TargetLocation) -> Option<String> {
+        self.clusters.cannot_carry(case, location)
     }
 
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {
@@ -199,12 +199,12 @@ impl Backend for Made {
 
     async fn shut_down(&self) -> Result<(), FleetError> {
         // Clusters that stay must be as they were; for those that go it is enough that they go.
-        let cleaned = if self.maker.stay() {
+        let cleaned = if self.provisioner.stay() {
             self.clusters.shut_down().await
         } else {
             Ok(())
         };
-        self.maker.remove().await?;
+        self.provisioner.remove().await?;
         cleaned
     }
 }

@@ -6,20 +6,20 @@ use baton_core::{
 };
 use tokio::time::timeout;
 
-use super::{
-    Run, TargetError,
-    act::{chain, clusters},
+use super::{Run, TargetError, act::clusters};
+use crate::{
+    error_chain::error_chain,
+    fleet::{self, Failure, Matching},
 };
-use crate::fleet::{self, Failure, Matching};
 
 impl Run<'_> {
     /// Injects a fault, or ends one.
-    pub(super) async fn pull(&mut self, fault: &Fault) -> StepEnd {
-        let pulled = match fault {
-            Fault::CutOff(role) => self.pull_on(&Place::Role(role.clone()), fleet::Lever::CutOff).await,
-            Fault::Heal(role) => self.pull_on(&Place::Role(role.clone()), fleet::Lever::Heal).await,
-            Fault::Delay(place, time) => self.pull_on(place, fleet::Lever::Delay(*time)).await,
-            Fault::Fail(place, failing) => self.pull_on(place, fleet::Lever::Fail(failure(failing))).await,
+    pub(super) async fn inject(&mut self, fault: &Fault) -> StepEnd {
+        let injected = match fault {
+            Fault::CutOff(role) => self.inject_on(&Place::Role(role.clone()), fleet::Fault::CutOff).await,
+            Fault::Heal(role) => self.inject_on(&Place::Role(role.clone()), fleet::Fault::Heal).await,
+            Fault::Delay(place, time) => self.inject_on(place, fleet::Fault::Delay(*time)).await,
+            Fault::Fail(place, failing) => self.inject_on(place, fleet::Fault::Fail(failure(failing))).await,
             Fault::StopController => {
                 self.stop_target().await;
                 Ok(())
@@ -30,22 +30,22 @@ impl Run<'_> {
                     return end;
                 }
                 self.stop_target().await;
-                self.start_target().await.map_err(|error| chain(&error))
+                self.start_target().await.map_err(|error| error_chain(&error))
             }
         };
-        match pulled {
+        match injected {
             Ok(()) => StepEnd::Done,
             Err(message) => StepEnd::Refused { message },
         }
     }
 
-    pub(super) async fn pull_on(&mut self, place: &Place, lever: fleet::Lever) -> Result<(), String> {
+    pub(super) async fn inject_on(&mut self, place: &Place, fault: fleet::Fault) -> Result<(), String> {
         let known = self.known();
         for cluster in clusters(place, &known) {
             self.fleet
-                .pull(&cluster, lever.clone())
+                .inject(&cluster, fault.clone())
                 .await
-                .map_err(|error| chain(&error))?;
+                .map_err(|error| error_chain(&error))?;
         }
         Ok(())
     }
@@ -70,7 +70,7 @@ impl Run<'_> {
                 }
             }
             Err(error @ (TargetError::Setup(_) | TargetError::Start(_) | TargetError::Ended(_))) => {
-                (false, vec![chain(&error)])
+                (false, vec![error_chain(&error)])
             }
         };
         self.recorder.mark(Mark::Started { runs, said });

@@ -1,4 +1,4 @@
-//! A fleet that is lent: clusters that stay, with a namespace for one case.
+//! A leased fleet: clusters that stay, with a namespace for one case.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,18 +26,19 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 use super::{
-    Access, account, check, clean,
+    Access, check, clean,
     clean::{Inventory, Ours},
-    client,
-    fronts::Fronts,
+    client, credentials,
+    fault_proxies::FaultProxies,
     refused,
 };
 use crate::{
     actions,
     admission::{Admission, Site},
     clock::{Clock, tokio_clock},
+    error_chain::error_chain,
     fleet::{
-        Cluster, Connect, Fleet, FleetError, Gatekeeper, Lever, Request, Standing,
+        Cluster, Connect, Fault, Fleet, FleetError, Gatekeeper, Request, TargetLocation,
         embedded::{FLEET, SIMULATOR},
         register::{self, Endpoint, clusters},
     },
@@ -57,41 +58,41 @@ pub(super) const CLEANED_WITHIN: Duration = Duration::from_secs(120);
 const STILL_THERE_WITHIN: Duration = Duration::from_secs(5);
 
 /// What a fleet is made of.
-pub(super) struct Lender<'a> {
+pub(super) struct Lessor<'a> {
     pub backend: &'static str,
     pub control: &'a Access,
     pub members: &'a [Access],
     /// What the simulator does on the members; none if there is none.
     pub rules: Option<&'a Arc<Rules>>,
     pub keep: bool,
-    pub standing: Standing,
+    pub location: TargetLocation,
     /// An address of this machine that a target elsewhere reaches.
     pub address: Option<IpAddr>,
     /// An address of this machine that the members reach, for webhooks.
     pub webhooks: Option<IpAddr>,
 }
 
-impl Lender<'_> {
+impl Lessor<'_> {
     fn all(&self) -> impl Iterator<Item = &Access> {
         std::iter::once(self.control).chain(self.members)
     }
 
     /// Prepares a fleet for a case.
-    pub(super) async fn lend(&self, request: &Request) -> Result<Lent, FleetError> {
+    pub(super) async fn lease(&self, request: &Request) -> Result<LeasedFleet, FleetError> {
         let clock = tokio_clock(Timestamp::now());
         let namespace = namespace_for(&request.case.id);
         let folder = Scratch::new("baton-fleet-");
         let folder = folder.map_err(io_failed("making a temporary directory"))?;
-        let fronts = Fronts::open(self.all(), self.standing, self.address).await?;
-        let control = cluster(self.control, &fronts, &folder).await?;
-        let members = try_join_all(self.members.iter().map(|access| cluster(access, &fronts, &folder))).await?;
+        let proxies = FaultProxies::open(self.all(), self.location, self.address).await?;
+        let control = cluster(self.control, &proxies, &folder).await?;
+        let members = try_join_all(self.members.iter().map(|access| cluster(access, &proxies, &folder))).await?;
         // What the members' workloads share, as they would an object store.
         let storage = Storage::default();
         let site = self.webhooks.map(|address| Site {
             address,
             namespace: Some(namespace.clone()),
         });
-        let mut lent = Lent {
+        let mut fleet = LeasedFleet {
             backend: self.backend,
             urls: self.all().map(|access| (access.name().clone(), access.url())).collect(),
             ours: Ours {
@@ -107,21 +108,21 @@ impl Lender<'_> {
             clock,
             control,
             members,
-            fronts,
+            proxies,
             _folder: folder,
         };
-        match self.prepare(&mut lent, request, &storage).await {
-            Ok(()) => Ok(lent),
+        match self.prepare(&mut fleet, request, &storage).await {
+            Ok(()) => Ok(fleet),
             Err(error) => {
                 // The first error is the one to tell; what cannot be removed now is told by the next run.
-                let _ = Box::new(lent).shut_down().await;
+                let _ = Box::new(fleet).shut_down().await;
                 Err(error)
             }
         }
     }
 
-    async fn prepare(&self, lent: &mut Lent, request: &Request, storage: &Storage) -> Result<(), FleetError> {
-        let inventories = lent.all().map(|cluster| {
+    async fn prepare(&self, fleet: &mut LeasedFleet, request: &Request, storage: &Storage) -> Result<(), FleetError> {
+        let inventories = fleet.all().map(|cluster| {
             let (name, client) = (cluster.name().clone(), cluster.inside(FLEET));
             async move {
                 let there = clean::inventory(&client).await;
@@ -129,33 +130,33 @@ impl Lender<'_> {
                 Ok::<_, FleetError>((name, there))
             }
         });
-        lent.before = try_join_all(inventories).await?.into_iter().collect();
-        let namespaces = lent.all().map(|cluster| {
+        fleet.before = try_join_all(inventories).await?.into_iter().collect();
+        let namespaces = fleet.all().map(|cluster| {
             let (name, client) = (cluster.name().clone(), cluster.inside(FLEET));
-            let namespace = lent.namespace().to_owned();
+            let namespace = fleet.namespace().to_owned();
             async move { create_namespace(&name, &client, &namespace, &request.case.id).await }
         });
         try_join_all(namespaces).await?;
-        self.register(lent).await?;
+        self.register(fleet).await?;
         if let Some(rules) = self.rules {
-            let start = |member| simulate(member, rules, lent, request, storage);
-            lent.simulators = lent.members.iter().map(start).collect();
+            let start = |member| simulate(member, rules, fleet, request, storage);
+            fleet.simulators = fleet.members.iter().map(start).collect();
         }
-        let watched = lent.all().map(|cluster| watched(cluster, lent.namespace()));
+        let watched = fleet.all().map(|cluster| watched(cluster, fleet.namespace()));
         let watched = try_join_all(watched).await?;
-        let watching = Watching::start(watched, Arc::clone(&lent.clock)).await?;
-        lent.fronts.tell(&watching);
-        *lent.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching);
+        let watching = Watching::start(watched, Arc::clone(&fleet.clock)).await?;
+        fleet.proxies.tell(&watching);
+        *fleet.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching);
         Ok(())
     }
 
     /// Makes members known to the control plane, unless they are.
-    async fn register(&self, lent: &mut Lent) -> Result<(), FleetError> {
-        let control = lent.control.inside(FLEET);
+    async fn register(&self, fleet: &mut LeasedFleet) -> Result<(), FleetError> {
+        let control = fleet.control.inside(FLEET);
         let mut endpoints = Vec::new();
-        for (access, member) in self.members.iter().zip(&lent.members) {
+        for (access, member) in self.members.iter().zip(&fleet.members) {
             let failed = refused(
-                lent.control.name(),
+                fleet.control.name(),
                 format!("looking for the Cluster {}", access.name()),
             );
             match clusters(&control)
@@ -165,15 +166,15 @@ impl Lender<'_> {
             {
                 Some(known) => {
                     let taints = known.data.pointer("/spec/taints").cloned().unwrap_or(Value::Null);
-                    lent.tainted.push((access.name().clone(), taints));
+                    fleet.tainted.push((access.name().clone(), taints));
                 }
-                None => endpoints.push(match lent.fronts.endpoint(access.name()) {
+                None => endpoints.push(match fleet.proxies.endpoint(access.name()) {
                     Some(endpoint) => endpoint,
                     None => Endpoint {
                         name: access.name().clone(),
                         url: access.url_for_target(),
                         ca: access.ca(),
-                        token: account::token(access, &member.inside(FLEET), &lent.ours.namespace).await?,
+                        token: credentials::token(access, &member.inside(FLEET), &fleet.ours.namespace).await?,
                     },
                 }),
             }
@@ -202,10 +203,10 @@ fn io_failed(what: &str) -> impl FnOnce(io::Error) -> FleetError {
 }
 
 /// A cluster of a fleet. Its clients are made anew for each user agent and stay in this runtime.
-async fn cluster(access: &Access, fronts: &Fronts, folder: &Scratch) -> Result<Cluster, FleetError> {
+async fn cluster(access: &Access, proxies: &FaultProxies, folder: &Scratch) -> Result<Cluster, FleetError> {
     let kubeconfig: PathBuf = folder.path().join(format!("{}.kubeconfig", access.name()));
     let name = access.name().clone();
-    let through = match fronts.kubeconfig(&name) {
+    let through = match proxies.kubeconfig(&name) {
         Some(text) => {
             let through = Access::by_text(name.clone(), &text).await;
             through.map_err(|_| FleetError::Kubeconfig(name.clone()))?
@@ -247,10 +248,16 @@ async fn create_namespace(cluster: &ClusterName, client: &Client, name: &str, ca
         .map_err(refused(cluster, format!("creating the namespace {name}")))
 }
 
-fn simulate(member: &Cluster, rules: &Arc<Rules>, lent: &Lent, request: &Request, storage: &Storage) -> Simulator {
+fn simulate(
+    member: &Cluster,
+    rules: &Arc<Rules>,
+    fleet: &LeasedFleet,
+    request: &Request,
+    storage: &Storage,
+) -> Simulator {
     let with = simulator::Options {
         cluster: member.name().to_string(),
-        clock: Arc::clone(&lent.clock),
+        clock: Arc::clone(&fleet.clock),
         seed: request.seed,
         storage: storage.clone(),
     };
@@ -273,8 +280,8 @@ async fn watched(cluster: &Cluster, namespace: &str) -> Result<Watched, FleetErr
     })
 }
 
-/// A fleet that is lent to a case.
-pub(super) struct Lent {
+/// A fleet that is leased to a case.
+pub(super) struct LeasedFleet {
     backend: &'static str,
     clock: Clock,
     control: Cluster,
@@ -288,14 +295,14 @@ pub(super) struct Lent {
     simulators: Vec<Simulator>,
     /// None if no address is known under which the members would reach a webhook.
     admission: Option<Admission>,
-    fronts: Fronts,
+    proxies: FaultProxies,
     watching: Mutex<Option<Watching>>,
     keep: bool,
     /// Where the kubeconfigs are.
     _folder: Scratch,
 }
 
-impl Lent {
+impl LeasedFleet {
     fn all(&self) -> impl Iterator<Item = &Cluster> {
         std::iter::once(&self.control).chain(&self.members)
     }
@@ -345,7 +352,7 @@ impl Lent {
 }
 
 #[async_trait]
-impl Fleet for Lent {
+impl Fleet for LeasedFleet {
     fn backend(&self) -> &'static str {
         self.backend
     }
@@ -370,18 +377,18 @@ impl Fleet for Lent {
         Order::ARRIVAL
     }
 
-    async fn pull(&self, cluster: &ClusterName, lever: Lever) -> Result<(), FleetError> {
+    async fn inject(&self, cluster: &ClusterName, fault: Fault) -> Result<(), FleetError> {
         crate::fleet::cluster(self, cluster)?;
-        let levers = self.fronts.levers(cluster).ok_or_else(|| FleetError::Unsupported {
+        let faults = self.proxies.faults(cluster).ok_or_else(|| FleetError::Unsupported {
             backend: self.backend,
-            lever: lever.to_string(),
+            fault: fault.to_string(),
         })?;
-        crate::fleet::pull(levers, lever);
+        crate::fleet::inject(faults, fault);
         Ok(())
     }
 
     fn gate(&self) -> Option<Gatekeeper> {
-        self.fronts.gate()
+        self.proxies.gate()
     }
 
     fn admission(&self) -> Option<&Admission> {
@@ -397,7 +404,7 @@ impl Fleet for Lent {
     }
 
     fn writes(&self) -> BTreeMap<String, u64> {
-        crate::fleet::writes(self.fronts.all())
+        crate::fleet::writes(self.proxies.all())
     }
 
     fn simulator_failures(&self) -> Vec<String> {
@@ -414,7 +421,7 @@ impl Fleet for Lent {
                 let look = check::answers(cluster.name(), &url, &client);
                 match tokio::time::timeout(STILL_THERE_WITHIN, look).await {
                     Ok(Ok(_)) => None,
-                    Ok(Err(error)) => Some(crate::runner::chain(&error)),
+                    Ok(Err(error)) => Some(error_chain(&error)),
                     Err(_) => Some(format!("{} at {url} does not answer any more", cluster.name())),
                 }
             }
@@ -433,7 +440,7 @@ impl Fleet for Lent {
         if let Some(admission) = self.admission {
             admission.stop().await;
         }
-        self.fronts.close().await;
+        self.proxies.close().await;
         let left = cleaned?;
         if left.is_empty() {
             Ok(())

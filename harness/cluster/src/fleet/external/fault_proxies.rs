@@ -1,4 +1,4 @@
-//! The way of the target to lent clusters: through fronts of this process, where levers act on it. The harness itself,
+//! Fault proxies: the way of the target to leased clusters leads through them, so that faults can be injected. The harness,
 //! the simulator and the observer go to the clusters directly.
 
 use std::{
@@ -19,49 +19,49 @@ use kube::client::Body;
 
 use super::{Access, refused};
 use crate::{
-    fleet::{FleetError, Standing, register::Endpoint},
+    fleet::{FleetError, TargetLocation, register::Endpoint},
     observer::{served, watching::Watching},
 };
 
-/// The fronts of a fleet, by cluster.
+/// The proxies of a fleet, by cluster.
 #[derive(Debug, Default)]
-pub(super) struct Fronts(BTreeMap<ClusterName, FaultProxy>);
+pub(super) struct FaultProxies(BTreeMap<ClusterName, FaultProxy>);
 
-impl Fronts {
+impl FaultProxies {
     /// Opens one for each cluster that the target reaches through this process; none for a target that stands elsewhere
     /// and is given no address to come to.
     pub(super) async fn open(
         accesses: impl Iterator<Item = &Access>,
-        standing: Standing,
+        location: TargetLocation,
         address: Option<IpAddr>,
     ) -> Result<Self, FleetError> {
-        let address = match (address, standing) {
-            (Some(address), Standing::Beside | Standing::Elsewhere) => address,
-            (None, Standing::Beside) => Ipv4Addr::LOCALHOST.into(),
-            (None, Standing::Elsewhere) => return Ok(Self::default()),
+        let address = match (address, location) {
+            (Some(address), TargetLocation::Beside | TargetLocation::Elsewhere) => address,
+            (None, TargetLocation::Beside) => Ipv4Addr::LOCALHOST.into(),
+            (None, TargetLocation::Elsewhere) => return Ok(Self::default()),
         };
         let opened = try_join_all(accesses.map(|access| open(access, address))).await?;
         Ok(Self(opened.into_iter().collect()))
     }
 
-    /// The levers of one of them.
-    pub(super) fn levers(&self, cluster: &ClusterName) -> Option<&FaultInjector> {
+    /// Fault injection for one cluster.
+    pub(super) fn faults(&self, cluster: &ClusterName) -> Option<&FaultInjector> {
         self.0.get(cluster).map(FaultProxy::faults)
     }
 
-    /// All levers.
+    /// Fault injection for all clusters.
     pub(super) fn all(&self) -> impl Iterator<Item = &FaultInjector> {
         self.0.values().map(FaultProxy::faults)
     }
 
-    /// A gate before all of them, and its keeper; none if there are no fronts.
+    /// A gate before all of them, and its keeper; none if there are no proxies.
     pub(super) fn gate(&self) -> Option<Gatekeeper> {
         if self.0.is_empty() {
             return None;
         }
         let (gate, keeper) = Gate::new();
-        for levers in self.all() {
-            levers.guard(gate.clone());
+        for faults in self.all() {
+            faults.guard(gate.clone());
         }
         Some(keeper)
     }
@@ -84,15 +84,15 @@ impl Fronts {
 
     /// What the target creates on members through them is a fence too: when it was asked for is known exactly.
     pub(super) fn tell(&self, watching: &Watching) {
-        for (name, front) in self.0.iter().filter(|(name, _)| !name.is_control()) {
-            front.tell_of_creations(watching.fences_of(name.clone()));
+        for (name, proxy) in self.0.iter().filter(|(name, _)| !name.is_control()) {
+            proxy.tell_of_creations(watching.fences_of(name.clone()));
         }
     }
 
     /// Closes all of them.
     pub(super) async fn close(self) {
-        for front in self.0.into_values() {
-            front.close().await;
+        for proxy in self.0.into_values() {
+            proxy.close().await;
         }
     }
 }
@@ -107,12 +107,12 @@ async fn open(access: &Access, address: IpAddr) -> Result<(ClusterName, FaultPro
         .into_iter()
         .map(|(resource, _)| ((resource.group, resource.plural), resource.kind))
         .collect();
-    let front = FaultProxy::open(name.as_str(), address, upstream(client), kinds).await;
-    let front = front.map_err(|source| FleetError::Io {
+    let proxy = FaultProxy::open(name.as_str(), address, upstream(client), kinds).await;
+    let proxy = proxy.map_err(|source| FleetError::Io {
         what: format!("opening a port on {address}"),
         source,
     })?;
-    Ok((name, front))
+    Ok((name, proxy))
 }
 
 fn upstream(client: kube::Client) -> Upstream {
