@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, io::IsTerminal as _, path::PathBuf};
 
 use baton_core::{
     event::{CaseOutcome, CaseResult, Event, RunStart, Summary},
-    names::{CaseId, ClusterName},
+    judge::Verdict,
+    names::{CaseId, ClusterName, RequirementId},
 };
 use comfy_table::{Cell, Color};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -183,6 +184,18 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
     table.trim_fmt()
 }
 
+/// What a case was to show and came to nothing, a line a reason.
+pub fn not_judged(verdict: &Verdict) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, Vec<&RequirementId>> = BTreeMap::new();
+    for (id, reason) in &verdict.not_judged {
+        reasons.entry(reason).or_default().push(id);
+    }
+    let lines = reasons.into_iter();
+    lines
+        .map(|(reason, ids)| format!("not judged: {}: {reason}\n", show::ids(ids.into_iter())))
+        .collect()
+}
+
 /// Why a case did not conform, for somebody who has never seen it.
 pub fn explanation(result: &CaseResult) -> Option<String> {
     let head = format!("--- {} {}: {}", named(result), word(result), result.title);
@@ -211,6 +224,7 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
             excerpt,
         } => {
             lines.extend(verdict.findings.iter().map(|finding| format!("{finding}\n")));
+            lines.extend(not_judged(verdict));
             for snapshot in snapshots {
                 let file = snapshot.file.display();
                 match &snapshot.diff {

@@ -234,7 +234,10 @@ pub fn timeline_of(
         let moved = (fleet.namespace() != DEFAULT_NAMESPACE).then(|| Plan::of(&case.in_namespace(fleet.namespace())));
         let plan = moved.as_ref().unwrap_or(plan);
         let target = &*settings.target;
-        let timeouts = settings.timeouts;
+        let timeouts = match backend.pace() {
+            Pace::Virtual => settings.timeouts.exact(),
+            Pace::Real => settings.timeouts,
+        };
         let run = runner::run(plan, &case.controller, &*fleet, target, timeouts, log, &on_step);
         let timeline = tokio::select! {
             biased;

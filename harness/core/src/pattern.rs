@@ -13,6 +13,8 @@
 mod compare;
 pub mod path;
 
+pub use compare::weight;
+
 use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;

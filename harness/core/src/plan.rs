@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use crate::{
     case::model::{Action, Case, Condition, Expect, Mode, Place, SnapshotPart, Subject},
-    names::{CaseId, RequirementId},
+    names::CaseId,
     redact,
 };
 
@@ -30,7 +30,31 @@ pub struct PlannedStep {
     pub action: Action,
 }
 
+/// A moment of a run from which on something counts: that of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// When this step began.
+    Began(usize),
+    /// When this step ended.
+    Ended(usize),
+}
+
 impl Plan {
+    /// Since when what can be seen at a step counts as a sign of what the case did: the last step before it that did
+    /// something, or the end of what was waited for.
+    pub fn since(&self, step: usize) -> Option<Since> {
+        let before = self.steps.iter().enumerate().take(step).rev();
+        before.into_iter().find_map(|(number, step)| match &step.action {
+            Action::Wait { .. } | Action::BindRole { .. } => Some(Since::Ended(number)),
+            action => action.acts().then_some(Since::Began(number)),
+        })
+    }
+
+    /// The last step before this one that did something.
+    pub fn last_act(&self, step: usize) -> Option<usize> {
+        self.steps[..step].iter().rposition(|step| step.action.acts())
+    }
+
     /// How long it lets time pass, whatever the target does.
     pub fn waits(&self) -> Duration {
         let wait = |step: &PlannedStep| match &step.action {
@@ -89,6 +113,31 @@ impl Plan {
     }
 }
 
+impl Action {
+    /// Whether it changes something, so that the target has a reason to act.
+    fn acts(&self) -> bool {
+        match self {
+            Self::Apply { .. }
+            | Self::Admission { .. }
+            | Self::Patch { .. }
+            | Self::SetStatus { .. }
+            | Self::Delete { .. }
+            | Self::Taint { .. }
+            | Self::Untaint { .. }
+            | Self::Hold { .. }
+            | Self::Release { .. }
+            | Self::Inject(_)
+            | Self::Start(_) => true,
+            Self::BindRole { .. }
+            | Self::Capture { .. }
+            | Self::Elapse(_)
+            | Self::Wait { .. }
+            | Self::Assert(_)
+            | Self::Snapshot(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {}", self.case, self.title)?;
@@ -142,14 +191,17 @@ impl fmt::Display for Action {
             Self::Wait { until, phase } => write!(f, "wait until {until} (phase {})", phase.name()),
             Self::Assert(assertion) => {
                 write!(f, "assert {}: {}", assertion.mode, assertion.condition)?;
-                if matches!(assertion.mode, Mode::Eventually | Mode::Observed | Mode::FirstSeen) {
-                    write!(f, " (phase {})", assertion.phase.name())?;
+                match (assertion.mode, assertion.within) {
+                    (_, Some(time)) => write!(f, " (within {} s)", time.as_secs_f64())?,
+                    (Mode::Eventually | Mode::Observed | Mode::FirstSeen, None) => {
+                        write!(f, " (phase {})", assertion.phase.name())?;
+                    }
+                    (Mode::Now | Mode::Consistently(_) | Mode::Never, None) => {}
                 }
-                let proves = assertion.proves.iter().map(RequirementId::as_str).collect::<Vec<_>>();
-                if proves.is_empty() {
+                if assertion.proves.is_empty() {
                     Ok(())
                 } else {
-                    write!(f, " [{}]", proves.join(", "))
+                    write!(f, " [{}]", assertion.proves)
                 }
             }
             Self::Snapshot(snapshot) => {
@@ -175,7 +227,9 @@ impl fmt::Display for Condition {
         let Self { on, of, expect } = self;
         match of {
             Subject::Object(_) | Subject::EventOf(_) => write!(f, "{of} on {on} ")?,
-            Subject::BindingOf(_) | Subject::WorkOf { .. } | Subject::Cluster(_) => write!(f, "{of} ")?,
+            Subject::BindingOf(_) | Subject::WorkOf { .. } | Subject::Cluster(_) | Subject::NoticeOf(_) => {
+                write!(f, "{of} ")?;
+            }
         }
         match expect {
             Expect::Present => f.write_str("is there"),

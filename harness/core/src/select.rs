@@ -30,7 +30,7 @@ pub fn clusters(place: &Place, bindings: &Bindings, members: &[ClusterName]) -> 
 pub fn place_of<'a>(subject: &Subject, place: &'a Place) -> &'a Place {
     match subject {
         Subject::Object(_) | Subject::EventOf(_) => place,
-        Subject::BindingOf(_) | Subject::WorkOf { .. } | Subject::Cluster(_) => &Place::Control,
+        Subject::BindingOf(_) | Subject::WorkOf { .. } | Subject::Cluster(_) | Subject::NoticeOf(_) => &Place::Control,
     }
 }
 
@@ -53,6 +53,8 @@ pub fn is_subject(subject: &Subject, id: &ObjectId, object: &Value, bindings: &B
             id.kind == "Cluster" && bindings.get(role.as_str()).is_some_and(|name| *name == id.name)
         }
         Subject::EventOf(about) => id.kind == "Event" && is_event_of(about, object),
+        // It is no object, but what several of them say.
+        Subject::NoticeOf(_) => false,
     }
 }
 
@@ -92,6 +94,15 @@ fn carries(manifest: &Value, workload: &ObjectRef) -> bool {
         && text("/metadata/namespace") == workload.namespace.as_deref().unwrap_or_default()
 }
 
+/// Whether an Event is about a workload or its binding.
+pub fn is_event_about(workload: &ObjectRef, event: &Value) -> bool {
+    let of = event.get("involvedObject").or_else(|| event.get("regarding"));
+    let namespace = of.and_then(|of| of.get("namespace")).and_then(Value::as_str);
+    let here = namespace.unwrap_or_default() == workload.namespace.as_deref().unwrap_or_default();
+    let about = [Subject::Object(workload.clone()), Subject::BindingOf(workload.clone())];
+    here && about.iter().any(|about| is_event_of(about, event))
+}
+
 fn is_event_of(about: &Subject, event: &Value) -> bool {
     // core/v1 and events.k8s.io/v1 name the same thing differently.
     let reference = event.get("involvedObject").or_else(|| event.get("regarding"));
@@ -110,6 +121,6 @@ fn is_event_of(about: &Subject, event: &Value) -> bool {
         }
         Subject::WorkOf { .. } => text("kind") == "Work",
         Subject::Cluster(_) => text("kind") == "Cluster",
-        Subject::EventOf(_) => false,
+        Subject::EventOf(_) | Subject::NoticeOf(_) => false,
     }
 }

@@ -2,18 +2,25 @@
 //! judge that looks back.
 //!
 //! A [`Watch`] begins at a step: it knows what happened until then and is fed what happens afterwards, entry by entry.
+//! `notices` collects what people can see, `passing` tells when an eviction task has come and gone.
+
+mod notices;
+mod passing;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::Value;
 
 use crate::{
-    case::model::{Condition, Expect, Mode},
+    case::model::{Condition, Expect, Mode, Subject},
     names::ClusterName,
-    pattern::{Bindings, Mismatch, NAMESPACE},
+    pattern::{Bindings, Mismatch, NAMESPACE, Pattern, weight},
+    plan::{Plan, Since},
     select,
     timeline::{Change, Entry, Event, Mark, ObjectId, Revision, World},
 };
+use notices::Notices;
+use passing::Passing;
 
 /// What the run knows at a moment: who plays which role, what was captured, who the members are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,6 +72,25 @@ pub enum Outcome {
     Failed(Evidence),
 }
 
+/// Where in a plan a watch stands: which steps before it count for what it looks at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standpoint {
+    /// Since when a warning counts; from the beginning, if absent.
+    pub since: Option<Since>,
+    /// The last step that did something, if there is one.
+    pub last_act: Option<usize>,
+}
+
+impl Standpoint {
+    /// That of a step.
+    pub fn at(plan: &Plan, step: usize) -> Self {
+        Self {
+            since: plan.since(step),
+            last_act: plan.last_act(step),
+        }
+    }
+}
+
 /// A condition under observation from one step on.
 #[derive(Debug)]
 pub struct Watch<'a> {
@@ -78,11 +104,13 @@ pub struct Watch<'a> {
     nearest: Option<Evidence>,
     settled: Option<Outcome>,
     last: (u64, Duration),
+    notices: Option<Notices<'a>>,
+    passing: Option<Passing>,
 }
 
 impl<'a> Watch<'a> {
     /// Begins to watch after `history`.
-    pub fn begin(mode: Mode, condition: &'a Condition, history: &[Entry]) -> Self {
+    pub fn begin(mode: Mode, condition: &'a Condition, history: &[Entry], standpoint: Standpoint) -> Self {
         let mut known = Known::default();
         for entry in history {
             known.learn(entry);
@@ -97,6 +125,16 @@ impl<'a> Watch<'a> {
             nearest: None,
             settled: None,
             last: (0, Duration::ZERO),
+            notices: match &condition.of {
+                Subject::NoticeOf(workload) => Some(Notices::of(workload, standpoint)),
+                _ => None,
+            },
+            passing: match (mode, &condition.of, &condition.expect) {
+                (Mode::Observed, Subject::BindingOf(_), Expect::Match(pattern)) => {
+                    Passing::of(pattern, standpoint.last_act)
+                }
+                _ => None,
+            },
         };
         for entry in history {
             watch.take(entry);
@@ -161,6 +199,12 @@ impl<'a> Watch<'a> {
             }
         }
         self.world.step(entry);
+        if let Some(notices) = &mut self.notices {
+            notices.take(entry);
+        }
+        if let Some(passing) = &mut self.passing {
+            passing.take(entry);
+        }
     }
 
     fn evidence(&self, object: Option<&ObjectId>, mismatches: Vec<Mismatch>) -> Evidence {
@@ -199,6 +243,9 @@ impl<'a> Watch<'a> {
     }
 
     fn cluster_holds(&self, cluster: &ClusterName) -> Outcome {
+        if let Some(notices) = &self.notices {
+            return self.notice_holds(&notices.seen);
+        }
         let mut found = select::find(&self.condition.of, cluster, &self.world, &self.known.bindings);
         let none = || self.evidence(None, Vec::new());
         let some = |(id, _): (&ObjectId, _)| self.evidence(Some(id), Vec::new());
@@ -221,13 +268,43 @@ impl<'a> Watch<'a> {
                     }
                     if nearest
                         .as_ref()
-                        .is_none_or(|best| mismatches.len() < best.mismatches.len())
+                        .is_none_or(|best| weight(&mismatches) < weight(&best.mismatches))
                     {
                         nearest = Some(self.evidence(Some(id), mismatches));
                     }
                 }
                 Outcome::Failed(nearest.unwrap_or_else(none))
             }
+        }
+    }
+
+    /// Whether the condition holds of what people can see: of one text, or of none.
+    fn notice_holds(&self, seen: &[(ObjectId, String)]) -> Outcome {
+        let none = || self.evidence(None, Vec::new());
+        let differs = |pattern: &Pattern, text: &str| {
+            let text = Value::String(text.to_owned());
+            pattern.mismatches(Some(&text), &self.known.bindings)
+        };
+        let any = |pattern: &Pattern| seen.iter().find(|(_, text)| differs(pattern, text).is_empty());
+        let some = |(id, _): &(ObjectId, String)| self.evidence(Some(id), Vec::new());
+        match &self.condition.expect {
+            Expect::Present => seen
+                .last()
+                .map_or_else(|| Outcome::Failed(none()), |it| Outcome::Held(some(it))),
+            Expect::Absent => seen
+                .last()
+                .map_or_else(|| Outcome::Held(none()), |it| Outcome::Failed(some(it))),
+            Expect::NoMatch(pattern) => {
+                any(pattern).map_or_else(|| Outcome::Held(none()), |it| Outcome::Failed(some(it)))
+            }
+            Expect::Match(pattern) => any(pattern).map_or_else(
+                || {
+                    let last = seen.last();
+                    let last = last.map(|(id, text)| self.evidence(Some(id), differs(pattern, text)));
+                    Outcome::Failed(last.unwrap_or_else(none))
+                },
+                |it| Outcome::Held(some(it)),
+            ),
         }
     }
 
@@ -288,6 +365,13 @@ impl<'a> Watch<'a> {
             (_, true) => self.settled = Some(Outcome::Held(evidence)),
             (_, false) => self.keep_if_nearer(evidence),
         }
+        let gone = self
+            .passing
+            .as_mut()
+            .is_some_and(|passing| passing.is_gone(revision.change, &revision.object, &self.known.bindings));
+        if let (None, true, Some(nearest)) = (&self.settled, gone, self.nearest.clone()) {
+            self.settled = Some(Outcome::Failed(nearest));
+        }
     }
 
     fn concerned(&self, revision: &Revision) -> Option<ObjectId> {
@@ -302,14 +386,17 @@ impl<'a> Watch<'a> {
         select::clusters(place, &self.known.bindings, &self.known.members)
     }
 
-    /// Of several failures the one with the fewest differences teaches most; of equal ones the latest.
+    /// Of several failures the one with the fewest differences teaches most; of equal ones the latest, or the first
+    /// revision that was like that.
     fn keep_if_nearer(&mut self, evidence: Evidence) {
-        let distance = |it: &Evidence| (it.object.is_none(), it.mismatches.len());
-        if self
-            .nearest
-            .as_ref()
-            .is_none_or(|best| distance(&evidence) <= distance(best))
-        {
+        let distance = |it: &Evidence| (it.object.is_none(), weight(&it.mismatches));
+        let nearer = |best: &Evidence| match self.mode {
+            Mode::Observed => distance(&evidence) < distance(best),
+            Mode::Now | Mode::Eventually | Mode::Consistently(_) | Mode::Never | Mode::FirstSeen => {
+                distance(&evidence) <= distance(best)
+            }
+        };
+        if self.nearest.as_ref().is_none_or(nearer) {
             self.nearest = Some(evidence);
         }
     }

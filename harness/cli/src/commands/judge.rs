@@ -17,7 +17,7 @@ use super::{Exit, with_suite};
 use crate::{
     args,
     load::{Roots, Suite},
-    show, snapshots,
+    output, show, snapshots,
 };
 
 /// Judges a timeline by the case that it names, or a recording by the invariants.
@@ -69,6 +69,7 @@ fn recorded_by(case: &Case, timeline: &Timeline) -> Exit {
     }
     let exit = report(&verdict.findings, &verdict.inconclusive, timeline);
     println!("shown: {}", show::ids(verdict.shown.iter()));
+    output::not_judged(&verdict).iter().for_each(|line| print!("{line}"));
     match missing {
         None => exit,
         Some(step) => {
@@ -91,6 +92,7 @@ fn judge_by(case: &Case, roots: &Roots, timeline: &Timeline) -> Exit {
     }
     let exit = report(&verdict.findings, &verdict.inconclusive, timeline);
     println!("shown: {}", show::ids(verdict.shown.iter()));
+    output::not_judged(&verdict).iter().for_each(|line| print!("{line}"));
     if differences.is_empty() { exit } else { Exit::Deviates }
 }
 

@@ -152,6 +152,12 @@ fn verify_report(roots: &Roots, report: &Path, more: &[PathBuf], timelines: &Pat
         if came.not_run > 0 {
             words = format!("{words}; {} cases were not run", came.not_run);
         }
+        if came.missing > 0 {
+            words = format!(
+                "{words}; the run was interrupted: {} of the chosen cases are missing",
+                came.missing
+            );
+        }
         if came.objections.is_empty() {
             println!("confirmed: {words}");
             Exit::Conforms

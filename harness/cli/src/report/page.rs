@@ -71,6 +71,7 @@ struct CaseView<'a> {
     requirements: Vec<String>,
     shown: Vec<String>,
     broken: Vec<String>,
+    not_judged: &'a BTreeMap<RequirementId, String>,
     /// What those are called: broken, or known to be.
     broken_as: RequirementResult,
     evidence: Option<&'a EvidenceReport>,
@@ -251,6 +252,7 @@ fn view<'a>(
         requirements: ids(&case.requirements.union(&case.broken).cloned().collect()),
         shown: ids(&case.shown),
         broken: ids(&case.broken),
+        not_judged: &case.not_judged,
         broken_as: if case.known.is_empty() {
             RequirementResult::Broken
         } else {
@@ -268,6 +270,9 @@ fn verdict_of(report: &ConformanceReport) -> VerdictView {
     words.push(format!("{} shown", count(requirements.shown, "requirement")));
     if requirements.broken > 0 {
         words.push(format!("{} broken", requirements.broken));
+    }
+    if requirements.not_judged > 0 {
+        words.push(format!("{} not judged", requirements.not_judged));
     }
     if requirements.known > 0 {
         words.push(count(requirements.known, "known deviation"));

@@ -104,6 +104,7 @@ fn kinds(subject: &Subject) -> Vec<(String, String)> {
         Subject::WorkOf { .. } => of(WORKS, &["Work"]),
         Subject::Cluster(_) => of(CLUSTERS, &["Cluster"]),
         Subject::EventOf(_) => of("v1", &["Event"]),
+        Subject::NoticeOf(_) => [of("v1", &["Event"]), of(BINDINGS, &select::BINDING_KINDS)].concat(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use baton_core::{
     case::model::{Condition, Mode, Phase},
     timeline::{Entry, Mark, StepEnd},
-    watch::{Known, Watch},
+    watch::{Known, Standpoint, Watch},
 };
 use serde_json::json;
 use tokio::{
@@ -122,7 +122,7 @@ impl Gate {
     async fn until(&mut self, condition: &Condition) -> Result<Option<Asking>, Lost> {
         self.seen = self.follower.available();
         let history = self.seen.clone();
-        let mut watch = Watch::begin(Mode::Eventually, condition, &history);
+        let mut watch = Watch::begin(Mode::Eventually, condition, &history, Standpoint::default());
         let mut asking = None;
         while watch.outcome().is_none() {
             if let Some(asking) = Option::take(&mut asking) {

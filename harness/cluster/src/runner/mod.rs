@@ -24,6 +24,7 @@ use baton_core::{
     implementation::Patience,
     plan::Plan,
     timeline::{Begin, Entry, HotLoop, Mark, StepEnd, Timeline},
+    watch::Standpoint,
 };
 use thiserror::Error;
 
@@ -54,6 +55,10 @@ pub struct Timeouts {
     pub clear: Duration,
     /// Until the target says that all members are ready, before the first step.
     pub ready: Duration,
+    /// What bounds that a case sets itself (`within`) are multiplied by.
+    pub factor: f64,
+    /// What they are extended by after that.
+    pub slack: Duration,
 }
 
 impl Default for Timeouts {
@@ -67,6 +72,8 @@ impl Default for Timeouts {
             create: a_minute,
             clear: a_minute,
             ready: a_minute,
+            factor: 1.0,
+            slack: Duration::from_secs(10),
         }
     }
 }
@@ -84,6 +91,19 @@ impl Timeouts {
             create: scale(self.create),
             clear: scale(self.clear),
             ready: scale(self.ready),
+            factor: self.factor * factor,
+            slack: self.slack,
+        }
+    }
+
+    /// With the bounds that cases set kept to the letter: where time passes only when nothing happens, it never runs out
+    /// because a machine is slow.
+    #[must_use]
+    pub fn exact(self) -> Self {
+        Self {
+            factor: 1.0,
+            slack: Duration::ZERO,
+            ..self
         }
     }
 
@@ -94,6 +114,7 @@ impl Timeouts {
             *self.of_mut(*phase) = *time;
         }
         self.ready = patience.ready.unwrap_or(self.ready);
+        self.slack = patience.slack.unwrap_or(self.slack);
         self.scaled(patience.factor.unwrap_or(1.0))
     }
 
@@ -168,6 +189,8 @@ struct Run<'a> {
     follower: Follower,
     /// What was read of the timeline so far.
     seen: Vec<Entry>,
+    /// Where the present step stands in the plan.
+    standpoint: Standpoint,
     running: Option<Box<dyn Running>>,
     /// That the target is to stop at some moment.
     stopping: Option<crash_point::Stopping>,
@@ -217,6 +240,7 @@ pub async fn run(
         recorder,
         follower,
         seen: Vec::new(),
+        standpoint: Standpoint::default(),
         running: None,
         stopping: None,
         ended: false,
@@ -263,6 +287,7 @@ impl Run<'_> {
     ) -> bool {
         for (number, step) in plan.steps.iter().enumerate() {
             let text = step.action.to_string();
+            self.standpoint = Standpoint::at(plan, number);
             tell(number, &text);
             self.recorder.mark(Mark::StepStarted { step: number, text });
             let end = tokio::select! {

@@ -36,7 +36,10 @@ impl Run<'_> {
                 self.let_pass(time).await;
                 return StepEnd::Done;
             }
-            Mode::Eventually | Mode::Observed | Mode::FirstSeen => self.timeouts.of(assertion.phase),
+            Mode::Eventually | Mode::Observed | Mode::FirstSeen => match assertion.within {
+                Some(time) => time.mul_f64(self.timeouts.factor) + self.timeouts.slack,
+                None => self.timeouts.of(assertion.phase),
+            },
         };
         match self.watch(assertion.mode, &assertion.condition, time).await {
             Some(_) => StepEnd::Done,
@@ -48,7 +51,7 @@ impl Run<'_> {
     async fn watch(&mut self, mode: Mode, condition: &Condition, limit: Duration) -> Option<Outcome> {
         let deadline = Instant::now() + limit;
         self.read_on();
-        let mut watch = Watch::begin(mode, condition, &self.seen);
+        let mut watch = Watch::begin(mode, condition, &self.seen, self.standpoint);
         while watch.outcome().is_none() {
             let news = self.news(deadline).await?;
             for entry in &news {

@@ -6,8 +6,9 @@
 //! - `scenarios`: one file, several cases;
 //! - [`shapes`]: what a file may hold; [`refs`]: what it refers to; `steps` and [`read`](mod@read): taking it in.
 //!
-//! `namespace` gives the same case in another namespace.
+//! [`claims`] says what an assertion shows by which fields; `namespace` gives the same case in another namespace.
 
+pub mod claims;
 pub mod model;
 mod namespace;
 pub mod read;

@@ -12,6 +12,7 @@ use std::{
 use serde::Serialize;
 use serde_json::Value;
 
+use super::claims::Claims;
 use crate::{
     names::{CaseId, Feature, RequirementId, RoleName},
     pattern::Pattern,
@@ -187,6 +188,17 @@ pub enum Action {
     Snapshot(Snapshot),
 }
 
+impl Action {
+    /// The requirements that it is to show.
+    pub fn claims(&self) -> BTreeSet<RequirementId> {
+        match self {
+            Self::Assert(assertion) => assertion.proves.ids(),
+            Self::Start(start) => start.proves.clone(),
+            _ => BTreeSet::new(),
+        }
+    }
+}
+
 /// A cluster, or several, as a case names them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Place {
@@ -245,6 +257,9 @@ pub enum Subject {
     Cluster(RoleName),
     /// `{eventOf: …}`: any Event that is about an object; matches if one of them does.
     EventOf(Box<Subject>),
+    /// `{noticeOf: …}`: what people can see about a workload since the last step that did something or waited: a Warning
+    /// about it or its binding, or a condition of the binding, as a text; matches if one of them does.
+    NoticeOf(ObjectRef),
 }
 
 impl fmt::Display for Subject {
@@ -255,6 +270,7 @@ impl fmt::Display for Subject {
             Self::WorkOf { workload, member } => write!(f, "the work of {workload} for {member}"),
             Self::Cluster(role) => write!(f, "the cluster {role}"),
             Self::EventOf(subject) => write!(f, "an event of {subject}"),
+            Self::NoticeOf(workload) => write!(f, "a new warning or condition about {workload}"),
         }
     }
 }
@@ -333,8 +349,10 @@ pub struct Assertion {
     pub condition: Condition,
     /// The phase whose timeout counts where the mode waits.
     pub phase: Phase,
-    /// What it shows if it holds; may be empty.
-    pub proves: BTreeSet<RequirementId>,
+    /// How long the mode waits, in the place of the phase's timeout.
+    pub within: Option<Duration>,
+    /// What it shows if it holds. If nothing, it says what the steps after it build on.
+    pub proves: Claims,
 }
 
 /// The named phases of a migration; each has a timeout, which a target may change.

@@ -115,6 +115,7 @@ fn subject(of: Subject, to: &str) -> Subject {
         },
         Subject::Cluster(role) => Subject::Cluster(role),
         Subject::EventOf(about) => Subject::EventOf(Box::new(subject(*about, to))),
+        Subject::NoticeOf(workload) => Subject::NoticeOf(reference(workload, to)),
     }
 }
 

@@ -264,11 +264,7 @@ impl Reader<'_> {
 
 /// What steps and invariants prove if they hold.
 fn proved(case: &Case) -> BTreeSet<RequirementId> {
-    let of_steps = case.steps.iter().filter_map(|step| match &step.action {
-        Action::Assert(assertion) => Some(&assertion.proves),
-        Action::Start(start) => Some(&start.proves),
-        _ => None,
-    });
+    let of_steps = case.steps.iter().flat_map(|step| step.action.claims());
     let of_invariants = case.invariants.iter().flat_map(|invariant| invariant.proves());
-    of_steps.flatten().cloned().chain(of_invariants).collect()
+    of_steps.chain(of_invariants).collect()
 }

@@ -181,6 +181,10 @@ impl Scope {
             notes.shape(node, &shapes::CLUSTER)?;
             return self.role(role, notes).map(Subject::Cluster);
         }
+        if let Some(workload) = node.get("noticeOf") {
+            notes.shape(node, &shapes::NOTICE_OF)?;
+            return self.object(workload, notes).map(Subject::NoticeOf);
+        }
         if let Some(about) = node.get("eventOf") {
             notes.shape(node, &shapes::EVENT_OF)?;
             return self

@@ -137,6 +137,7 @@ mod tests {
             findings: findings.iter().map(finding).collect(),
             inconclusive: Vec::new(),
             shown: BTreeSet::new(),
+            not_judged: BTreeMap::new(),
             snapshots: Vec::new(),
         }
     }

@@ -92,6 +92,8 @@ pub struct Patience {
     pub phases: BTreeMap<Phase, Duration>,
     /// Until it says that all members are ready, before the first step.
     pub ready: Option<Duration>,
+    /// What a case's own bounds (`within`) are extended by where time really passes.
+    pub slack: Option<Duration>,
 }
 
 /// How a target comes to run.

@@ -199,6 +199,7 @@ impl Reader<'_> {
         };
         patience.factor = fields.get("factor").and_then(|node| self.factor(node));
         patience.ready = fields.get("ready").and_then(|node| self.time(node, "ready"));
+        patience.slack = fields.get("slack").and_then(|node| self.notes.duration(node, "slack"));
         for phase in Phase::ALL {
             let time = fields.get(phase.name()).and_then(|node| self.time(node, phase.name()));
             patience.phases.extend(time.map(|time| (phase, time)));

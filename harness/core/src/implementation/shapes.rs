@@ -115,6 +115,11 @@ pub static TIMEOUTS: Shape = Shape::closed(
     &[
         Field::optional("factor", Holds::Positive, "What all times are multiplied by."),
         Field::optional(
+            "slack",
+            Holds::Time,
+            "What a case's own bounds (`within`) are extended by where time really passes; 10s, if left out.",
+        ),
+        Field::optional(
             "ready",
             Holds::Time,
             "Until it says that all members are ready, before the first step.",

@@ -12,6 +12,7 @@ pub mod finding;
 pub mod invariants;
 mod order;
 pub mod recorded;
+mod situations;
 pub mod snapshots;
 mod steps;
 
@@ -41,6 +42,9 @@ pub struct Verdict {
     pub inconclusive: Vec<Finding>,
     /// The requirements that some assertion or invariant proved, and none refuted or left open.
     pub shown: BTreeSet<RequirementId>,
+    /// The requirements that the case was to show and that are neither shown nor refuted, each with the reason: an
+    /// earlier step failed, or a situation did not last.
+    pub not_judged: BTreeMap<RequirementId, String>,
     /// The texts to compare with the files under `snapshots/`.
     pub snapshots: Vec<SnapshotText>,
 }
@@ -81,8 +85,11 @@ pub fn judge(case: &Case, timeline: &Timeline) -> Verdict {
     let mut proved: BTreeSet<RequirementId> = std::mem::take(&mut steps.proved);
     // An invariant proves something only for the case that counts on it; everywhere else it can only refute.
     for invariant in &case.invariants {
-        if invariants.judged.get(invariant).is_some_and(|count| *count > 0) {
-            proved.extend(invariant.proves());
+        let judged = invariants.judged.get(invariant).is_some_and(|count| *count > 0);
+        match steps.incomplete.clone() {
+            Some(reason) => steps.leave_open(invariant.proves(), &reason),
+            None if judged => proved.extend(invariant.proves()),
+            None => steps.leave_open(invariant.proves(), "nothing happened that it applies to"),
         }
     }
     let mut findings = steps.findings;
@@ -91,14 +98,17 @@ pub fn judge(case: &Case, timeline: &Timeline) -> Verdict {
     if findings.is_empty() {
         findings.extend(vacuous(case, &invariants.judged, timeline));
     }
-    let mut not_shown = requirements(&findings);
-    not_shown.extend(requirements(&invariants.inconclusive));
-    let shown = proved.difference(&not_shown).cloned().collect();
+    let mut told = requirements(&findings);
+    told.extend(requirements(&invariants.inconclusive));
+    let mut not_judged = steps.not_judged;
+    not_judged.retain(|id, _| !told.contains(id));
+    proved.retain(|id| !told.contains(id) && !not_judged.contains_key(id));
     Verdict {
         case: case.id.clone(),
         findings,
         inconclusive: invariants.inconclusive,
-        shown,
+        shown: proved,
+        not_judged,
         snapshots: steps.snapshots,
     }
 }
@@ -123,7 +133,7 @@ fn vacuous<'a>(
         .iter()
         .filter(|invariant| judged.get(invariant).copied().unwrap_or_default() == 0)
         .map(move |invariant| Finding {
-            requirements: invariant.proves(),
+            requirements: BTreeSet::new(),
             title: format!("the invariant {} had nothing to judge", invariant.name()),
             step: None,
             expected: "an eviction that it applies to".to_owned(),

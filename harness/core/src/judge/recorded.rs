@@ -20,7 +20,7 @@ use crate::{
     plan::Plan,
     select,
     timeline::{Begin, Change, DEFAULT_NAMESPACE, Entry, Event, Mark, Order, Revision, StepEnd, Timeline, World},
-    watch::{Known, Outcome, Watch},
+    watch::{Known, Outcome, Standpoint, Watch},
 };
 
 /// What a recording says of a case.
@@ -206,7 +206,7 @@ impl<'a> Search<'a> {
     /// The entry that settles a condition for good.
     fn watch(&self, mode: Mode, condition: &Condition) -> Option<usize> {
         let history = self.with_known(self.cursor);
-        let mut watch = Watch::begin(mode, condition, &history);
+        let mut watch = Watch::begin(mode, condition, &history, Standpoint::default());
         let held = |watch: &Watch<'_>| matches!(watch.outcome(), Some(Outcome::Held(_)));
         if held(&watch) {
             return Some(self.cursor.saturating_sub(1));

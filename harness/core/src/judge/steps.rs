@@ -3,15 +3,17 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
+    time::Duration,
 };
 
-use super::{Finding, SnapshotText, snapshots};
+use super::{Finding, SnapshotText, situations::Situations, snapshots};
 use crate::{
-    case::model::{Action, Assertion, Expected, Mode, Start},
+    case::model::{Action, Assertion, Expect, Expected, Mode, Start},
     names::RequirementId,
+    pattern::path,
     plan::Plan,
     timeline::{Entry, Event, Mark, StepEnd, Timeline},
-    watch::{Evidence, Known, Outcome, Watch},
+    watch::{Evidence, Known, Outcome, Standpoint, Watch},
 };
 
 /// What the steps came to.
@@ -19,31 +21,88 @@ use crate::{
 pub struct Judged {
     pub findings: Vec<Finding>,
     pub proved: BTreeSet<RequirementId>,
+    /// What steps were to prove and did not, though nothing refutes it; each with the reason.
+    pub not_judged: BTreeMap<RequirementId, String>,
+    /// Why the run as a whole shows nothing: a situation did not last, or the case did not come to its end.
+    pub incomplete: Option<String>,
     pub snapshots: Vec<SnapshotText>,
 }
 
+impl Judged {
+    /// Notes that these are not judged, and why.
+    pub fn leave_open(&mut self, ids: impl IntoIterator<Item = RequirementId>, reason: &str) {
+        for id in ids {
+            self.not_judged.entry(id).or_insert_with(|| reason.to_owned());
+        }
+    }
+}
+
 /// Where a step lies on the timeline, and how the runner says that it ended.
-struct Ran<'a> {
+pub struct Ran<'a> {
     /// Entries from its start mark (inclusive) to its end mark (exclusive).
     entries: Range<usize>,
+    began: Duration,
     end: Option<(&'a StepEnd, &'a Entry)>,
+}
+
+impl Ran<'_> {
+    /// How long it took; as long as one likes, if the run ended before it did.
+    pub fn took(&self) -> Duration {
+        self.end
+            .map_or(Duration::MAX, |(_, entry)| entry.at.saturating_sub(self.began))
+    }
+}
+
+/// What the steps so far leave to those that follow.
+#[derive(Default)]
+struct Ground {
+    /// Why nothing after this is judged.
+    lost: Option<String>,
+    /// Keys of a task's state that were not as they should be, each with the step that says so: labels with these keys
+    /// cannot be right either, and that is no fault of whoever puts them there.
+    state: BTreeMap<String, usize>,
 }
 
 /// Judges all steps that ran; one that did not end well, or did not run at all, is a finding.
 pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
     let ran = ran(timeline);
+    let situations = Situations::of(plan);
+    let mut ground = Ground::default();
     let mut judged = Judged::default();
     judged.findings.extend(target_ended(timeline));
     judged.findings.extend(hot_loop(timeline));
     for (number, step) in plan.steps.iter().enumerate() {
         let Some(run) = ran.get(&number) else {
             judged.findings.extend(not_reached(plan, number, timeline));
+            let reason = format!("the run ended before step {}", number + 1);
+            let claimed = plan.steps[number..].iter().flat_map(|step| step.action.claims());
+            judged.leave_open(claimed, &reason);
+            judged.incomplete = Some(reason);
             break;
         };
         match &step.action {
-            Action::Assert(assertion) => judge_assertion(number, assertion, run, timeline, &mut judged),
+            Action::Assert(assertion) => {
+                let standpoint = Standpoint::at(plan, number);
+                judge_assertion(
+                    (number, assertion),
+                    standpoint,
+                    run,
+                    timeline,
+                    (&mut ground, &mut judged),
+                );
+            }
             Action::Start(start) => judge_start(number, start, run, timeline, &mut judged),
-            action => judged.findings.extend(ended_badly(number, action, run, timeline)),
+            action => {
+                let ended = ended_badly(number, action, run, timeline);
+                if ended.is_some() {
+                    judged.incomplete = Some(format!("step {} could not be carried out", number + 1));
+                }
+                judged.findings.extend(ended);
+            }
+        }
+        if let Some(reason) = situations.cut_short(number, &step.action, run) {
+            judged.incomplete.get_or_insert_with(|| reason.clone());
+            ground.lost.get_or_insert(reason);
         }
         if let Action::Snapshot(snapshot) = &step.action {
             judged
@@ -63,6 +122,7 @@ fn ran(timeline: &Timeline) -> BTreeMap<usize, Ran<'_>> {
                     *step,
                     Ran {
                         entries: index..timeline.entries().len(),
+                        began: entry.at,
                         end: None,
                     },
                 );
@@ -88,9 +148,52 @@ pub fn before_clean_up(timeline: &Timeline) -> &[Entry] {
     &timeline.entries()[..clean_up.unwrap_or(timeline.entries().len())]
 }
 
-fn judge_assertion(number: usize, assertion: &Assertion, run: &Ran<'_>, timeline: &Timeline, judged: &mut Judged) {
+fn judge_assertion(
+    (number, assertion): (usize, &Assertion),
+    standpoint: Standpoint,
+    run: &Ran<'_>,
+    timeline: &Timeline,
+    (ground, judged): (&mut Ground, &mut Judged),
+) {
+    let claimed = assertion.proves.ids();
+    if let Some(reason) = &ground.lost {
+        return judged.leave_open(claimed, reason);
+    }
+    let evidence = match outcome(assertion, standpoint, run, timeline) {
+        None => return judged.leave_open(claimed, "the run ended before it could be told"),
+        Some(Outcome::Held(_)) => return judged.proved.extend(claimed),
+        Some(Outcome::Failed(evidence)) => evidence,
+    };
+    if assertion.proves.is_empty() && assertion.mode != Mode::Never {
+        let reason = format!("it builds on step {}, which did not hold", number + 1);
+        ground.lost = Some(reason);
+    }
+    let mut refuted = assertion.proves.refuted_by(&evidence.mismatches);
+    let whole = claimed.difference(&refuted).cloned().collect::<Vec<_>>();
+    if matches!(assertion.mode, Mode::Consistently(_)) {
+        judged.leave_open(
+            whole,
+            &format!("step {} was broken before its time was over", number + 1),
+        );
+    } else {
+        judged.proved.extend(whole);
+    }
+    if let Some((key, step)) = ground.built_on(assertion, &evidence) {
+        let reason = format!(
+            "the label {key} builds on the state that step {} did not find",
+            step + 1
+        );
+        judged.leave_open(std::mem::take(&mut refuted), &reason);
+    }
+    ground.note_state(number, &evidence);
+    judged.findings.push(failed(number, assertion, refuted, evidence, run));
+}
+
+/// How an assertion came out; nothing if it was still open when the target ended, or time did.
+fn outcome(assertion: &Assertion, standpoint: Standpoint, run: &Ran<'_>, timeline: &Timeline) -> Option<Outcome> {
     let entries = timeline.entries();
-    let mut watch = Watch::begin(assertion.mode, &assertion.condition, &entries[..=run.entries.start]);
+    let history = &entries[..=run.entries.start];
+    let mut watch = Watch::begin(assertion.mode, &assertion.condition, history, standpoint);
     let rest = match assertion.mode {
         Mode::Never => &before_clean_up(timeline)[run.entries.start + 1..],
         Mode::Now | Mode::Eventually | Mode::Consistently(_) | Mode::Observed | Mode::FirstSeen => {
@@ -103,13 +206,47 @@ fn judge_assertion(number: usize, assertion: &Assertion, run: &Ran<'_>, timeline
         }
         watch.feed(entry);
     }
-    // What was still open when the target ended, or time did, is neither shown nor refuted: that is the finding.
     if watch.outcome().is_none() && matches!(run.end, Some((StepEnd::TargetEnded | StepEnd::HotLoop(_), _))) {
-        return;
+        return None;
     }
-    match watch.finish() {
-        Outcome::Held(_) => judged.proved.extend(assertion.proves.iter().cloned()),
-        Outcome::Failed(evidence) => judged.findings.push(failed(number, assertion, evidence, run)),
+    Some(watch.finish())
+}
+
+/// Where a task keeps what it has preserved, and an object its labels.
+const STATE: &str = "preservedLabelState";
+const LABELS: &str = "labels";
+
+impl Ground {
+    /// Takes in which keys of a task's state are not as they should be.
+    fn note_state(&mut self, number: usize, evidence: &Evidence) {
+        for mismatch in &evidence.mismatches {
+            if let [.., state, key] = path::keys(&mismatch.path).as_slice()
+                && state == STATE
+            {
+                self.state.entry(key.clone()).or_insert(number);
+            }
+        }
+    }
+
+    /// The key of the state that a broken assertion builds on, if that was not as it should be: all that it misses is
+    /// the label with this key, or the object that was to have it.
+    fn built_on(&self, assertion: &Assertion, evidence: &Evidence) -> Option<(String, usize)> {
+        let Expect::Match(pattern) = &assertion.condition.expect else {
+            return None;
+        };
+        let places = match evidence.mismatches.as_slice() {
+            [] if evidence.object.is_none() => pattern.places(),
+            mismatches => mismatches.iter().map(|it| path::keys(&it.path)).collect(),
+        };
+        let label = |place: &Vec<String>| match place.as_slice() {
+            [.., labels, key] if labels == LABELS => self.state.get_key_value(key),
+            _ => None,
+        };
+        let inner = |place: &Vec<String>| places.iter().any(|it| it != place && it.starts_with(place));
+        let leaves = places.iter().filter(|place| !inner(place)).map(label);
+        let all: Option<Vec<_>> = leaves.collect();
+        let (key, step) = all?.into_iter().next()?;
+        Some((key.clone(), *step))
     }
 }
 
@@ -147,7 +284,13 @@ fn judge_start(number: usize, start: &Start, run: &Ran<'_>, timeline: &Timeline,
     });
 }
 
-fn failed(number: usize, assertion: &Assertion, evidence: Evidence, run: &Ran<'_>) -> Finding {
+fn failed(
+    number: usize,
+    assertion: &Assertion,
+    requirements: BTreeSet<RequirementId>,
+    evidence: Evidence,
+    run: &Ran<'_>,
+) -> Finding {
     let mut seen = match (&evidence.object, evidence.mismatches.is_empty()) {
         (Some(object), true) => object.to_string(),
         (Some(object), false) => format!("{object}, not like that"),
@@ -157,7 +300,7 @@ fn failed(number: usize, assertion: &Assertion, evidence: Evidence, run: &Ran<'_
         seen = format!("{seen}, for {waited_secs} s (phase {phase})");
     }
     Finding {
-        requirements: assertion.proves.clone(),
+        requirements,
         title: format!("{}: {}", assertion.mode, assertion.condition.of),
         step: Some(number),
         expected: if assertion.mode == Mode::Never {
@@ -198,7 +341,8 @@ fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timeline: &Timelin
         mismatches: Vec::new(),
     };
     if let Action::Wait { until, .. } = action {
-        let mut watch = Watch::begin(Mode::Eventually, until, &entries[..=run.entries.start]);
+        let history = &entries[..=run.entries.start];
+        let mut watch = Watch::begin(Mode::Eventually, until, history, Standpoint::default());
         entries[run.entries.start + 1..run.entries.end]
             .iter()
             .for_each(|entry| watch.feed(entry));

@@ -39,6 +39,7 @@ impl Builder {
             result: RequirementResult::NotShown,
             shown_by: BTreeSet::new(),
             broken_by: BTreeSet::new(),
+            not_judged_by: BTreeSet::new(),
         };
         Self {
             requirements: catalogue.iter().map(asked).collect(),
@@ -105,6 +106,8 @@ pub fn requirements(
         };
         requirement.broken_by = with(|case| &case.broken);
         requirement.shown_by = with(|case| &case.shown);
+        let left_open = cases.iter().filter(|case| case.not_judged.contains_key(id));
+        requirement.not_judged_by = left_open.map(|case| case.name.clone()).collect();
         let mut asking = cases.iter().filter(|case| case.requirements.contains(id)).peekable();
         let nobody_could = asking.peek().is_some() && asking.all(|case| case.result == CaseOutcome::Unsupported);
         let mut breaking = cases.iter().filter(|case| case.broken.contains(id)).peekable();
@@ -117,6 +120,8 @@ pub fn requirements(
             RequirementResult::Shown
         } else if nobody_could || !features.contains(&requirement.feature) {
             RequirementResult::Unsupported
+        } else if !requirement.not_judged_by.is_empty() {
+            RequirementResult::NotJudged
         } else {
             RequirementResult::NotShown
         };
@@ -141,6 +146,7 @@ pub fn summary(requirements: &[RequirementReport], cases: &[CaseReport], wall_se
             shown: requirements_with(RequirementResult::Shown),
             broken: requirements_with(RequirementResult::Broken),
             known: requirements_with(RequirementResult::KnownDeviation),
+            not_judged: requirements_with(RequirementResult::NotJudged),
             not_shown: requirements_with(RequirementResult::NotShown),
             unsupported: requirements_with(RequirementResult::Unsupported),
         },
@@ -162,6 +168,7 @@ impl CaseReport {
             requirements: result.requirements.iter().cloned().collect(),
             shown: BTreeSet::new(),
             broken: BTreeSet::new(),
+            not_judged: BTreeMap::new(),
             known: result.known.clone(),
             findings: Vec::new(),
             snapshots: Vec::new(),
@@ -178,7 +185,10 @@ impl CaseReport {
             timing: timing(result),
         };
         match &result.outcome {
-            event::CaseOutcome::Conforms(verdict) => report.shown.clone_from(&verdict.shown),
+            event::CaseOutcome::Conforms(verdict) => {
+                report.shown.clone_from(&verdict.shown);
+                report.not_judged.clone_from(&verdict.not_judged);
+            }
             event::CaseOutcome::Deviates { verdict, snapshots, .. } => {
                 report.result = if result.known.is_empty() {
                     CaseOutcome::Deviates
@@ -186,6 +196,7 @@ impl CaseReport {
                     CaseOutcome::KnownDeviation
                 };
                 report.shown.clone_from(&verdict.shown);
+                report.not_judged.clone_from(&verdict.not_judged);
                 report.broken = verdict.broken();
                 report.findings = verdict.findings.iter().map(FindingReport::of).collect();
                 report.snapshots = snapshots.iter().map(|snapshot| snapshot.name.clone()).collect();
@@ -193,6 +204,7 @@ impl CaseReport {
             event::CaseOutcome::Inconclusive { verdict, .. } => {
                 report.result = CaseOutcome::Inconclusive;
                 report.shown.clone_from(&verdict.shown);
+                report.not_judged.clone_from(&verdict.not_judged);
                 report.findings = verdict.inconclusive.iter().map(FindingReport::of).collect();
             }
             event::CaseOutcome::Unsupported { reasons } => {

@@ -46,7 +46,7 @@ fn requirements(report: &ConformanceReport) -> Results {
     let rank = |result| match result {
         // Whether it is known says something of the target file, not of the implementation.
         RequirementResult::Broken | RequirementResult::KnownDeviation => 0,
-        RequirementResult::NotShown | RequirementResult::Unsupported => 1,
+        RequirementResult::NotJudged | RequirementResult::NotShown | RequirementResult::Unsupported => 1,
         RequirementResult::Shown => 2,
     };
     let asked_for: BTreeSet<_> = report.cases.iter().flat_map(|case| &case.requirements).collect();

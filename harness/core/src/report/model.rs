@@ -1,7 +1,7 @@
 //! The ConformanceReport: what an implementation was found to do, in a form that can be published, compared with
 //! others and verified.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -103,7 +103,10 @@ pub struct RequirementNumbers {
     /// Refuted by cases, all of it as the baseline says.
     #[serde(default)]
     pub known: usize,
-    /// Neither.
+    /// Neither, because a step failed on which it depends.
+    #[serde(default)]
+    pub not_judged: usize,
+    /// Neither, because no case asked that was run.
     pub not_shown: usize,
     /// Of a feature that the implementation does not declare, or asked by unsupported cases alone.
     pub unsupported: usize,
@@ -119,6 +122,8 @@ pub enum RequirementResult {
     Broken,
     /// Some case refutes it, and the baseline says so.
     KnownDeviation,
+    /// No case shows it and none refutes it: in those that ask, an earlier step failed or a situation did not last.
+    NotJudged,
     /// No case shows it, and none refutes it.
     NotShown,
     /// The implementation does not declare its feature, or all cases that ask for it are unsupported.
@@ -127,9 +132,10 @@ pub enum RequirementResult {
 
 impl RequirementResult {
     /// All of them, in the order in which people want to see them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Broken,
         Self::KnownDeviation,
+        Self::NotJudged,
         Self::NotShown,
         Self::Shown,
         Self::Unsupported,
@@ -141,6 +147,7 @@ impl RequirementResult {
             Self::Shown => "shown",
             Self::Broken => "broken",
             Self::KnownDeviation => "known deviation",
+            Self::NotJudged => "not judged",
             Self::NotShown => "not shown",
             Self::Unsupported => "unsupported",
         }
@@ -167,6 +174,9 @@ pub struct RequirementReport {
     /// The cases that refute it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub broken_by: BTreeSet<CaseId>,
+    /// The cases that were to show it and came to nothing: an earlier step failed, or a situation did not last.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub not_judged_by: BTreeSet<CaseId>,
 }
 
 /// A deviation that the target file says is known.
@@ -260,6 +270,9 @@ pub struct CaseReport {
     /// What it refuted.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub broken: BTreeSet<RequirementId>,
+    /// What it was to show and neither showed nor refuted, each with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_judged: BTreeMap<RequirementId, String>,
     /// The entries of the baseline that its deviation is put down to, if that is known.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub known: BTreeSet<RequirementId>,

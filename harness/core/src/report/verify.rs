@@ -88,7 +88,7 @@ pub enum Objection {
     Requirements {
         /// The case.
         case: CaseId,
-        /// `shown` or `broken`.
+        /// `shown`, `broken` or `not judged`.
         what: &'static str,
         /// What the report says.
         reported: String,
@@ -130,6 +130,8 @@ pub struct Verification {
     pub confirmed: usize,
     /// How many cases were not run, so that there is nothing to judge.
     pub not_run: usize,
+    /// How many of the chosen cases the report says nothing of: the run was interrupted.
+    pub missing: usize,
     /// Everything that it does not bear out.
     pub objections: Vec<Objection>,
 }
@@ -159,6 +161,7 @@ pub fn verify(report: &ConformanceReport, context: &VerifyContext<'_>) -> Verifi
             }
         }
     }
+    verification.missing = missing(report);
     verification.objections.extend(inconsistencies(report));
     verification
 }
@@ -197,6 +200,11 @@ fn objections(
     for (what, reported, judged) in [
         ("shown", &case.shown, &verdict.shown),
         ("broken", &case.broken, &verdict.broken()),
+        (
+            "not judged",
+            &case.not_judged.keys().cloned().collect(),
+            &verdict.not_judged.keys().cloned().collect(),
+        ),
     ] {
         if reported != judged {
             found.push(Objection::Requirements {
@@ -295,10 +303,20 @@ fn inconsistencies(report: &ConformanceReport) -> Vec<Objection> {
         found.push(Objection::Summary);
     }
     let digests = report.cases.iter().map(|case| (case.name.as_str(), &case.digest));
-    if report.suite.shard.is_none() && Digest::of_cases(digests) != report.suite.digest {
+    let whole = report.suite.shard.is_none() && missing(report) == 0;
+    if whole && Digest::of_cases(digests) != report.suite.digest {
         found.push(Objection::Suite);
     }
     found
+}
+
+/// How many of the chosen cases were not reached. What the suite says as a whole cannot be told without them.
+fn missing(report: &ConformanceReport) -> usize {
+    let told: BTreeSet<_> = report.cases.iter().map(|case| &case.name).collect();
+    match report.suite.shard {
+        Some(_) => 0,
+        None => report.suite.cases.saturating_sub(told.len()),
+    }
 }
 
 fn ids(ids: &BTreeSet<RequirementId>) -> String {

@@ -102,7 +102,11 @@ pub(super) fn tells_simulator(step: &Action, stands_for: impl Fn(&KindRef) -> bo
                 is_beyond(&KindRef { api_version, kind }, merge)
             }
             // What the control plane makes of workloads is nothing that a simulator looks at.
-            Subject::BindingOf(_) | Subject::WorkOf { .. } | Subject::Cluster(_) | Subject::EventOf(_) => false,
+            Subject::BindingOf(_)
+            | Subject::WorkOf { .. }
+            | Subject::Cluster(_)
+            | Subject::EventOf(_)
+            | Subject::NoticeOf(_) => false,
         },
         Action::Admission { .. }
         | Action::SetStatus { .. }

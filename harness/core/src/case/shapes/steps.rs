@@ -26,7 +26,7 @@ const SUBJECT: Holds = Holds::Either(subjects);
 
 /// What a step can be about. An event is about one of them again.
 fn subjects() -> Vec<Holds> {
-    let shapes = [&OBJECT, &BINDING_OF, &WORK_OF, &CLUSTER, &EVENT_OF];
+    let shapes = [&OBJECT, &BINDING_OF, &WORK_OF, &CLUSTER, &EVENT_OF, &NOTICE_OF];
     shapes.map(Holds::Map).into()
 }
 
@@ -50,6 +50,17 @@ const PROVES: Field = Field::optional(
     "proves",
     Holds::OneOrMore(&Holds::Requirement),
     "The requirements that it proves.",
+);
+const CLAIMS: Field = Field::optional(
+    "proves",
+    Holds::Either(|| {
+        vec![
+            Holds::OneOrMore(&Holds::Requirement),
+            Holds::Named(&Holds::OneOrMore(&Holds::Text)),
+        ]
+    }),
+    "The requirements that it proves: all of it as a list, or each by the fields that show it, named by the end of their \
+     paths.",
 );
 
 /// One step: a map with its name alone.
@@ -359,7 +370,12 @@ pub static ASSERT: Shape = Shape {
         Field::optional("absent", Holds::Boolean, "It is not there."),
         Field::optional("present", Holds::Boolean, "It is there."),
         TIME,
-        PROVES,
+        Field::optional(
+            "within",
+            Holds::Time,
+            "How long to wait, where the mode waits, in the place of a phase's timeout.",
+        ),
+        CLAIMS,
     ],
     choice: Choice::OneOf(&["match", "noMatch", "absent", "present"]),
 };
@@ -414,6 +430,17 @@ pub static CLUSTER: Shape = Shape::closed(
         "cluster",
         NAME,
         "The Cluster object of the member with this role.",
+    )],
+);
+
+/// `{noticeOf: …}`.
+pub static NOTICE_OF: Shape = Shape::closed(
+    "a notice",
+    &[Field::needed(
+        "noticeOf",
+        OBJECT_REF,
+        "What can be seen about this workload since the last step that did something or waited: a Warning about it or \
+         its binding, or a condition of the binding, as a text.",
     )],
 );
 

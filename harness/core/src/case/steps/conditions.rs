@@ -1,19 +1,20 @@
 //! `wait` and `assert`: what must hold, when, and for how long it is waited for.
 
-use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::Reader;
 use crate::{
     case::{
+        claims::Claims,
         model::{Action, Assertion, Condition, Expect, Mode, Phase, Place, Subject},
         refs,
         shapes::steps as shapes,
     },
     names::RoleName,
     pattern::Pattern,
-    yaml::{Node, decode::Fields, shape::Tagged},
+    yaml::{Data, Node, decode::Fields, shape::Tagged},
 };
 
 /// What `wait` waits for, by the names that cases use.
@@ -182,9 +183,17 @@ impl Reader<'_> {
         let target = self.target(&fields);
         let expect = self.expect(&fields);
         let proves = match fields.get("proves") {
-            Some(node) => refs::requirements(self.context.catalogue, node, &mut self.notes),
-            None => BTreeSet::new(),
+            Some(node) => self.claims(node, expect.as_ref()),
+            None => Claims::default(),
         };
+        let within = fields.get("within");
+        let within = within.and_then(|node| self.within(node, mode, fields.get("phase").is_some()));
+        if let (Some((_, Subject::NoticeOf(_))), Some(Mode::Observed | Mode::Never | Mode::FirstSeen)) = (&target, mode)
+        {
+            let message = "`noticeOf` speaks of what is seen since the last step, not of revisions";
+            let help = "use `eventually`, `now` or `consistently`";
+            self.notes.wrong(fields.node, message, help);
+        }
         if let (Some(Mode::FirstSeen), Some(Expect::Absent)) = (mode, &expect) {
             let help = "what is seen is there; use `now`, `never` or `consistently`";
             self.notes
@@ -206,8 +215,54 @@ impl Reader<'_> {
             mode: mode?,
             condition,
             phase,
+            within,
             proves,
         }))
+    }
+
+    /// A time to wait that is the assertion's own.
+    fn within(&mut self, node: &Node, mode: Option<Mode>, has_phase: bool) -> Option<Duration> {
+        if let Some(Mode::Now | Mode::Consistently(_) | Mode::Never) = mode {
+            let help = "it goes with `eventually`, `observed` and `firstSeen`";
+            self.notes
+                .wrong(node, "this mode does not wait, so `within` says nothing", help);
+        }
+        if has_phase {
+            self.notes
+                .wrong(node, "`within` takes the place of `phase`", "keep one of them");
+        }
+        self.notes.duration(node, "within")
+    }
+
+    /// `proves`: requirements of the whole, or each by the fields that show it.
+    fn claims(&mut self, node: &Node, expect: Option<&Expect>) -> Claims {
+        let Data::Map(members) = &node.data else {
+            return Claims::of_whole(refs::requirements(self.context.catalogue, node, &mut self.notes));
+        };
+        let Some(Expect::Match(pattern)) = expect else {
+            if expect.is_some() {
+                let help = "list the requirements";
+                self.notes.wrong(
+                    node,
+                    "only an assertion with `match` has fields that prove something",
+                    help,
+                );
+            }
+            return Claims::default();
+        };
+        let mut claims = Claims::default();
+        for (key, fields) in members {
+            let id = refs::requirement(self.context.catalogue, key, key.key(), &mut self.notes);
+            for (node, field) in self.notes.texts(fields, "a field") {
+                let Some(Err(known)) = id.clone().map(|id| claims.add_field(id, &field, pattern)) else {
+                    continue;
+                };
+                let help = self.notes.suggestion(&field, known.iter().map(String::as_str));
+                self.notes
+                    .wrong(node, format!("`{field}` is no field that this assertion matches"), help);
+            }
+        }
+        claims
     }
 
     fn expect(&mut self, fields: &Fields<'_>) -> Option<Expect> {

@@ -1,0 +1,100 @@
+//! The situations that a case makes, and whether each lasted as long as the case says.
+//!
+//! What a case shows while an object is held, a member is cut off or the controller is stopped, and what it shows
+//! afterwards, it shows only if the situation lasted. Which steps lie in a situation is read off the plan.
+
+use std::time::Duration;
+
+use super::steps::Ran;
+use crate::{
+    case::model::{Action, Fault, Mode},
+    plan::Plan,
+};
+
+/// The situations that a plan makes.
+pub struct Situations {
+    /// By step: one that is made by then and not yet ended, in words.
+    open: Vec<Option<String>>,
+}
+
+impl Situations {
+    pub fn of(plan: &Plan) -> Self {
+        let mut standing: Vec<(usize, &Action)> = Vec::new();
+        let open = plan.steps.iter().enumerate().map(|(number, step)| {
+            standing.retain(|(_, made)| !ends(made, &step.action));
+            let open = standing
+                .last()
+                .map(|(number, made)| format!("“{made}” (step {})", number + 1));
+            if begins(&step.action) {
+                standing.push((number, &step.action));
+            }
+            open
+        });
+        Self { open: open.collect() }
+    }
+
+    /// Why a situation did not last, if this step was to let it last and took less time than the case says.
+    pub fn cut_short(&self, number: usize, action: &Action, ran: &Ran<'_>) -> Option<String> {
+        let open = self.open.get(number)?.as_ref()?;
+        let asked = duration(action)?;
+        let took = ran.took();
+        // Clocks of real machines are read at both ends.
+        let enough = asked.mul_f64(0.99);
+        (took < enough).then(|| {
+            format!(
+                "{open} was to last {} s longer, and step {} took {:.3} s",
+                asked.as_secs_f64(),
+                number + 1,
+                took.as_secs_f64()
+            )
+        })
+    }
+}
+
+/// How long a step lets time pass.
+fn duration(action: &Action) -> Option<Duration> {
+    match action {
+        Action::Elapse(time) => Some(*time),
+        Action::Assert(assertion) => match assertion.mode {
+            Mode::Consistently(time) => Some(time),
+            Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a step makes a situation that lasts.
+fn begins(action: &Action) -> bool {
+    match action {
+        Action::Hold { .. } | Action::Taint { .. } => true,
+        Action::Inject(fault) => match fault {
+            Fault::CutOff(_) | Fault::Fail(..) | Fault::StopController | Fault::StopControllerAfter(_) => true,
+            Fault::Delay(_, time) => !time.is_zero(),
+            Fault::Heal(_) | Fault::StartController => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether a step ends the situation that another one made.
+fn ends(made: &Action, by: &Action) -> bool {
+    match (made, by) {
+        (Action::Hold { on, of }, Action::Release { on: there, of: it }) => on == there && of == it,
+        (
+            Action::Taint { cluster, taint },
+            Action::Untaint {
+                cluster: there,
+                key,
+                effect,
+            },
+        ) => cluster == there && taint.key == *key && taint.effect == *effect,
+        (Action::Inject(Fault::CutOff(role)), Action::Inject(Fault::Heal(healed))) => role == healed,
+        (Action::Inject(Fault::Delay(place, _)), Action::Inject(Fault::Delay(there, _)))
+        | (Action::Inject(Fault::Fail(place, _)), Action::Inject(Fault::Fail(there, _))) => place == there,
+        (
+            Action::Inject(Fault::StopController | Fault::StopControllerAfter(_)),
+            Action::Inject(Fault::StartController) | Action::Start(_),
+        ) => true,
+        _ => false,
+    }
+}
