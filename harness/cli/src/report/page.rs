@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use baton_core::{
     judge::{Finding, Judged},
-    names::CaseId,
+    names::{CaseId, RequirementId},
     report::{
         ConformanceReport,
         model::{CaseOutcome, CaseReport, EvidenceReport, FindingReport, RequirementReport, RequirementResult},
@@ -144,6 +144,7 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
     let findings: Vec<&Finding> = judged.findings.iter().chain(&judged.inconclusive).collect();
     let entries: Vec<u64> = findings.iter().map(|finding| finding.seq).collect();
     let timeline_view = TimelineView::of(timeline, &entries);
+    let not_judged = BTreeMap::new();
     let (state, words) = match (judged.findings.len(), judged.inconclusive.len()) {
         (0, 0) => (CaseOutcome::Conforms, "nothing to object to".to_owned()),
         (0, open) => (
@@ -171,6 +172,7 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
         requirements: Vec::new(),
         shown: Vec::new(),
         broken: Vec::new(),
+        not_judged: &not_judged,
         broken_as: RequirementResult::Broken,
         evidence: None,
         timeline_view: Some(&timeline_view),
