@@ -234,9 +234,9 @@ pub fn timeline_of(
         let moved = (fleet.namespace() != DEFAULT_NAMESPACE).then(|| Plan::of(&case.in_namespace(fleet.namespace())));
         let plan = moved.as_ref().unwrap_or(plan);
         let target = &*settings.target;
-        let timeouts = match backend.pace() {
-            Pace::Virtual => settings.timeouts.exact(),
-            Pace::Real => settings.timeouts,
+        let timeouts = match backend.time_mode() {
+            TimeMode::Virtual => settings.timeouts.exact(),
+            TimeMode::Real => settings.timeouts,
         };
         let run = runner::run(plan, &case.controller, &*fleet, target, timeouts, log, &on_step);
         let timeline = tokio::select! {
