@@ -22,13 +22,13 @@ use baton_cluster::{
 use baton_core::{
     case::model::Case,
     digest::Digest,
-    event::{CaseOutcome, CaseResult, Event, RunStart, Suite, Summary},
+    event::{CaseOutcome, CaseResult, Event, RunStart, SnapshotDifference, Suite, Summary},
     excerpt,
     judge::{self, Verdict},
     measure,
     names::{ClusterName, Feature},
     plan::Plan,
-    timeline::{DEFAULT_NAMESPACE, HARNESS, Timeline},
+    timeline::{HARNESS, Timeline},
 };
 use jiff::Timestamp;
 
@@ -102,9 +102,10 @@ pub fn suite_of(cases: &[Case]) -> Suite {
 
 /// Runs one case to its result; a case that fails is tried again as often as the settings say.
 pub fn run_case(case: &Case, settings: &Settings, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
+    let plan = Plan::of(case);
     let mut failed = Vec::new();
     for attempt in 1..=settings.retries {
-        let result = try_case(case, settings, attempt, emit);
+        let result = try_case(case, &plan, settings, attempt, emit);
         if !result.outcome.failed() {
             return CaseResult {
                 failed_tries: failed,
@@ -115,20 +116,19 @@ pub fn run_case(case: &Case, settings: &Settings, emit: &(dyn Fn(Event) + Sync))
     }
     CaseResult {
         failed_tries: failed,
-        ..try_case(case, settings, settings.retries + 1, emit)
+        ..try_case(case, &plan, settings, settings.retries + 1, emit)
     }
 }
 
-fn try_case(case: &Case, settings: &Settings, attempt: u32, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
+fn try_case(case: &Case, plan: &Plan, settings: &Settings, attempt: u32, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
     let began = Instant::now();
-    let plan = Plan::of(case);
     emit(Event::CaseStarted {
         case: case.id.clone(),
         seed: settings.seed,
         attempt,
         steps: plan.steps.len(),
     });
-    let reasons = unsupported(case, settings);
+    let reasons = unsupported(case, plan, settings);
     let mut result = CaseResult {
         case: case.id.clone(),
         area: case.area.clone(),
@@ -151,12 +151,8 @@ fn try_case(case: &Case, settings: &Settings, attempt: u32, emit: &(dyn Fn(Event
     };
     if reasons.is_empty() {
         let log = Log::new(case);
-        match timeline_of(case, &plan, settings, &log.file, emit) {
-            Ok(ran) => {
-                result.kubernetes = ran.kubernetes;
-                judge_and_keep(case, settings, attempt, &ran.timeline, &mut result);
-                result.timeline = Some(Arc::new(ran.timeline));
-            }
+        match execute(case, plan, settings, &log.file, emit) {
+            Ok(ran) => report(case, settings, attempt, ran, &mut result),
             Err(reason) => result.outcome = CaseOutcome::Broken { reason },
         }
         log.keep(settings, &mut result);
@@ -166,25 +162,25 @@ fn try_case(case: &Case, settings: &Settings, attempt: u32, emit: &(dyn Fn(Event
 }
 
 /// Why a case cannot be asked of this target on these clusters; empty if it can.
-pub fn unsupported(case: &Case, settings: &Settings) -> Vec<String> {
+pub fn unsupported(case: &Case, plan: &Plan, settings: &Settings) -> Vec<String> {
     let declared = settings.target.features();
     let missing: Vec<&str> = case.features.difference(&declared).map(Feature::as_str).collect();
     let features = (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")));
     let target = settings.target.cannot_take(case);
     let backend = settings.backend.cannot_carry(case, settings.target.location());
-    [features, target, backend, too_long(case, settings)]
+    [features, target, backend, too_long(plan, settings)]
         .into_iter()
         .flatten()
         .collect()
 }
 
 /// Why a case takes too long to be run; nothing where waiting takes no time.
-fn too_long(case: &Case, settings: &Settings) -> Option<String> {
+fn too_long(plan: &Plan, settings: &Settings) -> Option<String> {
     let max = settings.max_case_time?;
     if settings.backend.time_mode() == TimeMode::Virtual {
         return None;
     }
-    let waits = Plan::of(case).waits();
+    let waits = plan.waits();
     (waits > max).then(|| {
         let (waits, max) = (waits.as_secs(), max.as_secs());
         format!("lets {waits} s pass, which really takes that long here; --max-case-time allows {max} s")
@@ -196,23 +192,32 @@ fn too_long(case: &Case, settings: &Settings) -> Option<String> {
 pub struct Ran {
     /// What happened, closed.
     pub timeline: Timeline,
+    /// What the judge says of it.
+    pub verdict: Verdict,
+    /// Snapshots that are not as their files.
+    pub snapshots: Vec<SnapshotDifference>,
     /// The versions of Kubernetes that the clusters say they have, where they tell.
     pub kubernetes: BTreeMap<ClusterName, String>,
 }
 
-/// Runs the plan on a fleet of its own and gives what came of it, or says what is broken.
-pub fn timeline_of(
+impl Ran {
+    fn conforms(&self) -> bool {
+        self.verdict.conforms() && self.snapshots.is_empty()
+    }
+}
+
+/// Carries out the plan of a case on its own fleet and judges what happened, or says what is broken.
+pub fn execute(
     case: &Case,
     plan: &Plan,
     settings: &Settings,
     log: &Path,
     emit: &(dyn Fn(Event) + Sync),
 ) -> Result<Ran, String> {
-    let backend = &settings.backend;
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder
         .enable_all()
-        .start_paused(backend.time_mode() == TimeMode::Virtual)
+        .start_paused(settings.backend.time_mode() == TimeMode::Virtual)
         .build();
     let runtime = runtime.map_err(|error| format!("no asynchronous runtime can be had: {error}"))?;
     runtime.block_on(async {
@@ -222,30 +227,12 @@ pub fn timeline_of(
             location: settings.target.location(),
             seed: settings.seed,
         };
-        let fleet = backend.fleet(&request).await.map_err(|error| error_chain(&error))?;
-        let kubernetes = versions(&*fleet).await;
-        let on_step = |step: usize, text: &str| {
-            emit(Event::StepStarted {
-                case: case.id.clone(),
-                step,
-                text: text.to_owned(),
-            });
-        };
-        let moved = (fleet.namespace() != DEFAULT_NAMESPACE).then(|| Plan::of(&case.in_namespace(fleet.namespace())));
-        let plan = moved.as_ref().unwrap_or(plan);
-        let target = &*settings.target;
-        let timeouts = match backend.time_mode() {
-            TimeMode::Virtual => settings.timeouts.exact(),
-            TimeMode::Real => settings.timeouts,
-        };
-        let run = runner::run(plan, &case.controller, &*fleet, target, timeouts, log, &on_step);
-        let timeline = tokio::select! {
-            biased;
-            timeline = run => timeline.map_err(|error| error_chain(&error)),
-            () = settings.interrupt.asked() => Err("interrupted".to_owned()),
-        };
+        let fleet = settings.backend.fleet(&request).await;
+        let fleet = fleet.map_err(|error| error_chain(&error))?;
+        let ran = on_fleet(&*fleet, case, plan, settings, log, emit).await;
         let stopped = settings.stop.load(Ordering::SeqCst) || settings.interrupt.is_asked();
-        if settings.pause_on_failure && !stopped && has_failed(case, settings, timeline.as_ref().ok()) {
+        let conforms = ran.as_ref().is_ok_and(Ran::conforms);
+        if settings.pause_on_failure && !stopped && !conforms {
             pause::pause(case, &*fleet, settings, emit).await;
         }
         let failures = fleet.simulator_failures();
@@ -261,19 +248,53 @@ pub fn timeline_of(
                 failures.join("; ")
             ));
         }
-        Ok(Ran {
-            timeline: timeline?,
-            kubernetes,
-        })
+        ran
     })
 }
 
-/// Whether a run failed, as far as it can be told before its clusters are gone.
-fn has_failed(case: &Case, settings: &Settings, timeline: Option<&Timeline>) -> bool {
-    timeline.is_none_or(|timeline| {
-        let verdict = judge::judge(case, timeline);
-        let differences = snapshots::differences(&settings.roots.snapshots, case, &verdict.snapshots);
-        !verdict.conforms() || !differences.is_empty()
+/// Carries out the plan on a fleet and judges what happened, or says what is broken.
+async fn on_fleet(
+    fleet: &dyn Fleet,
+    case: &Case,
+    plan: &Plan,
+    settings: &Settings,
+    log: &Path,
+    emit: &(dyn Fn(Event) + Sync),
+) -> Result<Ran, String> {
+    let kubernetes = versions(fleet).await;
+    let on_step = |step: usize, text: &str| {
+        emit(Event::StepStarted {
+            case: case.id.clone(),
+            step,
+            text: text.to_owned(),
+        });
+    };
+    let plan = plan.in_namespace(fleet.namespace());
+    let timeouts = match settings.backend.time_mode() {
+        TimeMode::Virtual => settings.timeouts.exact(),
+        TimeMode::Real => settings.timeouts,
+    };
+    let run = runner::run(
+        &plan,
+        &case.controller,
+        fleet,
+        &*settings.target,
+        timeouts,
+        log,
+        &on_step,
+    );
+    let timeline = tokio::select! {
+        biased;
+        timeline = run => timeline.map_err(|error| error_chain(&error))?,
+        () = settings.interrupt.asked() => return Err("interrupted".to_owned()),
+    };
+    let verdict = judge::judge(&plan, &timeline);
+    let snapshots = snapshots::differences(&settings.roots.snapshots, case, &verdict.snapshots);
+    Ok(Ran {
+        timeline,
+        verdict,
+        snapshots,
+        kubernetes,
     })
 }
 
@@ -288,35 +309,40 @@ async fn versions(fleet: &dyn Fleet) -> BTreeMap<ClusterName, String> {
     versions
 }
 
-/// Judges a timeline and keeps it where it must be kept.
-fn judge_and_keep(case: &Case, settings: &Settings, attempt: u32, timeline: &Timeline, result: &mut CaseResult) {
-    let verdict = judge::judge(case, timeline);
-    let differences = snapshots::differences(&settings.roots.snapshots, case, &verdict.snapshots);
-    result.migration = measure::first_migration(timeline, &HARNESS);
+/// Puts into a result what came of its plan, and keeps the timeline where it must be kept.
+fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut CaseResult) {
+    let conforms = ran.conforms();
+    let Ran {
+        timeline,
+        verdict,
+        snapshots,
+        kubernetes,
+    } = ran;
+    result.kubernetes = kubernetes;
+    result.migration = measure::first_migration(&timeline, &HARNESS);
     result.virtual_time = timeline.entries().last().map(|entry| entry.at).unwrap_or_default();
-    let conforms = verdict.conforms() && differences.is_empty();
     let folder = match (&settings.timelines, conforms) {
         (Some(folder), _) => Some(folder.clone()),
         (None, false) => Some(evidence::folder_by_default()),
         (None, true) => None,
     };
-    let excerpt = around_first(&verdict, timeline);
+    let excerpt = around_first(&verdict, &timeline);
     result.outcome = if conforms {
         CaseOutcome::Conforms(verdict)
-    } else if verdict.findings.is_empty() && differences.is_empty() {
+    } else if verdict.findings.is_empty() && snapshots.is_empty() {
         CaseOutcome::Inconclusive { verdict, excerpt }
     } else {
         let baseline = settings.target.baseline();
-        let known = baseline.covers(&case.id, &verdict, !differences.is_empty());
+        let known = baseline.covers(&case.id, &verdict, !snapshots.is_empty());
         result.known = known.unwrap_or_default();
         CaseOutcome::Deviates {
             verdict,
-            snapshots: differences,
+            snapshots,
             excerpt,
         }
     };
     if let Some(folder) = folder {
-        match evidence::keep(timeline, &folder.join(evidence::name(case, settings, attempt))) {
+        match evidence::keep(&timeline, &folder.join(evidence::name(case, settings, attempt))) {
             Ok(evidence) => result.evidence = Some(evidence),
             Err(error) => {
                 let reason = format!("the timeline cannot be written into {}: {error}", folder.display());
@@ -324,6 +350,7 @@ fn judge_and_keep(case: &Case, settings: &Settings, attempt: u32, timeline: &Tim
             }
         }
     }
+    result.timeline = Some(Arc::new(timeline));
 }
 
 fn around_first(verdict: &Verdict, timeline: &Timeline) -> Vec<String> {

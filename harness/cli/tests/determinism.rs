@@ -38,7 +38,7 @@ fn with_seed(seed: u64) -> Settings {
 
 /// A run's timeline as it is written to a file.
 fn timeline(case: &Case, seed: u64) -> String {
-    let ran = run::timeline_of(case, &Plan::of(case), &with_seed(seed), Path::new(""), &|_| {});
+    let ran = run::execute(case, &Plan::of(case), &with_seed(seed), Path::new(""), &|_| {});
     let ran = ran.unwrap_or_else(|reason| panic!("{}: {reason}", case.id));
     let mut text = Vec::new();
     ran.timeline.write(&mut text).unwrap_or_else(|error| panic!("{error}"));

@@ -15,7 +15,7 @@ use baton_core::{
     case::model::{Action, Condition, ControllerSetup, Expect, Phase, Place, Subject},
     names::{CaseId, Feature},
     plan::{Plan, PlannedStep},
-    timeline::{Event, HotLoop, Mark, StepEnd, Timeline},
+    timeline::{DEFAULT_NAMESPACE, Event, HotLoop, Mark, StepEnd, Timeline},
 };
 use common::{apply, fixture, fleet, reference};
 use kube::{
@@ -112,7 +112,10 @@ async fn run(action: Action, target: &Hot) -> Result<Timeline, RunError> {
         case: CaseId::new("hot"),
         title: String::new(),
         members: 1,
+        namespace: DEFAULT_NAMESPACE.to_owned(),
         steps: vec![step.clone(), step],
+        invariants: BTreeSet::new(),
+        exempt: BTreeSet::new(),
     };
     let setup = ControllerSetup::default();
     let timeouts = Timeouts::default();

@@ -12,6 +12,7 @@ use std::fs;
 use baton_core::{
     judge::{self, Verdict},
     names::RequirementId,
+    plan::Plan,
     timeline::Timeline,
 };
 use serde_json::{Value, json};
@@ -34,7 +35,7 @@ fn verdict(mut lines: Vec<Value>) -> Verdict {
     }
     let text: Vec<String> = lines.iter().map(Value::to_string).collect();
     let timeline = Timeline::read(text.join("\n").as_bytes()).unwrap();
-    judge::judge(&common::case("proposal/deployment-directly.yaml"), &timeline)
+    judge::judge(&Plan::of(&common::case("proposal/deployment-directly.yaml")), &timeline)
 }
 
 /// Where the last line is that says this of the Deployment on a member.

@@ -15,6 +15,7 @@ use baton_core::{
         recorded::{self, Recorded},
     },
     names::RequirementId,
+    plan::Plan,
     timeline::Timeline,
 };
 use rstest::rstest;
@@ -87,7 +88,7 @@ fn a_case_is_found_in_a_recording(
     #[case] shown: &[&str],
 ) {
     let case = common::case(&format!("proposal/{case}.yaml"));
-    let Recorded { verdict, missing, .. } = recorded::judge_by(&case, &recording(name));
+    let Recorded { verdict, missing, .. } = recorded::judge_by(&Plan::of(&case), &recording(name));
     assert_eq!(missing, None);
     assert_eq!(texts(&verdict.broken()), broken);
     assert_eq!(texts(&verdict.shown), shown);
@@ -97,7 +98,7 @@ fn a_case_is_found_in_a_recording(
 fn findings_name_entries_of_the_recording() {
     let recording = recording("scenario-deployment");
     let case = common::case("proposal/deployment-directly.yaml");
-    let verdict = recorded::judge_by(&case, &recording).verdict;
+    let verdict = recorded::judge_by(&Plan::of(&case), &recording).verdict;
     for finding in &verdict.findings {
         let entry = recording
             .entries()
@@ -115,12 +116,12 @@ fn a_step_that_nobody_took_is_told() {
     let before = |entry: &&baton_core::timeline::Entry| entry.at < Duration::from_secs(2);
     let begun = Timeline::new(whole.entries().iter().filter(before).cloned().collect()).unwrap();
     let case = common::case("proposal/deployment-directly.yaml");
-    let Recorded { verdict, missing, .. } = recorded::judge_by(&case, &begun);
+    let Recorded { verdict, missing, .. } = recorded::judge_by(&Plan::of(&case), &begun);
     assert_eq!(missing.as_deref(), Some("taint origin with baton.dev/failed:NoExecute"));
     assert_eq!(verdict.findings, []);
     assert_eq!(texts(&verdict.shown), ["POL-01", "POL-02"]);
     let other = common::case("proposal/statefulset-directly.yaml");
-    let Recorded { verdict, missing, .. } = recorded::judge_by(&other, &whole);
+    let Recorded { verdict, missing, .. } = recorded::judge_by(&Plan::of(&other), &whole);
     assert_eq!(
         missing, None,
         "a kind that is not recorded at all may not have been looked at"

@@ -26,6 +26,7 @@ use baton_core::{
     },
     judge,
     names::{CaseId, ClusterName},
+    plan::Plan,
     report::{
         Builder, ConformanceReport, compare, junit, lines,
         merge::{self, MergeError},
@@ -57,7 +58,7 @@ fn case(name: &str) -> Case {
 fn result(name: &str, timeline: &str) -> CaseResult {
     let (case, text) = (case(name), bytes(name, timeline));
     let timeline = Timeline::read(text.as_slice()).unwrap();
-    let verdict = judge::judge(&case, &timeline);
+    let verdict = judge::judge(&Plan::of(&case), &timeline);
     let outcome = if verdict.conforms() {
         CaseOutcome::Conforms(verdict)
     } else {

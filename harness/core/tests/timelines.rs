@@ -13,6 +13,7 @@ use std::{collections::BTreeSet, fs::File, io::BufReader, path::Path};
 
 use baton_core::{
     judge::{self, Verdict},
+    plan::Plan,
     timeline::{Event, HotLoop, Mark, StepEnd, Timeline},
 };
 use rstest::rstest;
@@ -21,7 +22,7 @@ fn verdict(case: &str, timeline: &str) -> Verdict {
     let case_file = common::case(&format!("proposal/{case}.yaml"));
     let path = common::root().join(format!("fixtures/timelines/{case}/{timeline}.jsonl"));
     let timeline = Timeline::read(BufReader::new(File::open(&path).unwrap())).unwrap();
-    judge::judge(&case_file, &timeline)
+    judge::judge(&Plan::of(&case_file), &timeline)
 }
 
 #[rstest]
@@ -111,7 +112,7 @@ fn cut_at_the_taint(marks: Vec<Mark>, end: StepEnd) -> Timeline {
 fn a_run_that_cannot_go_on_is_a_finding(#[case] marks: Vec<Mark>, #[case] end: StepEnd, #[case] seen: &str) {
     let case = common::case("proposal/deployment-directly.yaml");
     let cut = cut_at_the_taint(marks, end);
-    let verdict = judge::judge(&case, &cut);
+    let verdict = judge::judge(&Plan::of(&case), &cut);
     let [finding] = verdict.findings.as_slice() else {
         panic!("{:#?}", verdict.findings)
     };
@@ -121,5 +122,8 @@ fn a_run_that_cannot_go_on_is_a_finding(#[case] marks: Vec<Mark>, #[case] end: S
     // It is told after it was written and read again.
     let mut text = Vec::new();
     cut.write(&mut text).unwrap();
-    assert_eq!(judge::judge(&case, &Timeline::read(text.as_slice()).unwrap()), verdict);
+    assert_eq!(
+        judge::judge(&Plan::of(&case), &Timeline::read(text.as_slice()).unwrap()),
+        verdict
+    );
 }

@@ -10,6 +10,7 @@ use baton_core::{
         self, Finding,
         recorded::{self, Recorded},
     },
+    plan::Plan,
     timeline::{Timeline, TimelineError},
 };
 
@@ -62,7 +63,7 @@ fn recorded_by(case: &Case, timeline: &Timeline) -> Exit {
         verdict,
         assumed,
         missing,
-    } = recorded::judge_by(case, timeline);
+    } = recorded::judge_by(&Plan::of(case), timeline);
     println!("{}: {}\n", case.id, case.title);
     for step in assumed {
         println!("taken as done, since it leaves no trace here: {step}");
@@ -80,7 +81,7 @@ fn recorded_by(case: &Case, timeline: &Timeline) -> Exit {
 }
 
 fn judge_by(case: &Case, roots: &Roots, timeline: &Timeline) -> Exit {
-    let verdict = judge::judge(case, timeline);
+    let verdict = judge::judge(&Plan::of(case), timeline);
     let differences = snapshots::differences(&roots.snapshots, case, &verdict.snapshots);
     for difference in &differences {
         println!(

@@ -130,22 +130,22 @@ impl Preflight {
     /// [`PreflightError`] if the suite would be run in vain.
     pub fn run(&self, settings: &Settings) -> Result<PreflightOutcome, PreflightError> {
         let began = Instant::now();
-        let reasons = run::unsupported(&self.case, settings);
+        let plan = Plan::of(&self.case);
+        let reasons = run::unsupported(&self.case, &plan, settings);
         if !reasons.is_empty() {
             return Ok(PreflightOutcome::Skipped(reasons));
         }
         let folder = tempfile::tempdir().map_err(|error| PreflightError::NotRun(error.to_string()))?;
         let log = folder.path().join("preflight.target.log");
-        let plan = Plan::of(&self.case);
-        let ran = run::timeline_of(&self.case, &plan, settings, &log, &|_| {}).map_err(PreflightError::NotRun)?;
-        match self.look(settings, &ran.timeline) {
+        let ran = run::execute(&self.case, &plan, settings, &log, &|_| {}).map_err(PreflightError::NotRun)?;
+        match self.look(&plan, settings, &ran.timeline) {
             None => Ok(PreflightOutcome::Passed { wall: began.elapsed() }),
             Some(error) => Err(with_evidence(error, settings, &ran.timeline, &log)),
         }
     }
 
-    fn look(&self, settings: &Settings, timeline: &Timeline) -> Option<PreflightError> {
-        let sign = signs::look(&self.case, timeline, &|stage| self.expects(stage));
+    fn look(&self, plan: &Plan, settings: &Settings, timeline: &Timeline) -> Option<PreflightError> {
+        let sign = signs::look(plan, timeline, &|stage| self.expects(stage));
         let (stage, seen) = match sign {
             Sign::Fine => return None,
             Sign::Wrong(seen) => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_core::{
-    case::model::{Action, Case, Expect},
+    case::model::{Action, Expect},
     judge::failovers,
     names::{ClusterName, RequirementId, RoleName},
     plan::Plan,
@@ -66,9 +66,9 @@ pub enum Sign {
 }
 
 /// Looks at the timeline of the canary; `expects` says which stages are to be seen.
-pub fn look(case: &Case, timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -> Sign {
+pub fn look(plan: &Plan, timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -> Sign {
     match ended_badly(timeline) {
-        Some((step, end)) => stopped(case, timeline, step, end),
+        Some((step, end)) => stopped(plan, timeline, step, end),
         None => carried_along(timeline, expects),
     }
 }
@@ -81,8 +81,7 @@ fn ended_badly(timeline: &Timeline) -> Option<(usize, &StepEnd)> {
 }
 
 /// What a step says that ended badly.
-fn stopped(case: &Case, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign {
-    let plan = Plan::of(case);
+fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign {
     let Some(step) = plan.steps.get(step) else {
         return Sign::Wrong("the run ended too early".to_owned());
     };

@@ -113,8 +113,8 @@ impl Trial {
             target: std::sync::Arc::new(*mutant),
             ..self.settings.clone()
         };
-        let ran = run::timeline_of(case, &Plan::of(case), &settings, Path::new(""), &|_| {})?;
-        Ok(judge::judge(case, &ran.timeline))
+        let ran = run::execute(case, &Plan::of(case), &settings, Path::new(""), &|_| {})?;
+        Ok(ran.verdict)
     }
 
     fn broken(&self, mutant: &Mutant, case: &Case) -> Result<BTreeSet<String>, String> {

@@ -1,6 +1,8 @@
-//! A checked case. Faults and starts of the target are in `fault_injection`.
+//! A checked case. Faults and starts of the target are in `fault_injection`, texts for people in
+//! `words`.
 
 mod fault_injection;
+mod words;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

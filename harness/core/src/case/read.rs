@@ -15,7 +15,7 @@ use crate::{
     names::{CaseId, RequirementId},
     yaml::{
         self, Data, Diagnostic, Node,
-        decode::{Fields, Notes},
+        decode::{Decoder, Fields},
     },
 };
 
@@ -28,17 +28,17 @@ pub const API_VERSION: &str = "baton.dev/v1alpha1";
 /// Everything that is wrong with the file, in its order.
 pub fn read(file: &Path, area: &str, bytes: &[u8], context: &ReadContext<'_>) -> Result<Vec<Case>, Vec<Diagnostic>> {
     let (root, found) = yaml::parse(file, bytes).map_err(|diagnostic| vec![*diagnostic])?;
-    let mut notes = Notes::new(file);
-    notes.extend(found);
+    let mut decoder = Decoder::new(file);
+    decoder.extend(found);
     let mut cases = Vec::new();
-    for (scenario, root) in scenarios::expand(&root, &mut notes) {
+    for (scenario, root) in scenarios::expand(&root, &mut decoder) {
         let mut reader = Reader {
             context,
             scope: Scope::default(),
-            notes,
+            decoder,
         };
         let case = reader.case(&root, area);
-        notes = reader.notes;
+        decoder = reader.decoder;
         cases.extend(case.map(|case| match scenario {
             Some(scenario) => Case {
                 id: CaseId::new(format!("{}-{scenario}", case.id)),
@@ -47,7 +47,7 @@ pub fn read(file: &Path, area: &str, bytes: &[u8], context: &ReadContext<'_>) ->
             None => case,
         }));
     }
-    let diagnostics = notes.into_diagnostics();
+    let diagnostics = decoder.into_diagnostics();
     if diagnostics.is_empty() {
         Ok(cases)
     } else {
@@ -78,28 +78,28 @@ pub fn duplicates(cases: &[Case]) -> Vec<Diagnostic> {
 }
 
 /// How a controller is set up: `featureGates` and `options`.
-pub(crate) fn controller_setup(node: &Node, notes: &mut Notes) -> ControllerSetup {
-    let fields = notes.shape(node, &shapes::CONTROLLER);
-    fields.map(|fields| setup(&fields, notes)).unwrap_or_default()
+pub(crate) fn controller_setup(node: &Node, decoder: &mut Decoder) -> ControllerSetup {
+    let fields = decoder.shape(node, &shapes::CONTROLLER);
+    fields.map(|fields| setup(&fields, decoder)).unwrap_or_default()
 }
 
 /// The same, beside other fields.
-pub(super) fn setup(fields: &Fields<'_>, notes: &mut Notes) -> ControllerSetup {
+pub(super) fn setup(fields: &Fields<'_>, decoder: &mut Decoder) -> ControllerSetup {
     let mut setup = ControllerSetup::default();
     if let Some(gates) = fields.get("featureGates") {
-        for (key, value) in notes.members(gates, "featureGates") {
-            if let Some(on) = notes.boolean(value, "a feature gate") {
+        for (key, value) in decoder.members(gates, "featureGates") {
+            if let Some(on) = decoder.boolean(value, "a feature gate") {
                 setup.feature_gates.insert(key.key().to_owned(), on);
             }
         }
     }
     if let Some(options) = fields.get("options") {
-        for (key, value) in notes.members(options, "options") {
+        for (key, value) in decoder.members(options, "options") {
             match &value.data {
                 Data::Scalar { text, .. } => {
                     setup.options.insert(key.key().to_owned(), text.clone());
                 }
-                Data::List(_) | Data::Map(_) => notes.wrong(value, "an option has one value", ""),
+                Data::List(_) | Data::Map(_) => decoder.error(value, "an option has one value", ""),
             }
         }
     }
@@ -108,32 +108,32 @@ pub(super) fn setup(fields: &Fields<'_>, notes: &mut Notes) -> ControllerSetup {
 
 impl Reader<'_> {
     fn case(&mut self, root: &Node, area: &str) -> Option<Case> {
-        let fields = self.notes.shape(root, &shapes::CASE)?;
+        let fields = self.decoder.shape(root, &shapes::CASE)?;
         for (name, value) in [("apiVersion", API_VERSION), ("kind", "Case")] {
             if fields.get(name).is_some() {
-                self.notes.constant(&fields, name, value);
+                self.decoder.constant(&fields, name, value);
             }
         }
         let metadata = fields.get("metadata").and_then(|node| self.metadata(node));
         let spec = fields.get("spec")?;
-        let spec = self.notes.shape(spec, &shapes::SPEC)?;
-        let title = spec.get("title").and_then(|node| self.notes.text(node, "title"));
+        let spec = self.decoder.shape(spec, &shapes::SPEC)?;
+        let title = spec.get("title").and_then(|node| self.decoder.text(node, "title"));
         let requirements = spec.get("requirements");
         let requirements_of =
-            requirements.map(|node| refs::requirements(self.context.catalogue, node, &mut self.notes));
+            requirements.map(|node| refs::requirements(self.context.catalogue, node, &mut self.decoder));
         let features = spec
             .get("features")
-            .map(|node| refs::features(self.context.catalogue, node, &mut self.notes));
+            .map(|node| refs::features(self.context.catalogue, node, &mut self.decoder));
         let members = spec.get("members").map_or(Some(2), |node| self.members(node));
         let controller = spec
             .get("controller")
-            .map(|node| controller_setup(node, &mut self.notes))
+            .map(|node| controller_setup(node, &mut self.decoder))
             .unwrap_or_default();
         let steps_node = spec.get("steps")?;
-        let items = self.notes.list(steps_node, "steps");
+        let items = self.decoder.list(steps_node, "steps");
         let steps: Vec<_> = items.iter().filter_map(|item| self.step(item)).collect();
         if matches!(&steps_node.data, Data::List(items) if items.is_empty()) {
-            self.notes.wrong(steps_node, "a case needs a step", "");
+            self.decoder.error(steps_node, "a case needs a step", "");
         }
         let invariants = spec
             .get("invariants")
@@ -145,7 +145,7 @@ impl Reader<'_> {
             id,
             labels,
             area: area.to_owned(),
-            file: self.notes.file().to_owned(),
+            file: self.decoder.file().to_owned(),
             title: title?,
             requirements: requirements_of?,
             features: features?,
@@ -156,7 +156,7 @@ impl Reader<'_> {
             exempt,
         };
         // With steps left out for their errors, what they prove is missing too.
-        if self.notes.is_empty() {
+        if self.decoder.is_empty() {
             self.check_proofs(&case, requirements?);
             self.check_consistency(&case, spec.node);
             self.check_stops(&case.steps, steps_node);
@@ -165,16 +165,16 @@ impl Reader<'_> {
     }
 
     fn metadata(&mut self, node: &Node) -> Option<(CaseId, BTreeMap<String, String>)> {
-        let fields = self.notes.shape(node, &shapes::METADATA)?;
+        let fields = self.decoder.shape(node, &shapes::METADATA)?;
         let mut labels = BTreeMap::new();
         if let Some(node) = fields.get("labels") {
-            for (key, value) in self.notes.members(node, "labels") {
-                let value = self.notes.text(value, "the value of a label");
+            for (key, value) in self.decoder.members(node, "labels") {
+                let value = self.decoder.text(value, "the value of a label");
                 labels.extend(value.map(|value| (key.key().to_owned(), value)));
             }
         }
         let node = fields.get("name")?;
-        let name = self.notes.case_name(node, "a case's name")?;
+        let name = self.decoder.case_name(node, "a case's name")?;
         Some((CaseId::new(name), labels))
     }
 
@@ -182,31 +182,31 @@ impl Reader<'_> {
         const MOST: u64 = 50;
         let number = node.value().as_u64().filter(|number| (1..=MOST).contains(number));
         if number.is_none() {
-            self.notes
-                .wrong(node, format!("members must be a number from 1 to {MOST}"), "");
+            self.decoder
+                .error(node, format!("members must be a number from 1 to {MOST}"), "");
         }
         number.and_then(|number| usize::try_from(number).ok())
     }
 
     fn invariants(&mut self, node: &Node) -> BTreeSet<Invariant> {
         let possible = Invariant::ALL.map(|invariant| (invariant.name(), invariant));
-        let items = self.notes.list(node, "invariants");
+        let items = self.decoder.list(node, "invariants");
         items
             .iter()
-            .filter_map(|item| self.notes.one_of(item, "invariant", &possible))
+            .filter_map(|item| self.decoder.one_of(item, "invariant", &possible))
             .collect()
     }
 
     fn exempt(&mut self, node: &Node) -> BTreeMap<Invariant, String> {
         let possible = Invariant::ALL.map(|invariant| (invariant.name(), invariant));
         let mut exempt = BTreeMap::new();
-        for item in self.notes.list(node, "exempt") {
-            let Some(fields) = self.notes.shape(item, &shapes::EXEMPTION) else {
+        for item in self.decoder.list(node, "exempt") {
+            let Some(fields) = self.decoder.shape(item, &shapes::EXEMPTION) else {
                 continue;
             };
             let invariant = fields.get("invariant");
-            let invariant = invariant.and_then(|node| self.notes.one_of(node, "invariant", &possible));
-            let reason = fields.get("reason").and_then(|node| self.notes.text(node, "reason"));
+            let invariant = invariant.and_then(|node| self.decoder.one_of(node, "invariant", &possible));
+            let reason = fields.get("reason").and_then(|node| self.decoder.text(node, "reason"));
             exempt.extend(invariant.zip(reason));
         }
         exempt
@@ -217,7 +217,7 @@ impl Reader<'_> {
         let at = |name| spec.get(name).unwrap_or(spec);
         for invariant in case.invariants.iter().filter(|it| case.exempt.contains_key(it)) {
             let message = format!("`{}` is listed under `invariants` and under `exempt`", invariant.name());
-            self.notes.wrong(at("exempt"), message, "keep one of them");
+            self.decoder.error(at("exempt"), message, "keep one of them");
         }
         let needed = case.requirements.iter().filter_map(|id| self.context.catalogue.get(id));
         let missing: BTreeSet<_> = needed
@@ -227,8 +227,8 @@ impl Reader<'_> {
         if !missing.is_empty() {
             let missing = missing.into_iter().collect::<Vec<_>>().join(", ");
             let help = "a target that does not declare it would fail the case instead of not supporting it";
-            self.notes
-                .wrong(at("features"), format!("the case also needs {missing}"), help);
+            self.decoder
+                .error(at("features"), format!("the case also needs {missing}"), help);
         }
         let mut snapshots = BTreeSet::new();
         for step in &case.steps {
@@ -238,7 +238,7 @@ impl Reader<'_> {
                 let steps = at("steps").items();
                 let place = steps.iter().find(|node| node.line == step.line).unwrap_or(spec);
                 let message = format!("a snapshot before this one is called `{}` too", snapshot.name);
-                self.notes.wrong(place, message, "its file would be the same");
+                self.decoder.error(place, message, "its file would be the same");
             }
         }
     }
@@ -250,14 +250,14 @@ impl Reader<'_> {
         let unproved: Vec<_> = case.requirements.difference(&proved).collect();
         if !unproved.is_empty() {
             let help = "name it under `proves` of an assertion, or list an invariant that proves it";
-            self.notes
-                .wrong(node, format!("nothing in this case proves {}", listed(unproved)), help);
+            self.decoder
+                .error(node, format!("nothing in this case proves {}", listed(unproved)), help);
         }
         let unlisted: Vec<_> = proved.difference(&case.requirements).collect();
         if !unlisted.is_empty() {
             let help = "add it here, so that one sees what the case is about";
-            self.notes
-                .wrong(node, format!("the case also proves {}", listed(unlisted)), help);
+            self.decoder
+                .error(node, format!("the case also proves {}", listed(unlisted)), help);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     names::{Feature, RequirementId, RoleName},
     pattern::{self, NAMESPACE, Pattern},
     spelling::suggestion,
-    yaml::{Data, Node, decode::Notes},
+    yaml::{Data, Node, decode::Decoder},
 };
 
 /// What checking a case needs from outside.
@@ -96,8 +96,8 @@ impl Scope {
     }
 
     /// A role that must be bound.
-    pub fn role(&self, node: &Node, notes: &mut Notes) -> Option<RoleName> {
-        let name = notes.text(node, "a role")?;
+    pub fn role(&self, node: &Node, decoder: &mut Decoder) -> Option<RoleName> {
+        let name = decoder.text(node, "a role")?;
         if self.roles.contains(&name) {
             return Some(RoleName::new(name));
         }
@@ -109,27 +109,29 @@ impl Scope {
                 suggestion(&name, self.roles.iter().map(String::as_str))
             )
         };
-        notes.wrong(node, format!("no role `{name}` is bound before this step"), help);
+        decoder.error(node, format!("no role `{name}` is bound before this step"), help);
         None
     }
 
     /// A place: `control`, `members` or a role that is bound.
-    pub fn place(&self, node: &Node, notes: &mut Notes) -> Option<Place> {
-        match notes.text(node, "a place")?.as_str() {
+    pub fn place(&self, node: &Node, decoder: &mut Decoder) -> Option<Place> {
+        match decoder.text(node, "a place")?.as_str() {
             "control" => Some(Place::Control),
             "members" => Some(Place::Members),
-            _ => self.role(node, notes).map(Place::Role),
+            _ => self.role(node, decoder).map(Place::Role),
         }
     }
 
     /// `{kind, name}` with `namespace` and `apiVersion` where they are needed.
-    pub fn object(&self, node: &Node, notes: &mut Notes) -> Option<ObjectRef> {
-        let fields = notes.shape(node, &shapes::OBJECT)?;
+    pub fn object(&self, node: &Node, decoder: &mut Decoder) -> Option<ObjectRef> {
+        let fields = decoder.shape(node, &shapes::OBJECT)?;
         let kind_node = fields.get("kind");
-        let kind = kind_node.and_then(|node| notes.text(node, "kind"));
-        let name = fields.get("name").and_then(|node| notes.text(node, "name"));
-        let own_version = fields.get("apiVersion").and_then(|node| notes.text(node, "apiVersion"));
-        let own_namespace = fields.get("namespace").and_then(|node| notes.text(node, "namespace"));
+        let kind = kind_node.and_then(|node| decoder.text(node, "kind"));
+        let name = fields.get("name").and_then(|node| decoder.text(node, "name"));
+        let own_version = fields
+            .get("apiVersion")
+            .and_then(|node| decoder.text(node, "apiVersion"));
+        let own_namespace = fields.get("namespace").and_then(|node| decoder.text(node, "namespace"));
         let (kind, name) = (kind?, name?);
         let known = self.kind(&kind);
         let Some(api_version) = own_version.or_else(|| known.clone().map(|(api_version, _)| api_version)) else {
@@ -143,7 +145,7 @@ impl Scope {
                 .chain(KNOWN_KINDS.iter().map(|(kind, _, _)| *kind))
                 .collect();
             let help = format!("{}; or add `apiVersion`", suggestion(&kind, kinds));
-            notes.wrong(
+            decoder.error(
                 kind_node.unwrap_or(node),
                 format!("the kind `{kind}` is not known here"),
                 help,
@@ -152,7 +154,7 @@ impl Scope {
         };
         let namespaced = known.is_none_or(|(_, namespaced)| namespaced);
         if let (false, Some(node)) = (namespaced, fields.get("namespace")) {
-            notes.wrong(node, format!("a {kind} is in no namespace"), "leave it out");
+            decoder.error(node, format!("a {kind} is in no namespace"), "leave it out");
         }
         let namespace = namespaced.then(|| own_namespace.unwrap_or_else(|| "default".to_owned()));
         Some(ObjectRef {
@@ -164,46 +166,46 @@ impl Scope {
     }
 
     /// What a step is about.
-    pub fn subject(&self, node: &Node, notes: &mut Notes) -> Option<Subject> {
+    pub fn subject(&self, node: &Node, decoder: &mut Decoder) -> Option<Subject> {
         if let Some(workload) = node.get("bindingOf") {
-            notes.shape(node, &shapes::BINDING_OF)?;
-            return self.object(workload, notes).map(Subject::BindingOf);
+            decoder.shape(node, &shapes::BINDING_OF)?;
+            return self.object(workload, decoder).map(Subject::BindingOf);
         }
         if let Some(workload) = node.get("workOf") {
-            let fields = notes.shape(node, &shapes::WORK_OF)?;
-            let member = fields.get("for").and_then(|node| self.role(node, notes));
+            let fields = decoder.shape(node, &shapes::WORK_OF)?;
+            let member = fields.get("for").and_then(|node| self.role(node, decoder));
             return Some(Subject::WorkOf {
-                workload: self.object(workload, notes)?,
+                workload: self.object(workload, decoder)?,
                 member: member?,
             });
         }
         if let Some(role) = node.get("cluster") {
-            notes.shape(node, &shapes::CLUSTER)?;
-            return self.role(role, notes).map(Subject::Cluster);
+            decoder.shape(node, &shapes::CLUSTER)?;
+            return self.role(role, decoder).map(Subject::Cluster);
         }
         if let Some(workload) = node.get("noticeOf") {
-            notes.shape(node, &shapes::NOTICE_OF)?;
-            return self.object(workload, notes).map(Subject::NoticeOf);
+            decoder.shape(node, &shapes::NOTICE_OF)?;
+            return self.object(workload, decoder).map(Subject::NoticeOf);
         }
         if let Some(about) = node.get("eventOf") {
-            notes.shape(node, &shapes::EVENT_OF)?;
+            decoder.shape(node, &shapes::EVENT_OF)?;
             return self
-                .subject(about, notes)
+                .subject(about, decoder)
                 .map(|about| Subject::EventOf(Box::new(about)));
         }
-        self.object(node, notes).map(Subject::Object)
+        self.object(node, decoder).map(Subject::Object)
     }
 
     /// A pattern whose references are all known.
-    pub fn pattern(&self, node: &Node, notes: &mut Notes) -> Option<Pattern> {
-        self.references_in(node, notes);
+    pub fn pattern(&self, node: &Node, decoder: &mut Decoder) -> Option<Pattern> {
+        self.references_in(node, decoder);
         match Pattern::from_value(&node.value()) {
             Ok(pattern) => Some(pattern),
             Err((_, message)) => {
                 let mut lists = Vec::new();
                 bare_lists(node, &mut lists);
                 for list in lists {
-                    notes.wrong(list, message.clone(), "");
+                    decoder.error(list, message.clone(), "");
                 }
                 None
             }
@@ -211,24 +213,24 @@ impl Scope {
     }
 
     /// Checks that what a text refers to is known: roles that are bound, values that are captured.
-    fn references(&self, node: &Node, text: &str, notes: &mut Notes) {
+    fn references(&self, node: &Node, text: &str, decoder: &mut Decoder) {
         for name in pattern::references(text) {
             if name != NAMESPACE && !self.roles.contains(name) && !self.captures.contains(name) {
                 let known = self.roles.iter().chain(&self.captures).map(String::as_str);
                 let known: Vec<_> = known.chain([NAMESPACE]).collect();
                 let message = format!("`${{{name}}}` refers to no role or capture before this step");
-                let help = notes.suggestion(name, known);
-                notes.wrong(node, message, help);
+                let help = decoder.suggestion(name, known);
+                decoder.error(node, message, help);
             }
         }
     }
 
     /// Checks the references in all texts of a value.
-    pub fn references_in(&self, node: &Node, notes: &mut Notes) {
+    pub fn references_in(&self, node: &Node, decoder: &mut Decoder) {
         match &node.data {
-            Data::Scalar { text, .. } => self.references(node, text, notes),
-            Data::List(items) => items.iter().for_each(|item| self.references_in(item, notes)),
-            Data::Map(members) => members.iter().for_each(|(_, value)| self.references_in(value, notes)),
+            Data::Scalar { text, .. } => self.references(node, text, decoder),
+            Data::List(items) => items.iter().for_each(|item| self.references_in(item, decoder)),
+            Data::Map(members) => members.iter().for_each(|(_, value)| self.references_in(value, decoder)),
         }
     }
 }
@@ -253,37 +255,42 @@ fn bare_lists<'n>(node: &'n Node, found: &mut Vec<&'n Node>) {
 }
 
 /// A list of requirement ids, all of them in the catalogue.
-pub(crate) fn requirements(catalogue: &Catalogue, node: &Node, notes: &mut Notes) -> BTreeSet<RequirementId> {
-    let texts = notes.texts(node, "a requirement");
+pub(crate) fn requirements(catalogue: &Catalogue, node: &Node, decoder: &mut Decoder) -> BTreeSet<RequirementId> {
+    let texts = decoder.texts(node, "a requirement");
     let ids = texts
         .iter()
-        .map(|(item, text)| requirement(catalogue, item, text, notes));
+        .map(|(item, text)| requirement(catalogue, item, text, decoder));
     ids.flatten().collect()
 }
 
 /// A requirement id that is in the catalogue.
-pub(crate) fn requirement(catalogue: &Catalogue, node: &Node, text: &str, notes: &mut Notes) -> Option<RequirementId> {
+pub(crate) fn requirement(
+    catalogue: &Catalogue,
+    node: &Node,
+    text: &str,
+    decoder: &mut Decoder,
+) -> Option<RequirementId> {
     let id = RequirementId::new(text);
     if catalogue.get(&id).is_some() {
         return Some(id);
     }
-    let help = notes.help(|| catalogue.suggestion(text));
-    notes.wrong(node, format!("there is no requirement `{text}`"), help);
+    let help = decoder.help(|| catalogue.suggestion(text));
+    decoder.error(node, format!("there is no requirement `{text}`"), help);
     None
 }
 
 /// A list of features, all of them in the catalogue.
-pub(crate) fn features(catalogue: &Catalogue, node: &Node, notes: &mut Notes) -> BTreeSet<Feature> {
+pub(crate) fn features(catalogue: &Catalogue, node: &Node, decoder: &mut Decoder) -> BTreeSet<Feature> {
     let known = catalogue.features();
     let mut features = BTreeSet::new();
-    for (item, text) in notes.texts(node, "a feature") {
+    for (item, text) in decoder.texts(node, "a feature") {
         let feature = Feature::new(&text);
         if known.contains(&feature) {
             features.insert(feature);
         } else {
             let names: Vec<_> = known.iter().map(|it| it.as_str()).collect();
-            let help = notes.suggestion(&text, names);
-            notes.wrong(item, format!("there is no feature `{text}`"), help);
+            let help = decoder.suggestion(&text, names);
+            decoder.error(item, format!("there is no feature `{text}`"), help);
         }
     }
     features

@@ -17,7 +17,7 @@ use crate::{
     spelling::suggestion,
     yaml::{
         Data, Node,
-        decode::{Fields, Notes},
+        decode::{Decoder, Fields},
     },
 };
 
@@ -28,7 +28,7 @@ pub struct Reader<'a> {
     /// What the steps so far have made known.
     pub scope: Scope,
     /// What was found wrong so far.
-    pub notes: Notes,
+    pub decoder: Decoder,
 }
 
 type ReadStep<'a> = fn(&mut Reader<'a>, &Node) -> Option<Action>;
@@ -63,19 +63,19 @@ impl<'a> Reader<'a> {
         let names = shapes::STEP.names();
         let Data::Map(members) = &node.data else {
             let help = format!("a step is one of {}", names.join(", "));
-            self.notes
-                .wrong(node, format!("a step must be a map, not {}", node.describe()), help);
+            self.decoder
+                .error(node, format!("a step must be a map, not {}", node.describe()), help);
             return None;
         };
         let [(key, body)] = members.as_slice() else {
             let help = "begin each step with a dash of its own";
-            self.notes
-                .wrong(node, format!("a step has one name, not {}", members.len()), help);
+            self.decoder
+                .error(node, format!("a step has one name, not {}", members.len()), help);
             return None;
         };
         let name = key.key();
         let Some((_, read)) = Self::STEPS.iter().find(|(known, _)| *known == name) else {
-            self.notes.wrong(
+            self.decoder.error(
                 key,
                 format!("there is no step `{name}`"),
                 suggestion(name, names.iter().copied()),
@@ -93,13 +93,13 @@ impl<'a> Reader<'a> {
     fn target(&mut self, fields: &Fields<'_>) -> Option<(Place, Subject)> {
         let of = fields
             .get("of")
-            .and_then(|node| self.scope.subject(node, &mut self.notes));
+            .and_then(|node| self.scope.subject(node, &mut self.decoder));
         let on = match (fields.get("on"), &of) {
-            (Some(node), _) => self.scope.place(node, &mut self.notes),
+            (Some(node), _) => self.scope.place(node, &mut self.decoder),
             (None, Some(Subject::Object(_))) => {
                 let help = "`control`, `members` or a role";
-                self.notes
-                    .wrong(fields.node, "this step must say where: `on` is missing", help);
+                self.decoder
+                    .error(fields.node, "this step must say where: `on` is missing", help);
                 None
             }
             (None, _) => Some(Place::Control),
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
     }
 
     fn patch(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::PATCH)?;
+        let fields = self.decoder.shape(node, &shapes::PATCH)?;
         let target = self.target(&fields);
         let merge = self.value(&fields, "merge");
         let (on, of) = target?;
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
     }
 
     fn set_status(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::SET_STATUS)?;
+        let fields = self.decoder.shape(node, &shapes::SET_STATUS)?;
         let target = self.target(&fields);
         let status = self.value(&fields, "status");
         let (on, of) = target?;
@@ -129,32 +129,32 @@ impl<'a> Reader<'a> {
 
     fn value(&mut self, fields: &Fields<'_>, name: &str) -> Option<Value> {
         let node = fields.get(name)?;
-        self.scope.references_in(node, &mut self.notes);
+        self.scope.references_in(node, &mut self.decoder);
         Some(node.value())
     }
 
     fn delete(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::DELETE)?;
+        let fields = self.decoder.shape(node, &shapes::DELETE)?;
         self.target(&fields).map(|(on, of)| Action::Delete { on, of })
     }
 
     fn hold(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::HOLD)?;
+        let fields = self.decoder.shape(node, &shapes::HOLD)?;
         self.target(&fields).map(|(on, of)| Action::Hold { on, of })
     }
 
     fn release(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::RELEASE)?;
+        let fields = self.decoder.shape(node, &shapes::RELEASE)?;
         self.target(&fields).map(|(on, of)| Action::Release { on, of })
     }
 
     fn bind_role(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::BIND_ROLE)?;
+        let fields = self.decoder.shape(node, &shapes::BIND_ROLE)?;
         let role_node = fields.get("role");
-        let role = role_node.and_then(|node| self.notes.name(node, "a role's name"));
+        let role = role_node.and_then(|node| self.decoder.name(node, "a role's name"));
         let from = fields
             .get("from")
-            .and_then(|node| self.scope.object(node, &mut self.notes));
+            .and_then(|node| self.scope.object(node, &mut self.decoder));
         let not = match fields.get("not") {
             None => Vec::new(),
             Some(Node {
@@ -162,9 +162,9 @@ impl<'a> Reader<'a> {
                 ..
             }) => items
                 .iter()
-                .filter_map(|item| self.scope.role(item, &mut self.notes))
+                .filter_map(|item| self.scope.role(item, &mut self.decoder))
                 .collect(),
-            Some(node) => self.scope.role(node, &mut self.notes).into_iter().collect(),
+            Some(node) => self.scope.role(node, &mut self.decoder).into_iter().collect(),
         };
         let Some((role, role_node)) = role.zip(role_node) else {
             // Steps that use it are not wrong for that.
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
             return None;
         };
         if ["control", "members", NAMESPACE].contains(&role.as_str()) || !self.scope.roles.insert(role.clone()) {
-            self.notes.wrong(
+            self.decoder.error(
                 role_node,
                 format!("`{role}` means something already"),
                 "take another name",
@@ -188,11 +188,11 @@ impl<'a> Reader<'a> {
     }
 
     fn capture(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::CAPTURE)?;
+        let fields = self.decoder.shape(node, &shapes::CAPTURE)?;
         let name_node = fields.get("name");
-        let name = name_node.and_then(|node| self.notes.name(node, "a captured value's name"));
+        let name = name_node.and_then(|node| self.decoder.name(node, "a captured value's name"));
         let target = self.target(&fields);
-        let field = fields.get("field").and_then(|node| self.notes.text(node, "field"));
+        let field = fields.get("field").and_then(|node| self.decoder.text(node, "field"));
         let Some((name, name_node)) = name.zip(name_node) else {
             self.scope
                 .captures
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
             return None;
         };
         if name == NAMESPACE || self.scope.roles.contains(&name) || !self.scope.captures.insert(name.clone()) {
-            self.notes.wrong(
+            self.decoder.error(
                 name_node,
                 format!("`{name}` means something already"),
                 "take another name",
@@ -216,9 +216,9 @@ impl<'a> Reader<'a> {
     }
 
     fn taint(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::TAINT)?;
+        let fields = self.decoder.shape(node, &shapes::TAINT)?;
         let (cluster, key, effect) = self.taint_parts(&fields);
-        let value = fields.get("value").and_then(|node| self.notes.text(node, "value"));
+        let value = fields.get("value").and_then(|node| self.decoder.text(node, "value"));
         Some(Action::Taint {
             cluster: cluster?,
             taint: Taint {
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
     }
 
     fn untaint(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::UNTAINT)?;
+        let fields = self.decoder.shape(node, &shapes::UNTAINT)?;
         let (cluster, key, effect) = self.taint_parts(&fields);
         Some(Action::Untaint {
             cluster: cluster?,
@@ -240,41 +240,41 @@ impl<'a> Reader<'a> {
     }
 
     fn taint_parts(&mut self, fields: &Fields<'_>) -> (Option<Place>, Option<String>, Option<String>) {
-        let notes = &mut self.notes;
+        let decoder = &mut self.decoder;
         let cluster = fields
             .get("cluster")
-            .and_then(|node| self.scope.role(node, notes))
+            .and_then(|node| self.scope.role(node, decoder))
             .map(Place::Role);
-        let key = fields.get("key").and_then(|node| notes.text(node, "key"));
+        let key = fields.get("key").and_then(|node| decoder.text(node, "key"));
         let effect = fields
             .get("effect")
-            .and_then(|node| notes.one_of(node, "effect", &shapes::EFFECTS));
+            .and_then(|node| decoder.one_of(node, "effect", &shapes::EFFECTS));
         (cluster, key, effect.map(ToOwned::to_owned))
     }
 
     fn elapse(&mut self, node: &Node) -> Option<Action> {
-        self.notes.duration(node, "elapse").map(Action::Elapse)
+        self.decoder.duration(node, "elapse").map(Action::Elapse)
     }
 
     fn snapshot(&mut self, node: &Node) -> Option<Action> {
         let parts = SnapshotPart::ALL.map(|part| (part.name(), part));
-        let fields = self.notes.shape(node, &shapes::SNAPSHOT)?;
+        let fields = self.decoder.shape(node, &shapes::SNAPSHOT)?;
         let name = fields
             .get("name")
-            .and_then(|node| self.notes.name(node, "a snapshot's name"));
+            .and_then(|node| self.decoder.name(node, "a snapshot's name"));
         let workload = fields
             .get("workload")
-            .and_then(|node| self.scope.object(node, &mut self.notes));
+            .and_then(|node| self.scope.object(node, &mut self.decoder));
         let of = match fields.get("of") {
             Some(Node {
                 data: Data::List(items),
                 ..
             }) => items
                 .iter()
-                .filter_map(|item| self.notes.one_of(item, "part of a snapshot", &parts))
+                .filter_map(|item| self.decoder.one_of(item, "part of a snapshot", &parts))
                 .collect(),
             Some(node) => self
-                .notes
+                .decoder
                 .one_of(node, "part of a snapshot", &parts)
                 .into_iter()
                 .collect(),
@@ -282,7 +282,7 @@ impl<'a> Reader<'a> {
         };
         let when_first_seen_on = fields
             .get("whenFirstSeenOn")
-            .and_then(|it| self.scope.role(it, &mut self.notes));
+            .and_then(|it| self.scope.role(it, &mut self.decoder));
         Some(Action::Snapshot(Snapshot {
             name: name?,
             workload: workload?,

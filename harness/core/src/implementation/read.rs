@@ -20,7 +20,7 @@ use crate::{
     names::{CaseId, Feature, RequirementId},
     yaml::{
         self, Data, Diagnostic, Node,
-        decode::{Fields, Notes},
+        decode::{Decoder, Fields},
     },
 };
 
@@ -42,11 +42,11 @@ pub struct ReadContext<'a> {
 /// Everything that is wrong with the file, in its order.
 pub fn read(file: &Path, bytes: &[u8], context: &ReadContext<'_>) -> Result<TargetSpec, Vec<Diagnostic>> {
     let (root, found) = yaml::parse(file, bytes).map_err(|diagnostic| vec![*diagnostic])?;
-    let mut notes = Notes::new(file);
-    notes.extend(found);
-    let mut reader = Reader { context, notes };
+    let mut decoder = Decoder::new(file);
+    decoder.extend(found);
+    let mut reader = Reader { context, decoder };
     let target = reader.target(&root);
-    let diagnostics = reader.notes.into_diagnostics();
+    let diagnostics = reader.decoder.into_diagnostics();
     match target {
         Some(target) if diagnostics.is_empty() => Ok(target),
         _ => Err(diagnostics),
@@ -55,25 +55,25 @@ pub fn read(file: &Path, bytes: &[u8], context: &ReadContext<'_>) -> Result<Targ
 
 struct Reader<'a> {
     context: &'a ReadContext<'a>,
-    notes: Notes,
+    decoder: Decoder,
 }
 
 impl Reader<'_> {
     fn target(&mut self, root: &Node) -> Option<TargetSpec> {
-        let file = self.notes.shape(root, &shapes::TARGET)?;
+        let file = self.decoder.shape(root, &shapes::TARGET)?;
         for (name, value) in [("apiVersion", API_VERSION), ("kind", "Target")] {
             if file.get(name).is_some() {
-                self.notes.constant(&file, name, value);
+                self.decoder.constant(&file, name, value);
             }
         }
         let name = file.get("metadata").and_then(|node| self.metadata(node));
-        let spec = self.notes.shape(file.get("spec")?, &shapes::SPEC)?;
+        let spec = self.decoder.shape(file.get("spec")?, &shapes::SPEC)?;
         let implementation = spec.get("implementation").and_then(|node| self.implementation(node));
         let features = spec.get("features");
-        let features_of = features.map(|node| refs::features(self.context.catalogue, node, &mut self.notes));
+        let features_of = features.map(|node| refs::features(self.context.catalogue, node, &mut self.decoder));
         let controller = spec
             .get("controller")
-            .map(|node| controller_setup(node, &mut self.notes));
+            .map(|node| controller_setup(node, &mut self.decoder));
         let settable = spec.get("settable").map(|node| self.settable(node)).unwrap_or_default();
         let timeouts = spec.get("timeouts").map(|node| self.timeouts(node)).unwrap_or_default();
         let run = spec.get("run").and_then(|node| self.run(node));
@@ -85,7 +85,7 @@ impl Reader<'_> {
         let baseline = spec.get("baseline").map(|node| self.baseline(node, &features));
         Some(TargetSpec {
             name: name?,
-            file: self.notes.file().to_owned(),
+            file: self.decoder.file().to_owned(),
             implementation: implementation?,
             features,
             controller: controller.unwrap_or_default(),
@@ -98,21 +98,21 @@ impl Reader<'_> {
     }
 
     fn metadata(&mut self, node: &Node) -> Option<String> {
-        let fields = self.notes.shape(node, &shapes::METADATA)?;
+        let fields = self.decoder.shape(node, &shapes::METADATA)?;
         fields
             .get("name")
-            .and_then(|node| self.notes.case_name(node, "a target's name"))
+            .and_then(|node| self.decoder.case_name(node, "a target's name"))
     }
 
     fn text(&mut self, fields: &Fields<'_>, name: &str) -> Option<String> {
-        fields.get(name).and_then(|node| self.notes.text(node, name))
+        fields.get(name).and_then(|node| self.decoder.text(node, name))
     }
 
     fn implementation(&mut self, node: &Node) -> Option<Implementation> {
-        let fields = self.notes.shape(node, &shapes::IMPLEMENTATION)?;
+        let fields = self.decoder.shape(node, &shapes::IMPLEMENTATION)?;
         let (name, version) = (self.text(&fields, "name"), self.text(&fields, "version"));
         let url = self.text(&fields, "url");
-        let contact = fields.get("contact").map(|node| self.notes.texts(node, "contact"));
+        let contact = fields.get("contact").map(|node| self.decoder.texts(node, "contact"));
         Some(Implementation {
             name: name?,
             version: Some(version?),
@@ -122,13 +122,13 @@ impl Reader<'_> {
     }
 
     fn settable(&mut self, node: &Node) -> Settable {
-        let Some(fields) = self.notes.shape(node, &shapes::SETTABLE) else {
+        let Some(fields) = self.decoder.shape(node, &shapes::SETTABLE) else {
             return Settable::default();
         };
         let mut names = |name: &str| {
             let texts = fields
                 .get(name)
-                .map(|node| self.notes.texts(node, name))
+                .map(|node| self.decoder.texts(node, name))
                 .unwrap_or_default();
             texts.into_iter().map(|(_, text)| text).collect()
         };
@@ -139,12 +139,12 @@ impl Reader<'_> {
     }
 
     fn switches(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Vec<Switch> {
-        let items = self.notes.list(node, "switches");
+        let items = self.decoder.list(node, "switches");
         items.iter().filter_map(|item| self.switch(item, features)).collect()
     }
 
     fn switch(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<Switch> {
-        let fields = self.notes.shape(node, &shapes::SWITCH)?;
+        let fields = self.decoder.shape(node, &shapes::SWITCH)?;
         let feature = fields.get("feature").and_then(|node| self.declared(node, features));
         let gate = self.text(&fields, "featureGate");
         let option = self.text(&fields, "option");
@@ -159,7 +159,7 @@ impl Reader<'_> {
             (None, Some(name), Some(value)) => Setting::Option { name, value: value? },
             (_, _, _) => {
                 let help = "one of `featureGate: Name`, or `option: name` with `value`";
-                self.notes.wrong(node, "a switch is a gate or an option", help);
+                self.decoder.error(node, "a switch is a gate or an option", help);
                 return None;
             }
         };
@@ -172,14 +172,14 @@ impl Reader<'_> {
 
     /// A feature that the target declares.
     fn declared(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<Feature> {
-        let text = self.notes.text(node, "a feature")?;
+        let text = self.decoder.text(node, "a feature")?;
         let feature = Feature::new(&text);
         if features.contains(&feature) {
             return Some(feature);
         }
-        let help = self.notes.suggestion(&text, features.iter().map(Feature::as_str));
-        self.notes
-            .wrong(node, format!("the target does not declare `{text}`"), help);
+        let help = self.decoder.suggestion(&text, features.iter().map(Feature::as_str));
+        self.decoder
+            .error(node, format!("the target does not declare `{text}`"), help);
         None
     }
 
@@ -187,19 +187,21 @@ impl Reader<'_> {
         if let Data::Scalar { text, .. } = &node.data {
             return Some(text.clone());
         }
-        self.notes
-            .wrong(node, format!("{what} must be one value, not {}", node.describe()), "");
+        self.decoder
+            .error(node, format!("{what} must be one value, not {}", node.describe()), "");
         None
     }
 
     fn timeouts(&mut self, node: &Node) -> Patience {
         let mut patience = Patience::default();
-        let Some(fields) = self.notes.shape(node, &shapes::TIMEOUTS) else {
+        let Some(fields) = self.decoder.shape(node, &shapes::TIMEOUTS) else {
             return patience;
         };
         patience.factor = fields.get("factor").and_then(|node| self.factor(node));
         patience.ready = fields.get("ready").and_then(|node| self.time(node, "ready"));
-        patience.slack = fields.get("slack").and_then(|node| self.notes.duration(node, "slack"));
+        patience.slack = fields
+            .get("slack")
+            .and_then(|node| self.decoder.duration(node, "slack"));
         for phase in Phase::ALL {
             let time = fields.get(phase.name()).and_then(|node| self.time(node, phase.name()));
             patience.phases.extend(time.map(|time| (phase, time)));
@@ -212,23 +214,23 @@ impl Reader<'_> {
         let factor = node.value().as_f64().filter(|factor| *factor > 0.0 && *factor <= MOST);
         if factor.is_none() {
             let message = format!("factor must be a number above 0, not {}", node.describe());
-            self.notes
-                .wrong(node, message, "2 gives every phase twice the time; at most 1000");
+            self.decoder
+                .error(node, message, "2 gives every phase twice the time; at most 1000");
         }
         factor
     }
 
     fn time(&mut self, node: &Node, name: &str) -> Option<Duration> {
-        let time = self.notes.duration(node, name)?;
+        let time = self.decoder.duration(node, name)?;
         if time.is_zero() {
-            self.notes
-                .wrong(node, format!("{name} must be longer than nothing"), "");
+            self.decoder
+                .error(node, format!("{name} must be longer than nothing"), "");
         }
         Some(time)
     }
 
     fn run(&mut self, node: &Node) -> Option<Launch> {
-        let fields = self.notes.shape(node, &shapes::RUN)?;
+        let fields = self.decoder.shape(node, &shapes::RUN)?;
         let given: Vec<_> = shapes::RUN
             .fields
             .iter()
@@ -236,14 +238,14 @@ impl Reader<'_> {
             .collect();
         let [given] = given.as_slice() else {
             let help = "say how the target comes to run with one of `exec`, `installed: {}`, `reference: {}`";
-            self.notes.wrong(node, format!("run says {} ways", given.len()), help);
+            self.decoder.error(node, format!("run says {} ways", given.len()), help);
             return None;
         };
         let body = fields.get(given.name)?;
         match given.name {
             "exec" => self.exec(body).map(Launch::Exec),
             name => {
-                self.notes.map(body, name, &[])?;
+                self.decoder.map(body, name, &[])?;
                 Some(if name == "installed" {
                     Launch::Installed
                 } else {
@@ -254,11 +256,11 @@ impl Reader<'_> {
     }
 
     fn exec(&mut self, node: &Node) -> Option<Exec> {
-        let fields = self.notes.shape(node, &shapes::EXEC)?;
+        let fields = self.decoder.shape(node, &shapes::EXEC)?;
         let command = fields.get("command").and_then(|node| self.command(node));
         let args = fields
             .get("args")
-            .map(|node| self.notes.list(node, "args"))
+            .map(|node| self.decoder.list(node, "args"))
             .unwrap_or_default();
         let args = args
             .iter()
@@ -266,7 +268,7 @@ impl Reader<'_> {
             .collect();
         let env = fields
             .get("env")
-            .map(|node| self.notes.members(node, "env"))
+            .map(|node| self.decoder.members(node, "env"))
             .unwrap_or_default();
         let env = env.iter().filter_map(|(key, node)| {
             let value = self.template(node, "a variable of the environment", &PLACES)?;
@@ -286,10 +288,11 @@ impl Reader<'_> {
     }
 
     fn command(&mut self, node: &Node) -> Option<String> {
-        let command = self.notes.text(node, "command")?;
+        let command = self.decoder.text(node, "command")?;
         if command.is_empty() || command.contains(char::is_whitespace) {
             let help = "name the program alone, and write its arguments under `args`";
-            self.notes.wrong(node, format!("`{command}` cannot be a command"), help);
+            self.decoder
+                .error(node, format!("`{command}` cannot be a command"), help);
             return None;
         }
         Some(command)
@@ -297,14 +300,14 @@ impl Reader<'_> {
 
     fn template(&mut self, node: &Node, what: &str, possible: &[&str]) -> Option<Template> {
         let Data::Scalar { text, .. } = &node.data else {
-            self.notes
-                .wrong(node, format!("{what} must be a text, not {}", node.describe()), "");
+            self.decoder
+                .error(node, format!("{what} must be a text, not {}", node.describe()), "");
             return None;
         };
         let template = match Template::parse(text) {
             Ok(template) => template,
             Err(rest) => {
-                self.notes.wrong(
+                self.decoder.error(
                     node,
                     format!("`{{{{{rest}` is not closed"),
                     "write `}}` behind the name",
@@ -313,9 +316,9 @@ impl Reader<'_> {
             }
         };
         for place in template.places().filter(|place| !possible.contains(place)) {
-            let help = self.notes.suggestion(place, possible.iter().copied());
-            self.notes
-                .wrong(node, format!("{what} has no place `{{{{{place}}}}}`"), help);
+            let help = self.decoder.suggestion(place, possible.iter().copied());
+            self.decoder
+                .error(node, format!("{what} has no place `{{{{{place}}}}}`"), help);
         }
         Some(template)
     }
@@ -323,7 +326,7 @@ impl Reader<'_> {
     fn needed_places(&mut self, node: &Node, what: &str, needed: &[&str]) -> Option<Template> {
         let template = self.template(node, what, needed)?;
         for place in needed.iter().filter(|place| !template.places().any(|it| it == **place)) {
-            self.notes.wrong(
+            self.decoder.error(
                 node,
                 format!("{what} lacks the place `{{{{{place}}}}}`"),
                 "what is set stands there",
@@ -340,7 +343,7 @@ impl Reader<'_> {
                 Launch::Reference => "leave it out: every gate and option of the built-in controller can be set",
                 Launch::Installed | Launch::Exec(_) => "say under `controller` what it runs with",
             };
-            self.notes.wrong(
+            self.decoder.error(
                 node,
                 "nothing can be set in a target that is not started for each case",
                 help,
@@ -364,15 +367,15 @@ impl Reader<'_> {
         for (name, nothing_to_set, no_way, example) in ways {
             if !nothing_to_set && no_way {
                 let message = format!("it is not said how this is set: `run.exec` needs `{name}`");
-                self.notes
-                    .wrong(node, message, format!("such as `{name}: \"{example}\"`"));
+                self.decoder
+                    .error(node, message, format!("such as `{name}: \"{example}\"`"));
             }
         }
     }
 
     fn baseline(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Baseline {
         let mut entries: Vec<KnownDeviation> = Vec::new();
-        for item in self.notes.list(node, "baseline") {
+        for item in self.decoder.list(node, "baseline") {
             let Some(entry) = self.known_deviation(item, features) else {
                 continue;
             };
@@ -382,18 +385,18 @@ impl Reader<'_> {
                     "{} stands in the baseline already, in line {}",
                     entry.requirement, first.line
                 );
-                self.notes.wrong(item, message, "keep one of them");
+                self.decoder.error(item, message, "keep one of them");
             }
             entries.push(entry);
         }
         Baseline {
-            file: self.notes.file().to_owned(),
+            file: self.decoder.file().to_owned(),
             entries,
         }
     }
 
     fn known_deviation(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<KnownDeviation> {
-        let fields = self.notes.shape(node, &shapes::KNOWN_DEVIATION)?;
+        let fields = self.decoder.shape(node, &shapes::KNOWN_DEVIATION)?;
         let requirement = fields
             .get("requirement")
             .and_then(|node| self.requirement(node, features));
@@ -410,8 +413,8 @@ impl Reader<'_> {
     }
 
     fn requirement(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<RequirementId> {
-        let text = self.notes.text(node, "a requirement")?;
-        let id = refs::requirement(self.context.catalogue, node, &text, &mut self.notes)?;
+        let text = self.decoder.text(node, "a requirement")?;
+        let id = refs::requirement(self.context.catalogue, node, &text, &mut self.decoder)?;
         let feature = self
             .context
             .catalogue
@@ -419,7 +422,7 @@ impl Reader<'_> {
             .map(|requirement| &requirement.feature)?;
         if !features.contains(feature) {
             let message = format!("{id} belongs to {feature}, which the target does not declare");
-            self.notes.wrong(
+            self.decoder.error(
                 node,
                 message,
                 "its cases are unsupported then; leave the entry out, or declare the feature",
@@ -430,15 +433,15 @@ impl Reader<'_> {
 
     fn cases(&mut self, node: &Node) -> BTreeSet<CaseId> {
         let mut cases = BTreeSet::new();
-        for (item, text) in self.notes.texts(node, "a case") {
+        for (item, text) in self.decoder.texts(node, "a case") {
             let id = CaseId::new(&text);
             if self.context.cases.contains(&id) {
                 cases.insert(id);
             } else {
                 let help = self
-                    .notes
+                    .decoder
                     .suggestion(&text, self.context.cases.iter().map(CaseId::as_str));
-                self.notes.wrong(item, format!("there is no case `{text}`"), help);
+                self.decoder.error(item, format!("there is no case `{text}`"), help);
             }
         }
         cases

@@ -19,10 +19,10 @@ mod steps;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    case::model::{Case, Invariant},
+    case::model::Invariant,
     names::{CaseId, RequirementId},
     plan::Plan,
-    timeline::{DEFAULT_NAMESPACE, Timeline},
+    timeline::Timeline,
 };
 
 pub use finding::Finding;
@@ -71,20 +71,19 @@ fn requirements(findings: &[Finding]) -> BTreeSet<RequirementId> {
     ids.collect()
 }
 
-/// Judges a closed timeline by its case.
+/// Judges a closed timeline by the plan of its case.
 ///
-/// A run on clusters that are not its own has a namespace of its own; the case is judged as if it named that one.
-pub fn judge(case: &Case, timeline: &Timeline) -> Verdict {
-    let case = match timeline.begin() {
-        Some(begin) if begin.namespace != DEFAULT_NAMESPACE => &case.in_namespace(&begin.namespace),
-        Some(_) | None => case,
-    };
-    let plan = Plan::of(case);
-    let mut steps = steps::judge(&plan, timeline);
-    let invariants = invariants::judge(timeline, &case.exempt.keys().copied().collect());
+/// A run on clusters that others use too has its own namespace; the plan is judged as if it named that one.
+pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
+    let namespace = timeline
+        .begin()
+        .map_or(plan.namespace.as_str(), |begin| begin.namespace.as_str());
+    let plan = &*plan.in_namespace(namespace);
+    let mut steps = steps::judge(plan, timeline);
+    let invariants = invariants::judge(timeline, &plan.exempt);
     let mut proved: BTreeSet<RequirementId> = std::mem::take(&mut steps.proved);
     // An invariant proves something only for the case that counts on it; everywhere else it can only refute.
-    for invariant in &case.invariants {
+    for invariant in &plan.invariants {
         let judged = invariants.judged.get(invariant).is_some_and(|count| *count > 0);
         match steps.incomplete.clone() {
             Some(reason) => steps.leave_open(invariant.proves(), &reason),
@@ -96,7 +95,7 @@ pub fn judge(case: &Case, timeline: &Timeline) -> Verdict {
     findings.extend(invariants.findings);
     findings.sort_by_key(|finding| (finding.seq, finding.step));
     if findings.is_empty() {
-        findings.extend(vacuous(case, &invariants.judged, timeline));
+        findings.extend(vacuous(plan, &invariants.judged, timeline));
     }
     let mut told = requirements(&findings);
     told.extend(requirements(&invariants.inconclusive));
@@ -104,7 +103,7 @@ pub fn judge(case: &Case, timeline: &Timeline) -> Verdict {
     not_judged.retain(|id, _| !told.contains(id));
     proved.retain(|id| !told.contains(id) && !not_judged.contains_key(id));
     Verdict {
-        case: case.id.clone(),
+        case: plan.case.clone(),
         findings,
         inconclusive: invariants.inconclusive,
         shown: proved,
@@ -120,7 +119,7 @@ pub fn judge_recording(timeline: &Timeline) -> Judged {
 
 /// An invariant that a case names must have had something to judge: a run in which nothing moved proves nothing.
 fn vacuous<'a>(
-    case: &'a Case,
+    plan: &'a Plan,
     judged: &'a BTreeMap<Invariant, usize>,
     timeline: &Timeline,
 ) -> impl Iterator<Item = Finding> + 'a {
@@ -129,7 +128,7 @@ fn vacuous<'a>(
         .last()
         .map(|entry| (entry.seq, entry.at))
         .unwrap_or_default();
-    case.invariants
+    plan.invariants
         .iter()
         .filter(|invariant| judged.get(invariant).copied().unwrap_or_default() == 0)
         .map(move |invariant| Finding {

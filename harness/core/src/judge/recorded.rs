@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{Verdict, judge};
 use crate::{
-    case::model::{Action, Assertion, Case, Condition, Mode, ObjectRef, Place, Subject},
+    case::model::{Action, Assertion, Condition, Mode, ObjectRef, Place, Subject},
     judge::failovers::result_of,
     names::{ClusterName, RoleName},
     pattern::{self, Bindings, NAMESPACE},
@@ -35,11 +35,11 @@ pub struct Recorded {
     pub missing: Option<String>,
 }
 
-/// Judges a recording by a case, and by the invariants.
-pub fn judge_by(case: &Case, recording: &Timeline) -> Recorded {
-    let mut search = Search::new(case, recording);
-    let moved = case.in_namespace(&search.namespace);
-    for (number, step) in Plan::of(&moved).steps.iter().enumerate() {
+/// Judges a recording by the plan of a case, and by the invariants.
+pub fn judge_by(plan: &Plan, recording: &Timeline) -> Recorded {
+    let mut search = Search::new(plan, recording);
+    let plan = &*plan.in_namespace(&search.namespace);
+    for (number, step) in plan.steps.iter().enumerate() {
         if !search.step(number, &step.action) {
             break;
         }
@@ -51,7 +51,7 @@ pub fn judge_by(case: &Case, recording: &Timeline) -> Recorded {
         ..
     } = search;
     let (timeline, places) = with_marks(recording, marks);
-    let mut verdict = judge(case, &timeline);
+    let mut verdict = judge(plan, &timeline);
     let findings = verdict.findings.iter_mut().chain(&mut verdict.inconclusive);
     findings.for_each(|finding| finding.seq = places.get(&finding.seq).copied().unwrap_or(finding.seq));
     if missing.is_some() {
@@ -94,12 +94,12 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(case: &Case, recording: &'a Timeline) -> Self {
+    fn new(plan: &Plan, recording: &'a Timeline) -> Self {
         let entries = recording.entries();
         let namespace = namespace(recording);
         let members: Vec<ClusterName> = members(recording).into_iter().collect();
         let begin = Mark::Begin(Begin {
-            case: case.id.clone(),
+            case: plan.case.clone(),
             members: members.clone(),
             started: Timestamp::UNIX_EPOCH,
             backend: "recording".to_owned(),
@@ -107,7 +107,7 @@ impl<'a> Search<'a> {
             namespace: namespace.clone(),
             order: Order::ARRIVAL,
         });
-        let deletes = case
+        let deletes = plan
             .steps
             .iter()
             .any(|step| matches!(step.action, Action::Delete { .. }));

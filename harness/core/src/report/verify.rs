@@ -16,6 +16,7 @@ use crate::{
     digest::Digest,
     judge::{self, Verdict},
     names::{CaseId, RequirementId},
+    plan::Plan,
     timeline::{Mark, Timeline},
 };
 
@@ -177,7 +178,7 @@ fn objections(
     if Digest::of_case(here) != case.digest {
         return Err(Box::new(Objection::OtherCase(id.clone())));
     }
-    let verdict = judge::judge(here, &timeline);
+    let verdict = judge::judge(&Plan::of(here), &timeline);
     let fit = (context.snapshots_fit)(here, &verdict);
     let known = baseline::of_report(&report.baseline).covers(id, &verdict, !fit);
     let judged = if verdict.conforms() && fit {

@@ -1,4 +1,4 @@
-//! Decoding a tree of YAML, keeping all errors: a field that is wrong is noted and left out, and reading goes on.
+//! Decoding a tree of YAML, keeping all errors: a field that is wrong is reported and left out, and reading goes on.
 
 use std::path::{Path, PathBuf};
 
@@ -10,18 +10,18 @@ use super::{
 };
 use crate::spelling::suggestion;
 
-/// The most things that are told of one file.
+/// The most errors that are reported for one file.
 const MOST: usize = 100;
 
-/// What was found wrong so far in one file.
+/// Decodes one file, and keeps what is wrong with it.
 #[derive(Debug)]
-pub struct Notes {
+pub struct Decoder {
     file: PathBuf,
     found: Vec<Diagnostic>,
 }
 
-impl Notes {
-    /// Nothing found yet.
+impl Decoder {
+    /// For a file in which nothing is wrong yet.
     pub fn new(file: &Path) -> Self {
         Self {
             file: file.to_owned(),
@@ -39,8 +39,8 @@ impl Notes {
         self.found.is_empty()
     }
 
-    /// Notes that something is wrong with a node.
-    pub fn wrong(&mut self, node: &Node, message: impl Into<String>, help: impl Into<String>) {
+    /// Keeps an error at a node.
+    pub fn error(&mut self, node: &Node, message: impl Into<String>, help: impl Into<String>) {
         let help = help.into();
         self.found.push(Diagnostic {
             file: self.file.clone(),
@@ -91,7 +91,7 @@ impl Notes {
             return;
         };
         if self.text(node, name).is_some_and(|text| text != value) {
-            self.wrong(node, format!("{name} must be `{value}`"), "");
+            self.error(node, format!("{name} must be `{value}`"), "");
         }
     }
 
@@ -100,7 +100,7 @@ impl Notes {
         match &node.data {
             Data::Map(members) => members,
             Data::Scalar { .. } | Data::List(_) => {
-                self.wrong(node, format!("{what} must be a map, not {}", node.describe()), "");
+                self.error(node, format!("{what} must be a map, not {}", node.describe()), "");
                 &[]
             }
         }
@@ -111,7 +111,7 @@ impl Notes {
         match &node.data {
             Data::List(items) => items,
             Data::Scalar { .. } | Data::Map(_) => {
-                self.wrong(node, format!("{what} must be a list, not {}", node.describe()), "");
+                self.error(node, format!("{what} must be a list, not {}", node.describe()), "");
                 &[]
             }
         }
@@ -125,7 +125,7 @@ impl Notes {
             return Some(text);
         }
         let help = "small letters, digits and dashes: it names files";
-        self.wrong(node, format!("`{text}` cannot be {what}"), help);
+        self.error(node, format!("`{text}` cannot be {what}"), help);
         None
     }
 
@@ -140,14 +140,14 @@ impl Notes {
             return Some(text);
         }
         let help = "letters, digits, dashes and underscores, at most 63";
-        self.wrong(node, format!("`{text}` cannot be {what}"), help);
+        self.error(node, format!("`{text}` cannot be {what}"), help);
         None
     }
 
     /// A map with these members and no others.
     pub fn map<'n>(&mut self, node: &'n Node, what: &str, possible: &[&str]) -> Option<Fields<'n>> {
         let Data::Map(members) = &node.data else {
-            self.wrong(
+            self.error(
                 node,
                 format!("{what} must be a map, not {}", node.describe()),
                 format!("with {}", possible.join(", ")),
@@ -158,7 +158,7 @@ impl Notes {
             if !possible.contains(&key.key()) {
                 let message = format!("{what} has no field `{}`", key.key());
                 let help = self.suggestion(key.key(), possible.iter().copied());
-                self.wrong(key, message, help);
+                self.error(key, message, help);
             }
         }
         Some(Fields {
@@ -202,7 +202,7 @@ impl Notes {
         match &node.data {
             Data::Scalar { text, .. } if matches!(node.value(), Value::String(_)) => Some(text.clone()),
             Data::Scalar { text, .. } if !matches!(node.value(), Value::Null) => {
-                self.wrong(
+                self.error(
                     node,
                     format!("{what} must be a text, not {}", node.describe()),
                     format!("write \"{text}\""),
@@ -210,7 +210,7 @@ impl Notes {
                 None
             }
             _ => {
-                self.wrong(node, format!("{what} must be a text, not {}", node.describe()), "");
+                self.error(node, format!("{what} must be a text, not {}", node.describe()), "");
                 None
             }
         }
@@ -234,7 +234,7 @@ impl Notes {
         if found.is_none() {
             let names: Vec<_> = possible.iter().map(|(name, _)| *name).collect();
             let help = self.suggestion(&text, names);
-            self.wrong(node, format!("`{text}` is no {what}"), help);
+            self.error(node, format!("`{text}` is no {what}"), help);
         }
         found
     }
@@ -243,7 +243,7 @@ impl Notes {
     pub fn boolean(&mut self, node: &Node, what: &str) -> Option<bool> {
         let value = node.value().as_bool();
         if value.is_none() {
-            self.wrong(
+            self.error(
                 node,
                 format!("{what} must be true or false, not {}", node.describe()),
                 "",
@@ -256,12 +256,12 @@ impl Notes {
     pub fn duration(&mut self, node: &Node, what: &str) -> Option<std::time::Duration> {
         let help = "write a number with its unit, such as 300s, 5m or 250ms";
         let Data::Scalar { text, .. } = &node.data else {
-            self.wrong(node, format!("{what} must be a time, not {}", node.describe()), help);
+            self.error(node, format!("{what} must be a time, not {}", node.describe()), help);
             return None;
         };
         let found = parse_duration(text);
         if found.is_none() {
-            self.wrong(node, format!("{what} must be a time, not `{text}`"), help);
+            self.error(node, format!("{what} must be a time, not `{text}`"), help);
         }
         found
     }
@@ -318,17 +318,17 @@ impl<'n> Fields<'n> {
         self.node.get(name)
     }
 
-    fn need_all(&self, fields: &[Field], notes: &mut Notes) {
+    fn need_all(&self, fields: &[Field], decoder: &mut Decoder) {
         for field in fields.iter().filter(|field| field.needed) {
-            self.need(field.name, notes);
+            self.need(field.name, decoder);
         }
     }
 
     /// A member that must be there.
-    pub fn need(&self, name: &str, notes: &mut Notes) -> Option<&'n Node> {
+    pub fn need(&self, name: &str, decoder: &mut Decoder) -> Option<&'n Node> {
         let member = self.node.get(name);
         if member.is_none() {
-            notes.wrong(self.node, format!("{} needs `{name}`", self.what), "");
+            decoder.error(self.node, format!("{} needs `{name}`", self.what), "");
         }
         member
     }

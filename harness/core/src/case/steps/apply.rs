@@ -15,12 +15,12 @@ use crate::{
 
 impl Reader<'_> {
     pub(super) fn apply(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::APPLY)?;
+        let fields = self.decoder.shape(node, &shapes::APPLY)?;
         let on = fields.get("on").map(|node| self.places(node)).unwrap_or_default();
         let mut file = None;
         let objects = match (fields.get("file"), fields.get("resource")) {
             (Some(node), None) => {
-                file = self.notes.text(node, "file");
+                file = self.decoder.text(node, "file");
                 let objects = file.as_deref().and_then(|name| self.file(node, name));
                 self.scope.incomplete |= objects.is_none();
                 objects?
@@ -31,7 +31,7 @@ impl Reader<'_> {
                 vec![object]
             }
             (Some(_), Some(node)) => {
-                self.notes.wrong(
+                self.decoder.error(
                     node,
                     "apply takes `file` or `resource`, not both",
                     "make two steps of it",
@@ -39,7 +39,7 @@ impl Reader<'_> {
                 return None;
             }
             (None, None) => {
-                self.notes.wrong(node, "apply needs `file` or `resource`", "");
+                self.decoder.error(node, "apply needs `file` or `resource`", "");
                 return None;
             }
         };
@@ -50,14 +50,14 @@ impl Reader<'_> {
     }
 
     pub(super) fn admission(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::ADMISSION)?;
+        let fields = self.decoder.shape(node, &shapes::ADMISSION)?;
         let on = fields.get("on").map(|node| self.places(node)).unwrap_or_default();
         let node = fields.get("file")?;
-        let file = self.notes.text(node, "file")?;
+        let file = self.decoder.text(node, "file")?;
         let rules = self.fixture(node, &file)?;
         if let Err(reason) = (self.context.check_admission)(&file, &rules) {
             let help = "`apiVersion: baton.dev/v1alpha1`, `kind: AdmissionRules` are wanted";
-            self.notes.wrong(
+            self.decoder.error(
                 node,
                 format!("fixtures/{file} holds no admission rules: {reason}"),
                 help,
@@ -70,9 +70,9 @@ impl Reader<'_> {
         match &node.data {
             Data::List(items) => items
                 .iter()
-                .filter_map(|item| self.scope.place(item, &mut self.notes))
+                .filter_map(|item| self.scope.place(item, &mut self.decoder))
                 .collect(),
-            Data::Scalar { .. } | Data::Map(_) => self.scope.place(node, &mut self.notes).into_iter().collect(),
+            Data::Scalar { .. } | Data::Map(_) => self.scope.place(node, &mut self.decoder).into_iter().collect(),
         }
     }
 
@@ -81,16 +81,16 @@ impl Reader<'_> {
         let below = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', ':', '\0']);
         if !name.split('/').all(below) {
             let help = "name a file below fixtures/, such as `workloads/deploy.yaml`";
-            self.notes
-                .wrong(node, format!("`{name}` is no path below fixtures/"), help);
+            self.decoder
+                .error(node, format!("`{name}` is no path below fixtures/"), help);
             return None;
         }
         match (self.context.fixture)(name) {
             Ok(text) => Some(text),
             Err(reason) => {
                 let help = suggestion(name, self.context.fixtures.iter().map(String::as_str));
-                self.notes
-                    .wrong(node, format!("fixtures/{name} cannot be read: {reason}"), help);
+                self.decoder
+                    .error(node, format!("fixtures/{name} cannot be read: {reason}"), help);
                 None
             }
         }
@@ -105,13 +105,13 @@ impl Reader<'_> {
             Ok(objects) if objects.iter().all(is_object) => Some(objects),
             Ok(_) => {
                 let help = "every document in it needs apiVersion, kind and metadata.name";
-                self.notes
-                    .wrong(node, format!("fixtures/{name} holds something that is no object"), help);
+                self.decoder
+                    .error(node, format!("fixtures/{name} holds something that is no object"), help);
                 None
             }
             Err(error) => {
-                self.notes
-                    .wrong(node, format!("fixtures/{name} is no YAML: {error}"), "");
+                self.decoder
+                    .error(node, format!("fixtures/{name} is no YAML: {error}"), "");
                 None
             }
         }
@@ -120,11 +120,11 @@ impl Reader<'_> {
     fn resource(&mut self, node: &Node) -> Option<Value> {
         let value = node.value();
         if !is_object(&value) {
-            self.notes
-                .wrong(node, "a resource needs apiVersion, kind and metadata.name", "");
+            self.decoder
+                .error(node, "a resource needs apiVersion, kind and metadata.name", "");
             return None;
         }
-        self.scope.references_in(node, &mut self.notes);
+        self.scope.references_in(node, &mut self.decoder);
         Some(value)
     }
 
@@ -147,8 +147,8 @@ impl Reader<'_> {
                 };
                 if let Err(reason) = (self.context.check_path)(&text) {
                     let message = format!("the JSONPath `{text}` does not parse: {reason}");
-                    self.notes
-                        .wrong(path, message, "paths are written as in `{ .jobStatus.jobID }`");
+                    self.decoder
+                        .error(path, message, "paths are written as in `{ .jobStatus.jobID }`");
                 }
             }
         }

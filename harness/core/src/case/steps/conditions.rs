@@ -62,7 +62,7 @@ impl Reader<'_> {
 
     /// What is waited for.
     pub(super) fn awaited(&mut self, node: &Node, shape: &Tagged) -> Option<(Condition, Phase)> {
-        let (name, fields) = self.notes.tagged(node, shape)?;
+        let (name, fields) = self.decoder.tagged(node, shape)?;
         let awaited = Awaited::ALL.into_iter().find(|(known, _)| *known == name)?.1;
         let until = match awaited {
             Awaited::Created => self.plain(&fields, Some(Expect::Present)),
@@ -87,7 +87,7 @@ impl Reader<'_> {
     fn needed_pattern(&mut self, fields: &Fields<'_>, name: &str) -> Option<Pattern> {
         fields
             .get(name)
-            .and_then(|node| self.scope.pattern(node, &mut self.notes))
+            .and_then(|node| self.scope.pattern(node, &mut self.decoder))
     }
 
     fn plain(&mut self, fields: &Fields<'_>, expect: Option<Expect>) -> Option<Condition> {
@@ -103,17 +103,17 @@ impl Reader<'_> {
     fn workload_from(&mut self, fields: &Fields<'_>) -> Option<(Subject, RoleName)> {
         let of = fields
             .get("of")
-            .and_then(|node| self.scope.object(node, &mut self.notes));
+            .and_then(|node| self.scope.object(node, &mut self.decoder));
         let from = fields
             .get("from")
-            .and_then(|node| self.scope.role(node, &mut self.notes));
+            .and_then(|node| self.scope.role(node, &mut self.decoder));
         Some((Subject::BindingOf(of?), from?))
     }
 
     fn collected(&mut self, fields: &Fields<'_>, item: Option<Value>) -> Option<Condition> {
         let target = self.workload_from(fields);
         let status = match fields.get("status") {
-            Some(node) => self.scope.pattern(node, &mut self.notes)?,
+            Some(node) => self.scope.pattern(node, &mut self.decoder)?,
             None => Pattern::Present,
         };
         let (of, from) = target?;
@@ -154,25 +154,25 @@ impl Reader<'_> {
         let possible = Phase::ALL.map(|phase| (phase.name(), phase));
         let named = fields
             .get("phase")
-            .and_then(|node| self.notes.one_of(node, "phase", &possible));
+            .and_then(|node| self.decoder.one_of(node, "phase", &possible));
         named.unwrap_or(default)
     }
 
     pub(super) fn assert(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::ASSERT)?;
+        let fields = self.decoder.shape(node, &shapes::ASSERT)?;
         let mode = fields
             .get("mode")
-            .and_then(|node| self.notes.one_of(node, "mode", &shapes::MODES));
+            .and_then(|node| self.decoder.one_of(node, "mode", &shapes::MODES));
         let mode = match (mode, fields.get("for")) {
             (Some(Mode::Consistently(_)), _) => {
                 let time = fields
-                    .need("for", &mut self.notes)
-                    .and_then(|node| self.notes.duration(node, "for"));
+                    .need("for", &mut self.decoder)
+                    .and_then(|node| self.decoder.duration(node, "for"));
                 time.map(Mode::Consistently)
             }
             (mode, None) => mode,
             (_, Some(node)) => {
-                self.notes.wrong(
+                self.decoder.error(
                     node,
                     "`for` goes with the mode `consistently`",
                     "use `phase` for a timeout",
@@ -192,12 +192,12 @@ impl Reader<'_> {
         {
             let message = "`noticeOf` speaks of what is seen since the last step, not of revisions";
             let help = "use `eventually`, `now` or `consistently`";
-            self.notes.wrong(fields.node, message, help);
+            self.decoder.error(fields.node, message, help);
         }
         if let (Some(Mode::FirstSeen), Some(Expect::Absent)) = (mode, &expect) {
             let help = "what is seen is there; use `now`, `never` or `consistently`";
-            self.notes
-                .wrong(fields.node, "`absent` does not go with the mode `firstSeen`", help);
+            self.decoder
+                .error(fields.node, "`absent` does not go with the mode `firstSeen`", help);
         }
         let default = if mode == Some(Mode::FirstSeen) {
             Phase::Create
@@ -224,25 +224,25 @@ impl Reader<'_> {
     fn within(&mut self, node: &Node, mode: Option<Mode>, has_phase: bool) -> Option<Duration> {
         if let Some(Mode::Now | Mode::Consistently(_) | Mode::Never) = mode {
             let help = "it goes with `eventually`, `observed` and `firstSeen`";
-            self.notes
-                .wrong(node, "this mode does not wait, so `within` says nothing", help);
+            self.decoder
+                .error(node, "this mode does not wait, so `within` says nothing", help);
         }
         if has_phase {
-            self.notes
-                .wrong(node, "`within` takes the place of `phase`", "keep one of them");
+            self.decoder
+                .error(node, "`within` takes the place of `phase`", "keep one of them");
         }
-        self.notes.duration(node, "within")
+        self.decoder.duration(node, "within")
     }
 
     /// `proves`: requirements of the whole, or each by the fields that show it.
     fn claims(&mut self, node: &Node, expect: Option<&Expect>) -> Claims {
         let Data::Map(members) = &node.data else {
-            return Claims::of_whole(refs::requirements(self.context.catalogue, node, &mut self.notes));
+            return Claims::of_whole(refs::requirements(self.context.catalogue, node, &mut self.decoder));
         };
         let Some(Expect::Match(pattern)) = expect else {
             if expect.is_some() {
                 let help = "list the requirements";
-                self.notes.wrong(
+                self.decoder.error(
                     node,
                     "only an assertion with `match` has fields that prove something",
                     help,
@@ -252,14 +252,14 @@ impl Reader<'_> {
         };
         let mut claims = Claims::default();
         for (key, fields) in members {
-            let id = refs::requirement(self.context.catalogue, key, key.key(), &mut self.notes);
-            for (node, field) in self.notes.texts(fields, "a field") {
+            let id = refs::requirement(self.context.catalogue, key, key.key(), &mut self.decoder);
+            for (node, field) in self.decoder.texts(fields, "a field") {
                 let Some(Err(known)) = id.clone().map(|id| claims.add_field(id, &field, pattern)) else {
                     continue;
                 };
-                let help = self.notes.suggestion(&field, known.iter().map(String::as_str));
-                self.notes
-                    .wrong(node, format!("`{field}` is no field that this assertion matches"), help);
+                let help = self.decoder.suggestion(&field, known.iter().map(String::as_str));
+                self.decoder
+                    .error(node, format!("`{field}` is no field that this assertion matches"), help);
             }
         }
         claims
@@ -272,15 +272,15 @@ impl Reader<'_> {
             .collect();
         let [(name, node)] = given.as_slice() else {
             let help = "say what must hold with one of `match`, `noMatch`, `absent: true`, `present: true`";
-            self.notes
-                .wrong(fields.node, format!("this assertion says {} things", given.len()), help);
+            self.decoder
+                .error(fields.node, format!("this assertion says {} things", given.len()), help);
             return None;
         };
         match *name {
-            "match" => self.scope.pattern(node, &mut self.notes).map(Expect::Match),
-            "noMatch" => self.scope.pattern(node, &mut self.notes).map(Expect::NoMatch),
+            "match" => self.scope.pattern(node, &mut self.decoder).map(Expect::Match),
+            "noMatch" => self.scope.pattern(node, &mut self.decoder).map(Expect::NoMatch),
             name => {
-                let yes = self.notes.boolean(node, name)?;
+                let yes = self.decoder.boolean(node, name)?;
                 let absent = (name == "absent") == yes;
                 Some(if absent { Expect::Absent } else { Expect::Present })
             }

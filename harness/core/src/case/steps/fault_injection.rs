@@ -13,30 +13,30 @@ use crate::{
 impl Reader<'_> {
     pub(super) fn cut_off(&mut self, node: &Node) -> Option<Action> {
         self.scope
-            .role(node, &mut self.notes)
+            .role(node, &mut self.decoder)
             .map(|role| Action::Inject(Fault::CutOff(role)))
     }
 
     pub(super) fn heal(&mut self, node: &Node) -> Option<Action> {
         self.scope
-            .role(node, &mut self.notes)
+            .role(node, &mut self.decoder)
             .map(|role| Action::Inject(Fault::Heal(role)))
     }
 
     pub(super) fn delay(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::DELAY)?;
+        let fields = self.decoder.shape(node, &shapes::DELAY)?;
         let cluster = self.needed_place(&fields);
-        let by = fields.get("by").and_then(|node| self.notes.duration(node, "by"));
+        let by = fields.get("by").and_then(|node| self.decoder.duration(node, "by"));
         Some(Action::Inject(Fault::Delay(cluster?, by?)))
     }
 
     pub(super) fn fail(&mut self, node: &Node) -> Option<Action> {
-        let fields = self.notes.shape(node, &shapes::FAIL)?;
+        let fields = self.decoder.shape(node, &shapes::FAIL)?;
         let cluster = self.needed_place(&fields);
         let verb = fields
             .get("verb")
-            .and_then(|node| self.notes.one_of(node, "verb", &shapes::VERBS));
-        let kind = fields.get("kind").and_then(|node| self.notes.text(node, "kind"));
+            .and_then(|node| self.decoder.one_of(node, "verb", &shapes::VERBS));
+        let kind = fields.get("kind").and_then(|node| self.decoder.text(node, "kind"));
         let code = fields.get("with").and_then(|node| self.status(node));
         let times = fields.get("times").map_or(Some(1), |node| self.times(node));
         let failing = Failing {
@@ -50,7 +50,7 @@ impl Reader<'_> {
 
     fn needed_place(&mut self, fields: &Fields<'_>) -> Option<Place> {
         let node = fields.get("cluster")?;
-        self.scope.place(node, &mut self.notes)
+        self.scope.place(node, &mut self.decoder)
     }
 
     fn status(&mut self, node: &Node) -> Option<u16> {
@@ -58,8 +58,8 @@ impl Reader<'_> {
         let code = code.filter(|code| (400..600).contains(code));
         if code.is_none() {
             let help = "such as 409 (somebody else was faster) or 503 (not available)";
-            self.notes
-                .wrong(node, "a request fails with an HTTP status from 400 to 599", help);
+            self.decoder
+                .error(node, "a request fails with an HTTP status from 400 to 599", help);
         }
         code
     }
@@ -67,7 +67,7 @@ impl Reader<'_> {
     fn times(&mut self, node: &Node) -> Option<u64> {
         let times = node.value().as_u64().filter(|times| *times > 0);
         if times.is_none() {
-            self.notes.wrong(node, "times must be a number from 1 on", "");
+            self.decoder.error(node, "times must be a number from 1 on", "");
         }
         times
     }
@@ -76,10 +76,10 @@ impl Reader<'_> {
         if let Data::Scalar { .. } = node.data {
             let actions = [("stop", Fault::StopController), ("start", Fault::StartController)];
             let named = actions.each_ref().map(|(name, fault)| (*name, fault));
-            let fault = self.notes.one_of(node, "action on the controller", &named)?;
+            let fault = self.decoder.one_of(node, "action on the controller", &named)?;
             return Some(Action::Inject(fault.clone()));
         }
-        let fields = self.notes.shape(node, &shapes::CONTROLLER_STEP)?;
+        let fields = self.decoder.shape(node, &shapes::CONTROLLER_STEP)?;
         let given = ["stop", "refuses", "warns"].map(|name| (name, fields.get(name)));
         let given: Vec<_> = given
             .into_iter()
@@ -95,20 +95,20 @@ impl Reader<'_> {
             _ => {
                 let help = "make a step of each";
                 let message = format!("this step does {} things to the controller", given.len());
-                self.notes.wrong(fields.node, message, help);
+                self.decoder.error(fields.node, message, help);
                 None
             }
         }
     }
 
     fn start(&mut self, node: &Node, shape: &Shape, expect: Expected) -> Option<Action> {
-        let fields = self.notes.shape(node, shape)?;
-        let setup = read::setup(&fields, &mut self.notes);
+        let fields = self.decoder.shape(node, shape)?;
+        let setup = read::setup(&fields, &mut self.decoder);
         let proves = fields
             .get("proves")
-            .map(|node| refs::requirements(self.context.catalogue, node, &mut self.notes));
+            .map(|node| refs::requirements(self.context.catalogue, node, &mut self.decoder));
         let mentions = fields.get("mentions")?;
-        let mentions = self.notes.texts(mentions, "what it mentions");
+        let mentions = self.decoder.texts(mentions, "what it mentions");
         Some(Action::Start(Start {
             setup,
             expect,
@@ -126,8 +126,8 @@ impl Reader<'_> {
                 let nodes = node.items();
                 let place = nodes.iter().find(|it| it.line == step.line).unwrap_or(node);
                 let help = "add `controller: start` where it is to go on; that step waits until it has stopped";
-                self.notes
-                    .wrong(place, "nothing starts the controller again after this stop", help);
+                self.decoder
+                    .error(place, "nothing starts the controller again after this stop", help);
             }
         }
     }

@@ -1,28 +1,37 @@
-//! A case in another namespace than the one that it is written for.
+//! A plan in another namespace than the one that its case is written for.
+
+use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::model::{Action, Assertion, Case, Condition, Expect, Fault, ObjectRef, Snapshot, Step, Subject};
-use crate::{pattern::Pattern, timeline::DEFAULT_NAMESPACE};
+use super::{Plan, PlannedStep};
+use crate::{
+    case::model::{Action, Assertion, Condition, Expect, Fault, ObjectRef, Snapshot, Subject},
+    pattern::Pattern,
+    timeline::DEFAULT_NAMESPACE,
+};
 
 /// The member of objects and references that names a namespace.
 const MEMBER: &str = "namespace";
 
-impl Case {
-    /// The same case, with `namespace` wherever it speaks of `default`: on clusters that others use too, a run has a
-    /// namespace of its own.
+impl Plan {
+    /// The same plan, with `namespace` wherever its case speaks of `default`: on clusters that others use too, a run has
+    /// its own namespace.
     ///
-    /// What has no namespace in an applied object is none of its business: the runner puts it where it belongs.
-    #[must_use]
-    pub fn in_namespace(&self, namespace: &str) -> Self {
-        let steps = self.steps.iter().map(|step| Step {
+    /// Applied objects that name no namespace stay as they are: the runner puts them where they belong.
+    pub fn in_namespace(&self, namespace: &str) -> Cow<'_, Self> {
+        if self.namespace == namespace {
+            return Cow::Borrowed(self);
+        }
+        let steps = self.steps.iter().map(|step| PlannedStep {
             line: step.line,
             action: action(&step.action, namespace),
         });
-        Self {
+        Cow::Owned(Self {
             steps: steps.collect(),
+            namespace: namespace.to_owned(),
             ..self.clone()
-        }
+        })
     }
 }
 
@@ -198,7 +207,7 @@ mod tests {
         };
         let expected = Pattern::from_value(&json!({"spec": {"resource": {"namespace": "default"}}})).unwrap();
         let before = Condition {
-            on: super::super::model::Place::Control,
+            on: crate::case::model::Place::Control,
             of: Subject::EventOf(Box::new(Subject::BindingOf(workload.clone()))),
             expect: Expect::Match(expected),
         };

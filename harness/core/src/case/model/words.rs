@@ -1,0 +1,115 @@
+//! Steps and conditions in words, as a plan prints them and a timeline keeps them.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::{Action, Condition, Expect, Mode, Place, SnapshotPart, Subject};
+use crate::{pattern::Bindings, redact};
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Apply { on, objects, file } => {
+                let places = on.iter().map(Place::to_string).collect::<Vec<_>>().join(", ");
+                let names = objects.iter().map(named).collect::<Vec<_>>().join(", ");
+                write!(f, "apply {names} on {places}")?;
+                file.as_ref().map_or(Ok(()), |file| write!(f, " ({file})"))
+            }
+            Self::Admission { on, file, .. } => {
+                let places = on.iter().map(Place::to_string).collect::<Vec<_>>().join(", ");
+                write!(f, "put admission rules in force on {places} ({file})")
+            }
+            Self::Patch { on, of, merge } => write!(f, "patch {of} on {on} with {}", redact::shown(merge)),
+            Self::SetStatus { on, of, status } => {
+                write!(f, "set the status of {of} on {on} to {}", redact::shown(status))
+            }
+            Self::Delete { on, of } => write!(f, "delete {of} on {on}"),
+            Self::BindRole { role, from, not } => {
+                write!(f, "bind role {role} to the cluster that {from} is scheduled to")?;
+                not.iter().try_for_each(|other| write!(f, ", not {other}"))
+            }
+            Self::Capture { name, on, of, field } => {
+                write!(f, "capture {name} = {} of {of} on {on}", field.join("."))
+            }
+            Self::Taint { cluster, taint } => {
+                let value = taint
+                    .value
+                    .as_ref()
+                    .map(|value| format!("={value}"))
+                    .unwrap_or_default();
+                write!(f, "taint {cluster} with {}{value}:{}", taint.key, taint.effect)
+            }
+            Self::Untaint { cluster, key, effect } => write!(f, "remove taint {key}:{effect} from {cluster}"),
+            Self::Hold { on, of } => write!(f, "hold {of} on {on} with a finalizer"),
+            Self::Release { on, of } => write!(f, "release {of} on {on}"),
+            Self::Inject(fault) => fault.fmt(f),
+            Self::Start(start) => start.fmt(f),
+            Self::Elapse(time) => write!(f, "let {} s pass", time.as_secs_f64()),
+            Self::Wait { until, phase } => write!(f, "wait until {until} (phase {})", phase.name()),
+            Self::Assert(assertion) => {
+                write!(f, "assert {}: {}", assertion.mode, assertion.condition)?;
+                match (assertion.mode, assertion.within) {
+                    (_, Some(time)) => write!(f, " (within {} s)", time.as_secs_f64())?,
+                    (Mode::Eventually | Mode::Observed | Mode::FirstSeen, None) => {
+                        write!(f, " (phase {})", assertion.phase.name())?;
+                    }
+                    (Mode::Now | Mode::Consistently(_) | Mode::Never, None) => {}
+                }
+                if assertion.proves.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, " [{}]", assertion.proves)
+                }
+            }
+            Self::Snapshot(snapshot) => {
+                let parts = snapshot
+                    .of
+                    .iter()
+                    .map(|part| part.name())
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                write!(f, "snapshot {}: {parts} of {}", snapshot.name, snapshot.workload)?;
+                snapshot
+                    .when_first_seen_on
+                    .as_ref()
+                    .map_or(Ok(()), |role| write!(f, " when first seen on {role}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let none = Bindings::new();
+        let Self { on, of, expect } = self;
+        match of {
+            Subject::Object(_) | Subject::EventOf(_) => write!(f, "{of} on {on} ")?,
+            Subject::BindingOf(_) | Subject::WorkOf { .. } | Subject::Cluster(_) | Subject::NoticeOf(_) => {
+                write!(f, "{of} ")?;
+            }
+        }
+        match expect {
+            Expect::Present => f.write_str("is there"),
+            Expect::Absent => f.write_str("is not there"),
+            Expect::Match(pattern) => write!(f, "is like {}", pattern.describe(&none)),
+            Expect::NoMatch(pattern) => write!(f, "is not like {}", pattern.describe(&none)),
+        }
+    }
+}
+
+impl SnapshotPart {
+    /// Its name in cases.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Taints => "taints",
+            Self::Binding => "binding",
+            Self::Labels => "labels",
+        }
+    }
+}
+
+fn named(object: &Value) -> String {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or("?");
+    format!("{} {}", text("/kind"), text("/metadata/name"))
+}

@@ -1,0 +1,86 @@
+//! Parameters: `$(name)` in a file stands for a value of the scenario.
+//!
+//! A text that is only a parameter becomes its value, of any type; in a longer text the value must be a scalar. All
+//! scenarios of a file together have the same limit as what aliases expand to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::yaml::{Data, MOST_NODES, Node, decode::Decoder};
+
+/// Puts the values in, and counts the nodes that there are then. Stops when there are too many.
+pub fn fill(node: &mut Node, values: &BTreeMap<&str, &Node>, decoder: &mut Decoder, count: &mut usize) {
+    *count += 1;
+    if *count > MOST_NODES {
+        return;
+    }
+    match &mut node.data {
+        Data::List(items) => items.iter_mut().for_each(|item| fill(item, values, decoder, count)),
+        Data::Map(members) => fill_members(members, values, decoder, count),
+        Data::Scalar { text, .. } if text.contains("$(") => {
+            let text = text.clone();
+            let whole = text.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
+            if let Some(value) = whole.and_then(|name| values.get(name)) {
+                *count += value.size();
+                if *count <= MOST_NODES {
+                    node.data = value.data.clone();
+                }
+                return;
+            }
+            let filled = fill_text(&text, values, node, decoder);
+            if let Data::Scalar { text, .. } = &mut node.data {
+                *text = filled;
+            }
+        }
+        Data::Scalar { .. } => {}
+    }
+}
+
+/// Keys may hold parameters too, as long as they stay texts that stand there once.
+fn fill_members(
+    members: &mut [(Node, Node)],
+    values: &BTreeMap<&str, &Node>,
+    decoder: &mut Decoder,
+    count: &mut usize,
+) {
+    let mut known = BTreeSet::new();
+    for (key, value) in members {
+        fill(key, values, decoder, count);
+        if !matches!(key.data, Data::Scalar { .. }) {
+            decoder.error(key, "a key must be a text", "");
+        } else if !known.insert(key.key().to_owned()) {
+            let message = format!("`{}` stands here a second time", key.key());
+            decoder.error(key, message, "keep one of them");
+        }
+        fill(value, values, decoder, count);
+    }
+}
+
+fn fill_text(text: &str, values: &BTreeMap<&str, &Node>, node: &Node, decoder: &mut Decoder) -> String {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("$(") {
+        filled.push_str(before);
+        let Some((name, behind)) = after.split_once(')') else {
+            filled.push_str("$(");
+            rest = after;
+            continue;
+        };
+        match values.get(name).map(|value| &value.data) {
+            Some(Data::Scalar { text, .. }) => filled.push_str(text),
+            Some(Data::List(_) | Data::Map(_)) => {
+                decoder.error(
+                    node,
+                    format!("`$({name})` is no single value"),
+                    "let it stand alone here",
+                );
+            }
+            None => {
+                let help = decoder.suggestion(name, values.keys().copied());
+                decoder.error(node, format!("`$({name})` is no parameter of every scenario"), help);
+            }
+        }
+        rest = behind;
+    }
+    filled.push_str(rest);
+    filled
+}

@@ -1,0 +1,163 @@
+//! The plan: a case as a list of steps that can be printed and carried out, with no choice left.
+//!
+//! It is made of a case once. A run carries it out, and the judge goes by the same one.
+
+mod namespace;
+
+use std::{collections::BTreeSet, fmt, time::Duration};
+
+use crate::{
+    case::model::{Action, Case, Invariant, Mode},
+    names::CaseId,
+    timeline::DEFAULT_NAMESPACE,
+};
+
+/// The steps of a case, in order, and what else it is judged by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The case.
+    pub case: CaseId,
+    /// What it shows.
+    pub title: String,
+    /// How many members the fleet has.
+    pub members: usize,
+    /// The namespace that it speaks of.
+    pub namespace: String,
+    /// The steps.
+    pub steps: Vec<PlannedStep>,
+    /// The invariants that must have had something to judge.
+    pub invariants: BTreeSet<Invariant>,
+    /// The invariants that are not judged.
+    pub exempt: BTreeSet<Invariant>,
+}
+
+/// One step of a plan. Its number is its place in [`Plan::steps`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedStep {
+    /// The line in the case file that it comes from.
+    pub line: usize,
+    /// What is done.
+    pub action: Action,
+}
+
+/// A moment of a run from which on something counts: that of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// When this step began.
+    Began(usize),
+    /// When this step ended.
+    Ended(usize),
+}
+
+impl Plan {
+    /// Since when what can be seen at a step counts as a sign of what the case did: the last step before it that did
+    /// something, or the end of what was waited for.
+    pub fn since(&self, step: usize) -> Option<Since> {
+        let before = self.steps.iter().enumerate().take(step).rev();
+        before.into_iter().find_map(|(number, step)| match &step.action {
+            Action::Wait { .. } | Action::BindRole { .. } => Some(Since::Ended(number)),
+            action => action.acts().then_some(Since::Began(number)),
+        })
+    }
+
+    /// The last step before this one that did something.
+    pub fn last_act(&self, step: usize) -> Option<usize> {
+        self.steps[..step].iter().rposition(|step| step.action.acts())
+    }
+
+    /// How long it lets time pass on its own, without waiting for the target.
+    pub fn waits(&self) -> Duration {
+        let wait = |step: &PlannedStep| match &step.action {
+            Action::Elapse(time) => *time,
+            Action::Assert(assertion) => match assertion.mode {
+                Mode::Consistently(time) => time,
+                Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen => Duration::ZERO,
+            },
+            Action::Apply { .. }
+            | Action::Admission { .. }
+            | Action::Patch { .. }
+            | Action::SetStatus { .. }
+            | Action::Delete { .. }
+            | Action::BindRole { .. }
+            | Action::Capture { .. }
+            | Action::Taint { .. }
+            | Action::Untaint { .. }
+            | Action::Hold { .. }
+            | Action::Release { .. }
+            | Action::Inject(_)
+            | Action::Start(_)
+            | Action::Wait { .. }
+            | Action::Snapshot(_) => Duration::ZERO,
+        };
+        self.steps.iter().map(wait).sum()
+    }
+
+    /// The plan of a case. A step that applies something in several places becomes one step a place.
+    pub fn of(case: &Case) -> Self {
+        let steps = case.steps.iter().flat_map(|step| {
+            let planned = |action| PlannedStep {
+                line: step.line,
+                action,
+            };
+            match &step.action {
+                Action::Apply { on, objects, file } => on
+                    .iter()
+                    .map(|place| {
+                        let (objects, file) = (objects.clone(), file.clone());
+                        planned(Action::Apply {
+                            on: vec![place.clone()],
+                            objects,
+                            file,
+                        })
+                    })
+                    .collect(),
+                other => vec![planned(other.clone())],
+            }
+        });
+        Self {
+            case: case.id.clone(),
+            title: case.title.clone(),
+            members: case.members,
+            namespace: DEFAULT_NAMESPACE.to_owned(),
+            steps: steps.collect(),
+            invariants: case.invariants.clone(),
+            exempt: case.exempt.keys().copied().collect(),
+        }
+    }
+}
+
+impl Action {
+    /// Whether it changes something, so that the target has a reason to act.
+    fn acts(&self) -> bool {
+        match self {
+            Self::Apply { .. }
+            | Self::Admission { .. }
+            | Self::Patch { .. }
+            | Self::SetStatus { .. }
+            | Self::Delete { .. }
+            | Self::Taint { .. }
+            | Self::Untaint { .. }
+            | Self::Hold { .. }
+            | Self::Release { .. }
+            | Self::Inject(_)
+            | Self::Start(_) => true,
+            Self::BindRole { .. }
+            | Self::Capture { .. }
+            | Self::Elapse(_)
+            | Self::Wait { .. }
+            | Self::Assert(_)
+            | Self::Snapshot(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.case, self.title)?;
+        writeln!(f, "on 1 control plane and {} members", self.members)?;
+        for (number, step) in (1..).zip(&self.steps) {
+            writeln!(f, "{number:>3}  {}", step.action)?;
+        }
+        Ok(())
+    }
+}
