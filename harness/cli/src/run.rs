@@ -225,6 +225,7 @@ pub fn execute(
             case: case.clone(),
             members: case.members,
             location: settings.target.location(),
+            definitions: settings.target.definitions(),
             seed: settings.seed,
         };
         let fleet = settings.backend.fleet(&request).await;

@@ -55,7 +55,7 @@ impl Started {
             for _ in 0..count {
                 let options = Boot {
                     doors: true,
-                    definitions: Some(Vec::new()),
+                    definitions: Some(Vec::new().into()),
                     ..Boot::new(0, Time::Real(Timestamp::now()))
                 };
                 servers.push(Embedded::boot(options).await.unwrap());

@@ -33,17 +33,18 @@ fn script(folder: &Path, text: &str) -> TargetSpec {
     let spec = load::target(&roots().fixtures.join("targets/reference.yaml"), &suite).unwrap();
     let file = folder.join("target.sh");
     fs::write(&file, text).unwrap();
-    let Launch::Exec(exec) = spec.run else {
+    let Launch::Exec(mut programs) = spec.run else {
         panic!("the reference target is a command")
     };
+    let exec = programs.remove(0);
     let args = [file.display().to_string(), "{{control_kubeconfig}}".to_owned()];
     let args = args.map(|arg| baton_core::implementation::template::Template::parse(&arg).unwrap());
     TargetSpec {
-        run: Launch::Exec(Exec {
-            command: "sh".to_owned(),
+        run: Launch::Exec(vec![Exec {
+            command: baton_core::implementation::template::Template::parse("sh").unwrap(),
             args: args.into(),
             ..exec
-        }),
+        }]),
         ..spec
     }
 }
@@ -96,8 +97,8 @@ fn a_target_that_never_becomes_ready_is_told_with_its_last_lines() {
 fn a_command_that_is_not_there_is_found_before_anything_runs() {
     let suite = Suite::load(&roots()).unwrap();
     let mut spec = load::target(&roots().fixtures.join("targets/reference.yaml"), &suite).unwrap();
-    if let Launch::Exec(exec) = &mut spec.run {
-        exec.command = "no-such-controller".to_owned();
+    if let Launch::Exec(programs) = &mut spec.run {
+        programs[0].command = baton_core::implementation::template::Template::parse("no-such-controller").unwrap();
     }
     let error = Described::new(spec).unwrap_err();
     assert_eq!(
@@ -187,6 +188,7 @@ impl Running for Dying {
         Ended {
             status: "signal: 11 (SIGSEGV)".to_owned(),
             last_lines: Vec::new(),
+            environment: false,
         }
     }
 
@@ -224,8 +226,8 @@ fn what_a_target_writes_is_kept_without_secrets() {
         panic!("the target is a command")
     };
     let template = |text: &str| baton_core::implementation::template::Template::parse(text).unwrap();
-    exec.env.insert("API_TOKEN".to_owned(), template("canary"));
-    exec.args.push(template("--password=canary"));
+    exec[0].env.insert("API_TOKEN".to_owned(), template("canary"));
+    exec[0].args.push(template("--password=canary"));
     let result = run(spec, folder.path());
     let CaseOutcome::Broken { reason } = &result.outcome else {
         panic!("{:?}", result.outcome)
@@ -268,6 +270,7 @@ async fn a_command_is_heard_when_it_is_started_with_what_may_be_wrong() {
         members: 1,
         seed: 0,
         location: TargetLocation::Beside,
+        definitions: None,
     };
     let fleet = backend.fleet(&request).await.unwrap();
     let target = Described::new(script(folder.path(), CHOOSY)).unwrap();
@@ -315,7 +318,7 @@ fn a_command_whose_file_does_not_say_how_gates_are_passed_is_not_asked() {
     let Launch::Exec(exec) = &mut spec.run else {
         panic!("the target is a command")
     };
-    exec.feature_gates = None;
+    exec[0].feature_gates = None;
     let reason = told(&spec).unwrap();
     assert!(reason.contains("`run.exec.featureGates`"), "{reason}");
     spec.run = Launch::Installed;

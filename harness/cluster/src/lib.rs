@@ -6,7 +6,8 @@
 //! - [`admission`]: changes objects before members store them, in the place of a policy engine;
 //! - [`observer`]: records every revision on every cluster, in one order;
 //! - [`fleet`]: a control plane and members, whatever they are made of;
-//! - [`program`]: programs that do not outlive the harness; `scratch`: nor do folders;
+//! - [`program`]: programs that do not outlive the harness; `scratch`: nor do folders; [`loopback`]: what programs need
+//!   that serve others;
 //! - [`actions`]: what cases do to clusters; [`runner`]: carries out a plan.
 
 pub mod actions;
@@ -15,6 +16,7 @@ mod bundled;
 pub mod clock;
 pub mod error_chain;
 pub mod fleet;
+pub mod loopback;
 pub mod observer;
 pub mod program;
 pub mod runner;

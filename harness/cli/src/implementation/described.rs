@@ -2,45 +2,25 @@
 
 use std::{
     collections::BTreeSet,
-    env,
-    fs::File,
-    io::{self, PipeReader, Write as _},
+    io,
     path::{Path, PathBuf},
-    time::Duration,
+    sync::Arc,
 };
 
 use async_trait::async_trait;
 use baton_cluster::{
-    error_chain::error_chain,
-    fleet::{Cluster, Fleet, TargetLocation},
-    program::{Program, last_lines},
-    runner::{Ended, Running, Target, TargetError},
+    fleet::{Fleet, TargetLocation},
+    runner::{Running, Target, TargetError, Timeouts},
 };
 use baton_core::{
     case::model::{Action, Case, ControllerSetup, Fault},
-    implementation::{Exec, Implementation, Launch, TargetSpec, baseline::Baseline},
+    implementation::{Implementation, Launch, TargetSpec, baseline::Baseline},
     names::Feature,
-    redact,
 };
+use serde_json::Value;
 use thiserror::Error;
-use tokio::{
-    io::{AsyncBufReadExt as _, BufReader},
-    net::unix::pipe,
-    sync::watch,
-    task::JoinHandle,
-    time::timeout,
-};
 
-use super::Reference;
-
-/// How long a command may take to end when it is asked to, before it is killed.
-const GRACE: Duration = Duration::from_secs(10);
-
-/// How long the last lines of a command may take to come out of its pipe.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// Of what a command wrote, this many lines are told when it ends by itself.
-const LAST_LINES: usize = 12;
+use super::{Reference, programs::Programs};
 
 /// Why what a target file describes cannot be had here.
 #[derive(Debug, Error)]
@@ -53,6 +33,35 @@ pub enum TargetFileError {
         /// Where it was looked for, and how to get it.
         help: String,
     },
+    /// A variable of the environment that the file speaks of is not set.
+    #[error("the environment variable {name} is not set, and the target file says {place}")]
+    NoVariable {
+        /// The variable.
+        name: String,
+        /// Where it stands in the file.
+        place: String,
+        /// How to get what it names.
+        help: String,
+    },
+    /// What is to have the definitions of the implementation does not.
+    #[error("{} cannot serve as the target's definitions: {reason}", place.display())]
+    Definitions {
+        /// The file or folder.
+        place: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// What is to have webhook configurations does not.
+    #[error("{} cannot serve as the target's webhook configurations: {reason}", file.display())]
+    Webhooks {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There are no certificates for programs that serve others.
+    #[error("certificates cannot be made")]
+    NoCertificates(#[source] io::Error),
     /// Nothing can be installed on clusters that begin empty.
     #[error("the target is said to be installed, and embedded clusters begin empty")]
     NothingInstalled,
@@ -62,7 +71,12 @@ impl TargetFileError {
     /// What to do about it.
     pub fn help(&self) -> &str {
         match self {
-            Self::NoCommand { help, .. } => help,
+            Self::NoCommand { help, .. } | Self::NoVariable { help, .. } => help,
+            Self::Definitions { .. } => {
+                "`spec.controlPlane.definitions` names a folder with CustomResourceDefinitions in YAML"
+            }
+            Self::Webhooks { .. } => "`spec.controlPlane.webhooks` names files with webhook configurations in YAML",
+            Self::NoCertificates(_) => "",
             Self::NothingInstalled => "run it on the clusters where it is installed, or let the target be an `exec`",
         }
     }
@@ -79,7 +93,7 @@ pub struct Described {
 enum Run {
     Reference,
     Installed,
-    Exec { exec: Exec, program: PathBuf },
+    Exec(Box<Programs>),
 }
 
 impl Described {
@@ -91,10 +105,11 @@ impl Described {
         let run = match &spec.run {
             Launch::Reference => Run::Reference,
             Launch::Installed => Run::Installed,
-            Launch::Exec(exec) => Run::Exec {
-                program: find(exec, spec.file.parent().unwrap_or(Path::new(".")))?,
-                exec: exec.clone(),
-            },
+            Launch::Exec(programs) => {
+                let folder = spec.file.parent().unwrap_or(Path::new("."));
+                let ready = Timeouts::default().of_target(&spec.timeouts).ready;
+                Run::Exec(Box::new(Programs::find(programs, &spec.control_plane, folder, ready)?))
+            }
         };
         Ok(Self { spec, run })
     }
@@ -106,18 +121,12 @@ impl Described {
 
     /// Why it cannot be started with a set-up that may be wrong, to hear what it says.
     fn cannot_start_with(&self, asked: &ControllerSetup) -> Option<String> {
-        let exec = match &self.run {
+        let programs = match &self.run {
             Run::Reference => return None,
             Run::Installed => return Some("asks what the target says when it starts, and it runs already".to_owned()),
-            Run::Exec { exec, .. } => exec,
+            Run::Exec(programs) => programs,
         };
-        let gates = !asked.feature_gates.is_empty() && exec.feature_gates.is_none();
-        let options = !asked.options.is_empty() && exec.option.is_none();
-        let lacking = match (gates, options) {
-            (true, _) => "featureGates",
-            (false, true) => "option",
-            (false, false) => return None,
-        };
+        let lacking = programs.lacks(asked)?;
         Some(format!(
             "asks what the target says when it starts with another set-up, and its file does not say how that is passed \
              (`run.exec.{lacking}`)"
@@ -128,49 +137,9 @@ impl Described {
         match self.run {
             // Every gate and option of it can be set.
             Run::Reference => Ok(asked.clone()),
-            Run::Installed | Run::Exec { .. } => self.spec.setup_for(asked),
+            Run::Installed | Run::Exec(_) => self.spec.setup_for(asked),
         }
     }
-}
-
-/// Finds the program of a command: a path from the folder of the target file, or a name beside baton or on `PATH`.
-fn find(exec: &Exec, folder: &Path) -> Result<PathBuf, TargetFileError> {
-    let command = &exec.command;
-    let is_path = command.contains('/');
-    let folders: Vec<PathBuf> = if is_path {
-        vec![folder.to_owned()]
-    } else {
-        let beside = env::current_exe().ok();
-        let beside = beside.as_deref().and_then(Path::parent).map(Path::to_owned);
-        // Tests lie one folder deeper than programs.
-        let above = beside
-            .as_deref()
-            .filter(|it| it.ends_with("deps"))
-            .and_then(Path::parent)
-            .map(Path::to_owned);
-        let path = env::var_os("PATH").unwrap_or_default();
-        beside.into_iter().chain(above).chain(env::split_paths(&path)).collect()
-    };
-    let found = folders
-        .iter()
-        .map(|folder| folder.join(command))
-        .find(|file| file.is_file());
-    found.ok_or_else(|| {
-        let place = if is_path {
-            format!("looked for {}", folder.join(command).display())
-        } else {
-            "looked beside baton and on PATH".to_owned()
-        };
-        let install = exec
-            .install
-            .as_ref()
-            .map(|install| format!("; {install}"))
-            .unwrap_or_default();
-        TargetFileError::NoCommand {
-            command: command.clone(),
-            help: format!("{place}{install}"),
-        }
-    })
 }
 
 #[async_trait]
@@ -198,7 +167,7 @@ impl Target for Described {
 
     fn location(&self) -> TargetLocation {
         match self.run {
-            Run::Reference | Run::Exec { .. } => TargetLocation::Beside,
+            Run::Reference | Run::Exec(_) => TargetLocation::Beside,
             Run::Installed => TargetLocation::Elsewhere,
         }
     }
@@ -227,6 +196,29 @@ impl Target for Described {
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 
+    fn definitions(&self) -> Option<Arc<Vec<Value>>> {
+        match &self.run {
+            Run::Exec(programs) => programs.definitions(),
+            Run::Reference | Run::Installed => None,
+        }
+    }
+
+    async fn start_api(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Option<Box<dyn Running>>, TargetError> {
+        let Run::Exec(programs) = &self.run else {
+            return Ok(None);
+        };
+        let setup = self
+            .setup(setup)
+            .map_err(|lacking| TargetError::Setup(lacking.join("; ")))?;
+        let api = programs.start_api(fleet, &setup, log).await?;
+        Ok(api.map(|group| -> Box<dyn Running> { Box::new(group) }))
+    }
+
     async fn start(
         &self,
         fleet: &dyn Fleet,
@@ -239,7 +231,7 @@ impl Target for Described {
         match &self.run {
             Run::Reference => Reference.start(fleet, &setup, log).await,
             Run::Installed => Ok(Box::new(Elsewhere)),
-            Run::Exec { exec, program } => Ok(Box::new(start(exec, program, fleet, &setup, log)?)),
+            Run::Exec(programs) => Ok(Box::new(programs.start(fleet, &setup, log, false).await?)),
         }
     }
 
@@ -252,13 +244,11 @@ impl Target for Described {
         match &self.run {
             Run::Reference => Reference.start(fleet, asked, log).await,
             Run::Installed => Err(TargetError::Start("it runs already".to_owned())),
-            Run::Exec { exec, program } => {
+            Run::Exec(programs) => {
                 let mut setup = self.spec.controller.clone();
                 setup.feature_gates.extend(asked.feature_gates.clone());
                 setup.options.extend(asked.options.clone());
-                let call = Call::of(exec, fleet, &setup)?;
-                let started = call.to_hear(program, log).map_err(|error| call.cannot(&error))?;
-                Ok(Box::new(started))
+                Ok(Box::new(programs.start(fleet, &setup, log, true).await?))
             }
         }
     }
@@ -270,163 +260,4 @@ struct Elsewhere;
 #[async_trait]
 impl Running for Elsewhere {
     async fn stop(self: Box<Self>) {}
-}
-
-/// A command that runs.
-struct Started {
-    program: Program,
-    log: PathBuf,
-    /// If somebody listens to it.
-    captured: Option<CapturedOutput>,
-}
-
-/// What a command says, line by line.
-struct CapturedOutput {
-    lines: watch::Receiver<Vec<String>>,
-    /// Ends with the last line.
-    listening: JoinHandle<()>,
-}
-
-impl CapturedOutput {
-    /// Listens to a pipe, and adds to the log what comes.
-    fn to(pipe: PipeReader, log: &Path) -> io::Result<Self> {
-        let pipe = pipe::Receiver::from_owned_fd(pipe.into())?;
-        let mut log = File::options().create(true).append(true).open(log)?;
-        let (told, lines) = watch::channel(Vec::new());
-        let listening = tokio::spawn(async move {
-            let mut pipe = BufReader::new(pipe).lines();
-            while let Ok(Some(line)) = pipe.next_line().await {
-                // What cannot be kept is captured all the same.
-                let _ = writeln!(log, "{line}");
-                told.send_modify(|lines| lines.push(redact::text(&line)));
-            }
-        });
-        Ok(Self { lines, listening })
-    }
-}
-
-#[async_trait]
-impl Running for Started {
-    async fn ended(&mut self) -> Ended {
-        let status = match self.program.ended().await {
-            Ok(status) => status.to_string(),
-            Err(error) => format!("its exit status cannot be had: {error}"),
-        };
-        if let Some(captured) = &mut self.captured {
-            // What it has started may hold the pipe open for ever.
-            let _ = timeout(LAST_WORDS, &mut captured.listening).await;
-        }
-        Ended {
-            status,
-            last_lines: last_lines(&self.log, LAST_LINES),
-        }
-    }
-
-    async fn said(&mut self, mentions: &[String], within: Duration) -> Vec<String> {
-        let Some(captured) = &mut self.captured else {
-            return Vec::new();
-        };
-        let mentions_all = |line: &String| mentions.iter().all(|text| line.contains(text.as_str()));
-        // In time or not, and whether it has ended or not: what was said counts.
-        let _ = timeout(within, captured.lines.wait_for(|lines| lines.iter().any(mentions_all))).await;
-        captured.lines.borrow().clone()
-    }
-
-    async fn stop(self: Box<Self>) {
-        // One whose end cannot be waited for is killed by its watchdog.
-        let _ = self.program.stop(GRACE).await;
-    }
-}
-
-fn start(
-    exec: &Exec,
-    program: &Path,
-    fleet: &dyn Fleet,
-    setup: &ControllerSetup,
-    log: &Path,
-) -> Result<Started, TargetError> {
-    let call = Call::of(exec, fleet, setup)?;
-    let program = Program::start(program, &call.args, call.env(), log).map_err(|error| call.cannot(&error))?;
-    Ok(Started {
-        program,
-        log: log.to_owned(),
-        captured: None,
-    })
-}
-
-/// A command with all that it is given.
-struct Call {
-    command: String,
-    args: Vec<String>,
-    env: Vec<(String, String)>,
-}
-
-impl Call {
-    fn of(exec: &Exec, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Self, TargetError> {
-        let control = kubeconfig(fleet.control())?;
-        let members = fleet.members().iter().map(kubeconfig).collect::<Result<Vec<_>, _>>()?;
-        let members = members.join(":");
-        let places = [
-            ("control_kubeconfig", control.as_str()),
-            ("member_kubeconfigs", members.as_str()),
-        ];
-        let own = [
-            ("BATON_CONTROL_KUBECONFIG".to_owned(), control.clone()),
-            ("BATON_MEMBER_KUBECONFIGS".to_owned(), members.clone()),
-        ];
-        let filled = exec.env.iter().map(|(name, value)| (name.clone(), value.fill(&places)));
-        let args = exec.args.iter().map(|arg| arg.fill(&places));
-        Ok(Self {
-            command: exec.command.clone(),
-            args: args.chain(arguments(exec, setup)).collect(),
-            env: own.into_iter().chain(filled).collect(),
-        })
-    }
-
-    fn env(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()))
-    }
-
-    fn to_hear(&self, program: &Path, log: &Path) -> io::Result<Started> {
-        let (program, pipe) = Program::start_to_hear(program, &self.args, self.env())?;
-        Ok(Started {
-            program,
-            log: log.to_owned(),
-            captured: Some(CapturedOutput::to(pipe, log)?),
-        })
-    }
-
-    fn cannot(&self, error: &io::Error) -> TargetError {
-        TargetError::Start(format!("{} cannot be started: {}", self.command, error_chain(error)))
-    }
-}
-
-/// The arguments that set gates and options.
-fn arguments(exec: &Exec, setup: &ControllerSetup) -> Vec<String> {
-    let gates: Vec<_> = setup
-        .feature_gates
-        .iter()
-        .map(|(gate, on)| format!("{gate}={on}"))
-        .collect();
-    let gates = gates.join(",");
-    let of_gates = exec.feature_gates.iter().filter(|_| !gates.is_empty());
-    let mut arguments: Vec<_> = of_gates.map(|template| template.fill(&[("gates", &gates)])).collect();
-    for (name, value) in &setup.options {
-        arguments.extend(
-            exec.option
-                .iter()
-                .map(|template| template.fill(&[("name", name), ("value", value)])),
-        );
-    }
-    arguments
-}
-
-fn kubeconfig(cluster: &Cluster) -> Result<String, TargetError> {
-    let file = cluster.kubeconfig().map(|file| file.display().to_string());
-    file.ok_or_else(|| {
-        let name = cluster.name();
-        TargetError::Start(format!(
-            "{name} has no kubeconfig: programs cannot reach clusters of this kind"
-        ))
-    })
 }

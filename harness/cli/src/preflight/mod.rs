@@ -93,7 +93,7 @@ pub struct Preflight {
     case: Case,
     features: Vec<Feature>,
     switches: Vec<Switch>,
-    exec: Option<Exec>,
+    programs: Vec<Exec>,
     /// Requirements that are known not to be shown in any case.
     known: Vec<RequirementId>,
 }
@@ -104,10 +104,10 @@ impl Preflight {
     /// # Errors
     /// [`PreflightError::Canary`], which a test rules out.
     pub fn of(spec: &TargetSpec, catalogue: &Catalogue) -> Result<Option<Self>, PreflightError> {
-        let exec = match &spec.run {
+        let programs = match &spec.run {
             Launch::Reference => return Ok(None),
-            Launch::Installed => None,
-            Launch::Exec(exec) => Some(exec.clone()),
+            Launch::Installed => Vec::new(),
+            Launch::Exec(programs) => programs.clone(),
         };
         let mut case = canary(catalogue)?;
         // Whatever can be switched on for a case is.
@@ -119,7 +119,7 @@ impl Preflight {
             case,
             features: spec.features.iter().cloned().collect(),
             switches: spec.switches.clone(),
-            exec,
+            programs,
             known: all_cases.map(|entry| entry.requirement.clone()).collect(),
         }))
     }
@@ -161,17 +161,17 @@ impl Preflight {
             .filter(|switch| stage.features().contains(&switch.feature.as_str()))
             .collect();
         // What a command is started with is set; what an installation is said to run with may not be.
-        let is_set = |switch: &&&Switch| self.exec.is_some() && switch.is_on(&setup) == Some(true);
+        let is_set = |switch: &&&Switch| !self.programs.is_empty() && switch.is_on(&setup) == Some(true);
         let (set, open): (Vec<&Switch>, Vec<&Switch>) = about.into_iter().partition(|switch| is_set(&switch));
         if open.is_empty() {
-            let set: Vec<_> = set.iter().map(|switch| switch.argument(self.exec.as_ref())).collect();
+            let set: Vec<_> = set.iter().map(|switch| switch.argument(&self.programs)).collect();
             let set = set.join(" ");
             return Some(PreflightError::Broken { seen, set });
         }
         Some(PreflightError::Off {
             features: open.iter().map(|switch| switch.feature.to_string()).collect(),
             seen,
-            flags: flags(&open, self.exec.as_ref()),
+            flags: flags(&open, &self.programs),
         })
     }
 
@@ -208,9 +208,9 @@ fn can_be_set(spec: &TargetSpec, switch: &Switch) -> bool {
 }
 
 /// What to set, and where.
-fn flags(switches: &[&Switch], exec: Option<&Exec>) -> String {
+fn flags(switches: &[&Switch], programs: &[Exec]) -> String {
     let told = switches.iter().map(|switch| {
-        let argument = switch.argument(exec);
+        let argument = switch.argument(programs);
         match &switch.of {
             Some(program) => format!("{program} {argument}"),
             None => argument,

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
-use baton_apiserver::{self as apiserver, ApiServer, Gate, Revisions, Serving};
+use baton_apiserver::{self as apiserver, ApiServer, Gate, Revisions, Serving, test_webhook::Webhook};
 pub use baton_apiserver::{Change, Commits, Counted};
 use baton_core::{
     case::model::Case,
@@ -24,7 +24,7 @@ use tokio::{
 };
 
 use super::{
-    Backend, Cluster, Fault, Fleet, FleetError, Gatekeeper, Request, TargetLocation, TimeMode,
+    Backend, Cluster, Fault, Fleet, FleetError, Gatekeeper, Request, TargetLocation, TimeMode, cluster_api,
     register::{self, Endpoint},
 };
 use crate::{
@@ -67,7 +67,7 @@ pub struct Options {
     /// Whether other programs are to reach the clusters: HTTPS on loopback, and a kubeconfig each.
     pub doors: bool,
     /// The definitions that the control plane serves; if not given, those of the failover API.
-    pub definitions: Option<Vec<Value>>,
+    pub definitions: Option<Arc<Vec<Value>>>,
     /// Whether the clusters are left as they are when they are new: the control plane knows neither the failover API nor
     /// members, and nobody runs workloads.
     pub bare: bool,
@@ -128,6 +128,7 @@ impl Backend for InProcess {
         let options = Options {
             seed: request.seed,
             doors: self.doors,
+            definitions: request.definitions.clone(),
             ..Options::new(request.members, time)
         };
         Ok(Box::new(Embedded::boot(options).await?))
@@ -148,6 +149,8 @@ pub struct Embedded {
     admission: Admission,
     taps: Mutex<Option<Taps>>,
     doors: Doors,
+    /// Where the kind Cluster is served in the place of an aggregated API server.
+    cluster_api: Option<Webhook>,
 }
 
 /// The doors for other programs, and where their kubeconfigs are.
@@ -180,9 +183,11 @@ impl Embedded {
         let control = clusters.find(|cluster| cluster.name().is_control());
         let control = control.ok_or_else(|| FleetError::NoSuchCluster(ClusterName::control()))?;
         let members: Vec<Cluster> = clusters.collect();
-        if !options.bare {
-            prepare(&options, &control, doors.endpoints(&members)?).await?;
-        }
+        let cluster_api = if options.bare {
+            None
+        } else {
+            prepare(&options, &clock, &control, doors.endpoints(&members)?).await?
+        };
         let storage = Storage::default();
         let simulators = simulate(&options, &members, &clock, &storage)?;
         Ok(Self {
@@ -194,6 +199,7 @@ impl Embedded {
             admission: Admission::new(storage),
             taps: Mutex::new(taps),
             doors,
+            cluster_api,
         })
     }
 
@@ -243,13 +249,28 @@ fn servers(options: &Options, clock: &Clock) -> (BTreeMap<ClusterName, ApiServer
     (servers, taps)
 }
 
-async fn prepare(options: &Options, control: &Cluster, endpoints: Vec<Endpoint>) -> Result<(), FleetError> {
+async fn prepare(
+    options: &Options,
+    clock: &Clock,
+    control: &Cluster,
+    endpoints: Vec<Endpoint>,
+) -> Result<Option<Webhook>, FleetError> {
     let client = control.inside(FLEET);
-    match &options.definitions {
-        Some(definitions) => register::define(&client, definitions).await?,
-        None => register::define(&client, &register::failover_api()?).await?,
-    }
-    register::register(&client, endpoints).await
+    let Some(definitions) = &options.definitions else {
+        register::define(&client, &register::failover_api()?).await?;
+        register::register(&client, endpoints).await?;
+        return Ok(None);
+    };
+    register::define(&client, definitions).await?;
+    let cluster_api = match cluster_api::if_missing(definitions)? {
+        Some(definition) => {
+            register::define(&client, &[definition]).await?;
+            Some(cluster_api::date_taints(&client, clock).await?)
+        }
+        None => None,
+    };
+    register::register(&client, endpoints).await?;
+    Ok(cluster_api)
 }
 
 /// The rules that come with the crate, read once: they are the same for every fleet in a process.
@@ -416,6 +437,9 @@ impl Fleet for Embedded {
             simulator.stop().await;
         }
         self.admission.stop().await;
+        if let Some(webhook) = self.cluster_api {
+            webhook.stop().await;
+        }
         for door in self.doors.serving.into_values() {
             door.stop().await;
         }

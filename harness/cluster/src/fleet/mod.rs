@@ -4,8 +4,10 @@
 //! - [`embedded`]: API servers in this process; [`external`]: clusters that somebody else has started;
 //! - [`provisioned`]: clusters that are made for a run; [`kind`] and [`k3s`] make them; `controllers`: whether they are at work;
 //! - [`envtest`]: real API servers on this machine;
+//! - `cluster_api`: the kind Cluster, for implementations that serve it themselves elsewhere;
 //! - `register`: how members are made known to the control plane.
 
+mod cluster_api;
 mod controllers;
 pub mod embedded;
 pub mod envtest;
@@ -27,6 +29,7 @@ use baton_core::{
     timeline::{Begin, DEFAULT_NAMESPACE, Order},
 };
 use kube::Client;
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
@@ -73,6 +76,9 @@ pub enum FleetError {
         /// What the cluster said.
         source: Box<kube::Error>,
     },
+    /// The control plane does not take what stands for the API of Clusters.
+    #[error("the API of Clusters cannot be served")]
+    ClusterApi(#[source] crate::actions::ActionError),
     /// A definition did not become established in time.
     #[error("{name} was not established on {cluster} in time")]
     NotEstablished {
@@ -211,6 +217,8 @@ pub struct Request {
     pub members: usize,
     /// Where the target runs.
     pub location: TargetLocation,
+    /// The definitions that the target brings along; if there are none, the control plane gets those of the failover API.
+    pub definitions: Option<Arc<Vec<Value>>>,
     /// Random seed; the same seed reproduces the same run, where the backend can.
     pub seed: u64,
 }

@@ -69,9 +69,12 @@ impl Run<'_> {
                     (true, said)
                 }
             }
-            Err(error @ (TargetError::Setup(_) | TargetError::Start(_) | TargetError::Ended(_))) => {
-                (false, vec![error_chain(&error)])
-            }
+            Err(
+                error @ (TargetError::Setup(_)
+                | TargetError::Start(_)
+                | TargetError::NotReady { .. }
+                | TargetError::Ended(_)),
+            ) => (false, vec![error_chain(&error)]),
         };
         self.recorder.mark(Mark::Started { runs, said });
         StepEnd::Done

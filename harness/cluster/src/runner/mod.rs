@@ -17,7 +17,7 @@ mod hot_loop;
 mod target;
 mod wait;
 
-use std::{fmt, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 use baton_core::{
     case::model::{Action, ControllerSetup, Phase},
@@ -36,6 +36,7 @@ use crate::{
 
 use hot_loop::QuiescenceDetector;
 
+use target::LastWords;
 pub use target::{Ended, Running, Target, TargetError};
 
 /// How long each phase of a migration may take.
@@ -161,6 +162,9 @@ pub enum RunError {
         /// The last lines that it wrote, if it is a program.
         last_lines: Vec<String>,
     },
+    /// What the target needs has ended, and not the target itself.
+    #[error("the environment broke during the run: {0}")]
+    Environment(Ended),
     /// Somebody writes without ever waiting, so that no time passes and the members would never be ready.
     #[error("the fleet does not come to rest before the first step: {0}")]
     HotLoop(HotLoop),
@@ -168,14 +172,6 @@ pub enum RunError {
 
 /// Of what a program wrote, this many lines are told.
 const LAST_LINES: usize = 12;
-
-struct LastWords<'a>(&'a [String]);
-
-impl fmt::Display for LastWords<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        target::last_words(self.0, f)
-    }
-}
 
 /// A run in progress.
 struct Run<'a> {
@@ -192,6 +188,10 @@ struct Run<'a> {
     /// Where the present step stands in the plan.
     standpoint: Standpoint,
     running: Option<Box<dyn Running>>,
+    /// What of the target goes on while it is stopped.
+    api: Option<Box<dyn Running>>,
+    /// What the target needs and has ended.
+    lost: Option<Ended>,
     /// That the target is to stop at some moment.
     stopping: Option<crash_point::Stopping>,
     /// Whether the target has ended by itself; then nothing more can be asked of it.
@@ -242,6 +242,8 @@ pub async fn run(
         seen: Vec::new(),
         standpoint: Standpoint::default(),
         running: None,
+        api: None,
+        lost: None,
         stopping: None,
         ended: false,
     };
@@ -253,6 +255,7 @@ pub async fn run(
     };
     if let Err(error) = begun {
         run.stop_or_leave_target(&mut quiescence).await;
+        run.stop_api().await;
         return Err(error);
     }
     let comes_to_rest = run.carry_out(plan, &mut quiescence, tell).await;
@@ -268,13 +271,24 @@ pub async fn run(
         run.recorder.mark(Mark::CleanedUp { end });
     }
     run.stop_or_leave_target(&mut quiescence).await;
+    run.stop_api().await;
+    if let Some(ended) = run.lost {
+        return Err(RunError::Environment(ended));
+    }
     Ok(run.recorder.close(Mark::Closed { writes, idle }))
 }
 
 impl Run<'_> {
     async fn begin(&mut self) -> Result<(), RunError> {
+        self.api = self.target.start_api(self.fleet, self.setup, self.log).await?;
         self.start_target().await?;
         self.wait_until_ready().await
+    }
+
+    async fn stop_api(&mut self) {
+        if let Some(api) = self.api.take() {
+            api.stop().await;
+        }
     }
 
     /// The steps in order, until one ends so that no other can follow. Says whether time can pass: if not, nothing more
@@ -354,22 +368,46 @@ impl Run<'_> {
 
     /// Whether the target has ended by itself by now.
     async fn look_after_target(&mut self) {
-        let Some(running) = &mut self.running else { return };
         let now = std::future::ready(());
-        tokio::select! {
+        let ended = tokio::select! {
             biased;
-            ended = running.ended() => self.note_end(&ended),
-            () = now => {}
-        }
+            ended = first_to_end(&mut self.running, &mut self.api) => ended,
+            () = now => return,
+        };
+        self.note_end(ended);
     }
 
-    /// Notes that the target has ended by itself.
-    fn note_end(&mut self, ended: &Ended) {
-        self.running = None;
+    /// Notes that the target has ended by itself, or something that it needs.
+    fn note_end(&mut self, ended: Ended) {
         self.ended = true;
         self.recorder.mark(Mark::TargetEnded {
             status: ended.status.clone(),
             last_lines: ended.last_lines.clone(),
         });
+        if ended.environment {
+            self.lost = Some(ended);
+        }
+    }
+}
+
+/// Completes when one of them has ended by itself; never if neither is there.
+async fn first_to_end(running: &mut Option<Box<dyn Running>>, api: &mut Option<Box<dyn Running>>) -> Ended {
+    tokio::select! {
+        biased;
+        ended = end_of(api) => {
+            *api = None;
+            ended
+        }
+        ended = end_of(running) => {
+            *running = None;
+            ended
+        }
+    }
+}
+
+async fn end_of(running: &mut Option<Box<dyn Running>>) -> Ended {
+    match running {
+        Some(running) => running.ended().await,
+        None => std::future::pending().await,
     }
 }

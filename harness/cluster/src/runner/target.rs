@@ -1,6 +1,6 @@
 //! The implementation under test.
 
-use std::{collections::BTreeSet, fmt, path::Path, time::Duration};
+use std::{collections::BTreeSet, fmt, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use baton_core::{
@@ -8,6 +8,7 @@ use baton_core::{
     implementation::{Implementation, baseline::Baseline},
     names::Feature,
 };
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::fleet::{Fleet, TargetLocation};
@@ -21,6 +22,23 @@ pub enum TargetError {
     /// It could not be started, or reached.
     #[error("{0}")]
     Start(String),
+    /// A program of it does not become ready.
+    #[error(
+        "{program} has not become ready within {within:?}: {url}: {last}{}",
+        LastWords(last_lines)
+    )]
+    NotReady {
+        /// The program.
+        program: String,
+        /// How long was waited.
+        within: Duration,
+        /// What was to answer.
+        url: String,
+        /// What came of the last try.
+        last: String,
+        /// The last lines that it wrote.
+        last_lines: Vec<String>,
+    },
     /// It ended by itself before it was asked anything.
     #[error("the target ended by itself: {0}")]
     Ended(Ended),
@@ -65,6 +83,24 @@ pub trait Target: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The definitions that it brings along; if there are none, the control plane gets those of the failover API.
+    fn definitions(&self) -> Option<Arc<Vec<Value>>> {
+        None
+    }
+
+    /// Starts what of it goes on while it is stopped, such as webhooks; none if there is nothing of that kind.
+    ///
+    /// # Errors
+    /// [`TargetError`] if that does not run.
+    async fn start_api(
+        &self,
+        _fleet: &dyn Fleet,
+        _setup: &ControllerSetup,
+        _log: &Path,
+    ) -> Result<Option<Box<dyn Running>>, TargetError> {
+        Ok(None)
+    }
+
     /// Starts it on the control plane of a fleet. If it is a program, what it writes is added to the file `log`.
     async fn start(
         &self,
@@ -91,6 +127,8 @@ pub struct Ended {
     pub status: String,
     /// The last lines that it wrote.
     pub last_lines: Vec<String>,
+    /// Whether it is not the implementation that ended but something that it needs.
+    pub environment: bool,
 }
 
 impl fmt::Display for Ended {
@@ -100,8 +138,17 @@ impl fmt::Display for Ended {
     }
 }
 
+/// The last lines of a program, as errors tell them.
+pub(super) struct LastWords<'a>(pub &'a [String]);
+
+impl fmt::Display for LastWords<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        last_words(self.0, f)
+    }
+}
+
 /// The last lines that a target wrote, below what there is to say of it.
-pub(super) fn last_words(lines: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn last_words(lines: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if lines.is_empty() {
         return Ok(());
     }

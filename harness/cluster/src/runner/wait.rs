@@ -14,7 +14,7 @@ use baton_core::{
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Ended, LAST_LINES, Run, RunError, TargetError, act::ActError};
+use super::{Ended, LAST_LINES, Run, RunError, TargetError, act::ActError, first_to_end};
 use crate::program::last_lines;
 
 impl Run<'_> {
@@ -94,15 +94,12 @@ impl Run<'_> {
         if self.ended {
             return None;
         }
-        let Some(running) = &mut self.running else {
-            return timeout_at(deadline, self.follower.next()).await.ok().flatten();
-        };
         let ended = tokio::select! {
             biased;
             news = timeout_at(deadline, self.follower.next()) => return news.ok().flatten(),
-            ended = running.ended() => ended,
+            ended = first_to_end(&mut self.running, &mut self.api) => ended,
         };
-        self.note_end(&ended);
+        self.note_end(ended);
         None
     }
 
@@ -233,14 +230,20 @@ impl Run<'_> {
     }
 
     fn not_ready(&self, waited: Duration) -> RunError {
-        let last_lines = last_lines(self.log, LAST_LINES);
-        let status = self.recorder.timeline().marks().find_map(|(_, mark)| match mark {
-            Mark::TargetEnded { status, .. } => Some(status.clone()),
+        let ended = self.recorder.timeline().marks().find_map(|(_, mark)| match mark {
+            Mark::TargetEnded { status, last_lines } => Some(Ended {
+                status: status.clone(),
+                last_lines: last_lines.clone(),
+                environment: self.lost.is_some(),
+            }),
             _ => None,
         });
-        match status {
-            Some(status) => RunError::Target(TargetError::Ended(Ended { status, last_lines })),
-            None => RunError::NotReady { waited, last_lines },
+        match ended {
+            Some(ended) => RunError::Target(TargetError::Ended(ended)),
+            None => RunError::NotReady {
+                waited,
+                last_lines: last_lines(self.log, LAST_LINES),
+            },
         }
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! - [`TargetSpec`]: a file such as those below `fixtures/targets/`; [`read`](mod@read): reads one; [`shapes`]: what it may
 //!   hold;
+//! - [`programs`]: what a target consists of that is started for every case;
 //! - [`template`]: arguments of a command with places to fill in;
 //! - [`setup`]: what a case asks of a target, and whether the target can be had that way;
 //! - [`switch`]: what switches features on;
 //! - [`baseline`]: the deviations that are known.
 
 pub mod baseline;
+pub mod programs;
 pub mod read;
 pub mod setup;
 pub mod shapes;
@@ -27,7 +29,9 @@ use crate::{
 
 use serde::{Deserialize, Serialize};
 
-use self::{baseline::Baseline, setup::Settable, switch::Switch, template::Template};
+use self::{baseline::Baseline, setup::Settable, switch::Switch};
+
+pub use programs::{ControlPlane, Exec};
 
 /// Who an implementation is, as a report says it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +81,8 @@ pub struct TargetSpec {
     pub switches: Vec<Switch>,
     /// `spec.timeouts`: how much longer, or how long, its phases may take.
     pub timeouts: Patience,
+    /// `spec.controlPlane`: what the control plane is given before it starts.
+    pub control_plane: ControlPlane,
     /// `spec.run`: how it comes to run.
     pub run: Launch,
     /// `spec.baseline`: the deviations that are known.
@@ -103,23 +109,6 @@ pub enum Launch {
     Reference,
     /// `installed: {}`: it runs already, against the control plane of the backend.
     Installed,
-    /// `exec: …`: a command, started for every case.
-    Exec(Exec),
-}
-
-/// A command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exec {
-    /// The program: a name to look for, or a path; a relative one begins in the folder of the target file.
-    pub command: String,
-    /// Its arguments.
-    pub args: Vec<Template>,
-    /// Its environment, beside what it inherits.
-    pub env: BTreeMap<String, Template>,
-    /// The argument that sets feature gates; left out of the command if none is to be set.
-    pub feature_gates: Option<Template>,
-    /// The argument that sets an option, once for each.
-    pub option: Option<Template>,
-    /// How to get the program, for whoever has not got it.
-    pub install: Option<String>,
+    /// `exec: …`: programs, started for every case in this order.
+    Exec(Vec<Exec>),
 }

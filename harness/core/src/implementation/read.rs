@@ -1,14 +1,17 @@
-//! From the text of a target file to a checked target.
+//! From the text of a target file to a checked target. `run`: how it comes to run.
+
+mod run;
+
+pub use run::PLACES;
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use super::{
-    Exec, Implementation, Launch, Patience, TargetSpec,
+    Implementation, Patience, TargetSpec,
     baseline::{Baseline, KnownDeviation},
     setup::Settable,
     shapes,
     switch::{Setting, Switch},
-    template::Template,
 };
 use crate::{
     case::{
@@ -23,9 +26,6 @@ use crate::{
         decode::{Decoder, Fields},
     },
 };
-
-/// Places in the arguments and the environment of a command.
-pub const PLACES: [&str; 2] = ["control_kubeconfig", "member_kubeconfigs"];
 
 /// What checking a target needs from outside.
 #[derive(Debug)]
@@ -77,8 +77,11 @@ impl Reader<'_> {
         let settable = spec.get("settable").map(|node| self.settable(node)).unwrap_or_default();
         let timeouts = spec.get("timeouts").map(|node| self.timeouts(node)).unwrap_or_default();
         let run = spec.get("run").and_then(|node| self.run(node));
+        let control_plane = spec.get("controlPlane").map(|node| self.control_plane(node));
+        let control_plane = control_plane.unwrap_or_default();
         if let Some(run) = &run {
             self.check_settable(&spec, &settable, run);
+            self.check_control_plane(&spec, &control_plane, run);
         }
         let features = features_of?;
         let switches = spec.get("switches").map(|node| self.switches(node, &features));
@@ -92,6 +95,7 @@ impl Reader<'_> {
             settable,
             switches: switches.unwrap_or_default(),
             timeouts,
+            control_plane,
             run: run?,
             baseline: baseline.unwrap_or_default(),
         })
@@ -227,150 +231,6 @@ impl Reader<'_> {
                 .error(node, format!("{name} must be longer than nothing"), "");
         }
         Some(time)
-    }
-
-    fn run(&mut self, node: &Node) -> Option<Launch> {
-        let fields = self.decoder.shape(node, &shapes::RUN)?;
-        let given: Vec<_> = shapes::RUN
-            .fields
-            .iter()
-            .filter(|field| fields.get(field.name).is_some())
-            .collect();
-        let [given] = given.as_slice() else {
-            let help = "say how the target comes to run with one of `exec`, `installed: {}`, `reference: {}`";
-            self.decoder.error(node, format!("run says {} ways", given.len()), help);
-            return None;
-        };
-        let body = fields.get(given.name)?;
-        match given.name {
-            "exec" => self.exec(body).map(Launch::Exec),
-            name => {
-                self.decoder.map(body, name, &[])?;
-                Some(if name == "installed" {
-                    Launch::Installed
-                } else {
-                    Launch::Reference
-                })
-            }
-        }
-    }
-
-    fn exec(&mut self, node: &Node) -> Option<Exec> {
-        let fields = self.decoder.shape(node, &shapes::EXEC)?;
-        let command = fields.get("command").and_then(|node| self.command(node));
-        let args = fields
-            .get("args")
-            .map(|node| self.decoder.list(node, "args"))
-            .unwrap_or_default();
-        let args = args
-            .iter()
-            .filter_map(|node| self.template(node, "an argument", &PLACES))
-            .collect();
-        let env = fields
-            .get("env")
-            .map(|node| self.decoder.members(node, "env"))
-            .unwrap_or_default();
-        let env = env.iter().filter_map(|(key, node)| {
-            let value = self.template(node, "a variable of the environment", &PLACES)?;
-            Some((key.key().to_owned(), value))
-        });
-        let env = env.collect();
-        let gates = fields.get("featureGates");
-        let option = fields.get("option");
-        Some(Exec {
-            command: command?,
-            args,
-            env,
-            feature_gates: gates.and_then(|node| self.needed_places(node, "featureGates", &["gates"])),
-            option: option.and_then(|node| self.needed_places(node, "option", &["name", "value"])),
-            install: self.text(&fields, "install"),
-        })
-    }
-
-    fn command(&mut self, node: &Node) -> Option<String> {
-        let command = self.decoder.text(node, "command")?;
-        if command.is_empty() || command.contains(char::is_whitespace) {
-            let help = "name the program alone, and write its arguments under `args`";
-            self.decoder
-                .error(node, format!("`{command}` cannot be a command"), help);
-            return None;
-        }
-        Some(command)
-    }
-
-    fn template(&mut self, node: &Node, what: &str, possible: &[&str]) -> Option<Template> {
-        let Data::Scalar { text, .. } = &node.data else {
-            self.decoder
-                .error(node, format!("{what} must be a text, not {}", node.describe()), "");
-            return None;
-        };
-        let template = match Template::parse(text) {
-            Ok(template) => template,
-            Err(rest) => {
-                self.decoder.error(
-                    node,
-                    format!("`{{{{{rest}` is not closed"),
-                    "write `}}` behind the name",
-                );
-                return None;
-            }
-        };
-        for place in template.places().filter(|place| !possible.contains(place)) {
-            let help = self.decoder.suggestion(place, possible.iter().copied());
-            self.decoder
-                .error(node, format!("{what} has no place `{{{{{place}}}}}`"), help);
-        }
-        Some(template)
-    }
-
-    fn needed_places(&mut self, node: &Node, what: &str, needed: &[&str]) -> Option<Template> {
-        let template = self.template(node, what, needed)?;
-        for place in needed.iter().filter(|place| !template.places().any(|it| it == **place)) {
-            self.decoder.error(
-                node,
-                format!("{what} lacks the place `{{{{{place}}}}}`"),
-                "what is set stands there",
-            );
-        }
-        Some(template)
-    }
-
-    /// What can be set needs a way to set it.
-    fn check_settable(&mut self, spec: &Fields<'_>, settable: &Settable, run: &Launch) {
-        let Some(node) = spec.get("settable") else { return };
-        let Launch::Exec(exec) = run else {
-            let help = match run {
-                Launch::Reference => "leave it out: every gate and option of the built-in controller can be set",
-                Launch::Installed | Launch::Exec(_) => "say under `controller` what it runs with",
-            };
-            self.decoder.error(
-                node,
-                "nothing can be set in a target that is not started for each case",
-                help,
-            );
-            return;
-        };
-        let ways = [
-            (
-                "featureGates",
-                settable.feature_gates.is_empty(),
-                exec.feature_gates.is_none(),
-                "--feature-gates={{gates}}",
-            ),
-            (
-                "option",
-                settable.options.is_empty(),
-                exec.option.is_none(),
-                "--{{name}}={{value}}",
-            ),
-        ];
-        for (name, nothing_to_set, no_way, example) in ways {
-            if !nothing_to_set && no_way {
-                let message = format!("it is not said how this is set: `run.exec` needs `{name}`");
-                self.decoder
-                    .error(node, message, format!("such as `{name}: \"{example}\"`"));
-            }
-        }
     }
 
     fn baseline(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Baseline {

@@ -2,6 +2,7 @@
 
 use crate::{
     case::{read::API_VERSION, shapes::CONTROLLER},
+    implementation::programs::Part,
     yaml::shape::{Choice, Field, Holds, Shape},
 };
 
@@ -59,6 +60,11 @@ pub static SPEC: Shape = Shape::closed(
             "What switches features on: told to whoever runs the suite where a feature is not there.",
         ),
         Field::optional("timeouts", Holds::Map(&TIMEOUTS), "How long it may take."),
+        Field::optional(
+            "controlPlane",
+            Holds::Map(&CONTROL_PLANE),
+            "What the control plane is given before the programs of `run.exec` start.",
+        ),
         Field::needed("run", Holds::Map(&RUN), "How it comes to run: one of the three."),
         Field::optional(
             "baseline",
@@ -141,7 +147,11 @@ pub static TIMEOUTS: Shape = Shape::closed(
 pub static RUN: Shape = Shape::one_of(
     "run",
     &[
-        Field::optional("exec", Holds::Map(&EXEC), "A command, started for every case."),
+        Field::optional(
+            "exec",
+            Holds::OneOrMore(&Holds::Map(&EXEC)),
+            "A command, started for every case; or several, each started when the one before is ready.",
+        ),
         Field::optional(
             "installed",
             Holds::Map(&NOTHING),
@@ -158,15 +168,23 @@ pub static NOTHING: Shape = Shape::closed("this", &[]);
 pub static EXEC: Shape = Shape::closed(
     "exec",
     &[
+        Field::optional(
+            "name",
+            Holds::Like("^[a-z0-9-]+$"),
+            "What errors and logs call it; the file name of its command, if left out.",
+        ),
         Field::needed(
             "command",
             Holds::Like(r"^\S+$"),
-            "The program: a name, looked for beside baton and on PATH, or a path from the target file's folder.",
+            "The program: a name, looked for beside baton and on PATH, or a path from the target file's folder. \
+             {{env.NAME}} stands for a variable of the environment.",
         ),
         Field::optional(
             "args",
             Holds::List(&Holds::Scalar),
-            "Its arguments; {{control_kubeconfig}} and {{member_kubeconfigs}} stand for files, the latter with colons.",
+            "Its arguments. {{control_kubeconfig}} and {{member_kubeconfigs}} stand for files, the latter with colons; \
+             {{port.NAME}} for a free port on loopback, {{certificates}} for a folder with tls.crt and tls.key for it \
+             and ca.crt, {{data}} for a folder of the program's own, {{env.NAME}} for a variable of the environment.",
         ),
         Field::optional(
             "env",
@@ -184,9 +202,56 @@ pub static EXEC: Shape = Shape::closed(
             "The argument that sets an option: --{{name}}={{value}}.",
         ),
         Field::optional(
+            "ready",
+            Holds::Text,
+            "The URL that answers with 2xx once it is ready: http://127.0.0.1:{{port.health}}/readyz.",
+        ),
+        Field::optional(
+            "part",
+            Holds::OneOf(part_names),
+            "What it is a part of: the `controller`, which cases stop and start; the `api`, such as a webhook, which \
+             goes on meanwhile; or the `environment`, such as etcd, which is not under test.",
+        ),
+        Field::optional(
             "install",
             Holds::Text,
             "How to get the program, told to whoever has not got it.",
+        ),
+    ],
+);
+
+fn part_names() -> Vec<&'static str> {
+    Part::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+/// `spec.controlPlane`.
+pub static CONTROL_PLANE: Shape = Shape::closed(
+    "controlPlane",
+    &[
+        Field::optional(
+            "definitions",
+            Holds::Text,
+            "The folder, or the file, with the CustomResourceDefinitions of the implementation, in place of Baton's own. \
+             Where it has none for Cluster, Baton serves that kind.",
+        ),
+        Field::optional("namespaces", NAMES, "Namespaces that the programs need."),
+        Field::optional(
+            "webhooks",
+            Holds::List(&Holds::Map(&WEBHOOKS)),
+            "Webhook configurations as users of the implementation apply them.",
+        ),
+    ],
+);
+
+/// An entry of `spec.controlPlane.webhooks`.
+pub static WEBHOOKS: Shape = Shape::closed(
+    "an entry of webhooks",
+    &[
+        Field::needed("file", Holds::Text, "The file with the configurations."),
+        Field::needed(
+            "url",
+            Holds::Text,
+            "Where the webhook listens, in place of what the file says; paths stay: https://127.0.0.1:{{port.webhook}}.",
         ),
     ],
 );

@@ -50,16 +50,18 @@ impl Switch {
     }
 
     /// The argument that switches it on: as the command takes it, or else as programs of Kubernetes do.
-    pub fn argument(&self, exec: Option<&Exec>) -> String {
+    pub fn argument(&self, programs: &[Exec]) -> String {
+        let named = programs.iter().find(|program| Some(&program.name) == self.of.as_ref());
+        let candidates = || named.into_iter().chain(programs);
         let fill = |template: Option<&Template>, places: &[(&str, &str)]| template.map(|it| it.fill(places));
         match &self.setting {
             Setting::Gate(gate) => {
                 let on = format!("{gate}=true");
-                let template = exec.and_then(|exec| exec.feature_gates.as_ref());
+                let template = candidates().find_map(|exec| exec.feature_gates.as_ref());
                 fill(template, &[("gates", &on)]).unwrap_or_else(|| format!("--feature-gates={on}"))
             }
             Setting::Option { name, value } => {
-                let template = exec.and_then(|exec| exec.option.as_ref());
+                let template = candidates().find_map(|exec| exec.option.as_ref());
                 let places = [("name", name.as_str()), ("value", value.as_str())];
                 fill(template, &places).unwrap_or_else(|| format!("--{name}={value}"))
             }
@@ -70,6 +72,7 @@ impl Switch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::implementation::programs::Part;
 
     fn switch(setting: Setting) -> Switch {
         Switch {
@@ -82,22 +85,36 @@ mod tests {
     #[test]
     fn the_argument_is_as_the_command_takes_it() {
         let gate = switch(Setting::Gate("Failover".to_owned()));
-        assert_eq!(gate.argument(None), "--feature-gates=Failover=true");
+        assert_eq!(gate.argument(&[]), "--feature-gates=Failover=true");
         let option = switch(Setting::Option {
             name: "rate".to_owned(),
             value: "2".to_owned(),
         });
-        assert_eq!(option.argument(None), "--rate=2");
+        assert_eq!(option.argument(&[]), "--rate=2");
         let exec = Exec {
-            command: "c".to_owned(),
+            name: "c".to_owned(),
+            command: Template::parse("c").unwrap(),
             args: Vec::new(),
             env: std::collections::BTreeMap::new(),
             feature_gates: Template::parse("-g {{gates}}").ok(),
             option: Template::parse("-{{name}} {{value}}").ok(),
+            ready: None,
+            part: Part::Controller,
             install: None,
         };
-        assert_eq!(gate.argument(Some(&exec)), "-g Failover=true");
-        assert_eq!(option.argument(Some(&exec)), "-rate 2");
+        let other = Exec {
+            name: "d".to_owned(),
+            feature_gates: Template::parse("-d {{gates}}").ok(),
+            ..exec.clone()
+        };
+        let programs = [exec, other];
+        assert_eq!(gate.argument(&programs), "-g Failover=true");
+        assert_eq!(option.argument(&programs), "-rate 2");
+        let of_other = Switch {
+            of: Some("d".to_owned()),
+            ..gate
+        };
+        assert_eq!(of_other.argument(&programs), "-d Failover=true");
     }
 
     #[test]

@@ -1,0 +1,194 @@
+//! What programs need that serve others on loopback: free ports, certificates, and somebody who waits until they answer.
+
+use std::{
+    fs, io,
+    net::{Ipv4Addr, TcpListener},
+    path::Path,
+    time::Duration,
+};
+
+use http::Uri;
+use kube::{Client, Config};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+};
+use tokio::time::{Instant, timeout_at};
+
+use crate::scratch::Scratch;
+
+/// How long to wait before a program that does not answer yet is asked again: it tells nobody who does not ask.
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(50);
+
+/// Ports that nobody uses now. They are all held until all are known, so that no two are the same.
+///
+/// # Errors
+/// If the system has none left.
+pub fn free_ports(count: usize) -> io::Result<Vec<u16>> {
+    let held: Vec<TcpListener> = (0..count)
+        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
+        .collect::<io::Result<_>>()?;
+    held.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
+}
+
+/// A folder that goes when this is dropped.
+#[derive(Debug)]
+pub struct Folder(Scratch);
+
+impl Folder {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    pub fn new() -> io::Result<Self> {
+        Scratch::new("baton-data-").map(Self)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// A certificate for 127.0.0.1 and localhost, and the authority that has signed it, in a folder: `tls.crt`, `tls.key`,
+/// `ca.crt`.
+#[derive(Debug)]
+pub struct Certificates {
+    folder: Folder,
+    ca: String,
+}
+
+impl Certificates {
+    /// Makes new ones.
+    ///
+    /// # Errors
+    /// If they cannot be made or written.
+    pub fn make() -> io::Result<Self> {
+        let [ca, certificate, key] = generate().map_err(io::Error::other)?;
+        let folder = Folder::new()?;
+        for (name, text) in [("ca.crt", &ca), ("tls.crt", &certificate), ("tls.key", &key)] {
+            fs::write(folder.path().join(name), text)?;
+        }
+        Ok(Self { folder, ca })
+    }
+
+    /// Where they are.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The certificate by which the others are trusted (PEM).
+    pub fn ca(&self) -> &str {
+        &self.ca
+    }
+}
+
+fn generate() -> Result<[String; 3], rcgen::Error> {
+    let mut ca = CertificateParams::new(Vec::new())?;
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    ca.distinguished_name.push(DnType::CommonName, "baton-loopback");
+    let ca_key = KeyPair::generate()?;
+    let ca_certificate = ca.self_signed(&ca_key)?.pem();
+    let issuer = Issuer::new(ca, ca_key);
+    let mut server = CertificateParams::new(["127.0.0.1", "localhost"].map(str::to_owned))?;
+    server.distinguished_name.push(DnType::CommonName, "loopback");
+    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let key = KeyPair::generate()?;
+    let certificate = server.signed_by(&key, &issuer)?.pem();
+    Ok([ca_certificate, certificate, key.serialize_pem()])
+}
+
+/// Returns once a URL of this machine answers with 2xx.
+///
+/// # Errors
+/// If the time is up before: what came of the last try, in words.
+pub async fn answers(url: &str, within: Duration) -> Result<(), String> {
+    let deadline = Instant::now() + within;
+    let wrong = |error: http::Error| format!("{url} is no URL: {error}");
+    let uri: Uri = url
+        .parse()
+        .map_err(|error: http::uri::InvalidUri| wrong(error.into()))?;
+    let path = uri
+        .path_and_query()
+        .map_or("/", http::uri::PathAndQuery::as_str)
+        .to_owned();
+    // What is asked for stands in each request.
+    let mut base = uri.clone().into_parts();
+    base.path_and_query = Some(http::uri::PathAndQuery::from_static("/"));
+    let base = Uri::from_parts(base).map_err(|error| wrong(error.into()))?;
+    let mut config = Config::new(base);
+    // It is asked whether it is there, on loopback; nothing is told to it.
+    config.accept_invalid_certs = true;
+    let client = Client::try_from(config).map_err(|error| error.to_string())?;
+    let mut last = "no answer".to_owned();
+    loop {
+        let asked = http::Request::get(&path);
+        let asked = asked.body(Vec::new()).map_err(|error| error.to_string())?;
+        match timeout_at(deadline, client.request_text(asked)).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(kube::Error::Api(status))) => last = format!("status {}", status.code),
+            Ok(Err(_)) => {}
+            Err(_) => return Err(last),
+        }
+        if Instant::now() + ASK_AGAIN_AFTER > deadline {
+            return Err(last);
+        }
+        tokio::time::sleep(ASK_AGAIN_AFTER).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wiremock::{Mock, MockServer, ResponseTemplate, matchers::path};
+
+    use super::*;
+
+    #[test]
+    fn ports_differ() {
+        let ports = free_ports(5).unwrap();
+        let different: std::collections::BTreeSet<_> = ports.iter().collect();
+        assert_eq!(different.len(), 5);
+    }
+
+    #[test]
+    fn certificates_go_with_their_folder() {
+        let certificates = Certificates::make().unwrap();
+        let folder = certificates.folder().to_owned();
+        assert_eq!(fs::read_to_string(folder.join("ca.crt")).unwrap(), certificates.ca());
+        assert!(
+            fs::read_to_string(folder.join("tls.key"))
+                .unwrap()
+                .contains("PRIVATE KEY")
+        );
+        drop(certificates);
+        assert!(!folder.exists());
+    }
+
+    #[tokio::test]
+    async fn what_answers_late_is_waited_for_and_what_does_not_is_told() {
+        let server = MockServer::start().await;
+        let not_yet = ResponseTemplate::new(500);
+        Mock::given(path("/readyz"))
+            .respond_with(not_yet)
+            .up_to_n_times(2)
+            .mount(&server)
+            .await;
+        Mock::given(path("/readyz"))
+            .respond_with(ResponseTemplate::new(200))
+            .mount(&server)
+            .await;
+        let url = format!("{}/readyz", server.uri());
+        answers(&url, Duration::from_secs(30)).await.unwrap();
+        let never = format!("{}/healthz", server.uri());
+        let last = answers(&never, Duration::from_millis(200)).await.unwrap_err();
+        assert_eq!(last, "status 404");
+        let [port] = free_ports(1).unwrap()[..] else {
+            panic!("one was asked for")
+        };
+        let nobody = format!("http://127.0.0.1:{port}/");
+        assert_eq!(
+            answers(&nobody, Duration::from_millis(100)).await.unwrap_err(),
+            "no answer"
+        );
+    }
+}
