@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes what the API's Go types are: `src/builtin/codec/types.txt`, how the fields that clients see are called and
-# numbered and when they are left out, and `src/go_values/types.txt`, the types that the API server quotes in its
+# Writes what the API's Go types are: `kinds/src/codec/types.txt`, how the fields that clients see are called and
+# numbered and when they are left out, and `machinery/src/go_values/types.txt`, the types that the API server quotes in its
 # errors. Needs a Go toolchain; to be run for every new version of the API that is served.
 #
 #     harness/apiserver/types.sh         # the version that is served
@@ -25,5 +25,5 @@ sed -nE 's|.*(k8s\.io/[a-z-]+) => \./staging.*|\1|p' "$kubernetes" | while read 
 done
 go mod tidy 2>/dev/null
 go build -o types .
-./types versioned >"$folder/src/builtin/codec/types.txt"
-./types internal >"$folder/src/go_values/types.txt"
+./types versioned >"$folder/kinds/src/codec/types.txt"
+./types internal >"$folder/machinery/src/go_values/types.txt"

@@ -1,6 +1,6 @@
 // Prints what the API's Go types are, one per line: with `versioned`, those that clients see, for
-// `src/builtin/codec/types.txt`, whose form is told in `src/builtin/codec/table.rs`; with `internal`, those that the
-// API server validates and so quotes in its errors, for `src/go_values/types.txt` (`src/go_values/mod.rs`).
+// `kinds/src/codec/types.txt`, whose form is told in `kinds/src/codec/table.rs`; with `internal`, those that the
+// API server validates and so quotes in its errors, for `machinery/src/go_values/types.txt` (`machinery/src/go_values/mod.rs`).
 // Run by `types.sh`.
 package main
 

@@ -1,0 +1,271 @@
+//! Reading a JSON value into a type and writing it back, in place.
+
+use baton_apimachinery::quantity::Quantity;
+use baton_apimachinery::{go_base64, go_time};
+use serde_json::{Map, Value};
+
+use super::table::{Other, Presence, Sort, Struct, TYPES, Type};
+
+const QUANTITY_ERROR: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+/// Deeper than any type but schemas, and than any schema that is accepted.
+const MAX_DEPTH: usize = 300;
+
+/// Where the walk is: for the words of an error.
+#[derive(Default)]
+struct Place {
+    structure: &'static str,
+    path: String,
+}
+
+/// Brings an object into its typed form; the error is that of the API server's decoder.
+pub(super) fn object(of: usize, object: &mut Value) -> Result<(), String> {
+    let kind = Type {
+        own: None,
+        sort: Sort::Struct(of),
+    };
+    walk(&kind, object, &mut Place::default(), 0)
+}
+
+/// The status of an object that has none yet.
+pub(super) fn zero_status(of: usize) -> Option<Value> {
+    TYPES
+        .get(of)
+        .members
+        .get("status")
+        .map(|member| zero(&member.kind.sort))
+}
+
+fn walk(kind: &Type, value: &mut Value, place: &mut Place, depth: usize) -> Result<(), String> {
+    if depth > MAX_DEPTH {
+        return Ok(());
+    }
+    match (&kind.sort, &mut *value) {
+        (Sort::Struct(of), Value::Object(members)) => struct_members(TYPES.get(*of), members, place, depth),
+        (Sort::List(items), Value::Array(list)) => {
+            for item in list {
+                if item.is_null() {
+                    *item = zero(&items.sort);
+                }
+                walk(items, item, place, depth + 1)?;
+            }
+            Ok(())
+        }
+        (Sort::Map(values), Value::Object(map)) => {
+            for each in map.values_mut() {
+                if each.is_null() {
+                    *each = match values.sort {
+                        // No bytes come back from the store as an empty text.
+                        Sort::Bytes => Value::from(""),
+                        _ => zero(&values.sort),
+                    };
+                }
+                walk(values, each, place, depth + 1)?;
+            }
+            Ok(())
+        }
+        (Sort::Mixed(inner, other), _) => mixed(inner, *other, value, depth),
+        (Sort::Any, _) => Ok(()),
+        _ => scalar(kind, value, place),
+    }
+}
+
+/// It is read by a decoder of its own, which does not know where it stands. What is neither becomes nothing, unless it
+/// stands for a boolean.
+fn mixed(inner: &Type, other: Other, value: &mut Value, depth: usize) -> Result<(), String> {
+    let alone = |value: &mut Value| walk(inner, value, &mut Place::default(), depth + 1);
+    match (other, &mut *value) {
+        (_, Value::Object(_)) => alone(value),
+        (Other::Boolean, Value::Bool(_)) | (Other::Texts, Value::Array(_)) => Ok(()),
+        (Other::Boolean, _) => Err("boolean or JSON schema expected".to_owned()),
+        (Other::List, Value::Array(items)) => items.iter_mut().try_for_each(alone),
+        (Other::List | Other::Texts, _) => {
+            *value = Value::Null;
+            Ok(())
+        }
+    }
+}
+
+fn scalar(kind: &Type, value: &mut Value, place: &Place) -> Result<(), String> {
+    match (&kind.sort, &*value) {
+        (Sort::Text | Sort::IntOrString, Value::String(_))
+        | (Sort::Boolean, Value::Bool(_))
+        | (Sort::Number, Value::Number(_)) => Ok(()),
+        (Sort::Int32 | Sort::Int64, Value::Number(number)) => {
+            let fits = number
+                .as_i64()
+                .is_some_and(|number| matches!(kind.sort, Sort::Int64) || i32::try_from(number).is_ok());
+            if fits {
+                Ok(())
+            } else {
+                Err(mismatch(kind, value, place))
+            }
+        }
+        (Sort::IntOrString, Value::Number(number)) if number.as_i64().is_some() => Ok(()),
+        (Sort::Bytes, Value::String(text)) => {
+            let bytes = go_base64::decode(text)?;
+            *value = Value::String(go_base64::encode(&bytes));
+            Ok(())
+        }
+        (Sort::Bytes, Value::Array(items)) => {
+            let byte = |item: &Value| match item {
+                Value::Null => Some(0),
+                item => item.as_u64().and_then(|number| u8::try_from(number).ok()),
+            };
+            match items.iter().map(byte).collect::<Option<Vec<u8>>>() {
+                Some(bytes) => *value = Value::String(go_base64::encode(&bytes)),
+                None => return Err(mismatch(kind, value, place)),
+            }
+            Ok(())
+        }
+        (Sort::Quantity, Value::String(text)) => replace_quantity(value, &text.clone()),
+        (Sort::Quantity, Value::Number(number)) => replace_quantity(value, &number.to_string()),
+        (Sort::Time | Sort::MicroTime, Value::String(text)) => {
+            let time = parse_time(text, matches!(kind.sort, Sort::MicroTime))?;
+            *value = Value::String(time);
+            Ok(())
+        }
+        (Sort::Quantity, _) => Err(QUANTITY_ERROR.to_owned()),
+        _ => Err(mismatch(kind, value, place)),
+    }
+}
+
+fn struct_members(
+    structure: &'static Struct,
+    members: &mut Map<String, Value>,
+    place: &mut Place,
+    depth: usize,
+) -> Result<(), String> {
+    let mut outcome = Ok(());
+    members.retain(|field, value| {
+        let Some(member) = structure.members.get(field.as_str()) else {
+            return false;
+        };
+        if value.is_null() {
+            return false;
+        }
+        if outcome.is_ok() {
+            let (outer, length) = (place.structure, place.path.len());
+            place.structure = structure.own.rsplit('.').next().unwrap_or(structure.own);
+            if length > 0 {
+                place.path.push('.');
+            }
+            place.path.push_str(&member.within);
+            place.path.push_str(field);
+            outcome = walk(&member.kind, value, place, depth + 1);
+            place.structure = outer;
+            place.path.truncate(length);
+        }
+        !value.is_null() && (member.presence != Presence::Omitted || !is_zero(value))
+    });
+    fill_in(structure, members);
+    outcome
+}
+
+/// Fills in what is written even where nobody set it.
+fn fill_in(structure: &Struct, members: &mut Map<String, Value>) {
+    for field in &structure.written_if_missing {
+        let Some(member) = structure.members.get(field) else {
+            continue;
+        };
+        match (member.presence, members.get(*field)) {
+            (Presence::NullIfEmpty, found) if found.is_none_or(is_zero) => {
+                members.insert((*field).to_owned(), Value::Null);
+            }
+            (Presence::Null, None) => {
+                members.insert((*field).to_owned(), Value::Null);
+            }
+            (Presence::Always, None) => {
+                members.insert((*field).to_owned(), zero(&member.kind.sort));
+            }
+            (Presence::Null | Presence::NullIfEmpty | Presence::Always | Presence::Kept | Presence::Omitted, _) => {}
+        }
+    }
+}
+
+/// The value of a field of that type that nobody set.
+fn zero(sort: &Sort) -> Value {
+    match sort {
+        Sort::Struct(of) => {
+            let mut members = Map::new();
+            fill_in(TYPES.get(*of), &mut members);
+            Value::Object(members)
+        }
+        Sort::List(_) | Sort::Map(_) | Sort::Bytes | Sort::Time | Sort::MicroTime | Sort::Mixed(..) | Sort::Any => {
+            Value::Null
+        }
+        Sort::Text => Value::from(""),
+        Sort::Int32 | Sort::Int64 | Sort::Number | Sort::IntOrString => Value::from(0),
+        Sort::Boolean => Value::from(false),
+        Sort::Quantity => Value::from("0"),
+    }
+}
+
+fn mismatch(kind: &Type, value: &Value, place: &Place) -> String {
+    let wanted = type_name(kind);
+    let found = match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        Value::Number(number) if matches!(kind.sort, Sort::Int32 | Sort::Int64 | Sort::IntOrString) => {
+            format!("number {number}")
+        }
+        Value::Number(_) => "number".to_owned(),
+        Value::String(_) => "string".to_owned(),
+        Value::Array(_) => "array".to_owned(),
+        Value::Object(_) => "object".to_owned(),
+    };
+    if place.structure.is_empty() {
+        return format!("json: cannot unmarshal {found} into Go value of type {wanted}");
+    }
+    format!(
+        "json: cannot unmarshal {found} into Go struct field {}.{} of type {wanted}",
+        place.structure, place.path
+    )
+}
+
+fn type_name(kind: &Type) -> String {
+    if let Some(own) = kind.own {
+        return own.to_owned();
+    }
+    match &kind.sort {
+        Sort::Struct(of) => TYPES.get(*of).own.to_owned(),
+        Sort::List(items) => format!("[]{}", type_name(items)),
+        Sort::Map(values) => format!("map[string]{}", type_name(values)),
+        Sort::Text | Sort::Time | Sort::MicroTime | Sort::Quantity => "string".to_owned(),
+        Sort::Int32 | Sort::IntOrString => "int32".to_owned(),
+        Sort::Int64 => "int64".to_owned(),
+        Sort::Number => "float64".to_owned(),
+        Sort::Boolean => "bool".to_owned(),
+        Sort::Bytes => "[]uint8".to_owned(),
+        Sort::Mixed(inner, _) => type_name(inner),
+        Sort::Any => "interface {}".to_owned(),
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_i64() == Some(0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+    }
+}
+
+fn replace_quantity(value: &mut Value, text: &str) -> Result<(), String> {
+    let quantity = Quantity::parse(text).ok_or(QUANTITY_ERROR)?;
+    *value = Value::String(quantity.canonical());
+    Ok(())
+}
+
+/// A time as the API server writes it: UTC, whole seconds or microseconds.
+fn parse_time(text: &str, micro: bool) -> Result<String, String> {
+    let at = go_time::parse(text, micro)?;
+    let format = if micro {
+        "%Y-%m-%dT%H:%M:%S%.6fZ"
+    } else {
+        "%Y-%m-%dT%H:%M:%SZ"
+    };
+    Ok(at.strftime(format).to_string())
+}

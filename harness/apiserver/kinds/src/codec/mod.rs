@@ -1,0 +1,143 @@
+//! The typed form of the built-in kinds: what a JSON body becomes when the API server reads it into its own types and
+//! writes it back. Unknown fields are gone, empty optional fields are left out, a few are always there, quantities and
+//! times have their canonical form, and a value of the wrong type is an error.
+//!
+//! What the types are is in one table (`table`), which is made of the API's own Go types.
+
+mod decode;
+pub(crate) mod table;
+
+use serde_json::{Value, json};
+
+use table::TYPES;
+
+/// Brings an object of a built-in kind into its typed form.
+///
+/// # Errors
+/// The decoder's own words, such as `json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of
+/// type int32`. Kinds without a type are left as they are.
+pub fn decode(group: &str, version: &str, kind: &str, object: &mut Value) -> Result<(), String> {
+    match TYPES.of_kind(group, version, kind) {
+        Some(of) => decode::object(of, object),
+        None => Ok(()),
+    }
+}
+
+/// Brings the metadata of an object into its typed form, as [`decode`] does.
+///
+/// # Errors
+/// Those of [`decode`].
+pub fn decode_metadata(metadata: &mut Value) -> Result<(), String> {
+    match TYPES.named("meta.v1.ObjectMeta") {
+        Some(of) => decode::object(of, metadata),
+        None => Ok(()),
+    }
+}
+
+/// An object of a kind in which nothing is set, as it is written; without its type.
+pub(crate) fn empty(group: &str, version: &str, kind: &str) -> Option<Value> {
+    let mut object = json!({"metadata": {}});
+    // There is nothing in it that could have the wrong type.
+    decode::object(TYPES.of_kind(group, version, kind)?, &mut object).ok()?;
+    Some(object)
+}
+
+/// The status that a new object of a kind has.
+pub(crate) fn zero_status(group: &str, version: &str, kind: &str) -> Option<Value> {
+    decode::zero_status(TYPES.of_kind(group, version, kind)?)
+}
+
+/// Whether a definition such as `io.k8s.api.core.v1.Pod` has a field that its type in the served version does not have yet.
+pub(crate) fn is_newer(definition: &str, field: &str) -> bool {
+    let mut dots = definition.rmatch_indices('.').map(|(at, _)| at + 1);
+    let full = dots.nth(2).map_or(definition, |start| &definition[start..]);
+    TYPES
+        .named(full)
+        .is_some_and(|of| !TYPES.get(of).members.contains_key(field))
+}
+
+#[cfg(test)]
+mod go_values_tests;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::resources;
+
+    #[test]
+    fn every_stored_kind_has_a_shape() {
+        for resource in resources::resources().filter(|resource| resource.stored) {
+            let known = TYPES.of_kind(resource.group, resource.version, resource.kind).is_some();
+            assert!(known, "{}", resource.qualified());
+        }
+    }
+
+    #[test]
+    fn fields_of_later_versions_are_newer() {
+        assert!(is_newer("io.k8s.api.core.v1.HTTPGetAction", "protocol"));
+        assert!(!is_newer("io.k8s.api.core.v1.HTTPGetAction", "port"));
+        assert!(!is_newer("io.k8s.api.core.v1.Volume", "configMap"));
+        assert!(!is_newer("io.k8s.apimachinery.pkg.apis.meta.v1.Status", "code"));
+    }
+
+    #[test]
+    fn empty_fields_go_and_structures_stay() {
+        let mut deployment = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "nonsense": 1, "metadata": {"name": "a", "labels": {}},
+            "spec": {
+                "replicas": 0, "minReadySeconds": 0, "selector": {"matchLabels": {}},
+                "template": {"spec": {"containers": [{"name": "c", "env": null, "resources": {"limits": {"cpu": 0.5}}}]}},
+            },
+        });
+        assert_eq!(decode("apps", "v1", "Deployment", &mut deployment), Ok(()));
+        assert_eq!(
+            deployment,
+            json!({
+                "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"},
+                "spec": {
+                    "replicas": 0, "selector": {}, "strategy": {},
+                    "template": {
+                        "metadata": {},
+                        "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "500m"}}}]},
+                    },
+                },
+                "status": {},
+            })
+        );
+    }
+
+    #[test]
+    fn wrong_types_are_worded_as_the_decoder_does() {
+        for (group, kind, object, expected) in [
+            (
+                "apps",
+                "Deployment",
+                json!({"spec": {"replicas": "three"}}),
+                "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32",
+            ),
+            (
+                "",
+                "ConfigMap",
+                json!({"data": {"k": 5}}),
+                "json: cannot unmarshal number into Go struct field ConfigMap.data of type string",
+            ),
+            (
+                "",
+                "Pod",
+                json!({"spec": {"containers": {"a": 1}}}),
+                "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container",
+            ),
+            (
+                "",
+                "Secret",
+                json!({"data": {"k": "%%%"}}),
+                "illegal base64 data at input byte 0",
+            ),
+        ] {
+            let mut object = object;
+            assert_eq!(decode(group, "v1", kind, &mut object), Err(expected.to_owned()));
+        }
+    }
+}

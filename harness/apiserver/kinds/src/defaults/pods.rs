@@ -1,0 +1,253 @@
+//! Defaults of pods and pod templates.
+
+use serde_json::{Map, Value};
+
+use super::images::is_latest;
+use super::rules::Rule::{Also, Bool, Do, Each, Empty, In, Int, Text, TextIfNone};
+use super::rules::{Object, Rule, set};
+use crate::aggregate;
+
+/// A Pod; more is defaulted here than in the templates of workloads.
+pub(super) const POD: &[Rule] = &[In(
+    "spec",
+    &[
+        Also(POD_SPEC),
+        Bool("enableServiceLinks", true),
+        Do(host_ports),
+        Each("containers", &[In("resources", &[Do(requests_from_limits)])]),
+        Each("initContainers", &[In("resources", &[Do(requests_from_limits)])]),
+        Do(limits_of_pages),
+        Do(requests_of_pod),
+    ],
+)];
+
+/// A kind that has nothing but `template`.
+pub(super) const POD_TEMPLATE: &[Rule] = &[TEMPLATE];
+
+/// The `template` of a workload.
+pub(super) const TEMPLATE: Rule = In("template", &[In("spec", POD_SPEC)]);
+
+const POD_SPEC: &[Rule] = &[
+    Text("dnsPolicy", "ClusterFirst"),
+    Text("restartPolicy", "Always"),
+    Text("schedulerName", "default-scheduler"),
+    Int("terminationGracePeriodSeconds", 30),
+    Empty("securityContext"),
+    Do(service_account),
+    Each("containers", CONTAINER),
+    Each("initContainers", CONTAINER),
+    Each("ephemeralContainers", CONTAINER),
+    Each("volumes", VOLUME),
+];
+
+const CONTAINER: &[Rule] = &[
+    Do(pull_policy),
+    Text("terminationMessagePath", "/dev/termination-log"),
+    Text("terminationMessagePolicy", "File"),
+    Each("ports", &[Text("protocol", "TCP")]),
+    Each(
+        "env",
+        &[In(
+            "valueFrom",
+            &[FIELD_REF, In("fileKeyRef", &[Bool("optional", false)])],
+        )],
+    ),
+    In("livenessProbe", PROBE),
+    In("readinessProbe", PROBE),
+    In("startupProbe", PROBE),
+    In("lifecycle", &[In("postStart", HANDLER), In("preStop", HANDLER)]),
+];
+
+const FIELD_REF: Rule = In("fieldRef", &[Text("apiVersion", "v1")]);
+
+const HANDLER: &[Rule] = &[In("httpGet", &[Text("path", "/"), Text("scheme", "HTTP")])];
+
+const PROBE: &[Rule] = &[
+    Also(HANDLER),
+    In("grpc", &[Text("service", "")]),
+    Int("timeoutSeconds", 1),
+    Int("periodSeconds", 10),
+    Int("successThreshold", 1),
+    Int("failureThreshold", 3),
+];
+
+const DOWNWARD_ITEMS: Rule = Each("items", &[FIELD_REF]);
+
+const VOLUME: &[Rule] = &[
+    Do(empty_dir),
+    In("secret", &[Int("defaultMode", 420)]),
+    In("configMap", &[Int("defaultMode", 420)]),
+    In("downwardAPI", &[Int("defaultMode", 420), DOWNWARD_ITEMS]),
+    In(
+        "projected",
+        &[
+            Int("defaultMode", 420),
+            Each(
+                "sources",
+                &[
+                    In("serviceAccountToken", &[Int("expirationSeconds", 3600)]),
+                    In("downwardAPI", &[DOWNWARD_ITEMS]),
+                ],
+            ),
+        ],
+    ),
+    Also(SOURCES),
+    In(
+        "ephemeral",
+        &[In(
+            "volumeClaimTemplate",
+            &[In("spec", &[TextIfNone("volumeMode", "Filesystem")])],
+        )],
+    ),
+    In("image", &[Do(image_volume)]),
+];
+
+/// Sources of volumes that are not of pods alone.
+pub(super) const SOURCES: &[Rule] = &[
+    In("hostPath", &[TextIfNone("type", "")]),
+    In("iscsi", &[Text("iscsiInterface", "default")]),
+    In(
+        "rbd",
+        &[
+            Text("pool", "rbd"),
+            Text("user", "admin"),
+            Text("keyring", "/etc/ceph/keyring"),
+        ],
+    ),
+    In(
+        "azureDisk",
+        &[
+            TextIfNone("cachingMode", "ReadWrite"),
+            TextIfNone("kind", "Shared"),
+            TextIfNone("fsType", "ext4"),
+            Bool("readOnly", false),
+        ],
+    ),
+    In(
+        "scaleIO",
+        &[Text("storageMode", "ThinProvisioned"), Text("fsType", "xfs")],
+    ),
+];
+
+fn text<'a>(object: &'a Object, field: &str) -> &'a str {
+    object.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn default_pull_policy(image: &str) -> &'static str {
+    if is_latest(image) { "Always" } else { "IfNotPresent" }
+}
+
+fn pull_policy(container: &mut Object) {
+    let policy = default_pull_policy(text(container, "image"));
+    set(container, "imagePullPolicy", || Value::from(policy));
+}
+
+fn image_volume(source: &mut Object) {
+    let policy = default_pull_policy(text(source, "reference"));
+    set(source, "pullPolicy", || Value::from(policy));
+}
+
+fn empty_dir(volume: &mut Object) {
+    if volume.keys().all(|field| field == "name") {
+        volume.insert("emptyDir".to_owned(), Value::Object(Map::new()));
+    }
+}
+
+/// The name of the service account has two fields, which are always the same.
+fn service_account(spec: &mut Object) {
+    let name = [text(spec, "serviceAccountName"), text(spec, "serviceAccount")]
+        .into_iter()
+        .find(|name| !name.is_empty())
+        .map(str::to_owned);
+    if let Some(name) = name {
+        spec.insert("serviceAccount".to_owned(), Value::from(name.clone()));
+        spec.insert("serviceAccountName".to_owned(), Value::from(name));
+    }
+}
+
+/// In the host's network, a container's port is the host's port.
+fn host_ports(spec: &mut Object) {
+    if spec.get("hostNetwork").and_then(Value::as_bool) != Some(true) {
+        return;
+    }
+    for list in ["containers", "initContainers"] {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
+            let ports = container.get_mut("ports").and_then(Value::as_array_mut);
+            for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
+                let number = port.get("containerPort").cloned().unwrap_or_default();
+                set(port, "hostPort", || number);
+            }
+        }
+    }
+}
+
+/// What is limited but not requested is requested in full.
+fn requests_from_limits(resources: &mut Object) {
+    let Some(limits) = resources.get("limits").and_then(Value::as_object).cloned() else {
+        return;
+    };
+    let requests = resources.entry("requests").or_insert_with(|| Value::Object(Map::new()));
+    if let Some(requests) = requests.as_object_mut() {
+        for (resource, limit) in limits {
+            requests.entry(resource).or_insert(limit);
+        }
+    }
+}
+
+/// Amounts of a pod as a whole, if it says any.
+fn amounts<'a>(spec: &'a Object, kind: &str) -> Option<&'a Object> {
+    let amounts = spec.get("resources")?.get(kind)?.as_object()?;
+    Some(amounts).filter(|amounts| !amounts.is_empty())
+}
+
+/// What the containers of a pod ask for together, besides what the pod says itself.
+fn missing(spec: &Object, kind: &str) -> Object {
+    let given = amounts(spec, kind);
+    let all = aggregate::of_containers(&Value::Object(spec.clone()), kind);
+    all.into_iter()
+        .filter(|(resource, _)| given.is_none_or(|given| !given.contains_key(resource)))
+        .map(|(resource, amount)| (resource, Value::from(amount.canonical())))
+        .collect()
+}
+
+fn add(spec: &mut Object, kind: &str, more: Object) {
+    let resources = spec.get_mut("resources").and_then(Value::as_object_mut);
+    let amounts = resources.map(|resources| resources.entry(kind).or_insert_with(|| Value::Object(Map::new())));
+    if let Some(amounts) = amounts.and_then(Value::as_object_mut) {
+        amounts.extend(more);
+    }
+}
+
+/// A pod that says what it asks for as a whole has the huge pages of its containers.
+fn limits_of_pages(spec: &mut Object) {
+    let requests = amounts(spec, "requests");
+    if requests.is_none() && amounts(spec, "limits").is_none() {
+        return;
+    }
+    let mut pages = missing(spec, "limits");
+    pages.retain(|resource, _| {
+        resource.starts_with("hugepages-") && requests.is_none_or(|given| !given.contains_key(resource))
+    });
+    if !pages.is_empty() {
+        add(spec, "limits", pages);
+    }
+}
+
+/// A pod that is limited as a whole requests what its containers request, and else all that it is limited to.
+fn requests_of_pod(spec: &mut Object) {
+    let Some(limits) = amounts(spec, "limits").cloned() else {
+        return;
+    };
+    let requests = amounts(spec, "requests").cloned().unwrap_or_default();
+    let mut more = missing(spec, "requests");
+    more.retain(|resource, _| matches!(resource.as_str(), "cpu" | "memory"));
+    for (resource, limit) in limits {
+        if aggregate::is_of_pod(&resource) && !requests.contains_key(&resource) {
+            more.entry(resource).or_insert(limit);
+        }
+    }
+    if !more.is_empty() {
+        add(spec, "requests", more);
+    }
+}

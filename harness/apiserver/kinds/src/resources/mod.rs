@@ -1,0 +1,213 @@
+//! The built-in resources: which there are, what they are called, what can be done with them.
+//!
+//! A [`Group`] has versions, a [`Version`] has [`Resource`]s, all of them constants; discovery and routing read them.
+//! The tables are in `core` (the group without a name) and `groups` (all others).
+
+mod core;
+mod groups;
+
+use base64::Engine as _;
+use sha2::{Digest as _, Sha256};
+
+/// An API group and its versions; the first is the preferred one.
+#[derive(Debug)]
+pub struct Group {
+    /// `apps`; empty for the core group.
+    pub name: &'static str,
+    /// The served versions, preferred first.
+    pub versions: &'static [Version],
+}
+
+/// A version of a group and its resources in alphabetical order.
+#[derive(Debug)]
+pub struct Version {
+    /// `v1`.
+    pub name: &'static str,
+    /// The resources as discovery lists them.
+    pub resources: &'static [Resource],
+}
+
+/// A built-in resource.
+#[derive(Debug)]
+pub struct Resource {
+    /// `apps`; empty for the core group.
+    pub group: &'static str,
+    /// `v1`.
+    pub version: &'static str,
+    /// `Deployment`.
+    pub kind: &'static str,
+    /// `deployments`, as in paths.
+    pub plural: &'static str,
+    /// `deployment`.
+    pub singular: &'static str,
+    /// `deploy`.
+    pub short_names: &'static [&'static str],
+    /// `all`.
+    pub categories: &'static [&'static str],
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// What can be done, in alphabetical order.
+    pub verbs: &'static [&'static str],
+    /// `status`, `scale` and the like, in alphabetical order.
+    pub subresources: &'static [Subresource],
+    /// Whether objects are kept: false for reviews and bindings, which are only answered.
+    pub stored: bool,
+}
+
+/// A subresource of a built-in resource.
+#[derive(Debug)]
+pub struct Subresource {
+    /// `status`.
+    pub name: &'static str,
+    /// Group of the kind that it speaks, where it is not that of the resource's own kind: `autoscaling`.
+    pub group: &'static str,
+    /// Version of that kind; empty where group and version are those of the resource.
+    pub version: &'static str,
+    /// The kind that it speaks: `Scale`; empty where it is that of the resource.
+    pub kind: &'static str,
+    /// What can be done, in alphabetical order.
+    pub verbs: &'static [&'static str],
+}
+
+/// The groups in the order of discovery, the core group first.
+pub const GROUPS: &[Group] = groups::ALL;
+
+/// The verbs of a resource that is stored.
+pub(crate) const ALL_VERBS: &[&str] = &[
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+];
+
+impl Resource {
+    /// `apps/v1`, or `v1` for the core group.
+    pub fn api_version(&self) -> String {
+        api_version(self.group, self.version)
+    }
+
+    /// `deployments.apps`, or `pods` for the core group, as `Status` messages write it.
+    pub fn qualified(&self) -> String {
+        if self.group.is_empty() {
+            self.plural.to_owned()
+        } else {
+            format!("{}.{}", self.plural, self.group)
+        }
+    }
+
+    /// The subresource of that name.
+    pub fn subresource(&self, name: &str) -> Option<&'static Subresource> {
+        self.subresources.iter().find(|sub| sub.name == name)
+    }
+
+    /// Whether a client may use that verb on the resource itself.
+    pub fn allows(&self, verb: &str) -> bool {
+        self.verbs.contains(&verb)
+    }
+
+    /// The kind of the list of its objects.
+    pub fn list_kind(&self) -> String {
+        format!("{}List", self.kind)
+    }
+}
+
+/// `apps/v1`, or `v1` for the core group.
+pub fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
+}
+
+impl Subresource {
+    /// Group, version and kind that the subresource speaks.
+    pub fn speaks(&self, of: &Resource) -> (&'static str, &'static str, &'static str) {
+        let (group, version) = if self.version.is_empty() {
+            (of.group, of.version)
+        } else {
+            (self.group, self.version)
+        };
+        (group, version, if self.kind.is_empty() { of.kind } else { self.kind })
+    }
+}
+
+/// The `storageVersionHash` of a kind, built in or not: clients compare it, nobody can compute anything from it.
+pub fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
+    let digest = Sha256::digest(format!("{group}/{version}/{kind}"));
+    base64::engine::general_purpose::STANDARD.encode(digest.get(..8).unwrap_or_default())
+}
+
+/// All resources of all groups.
+pub fn resources() -> impl Iterator<Item = &'static Resource> {
+    GROUPS
+        .iter()
+        .flat_map(|group| group.versions)
+        .flat_map(|version| version.resources)
+}
+
+/// The version of a group.
+pub fn version(group: &str, version: &str) -> Option<&'static Version> {
+    GROUPS
+        .iter()
+        .find(|candidate| candidate.name == group)?
+        .versions
+        .iter()
+        .find(|candidate| candidate.name == version)
+}
+
+/// The resource at `/apis/GROUP/VERSION/…/PLURAL`.
+pub fn by_plural(group: &str, version_name: &str, plural: &str) -> Option<&'static Resource> {
+    version(group, version_name)?
+        .resources
+        .iter()
+        .find(|resource| resource.plural == plural)
+}
+
+/// The resource whose objects say this `apiVersion` (split) and `kind`.
+pub fn by_kind(group: &str, version_name: &str, kind: &str) -> Option<&'static Resource> {
+    version(group, version_name)?
+        .resources
+        .iter()
+        .find(|resource| resource.kind == kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_and_verbs_are_sorted_and_agree_with_their_group() {
+        for group in GROUPS {
+            for version in group.versions {
+                assert!(
+                    version.resources.is_sorted_by_key(|resource| resource.plural),
+                    "{}",
+                    group.name
+                );
+                for resource in version.resources {
+                    assert_eq!((resource.group, resource.version), (group.name, version.name));
+                    assert!(resource.verbs.is_sorted(), "{}", resource.plural);
+                    assert!(
+                        resource.subresources.is_sorted_by_key(|sub| sub.name),
+                        "{}",
+                        resource.plural
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_subresource_speaks_its_own_kind_or_that_of_the_resource() {
+        let deployments = by_plural("apps", "v1", "deployments").expect("deployments");
+        let speaks = |name: &str| deployments.subresource(name).map(|sub| sub.speaks(deployments));
+        assert_eq!(speaks("scale"), Some(("autoscaling", "v1", "Scale")));
+        assert_eq!(speaks("status"), Some(("apps", "v1", "Deployment")));
+        assert_eq!(speaks("nope"), None);
+    }
+}

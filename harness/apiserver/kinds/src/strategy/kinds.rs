@@ -1,0 +1,245 @@
+//! What single kinds do before validation.
+
+use serde_json::{Map, Value, json};
+
+use super::{certificates, copy, object_in, pods, put, storage};
+use crate::members::name_label;
+use crate::resources::Resource;
+use crate::services;
+use crate::well_known::TEMPLATE_GENERATION;
+
+/// A new object.
+pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
+    match (resource.group, resource.kind) {
+        ("", "Pod") => pods::create(members),
+        ("", "Namespace") => {
+            namespace_finalizer(members);
+            name_label(members);
+        }
+        ("", "Node") => {
+            no_source(members);
+            no_config(members);
+            not_ready_taint(members);
+        }
+        ("discovery.k8s.io", _) => no_topology(members),
+        ("", "PersistentVolume") => {
+            let created = members
+                .get("metadata")
+                .and_then(|metadata| metadata.get("creationTimestamp"));
+            if let Some(created) = created.cloned() {
+                put(members, &["status", "lastPhaseTransitionTime"], created);
+            }
+        }
+        ("", "PersistentVolumeClaim") => storage::data_sources(members, None),
+        ("", "ServiceAccount") => storage::names_of_secrets(members),
+        ("storage.k8s.io", "CSIDriver") => storage::drop_scheduling(members),
+        ("apps", "DaemonSet") => set_template_generation(members, 1),
+        ("batch", "Job") => job_selector(members),
+        _ => {}
+    }
+}
+
+/// A new namespace is held by what empties it, besides what holds it otherwise.
+fn namespace_finalizer(members: &mut Map<String, Value>) {
+    const HOLDER: &str = "kubernetes";
+    let Some(spec) = object_in(members, "spec") else { return };
+    let finalizers = spec.entry("finalizers").or_insert_with(|| json!([]));
+    match finalizers.as_array_mut() {
+        Some(held) if held.iter().any(|each| each == HOLDER) => {}
+        Some(held) => held.push(HOLDER.into()),
+        None => *finalizers = json!([HOLDER]),
+    }
+}
+
+/// Nodes are not configured by the API any more.
+fn no_source(members: &mut Map<String, Value>) {
+    if let Some(spec) = members.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("configSource");
+    }
+}
+
+fn no_config(members: &mut Map<String, Value>) {
+    if let Some(status) = members.get_mut("status").and_then(Value::as_object_mut) {
+        status.remove("config");
+    }
+}
+
+/// The topology of an endpoint is read only.
+pub(super) fn no_topology(members: &mut Map<String, Value>) {
+    let endpoints = members.get_mut("endpoints").and_then(Value::as_array_mut);
+    for endpoint in endpoints.into_iter().flatten().filter_map(Value::as_object_mut) {
+        endpoint.remove("deprecatedTopology");
+    }
+}
+
+/// A write of the object itself, or of a subresource that changes its specification.
+pub(super) fn update(
+    resource: &Resource,
+    members: &mut Map<String, Value>,
+    before: &Map<String, Value>,
+    subresource: Option<&str>,
+) {
+    match (resource.group, resource.kind) {
+        ("", "Namespace") => {
+            if subresource != Some("finalize") {
+                copy(members, before, "spec");
+            }
+            name_label(members);
+        }
+        ("", "Pod") => match subresource {
+            Some("ephemeralcontainers") => keep_all_but(members, before, |new, spec| {
+                copy(spec, new, "ephemeralContainers");
+            }),
+            Some("resize") => keep_all_but(members, before, pods::resize),
+            Some(_) | None => {}
+        },
+        ("", "Service") => services::keep_allocated(members, before),
+        ("", "PersistentVolumeClaim") => storage::data_sources(members, Some(before)),
+        ("", "ServiceAccount") => storage::names_of_secrets(members),
+        ("storage.k8s.io", "CSIDriver") => storage::drop_scheduling(members),
+        ("", "Node") => no_source(members),
+        ("certificates.k8s.io", _) => certificates::update(members, before, subresource),
+        ("apps", "DaemonSet") => {
+            let generation = template_generation(before);
+            let template =
+                |members: &Map<String, Value>| members.get("spec").and_then(|spec| spec.get("template")).cloned();
+            let changed = template(members) != template(before);
+            set_template_generation(members, generation + i64::from(changed));
+        }
+        _ => {}
+    }
+}
+
+/// Of what is written only a part of the specification counts: `take` takes it from the new one into the old one.
+fn keep_all_but(
+    members: &mut Map<String, Value>,
+    before: &Map<String, Value>,
+    take: impl FnOnce(&Map<String, Value>, &mut Map<String, Value>),
+) {
+    let mut kept = before.clone();
+    if let (Some(Value::Object(new)), Some(spec)) = (members.get("spec"), object_in(&mut kept, "spec")) {
+        take(new, spec);
+    }
+    if let (Some(own), Some(metadata)) = (
+        object_in(members, "metadata").and_then(|own| own.remove("managedFields")),
+        object_in(&mut kept, "metadata"),
+    ) {
+        metadata.insert("managedFields".to_owned(), own);
+    }
+    *members = kept;
+}
+
+/// A write of the status; everything but status and metadata is the old one already.
+pub(super) fn update_status(
+    resource: &Resource,
+    members: &mut Map<String, Value>,
+    before: &Map<String, Value>,
+    subresource: Option<&str>,
+) {
+    if resource.kind == "CertificateSigningRequest" {
+        certificates::update(members, before, subresource);
+        return;
+    }
+    if resource.kind == "Node" {
+        no_config(members);
+    }
+    let kept: &[&str] = match (resource.group, resource.kind) {
+        ("apps", "Deployment") => &["labels"],
+        ("", "Pod") => &["ownerReferences"],
+        ("storage.k8s.io", "VolumeAttachment") | ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+            &["annotations", "finalizers", "labels", "ownerReferences"]
+        }
+        _ => return,
+    };
+    let none = Map::new();
+    let before = before.get("metadata").and_then(Value::as_object).unwrap_or(&none);
+    if let Some(metadata) = object_in(members, "metadata") {
+        for key in kept {
+            copy(metadata, before, key);
+        }
+    }
+}
+
+/// A new node is not ready until somebody says so.
+fn not_ready_taint(members: &mut Map<String, Value>) {
+    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    let Some(spec) = object_in(members, "spec") else { return };
+    let taints = spec.entry("taints").or_insert_with(|| json!([]));
+    if let Some(taints) = taints.as_array_mut()
+        && !taints
+            .iter()
+            .any(|each| each.get("key") == taint.get("key") && each.get("effect") == taint.get("effect"))
+    {
+        taints.push(taint);
+    }
+}
+
+fn template_generation(members: &Map<String, Value>) -> i64 {
+    members
+        .get("metadata")
+        .and_then(|metadata| {
+            metadata
+                .get("annotations")?
+                .get(TEMPLATE_GENERATION)?
+                .as_str()?
+                .parse()
+                .ok()
+        })
+        .unwrap_or(1)
+}
+
+fn set_template_generation(members: &mut Map<String, Value>, generation: i64) {
+    put(
+        members,
+        &["metadata", "annotations", TEMPLATE_GENERATION],
+        generation.to_string().into(),
+    );
+}
+
+/// A job selects its pods by its own uid, unless it says that it chose its selector itself.
+fn job_selector(members: &mut Map<String, Value>) {
+    let at = |path: [&str; 2]| members.get(path[0]).and_then(|value| value.get(path[1]));
+    if at(["spec", "manualSelector"]).and_then(Value::as_bool) == Some(true) {
+        return;
+    }
+    let text = |key: &str| {
+        at(["metadata", key])
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let (name, uid) = (text("name"), text("uid"));
+    // Labels that the job has taken over from its template stay those of the template.
+    let template_labels = members
+        .get("spec")
+        .and_then(|spec| spec.pointer("/template/metadata/labels"));
+    let shared = template_labels.is_some() && at(["metadata", "labels"]) == template_labels;
+    for (key, value) in [
+        ("batch.kubernetes.io/controller-uid", &uid),
+        ("controller-uid", &uid),
+        ("batch.kubernetes.io/job-name", &name),
+        ("job-name", &name),
+    ] {
+        add(members, &["spec", "template", "metadata", "labels", key], value);
+        if shared {
+            add(members, &["metadata", "labels", key], value);
+        }
+    }
+    let key = "batch.kubernetes.io/controller-uid";
+    add(members, &["spec", "selector", "matchLabels", key], &uid);
+}
+
+/// Sets a text at a path of keys, unless there is something; validation says what is wrong with it.
+fn add(members: &mut Map<String, Value>, path: &[&str], value: &str) {
+    let (first, rest) = match path {
+        [] => return,
+        [first, rest @ ..] => (first, rest),
+    };
+    let there = members.get(*first);
+    let there = rest
+        .iter()
+        .fold(there, |there, key| there.and_then(|there| there.get(*key)));
+    if there.is_none() {
+        put(members, path, value.into());
+    }
+}

@@ -1,0 +1,234 @@
+//! What a write of a built-in object keeps, drops and counts before it is validated.
+//!
+//! A create starts without status and with generation 1; a write of the object itself keeps the status, one of `status`
+//! keeps everything else; the generation grows when what the kind calls its specification changed. `kinds` has what
+//! single kinds do beyond that, `templates` what goes because its feature is off.
+
+mod certificates;
+mod kinds;
+mod pods;
+mod runtimes;
+mod storage;
+mod templates;
+
+use serde_json::{Map, Value};
+
+use crate::codec;
+use crate::members::{copy, object_in, put, unset};
+use crate::resources::Resource;
+
+pub use certificates::{set_requester, stamp_conditions};
+pub use pods::{PriorityClass, PriorityRefused, admit, readmit};
+pub use runtimes::{RuntimeRefused, check_overhead, run_as_class};
+pub use storage::stamp_phase;
+
+/// What makes a generation grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Generation {
+    /// The kind has none.
+    None,
+    /// A change of these members.
+    Of(&'static [&'static str]),
+}
+
+fn generation_of(resource: &Resource) -> Generation {
+    match (resource.group, resource.kind) {
+        ("", "Pod" | "ReplicationController")
+        | ("apps", "DaemonSet" | "ReplicaSet" | "StatefulSet" | "Deployment")
+        | ("batch" | "policy", _)
+        | ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy")
+        | ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding") => {
+            Generation::Of(&["spec"])
+        }
+        ("admissionregistration.k8s.io", _) => Generation::Of(&["webhooks"]),
+        ("", "PodTemplate") => Generation::Of(&["template"]),
+        ("discovery.k8s.io", _) => Generation::Of(&["addressType", "endpoints", "ports"]),
+        ("scheduling.k8s.io", _) => Generation::Of(&[]),
+        ("storage.k8s.io", "CSIDriver") => Generation::Of(&["spec"]),
+        _ => Generation::None,
+    }
+}
+
+/// Makes a decoded object a new one: no status, generation 1, and what the kind sets itself. `metadata` must have its
+/// name and uid already.
+pub fn prepare_create(resource: &Resource, object: &mut Value) {
+    let Some(members) = object.as_object_mut() else { return };
+    // A node may come with its status.
+    if resource.subresource("status").is_some() && resource.kind != "Node" {
+        members.remove("status");
+        if let Some(status) = codec::zero_status(resource.group, resource.version, resource.kind) {
+            members.insert("status".to_owned(), status);
+        }
+    }
+    // A new driver has none yet.
+    if generation_of(resource) != Generation::None && resource.kind != "CSIDriver" {
+        put(members, &["metadata", "generation"], Value::from(1));
+    }
+    templates::drop_disabled(resource, members);
+    kinds::create(resource, members);
+    if matches!(
+        resource.kind,
+        "Namespace" | "PersistentVolume" | "PersistentVolumeClaim"
+    ) {
+        // Their new status has a phase, which is a default.
+        crate::defaults::default(resource.group, resource.kind, object);
+    }
+}
+
+/// Fills in what reading a validated new object back from the store would fill in: a job without labels has those of
+/// its template, which it got from [`prepare_create`].
+pub fn complete_create(resource: &Resource, object: &mut Value) {
+    if let ("batch", "Job", Some(members)) = (resource.group, resource.kind, object.as_object_mut()) {
+        crate::defaults::labels_from_template(members);
+    }
+}
+
+/// Keeps of the old object what a write of it, or of a subresource, cannot change, and counts the generation.
+pub fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subresource: Option<&str>) {
+    let (Some(members), Some(before)) = (new.as_object_mut(), old.as_object()) else {
+        return;
+    };
+    if matches!(subresource, Some("status" | "approval")) {
+        let keep = before
+            .iter()
+            .filter(|(key, _)| !matches!(key.as_str(), "metadata" | "status"));
+        let mut kept: Map<String, Value> = keep.map(|(key, value)| (key.clone(), value.clone())).collect();
+        for key in ["metadata", "status"] {
+            if let Some(value) = members.remove(key) {
+                kept.insert(key.to_owned(), value);
+            }
+        }
+        *members = kept;
+        kinds::update_status(resource, members, before, subresource);
+    } else {
+        if resource.subresource("status").is_some() {
+            copy(members, before, "status");
+        }
+        kinds::update(resource, members, before, subresource);
+        templates::drop_disabled(resource, members);
+    }
+    count_generation(resource, members, before, subresource);
+    if resource.kind == "EndpointSlice" {
+        // It counts as a change.
+        kinds::no_topology(members);
+    }
+}
+
+fn count_generation(
+    resource: &Resource,
+    members: &mut Map<String, Value>,
+    before: &Map<String, Value>,
+    subresource: Option<&str>,
+) {
+    let old = before
+        .get("metadata")
+        .and_then(|metadata| metadata.get("generation"))
+        .cloned();
+    let Generation::Of(fields) = generation_of(resource) else {
+        match old {
+            Some(old) => put(members, &["metadata", "generation"], old),
+            None => unset(members, "generation"),
+        }
+        return;
+    };
+    let is_main = !matches!(subresource, Some("status" | "approval"));
+    let annotations = |members: &Map<String, Value>| {
+        members
+            .get("metadata")
+            .and_then(|meta| meta.get("annotations"))
+            .cloned()
+    };
+    let labels = |members: &Map<String, Value>| members.get("metadata").and_then(|meta| meta.get("labels")).cloned();
+    let changed = fields.iter().any(|field| members.get(*field) != before.get(*field))
+        || (resource.kind == "EndpointSlice" && labels(members) != labels(before))
+        || (resource.kind == "Deployment" && annotations(members) != annotations(before));
+    if old.is_none() && !changed {
+        unset(members, "generation");
+        return;
+    }
+    let generation = old.and_then(|old| old.as_i64()).unwrap_or(0) + i64::from(is_main && changed);
+    put(members, &["metadata", "generation"], Value::from(generation));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::resources;
+    use super::*;
+
+    fn resource(group: &str, plural: &str) -> &'static Resource {
+        resources::by_plural(group, "v1", plural).expect("in the catalogue")
+    }
+
+    #[test]
+    fn a_status_is_not_created_and_not_changed_by_a_write_of_the_object() {
+        let deployments = resource("apps", "deployments");
+        let mut object =
+            json!({"metadata": {"name": "d", "generation": 7}, "spec": {"replicas": 1}, "status": {"replicas": 3}});
+        prepare_create(deployments, &mut object);
+        assert_eq!(object["metadata"]["generation"], json!(1));
+        assert_eq!(object["status"], json!({}));
+        let old = object;
+        let mut new = old.clone();
+        new["status"] = json!({"replicas": 4});
+        new["spec"] = json!({"replicas": 2});
+        prepare_update(deployments, &mut new, &old, None);
+        assert_eq!(
+            (&new["status"], &new["metadata"]["generation"]),
+            (&json!({}), &json!(2))
+        );
+    }
+
+    #[test]
+    fn a_write_of_the_status_changes_nothing_else() {
+        let deployments = resource("apps", "deployments");
+        let old = json!({"metadata": {"name": "d", "generation": 1, "labels": {"a": "1"}}, "spec": {"replicas": 1}, "status": {}});
+        let mut new = json!({"metadata": {"name": "d", "labels": {"a": "2"}, "annotations": {"x": "y"}}, "spec": {}, "status": {"replicas": 2}});
+        prepare_update(deployments, &mut new, &old, Some("status"));
+        assert_eq!(
+            new,
+            json!({
+                "metadata": {"name": "d", "generation": 1, "labels": {"a": "1"}, "annotations": {"x": "y"}},
+                "spec": {"replicas": 1}, "status": {"replicas": 2},
+            })
+        );
+    }
+
+    #[test]
+    fn a_job_gets_its_selector_from_its_uid() {
+        let mut job = json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"template": {"metadata": {}}}});
+        prepare_create(resource("batch", "jobs"), &mut job);
+        assert_eq!(job["metadata"].get("labels"), None);
+        complete_create(resource("batch", "jobs"), &mut job);
+        assert_eq!(
+            job["spec"]["selector"],
+            json!({"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}})
+        );
+        let labels = json!({
+            "batch.kubernetes.io/controller-uid": "u", "batch.kubernetes.io/job-name": "j",
+            "controller-uid": "u", "job-name": "j",
+        });
+        assert_eq!(
+            (
+                &job["metadata"]["labels"],
+                &job["spec"]["template"]["metadata"]["labels"]
+            ),
+            (&labels, &labels)
+        );
+    }
+
+    #[test]
+    fn a_daemon_set_counts_its_template() {
+        let sets = resource("apps", "daemonsets");
+        let mut old = json!({"metadata": {"name": "d"}, "spec": {"template": {"spec": {}}}});
+        prepare_create(sets, &mut old);
+        let mut new = old.clone();
+        new["spec"]["template"] = json!({"spec": {"nodeName": "n"}});
+        prepare_update(sets, &mut new, &old, None);
+        assert_eq!(
+            new["metadata"]["annotations"],
+            json!({"deprecated.daemonset.template.generation": "2"})
+        );
+    }
+}

@@ -1,0 +1,223 @@
+//! The language of simple checks, and the helpers of those that are not simple.
+
+use baton_apimachinery::field::{ErrorList, FieldErrorType, FieldPath};
+use serde_json::{Map, Value};
+
+pub(super) use baton_apimachinery::meta::text;
+
+/// One check; names are fields of the object at hand. A missing number is zero, a missing text is empty.
+#[derive(Debug)]
+pub(super) enum Check {
+    /// A text that must be there.
+    Required(&'static str),
+    /// A number that must not be negative.
+    NotNegative(&'static str),
+    /// A number that must be more than zero, if it is there.
+    Positive(&'static str),
+    /// A port number, if it is there.
+    Port(&'static str),
+    /// A text that must be one of these; `Required value` if it is empty.
+    OneOf(&'static str, &'static [&'static str]),
+    /// The same for a text that may be missing; one that is there may be empty only if that is one of them.
+    OneOfIfSet(&'static str, &'static [&'static str]),
+    /// A text with a rule, if it is there.
+    Named(&'static str, fn(&str) -> Vec<String>),
+    /// A text with a rule that must be there.
+    Name(&'static str, fn(&str) -> Vec<String>),
+    /// A text with a rule that may be missing, but not be empty.
+    NamedIfThere(&'static str, fn(&str) -> Vec<String>),
+    /// Labels, if they are there.
+    Labels(&'static str),
+    /// A label selector, if it is there.
+    Selector(&'static str),
+    /// Checks of the object in a field, if there is one.
+    In(&'static str, &'static [Check]),
+    /// Checks of every object in a list.
+    Each(&'static str, &'static [Check]),
+    /// What no check can say, about the object at hand.
+    Do(fn(&Value, &FieldPath<'_>, &mut ErrorList)),
+}
+
+/// Runs checks on an object.
+pub(super) fn run(checks: &[Check], object: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    for check in checks {
+        one(check, object, at, found);
+    }
+}
+
+fn one(check: &Check, object: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    match check {
+        Check::Required(field) => {
+            if text(object, field).is_empty() {
+                found.required(&at.child(field), "");
+            }
+        }
+        Check::NotNegative(field) => not_negative(object.get(*field), &at.child(field), found),
+        Check::Positive(field) => {
+            if let Some(value) = object.get(*field).and_then(Value::as_i64).filter(|value| *value <= 0) {
+                found.invalid(&at.child(field), value, "must be greater than 0");
+            }
+        }
+        Check::Port(field) => {
+            if let Some(value) = object.get(*field).and_then(Value::as_i64) {
+                port_number(value, &at.child(field), found);
+            }
+        }
+        Check::OneOf(field, values) if text(object, field).is_empty() && !values.contains(&"") => {
+            found.required(&at.child(field), "");
+        }
+        Check::OneOf(field, values) | Check::OneOfIfSet(field, values) => {
+            supported(given(object, field), values, &at.child(field), found);
+        }
+        Check::Name(field, rule) => {
+            let value = text(object, field);
+            found.required_each(&at.child(field), value, rule(value));
+        }
+        Check::Named(field, rule) => {
+            named(
+                given(object, field).filter(|value| !value.is_empty()),
+                *rule,
+                &at.child(field),
+                found,
+            );
+        }
+        Check::NamedIfThere(field, rule) => named(given(object, field), *rule, &at.child(field), found),
+        Check::Labels(field) => {
+            if let Some(labels) = object.get(*field).and_then(Value::as_object) {
+                baton_apimachinery::metadata::validate_labels(labels, &at.child(field), found);
+            }
+        }
+        Check::Selector(field) => {
+            if let Some(selector) = object.get(*field) {
+                super::selectors::validate(selector, &at.child(field), found);
+            }
+        }
+        Check::In(field, checks) => {
+            if let Some(inner) = object.get(*field).filter(|inner| inner.is_object()) {
+                run(checks, inner, &at.child(field), found);
+            }
+        }
+        Check::Each(field, checks) => {
+            let of = at.child(field);
+            for (index, item) in list(object, field).iter().enumerate() {
+                run(checks, item, &of.item(index), found);
+            }
+        }
+        Check::Do(function) => function(object, at, found),
+    }
+}
+
+/// The text in a field, if there is one.
+fn given<'a>(object: &'a Value, field: &str) -> Option<&'a str> {
+    object.get(field).and_then(Value::as_str)
+}
+
+fn supported(value: Option<&str>, values: &[&str], at: &FieldPath<'_>, found: &mut ErrorList) {
+    if let Some(value) = value.filter(|value| !values.contains(value)) {
+        found.not_supported(at, value, values);
+    }
+}
+
+fn named(value: Option<&str>, rule: fn(&str) -> Vec<String>, at: &FieldPath<'_>, found: &mut ErrorList) {
+    if let Some(value) = value {
+        found.invalid_each(at, value, rule(value));
+    }
+}
+
+/// The number in a field; zero if there is none.
+pub(super) fn number(object: &Value, field: &str) -> i64 {
+    object.get(field).and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// Whether a field is true.
+pub(super) fn is_true(object: &Value, field: &str) -> bool {
+    object.get(field).and_then(Value::as_bool) == Some(true)
+}
+
+/// The list in a field; empty if there is none.
+pub(super) fn list<'a>(object: &'a Value, field: &str) -> &'a [Value] {
+    object.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The texts in a list.
+pub(super) fn texts<'a>(object: &'a Value, field: &str) -> Vec<&'a str> {
+    list(object, field).iter().filter_map(Value::as_str).collect()
+}
+
+/// The members of an object in a field.
+pub(super) fn members<'a>(object: &'a Value, field: &str) -> Option<&'a Map<String, Value>> {
+    object.get(field).and_then(Value::as_object)
+}
+
+/// `must have at most MAX items`.
+pub(super) fn at_most(max: usize, count: usize, at: &FieldPath<'_>, found: &mut ErrorList) {
+    if count > max {
+        let detail = format!("must have at most {max} items");
+        found.with_value(FieldErrorType::TooMany, at, &Value::from(count), &detail);
+    }
+}
+
+/// `must be greater than or equal to 0`.
+pub(super) fn not_negative(value: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorList) {
+    if let Some(value) = value.and_then(Value::as_i64).filter(|value| *value < 0) {
+        found.invalid(at, value, "must be greater than or equal to 0");
+    }
+}
+
+/// `must be between 1 and 65535, inclusive`.
+pub(super) fn port_number(value: i64, at: &FieldPath<'_>, found: &mut ErrorList) {
+    if !(1..=65535).contains(&value) {
+        found.invalid(at, value, "must be between 1 and 65535, inclusive");
+    }
+}
+
+/// A port's number or name.
+pub(super) fn port(value: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorList) {
+    match value {
+        Some(Value::String(name)) => found.invalid_each(at, name, baton_apimachinery::metadata::names::port_name(name)),
+        Some(value) => port_number(value.as_i64().unwrap_or(0), at, found),
+        None => port_number(0, at, found),
+    }
+}
+
+/// `field is immutable`, if a field changed.
+pub(super) fn immutable(field: &str, new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    let (new, old) = (
+        new.get(field).unwrap_or(&Value::Null),
+        old.get(field).unwrap_or(&Value::Null),
+    );
+    if new != old {
+        found.invalid(&at.child(field), new.clone(), "field is immutable");
+    }
+}
+
+/// A number or a percentage: the value, if it is one of them.
+pub(super) fn int_or_percent(value: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorList) -> i64 {
+    match value {
+        Some(Value::String(percent)) => {
+            let digits = percent
+                .strip_suffix('%')
+                .filter(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()));
+            if digits.is_none() {
+                let detail = "a valid percent string must be a numeric string followed by an ending '%' \
+                    (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+                found.invalid(at, percent.clone(), detail);
+            }
+            digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+        }
+        other => {
+            not_negative(other, at, found);
+            other.and_then(Value::as_i64).unwrap_or(0)
+        }
+    }
+}
+
+/// `must not be greater than 100%`.
+pub(super) fn at_most_all(value: Option<&Value>, at: &FieldPath<'_>, found: &mut ErrorList) {
+    let percent = value
+        .and_then(Value::as_str)
+        .and_then(|text| text.strip_suffix('%')?.parse::<i64>().ok());
+    if let (Some(value), true) = (value, percent.is_some_and(|percent| percent > 100)) {
+        found.invalid(at, value.clone(), "must not be greater than 100%");
+    }
+}

@@ -1,0 +1,185 @@
+//! Events, in the form of the core group (in which they are stored) and in that of `events.k8s.io`.
+
+use baton_apimachinery::field::{ErrorList, FieldPath};
+use baton_apimachinery::go_values;
+use baton_apimachinery::metadata::names;
+use serde_json::Value;
+
+use super::ROOT;
+use super::checks::{number, text};
+use crate::resources::Resource;
+
+/// Whether events are asked for in the form of `events.k8s.io`.
+pub(super) fn is_new_style(resource: &Resource) -> bool {
+    resource.group == "events.k8s.io"
+}
+
+/// The two forms name the same fields differently.
+struct Names {
+    object: &'static str,
+    controller: &'static str,
+    note: &'static str,
+}
+
+const CORE: Names = Names {
+    object: "involvedObject",
+    controller: "reportingComponent",
+    note: "message",
+};
+const NEW_STYLE: Names = Names {
+    object: "regarding",
+    controller: "reportingController",
+    note: "note",
+};
+
+/// An event of the core group.
+pub(super) fn core(event: &Value, found: &mut ErrorList) {
+    common(event, &CORE, found);
+}
+
+/// An event of `events.k8s.io`.
+pub(super) fn new_style(event: &Value, found: &mut ErrorList) {
+    common(event, &NEW_STYLE, found);
+}
+
+/// A new event of `events.k8s.io`: more is required than of one of the core group.
+pub(super) fn created(event: &Value, found: &mut ErrorList) {
+    series(event, found);
+    if has_no_time(event, "eventTime") {
+        found.required(&ROOT.child("eventTime"), "");
+    }
+    let kind = text(event, "type");
+    if !matches!(kind, "Normal" | "Warning") {
+        found.invalid(&ROOT.child("type"), "", &format!("has invalid value: {kind}"));
+    }
+    for (field, name) in [
+        ("deprecatedFirstTimestamp", "firstTimestamp"),
+        ("deprecatedLastTimestamp", "lastTimestamp"),
+    ] {
+        if !has_no_time(event, field) {
+            found.invalid(&ROOT.child(name), "", "needs to be unset");
+        }
+    }
+    if event
+        .get("deprecatedCount")
+        .and_then(Value::as_i64)
+        .is_some_and(|count| count != 0)
+    {
+        found.invalid(&ROOT.child("count"), "", "needs to be unset");
+    }
+    let source = event.get("deprecatedSource").unwrap_or(&Value::Null);
+    if !text(source, "component").is_empty() || !text(source, "host").is_empty() {
+        found.invalid(&ROOT.child("source"), "", "needs to be unset");
+    }
+}
+
+/// Something that happened again and again.
+fn series(event: &Value, found: &mut ErrorList) {
+    let Some(series) = event.get("series") else { return };
+    if number(series, "count") < 2 {
+        found.invalid(&ROOT.child("series.count"), "", "should be at least 2");
+    }
+    if has_no_time(series, "lastObservedTime") {
+        found.required(&ROOT.child("series.lastObservedTime"), "");
+    }
+}
+
+fn has_no_time(event: &Value, field: &str) -> bool {
+    event.get(field).is_none_or(Value::is_null)
+}
+
+fn common(event: &Value, fields: &Names, found: &mut ErrorList) {
+    let namespace = event
+        .get("metadata")
+        .map(|metadata| text(metadata, "namespace"))
+        .unwrap_or_default();
+    let about = event
+        .get(fields.object)
+        .map(|object| text(object, "namespace"))
+        .unwrap_or_default();
+    let is_old = has_no_time(event, "eventTime");
+    let agrees = match (about.is_empty(), is_old) {
+        (true, true) => matches!(namespace, "" | "default"),
+        (true, false) => matches!(namespace, "default" | "kube-system"),
+        (false, true) => about == namespace,
+        (false, false) => true,
+    };
+    if !agrees {
+        found.invalid(
+            &ROOT.child("involvedObject.namespace"),
+            about,
+            "does not match event.namespace",
+        );
+    }
+    if is_old {
+        return;
+    }
+    let controller = text(event, fields.controller);
+    let at = ROOT.child(fields.controller);
+    if controller.is_empty() {
+        found.required(&at, "");
+    }
+    found.invalid_each(&at, controller, names::qualified_name(controller));
+    for field in ["reportingInstance", "action", "reason"] {
+        let value = text(event, field);
+        if value.is_empty() {
+            found.required(&ROOT.child(field), "");
+        }
+        at_most(value, 128, &ROOT.child(field), found);
+    }
+    at_most(text(event, fields.note), 1024, &ROOT.child("message"), found);
+}
+
+fn at_most(value: &str, max: usize, at: &FieldPath<'_>, found: &mut ErrorList) {
+    if value.len() > max {
+        found.invalid(at, "", &format!("can have at most {max} characters"));
+    }
+}
+
+/// Fields that do not change, and their names in the core group.
+const FIXED: &[(&str, &str)] = &[
+    ("regarding", "involvedObject"),
+    ("reason", "reason"),
+    ("note", "message"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+    ("reason", "reason"),
+    ("type", "type"),
+    ("eventTime", "eventTime"),
+    ("action", "action"),
+    ("related", "related"),
+    ("reportingController", "reportingController"),
+    ("reportingInstance", "reportingInstance"),
+];
+
+const FIELD_IS_FIXED: &str = "field is immutable";
+
+/// What may not change in an event of `events.k8s.io`.
+pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
+    if new.get("series") != old.get("series") {
+        series(new, found);
+    }
+    for (field, name) in FIXED {
+        let value = |event: &Value| event.get(*field).filter(|value| !value.is_null()).cloned();
+        if value(new) == value(old) {
+            continue;
+        }
+        let at = ROOT.child(name);
+        match (*name, value(new)) {
+            ("involvedObject" | "related", Some(object)) => {
+                found.invalid_text(&at, &go_values::text("core.ObjectReference", &object), FIELD_IS_FIXED);
+            }
+            ("source", source) => {
+                let source = go_values::text("core.EventSource", &source.unwrap_or_default());
+                found.invalid_text(&at, &source, FIELD_IS_FIXED);
+            }
+            ("reason" | "message" | "type" | "action" | "reportingController" | "reportingInstance", None) => {
+                found.invalid(&at, "", FIELD_IS_FIXED);
+            }
+            ("count", None) => found.invalid(&at, 0, FIELD_IS_FIXED),
+            (_, value) => found.invalid(&at, value.unwrap_or_default(), FIELD_IS_FIXED),
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Jobs and `CronJobs`.
+
+pub(super) mod policies;
+pub(super) mod schedules;
+
+use baton_apimachinery::field::{ErrorList, FieldPath};
+use baton_apimachinery::go_values;
+use baton_apimachinery::metadata::names;
+use serde_json::{Map, Value};
+
+use super::checks::Check::{Do, In, NotNegative, OneOf, OneOfIfSet, Selector};
+use super::checks::{Check, immutable, is_true, list, members, number, run, text};
+use super::{ROOT, pods, selectors};
+
+const JOB: &[Check] = &[
+    NotNegative("parallelism"),
+    NotNegative("completions"),
+    NotNegative("activeDeadlineSeconds"),
+    NotNegative("backoffLimit"),
+    NotNegative("ttlSecondsAfterFinished"),
+    NotNegative("backoffLimitPerIndex"),
+    NotNegative("maxFailedIndexes"),
+    Do(policies::limit_of_indexes),
+    Do(policies::manager),
+    OneOfIfSet("completionMode", &["NonIndexed", "Indexed"]),
+    Do(indexes),
+    Do(policies::failure),
+    Do(policies::success),
+    Do(policies::replacement),
+    Do(template),
+];
+
+const CRON_JOB: &[Check] = &[
+    Do(schedules::schedule),
+    NotNegative("startingDeadlineSeconds"),
+    Do(schedules::time_zone),
+    OneOf("concurrencyPolicy", &["Allow", "Forbid", "Replace"]),
+    In("jobTemplate", &[In("spec", JOB), In("spec", &[Do(no_selector)])]),
+    NotNegative("successfulJobsHistoryLimit"),
+    NotNegative("failedJobsHistoryLimit"),
+];
+
+/// The body of a kind.
+pub(super) fn body(kind: &str, object: &Value, found: &mut ErrorList) {
+    let Some(spec) = object.get("spec") else { return };
+    match kind {
+        "Job" => {
+            generated_selector(object, spec, found);
+            specification(object, found);
+            hostname_of_last(object, spec, found);
+        }
+        "CronJob" => run(CRON_JOB, spec, &ROOT.child("spec"), found),
+        _ => {}
+    }
+}
+
+/// The specification of a job.
+pub(super) fn specification(job: &Value, found: &mut ErrorList) {
+    let Some(spec) = job.get("spec") else { return };
+    let at = ROOT.child("spec");
+    run(JOB, spec, &at, found);
+    let selector = spec.get("selector");
+    match selector {
+        None => found.required(&at.child("selector"), ""),
+        Some(_) => run(&[Selector("selector")], spec, &at, found),
+    }
+    if selectors::matches(selector, template_labels(spec)) == Some(false) {
+        let labels = template_labels(spec).cloned().map_or(Value::Null, Value::Object);
+        let detail = "`selector` does not match template `labels`";
+        found.invalid(&at.child("template.metadata.labels"), labels, detail);
+    }
+}
+
+/// Jobs of a template get their selector themselves.
+fn no_selector(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    if let Some(selector) = spec.get("selector") {
+        let detail = "`selector` will be auto-generated";
+        found.invalid_text(
+            &at.child("selector"),
+            &go_values::text("v1.LabelSelector", selector),
+            detail,
+        );
+    }
+    if is_true(spec, "manualSelector") {
+        found.not_supported_text(&at.child("manualSelector"), "true", &["nil", "false"]);
+    }
+}
+
+/// A cron job's name and what is appended for its jobs must fit a name.
+pub(super) fn cron_job_name(object: &Value, found: &mut ErrorList) {
+    let name = object
+        .get("metadata")
+        .map(|metadata| text(metadata, "name"))
+        .unwrap_or_default();
+    if name.len() > 52 {
+        found.invalid(&ROOT.child("metadata.name"), name, &names::too_long(52));
+    }
+}
+
+fn template_labels(spec: &Value) -> Option<&Map<String, Value>> {
+    members(spec.get("template")?.get("metadata")?, "labels")
+}
+
+/// Unless the job chose its selector itself, it must be the generated one.
+fn generated_selector(object: &Value, spec: &Value, found: &mut ErrorList) {
+    let Some(selector) = spec.get("selector").filter(|_| !is_true(spec, "manualSelector")) else {
+        return;
+    };
+    let metadata = object.get("metadata").unwrap_or(&Value::Null);
+    let expected: [(&str, &str); 4] = [
+        ("controller-uid", "uid"),
+        ("job-name", "name"),
+        ("batch.kubernetes.io/controller-uid", "uid"),
+        ("batch.kubernetes.io/job-name", "name"),
+    ];
+    let expected = expected.map(|(label, field)| (label, text(metadata, field)));
+    let labels = template_labels(spec);
+    for (label, value) in expected {
+        let at = ROOT.child("spec.template.metadata.labels");
+        let detail = format!("must be '{value}'");
+        match labels.and_then(|labels| labels.get(label)) {
+            None => found.required(&at.key(label), &detail),
+            Some(given) if given != value => {
+                let all = labels.cloned().map_or(Value::Null, Value::Object);
+                found.invalid(&at.key(label), all, &detail);
+            }
+            Some(_) => {}
+        }
+    }
+    let expected = expected.map(|(label, value)| (label.to_owned(), Value::from(value)));
+    let expected: Map<String, Value> = expected.into_iter().collect();
+    if selectors::matches(Some(selector), Some(&expected)) == Some(false) {
+        let detail = "`selector` not auto-generated";
+        found.invalid_text(
+            &ROOT.child("spec.selector"),
+            &go_values::text("v1.LabelSelector", selector),
+            detail,
+        );
+    }
+}
+
+/// The name of a job and the last of its indexes make the name of a host.
+fn hostname_of_last(object: &Value, spec: &Value, found: &mut ErrorList) {
+    let completions = number(spec, "completions");
+    if !policies::is_indexed(spec) || completions <= 0 {
+        return;
+    }
+    let name = object
+        .get("metadata")
+        .map(|metadata| text(metadata, "name"))
+        .unwrap_or_default();
+    let host = format!("{name}-{}", completions - 1);
+    if !names::dns_label(&host).is_empty() {
+        let detail = format!("will not able to create pod with invalid DNS label: {host}");
+        found.invalid(&ROOT.child("metadata.name"), name, &detail);
+    }
+}
+
+/// Above so many completions, fewer may run or fail.
+const MANY: i64 = 100_000;
+const MAX_OF_MANY: i64 = 10_000;
+
+fn indexes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    if !policies::is_indexed(spec) {
+        policies::not_indexed(spec, at, found);
+        return;
+    }
+    let given = |field: &str| spec.get(field).and_then(Value::as_i64);
+    let (completions, parallelism, failed) = (given("completions"), given("parallelism"), given("maxFailedIndexes"));
+    if completions.is_none() {
+        found.required(&at.child("completions"), "when completion mode is Indexed");
+    }
+    let (parallelism_at, failed_at) = (at.child("parallelism"), at.child("maxFailedIndexes"));
+    let at_most = |max: i64, value: Option<i64>, when: &str| {
+        let value = value.filter(|value| *value > max)?;
+        Some((value, format!("must be less than or equal to {max}{when}")))
+    };
+    let when = " when completion mode is Indexed";
+    if let Some((value, detail)) = at_most(MANY, parallelism, when) {
+        found.invalid(&parallelism_at, value, &detail);
+    }
+    if let (Some(completions), Some(failed)) = (completions, failed)
+        && failed > completions
+    {
+        found.invalid(&failed_at, failed, "must be less than or equal to completions");
+    }
+    if let Some((value, detail)) = at_most(MANY, failed, "") {
+        found.invalid(&failed_at, value, &detail);
+    }
+    if completions.is_none_or(|completions| completions <= MANY) || given("backoffLimitPerIndex").is_none() {
+        return;
+    }
+    if failed.is_none() {
+        let detail = format!("must be specified when completions is above {MANY}");
+        found.required(&failed_at, &detail);
+    }
+    let when = format!(" when completions are above {MANY} and used with backoff limit per index");
+    for (value, at) in [(parallelism, &parallelism_at), (failed, &failed_at)] {
+        if let Some((value, detail)) = at_most(MAX_OF_MANY, value, &when) {
+            found.invalid(at, value, &detail);
+        }
+    }
+}
+
+fn template(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    let field = at.child("template");
+    pods::template(spec.get("template"), &field, found);
+    let pod = spec
+        .get("template")
+        .and_then(|template| template.get("spec"))
+        .unwrap_or(&Value::Null);
+    let field = field.child("spec.restartPolicy");
+    match text(pod, "restartPolicy") {
+        "Always" | "" => found.required(&field, "valid values: \"OnFailure\", \"Never\""),
+        "OnFailure" if spec.get("podFailurePolicy").is_some() => {
+            found.invalid(
+                &field,
+                "OnFailure",
+                "only \"Never\" is supported when podFailurePolicy is specified",
+            );
+        }
+        "OnFailure" | "Never" => {}
+        other => found.not_supported(&field, other, &["OnFailure", "Never"]),
+    }
+}
+
+/// What may not change in a job.
+pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
+    let none = Value::Null;
+    let is_waiting = is_waiting(old);
+    let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
+    let at = ROOT.child("spec");
+    let completions = new.get("completions");
+    if !policies::is_indexed(new) {
+        immutable("completions", new, old, &at, found);
+    } else if completions.is_some() && completions != old.get("completions") && completions != new.get("parallelism") {
+        let detail = "can only be modified in tandem with spec.parallelism";
+        found.invalid(
+            &at.child("completions"),
+            completions.cloned().unwrap_or_default(),
+            detail,
+        );
+    }
+    if new.get("selector") != old.get("selector") {
+        let selector = new.get("selector").map_or_else(
+            || "null".to_owned(),
+            |selector| go_values::text("v1.LabelSelector", selector),
+        );
+        found.invalid_text(&at.child("selector"), &selector, "field is immutable");
+    }
+    template_change(new, old, is_waiting, &at, found);
+    immutable("completionMode", new, old, &at, found);
+    quoted_change("podFailurePolicy", "batch.PodFailurePolicy", new, old, &at, found);
+    for field in ["backoffLimitPerIndex", "managedBy"] {
+        immutable(field, new, old, &at, found);
+    }
+    quoted_change("successPolicy", "batch.SuccessPolicy", new, old, &at, found);
+}
+
+/// [`immutable`], for what is quoted under other names.
+fn quoted_change(field: &str, of: &str, new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    if new.get(field) != old.get(field) {
+        let text = new.get(field).map(|value| go_values::text(of, value));
+        let text = text.unwrap_or_else(|| "null".to_owned());
+        found.invalid_text(&at.child(field), &text, "field is immutable");
+    }
+}
+
+/// Where the pods of a job that waits are to run may still change.
+const PLACEMENT: &[&str] = &["nodeSelector", "tolerations", "schedulingGates"];
+
+/// Whether a job is suspended and nothing of it runs.
+fn is_waiting(job: &Value) -> bool {
+    let none = Value::Null;
+    let status = job.get("status").unwrap_or(&none);
+    let has_stopped = list(status, "conditions")
+        .iter()
+        .any(|condition| text(condition, "type") == "Suspended" && text(condition, "status") == "True");
+    let is_suspended = job.get("spec").is_some_and(|spec| is_true(spec, "suspend"));
+    is_suspended && (status.get("startTime").is_none() || has_stopped) && number(status, "active") == 0
+}
+
+fn template_change(new: &Value, old: &Value, is_waiting: bool, at: &FieldPath<'_>, found: &mut ErrorList) {
+    let none = Value::Null;
+    let (new_template, old_template) = (
+        new.get("template").unwrap_or(&none),
+        old.get("template").unwrap_or(&none),
+    );
+    let field = at.child("template");
+    if !is_waiting {
+        if new_template != old_template {
+            let text = go_values::text("core.PodTemplateSpec", new_template);
+            found.invalid_text(&field, &text, "field is immutable");
+        }
+        return;
+    }
+    // Neither its labels nor what its containers ask for are fixed before it runs.
+    let fixed = |template: &Value| {
+        let mut spec = template.get("spec").cloned().unwrap_or_default();
+        if let Some(spec) = spec.as_object_mut() {
+            if let Some(affinity) = spec.get_mut("affinity").and_then(Value::as_object_mut) {
+                affinity.remove("nodeAffinity");
+            }
+            let is_none = |value: &Value| value.as_object().is_some_and(Map::is_empty);
+            spec.retain(|key, value| !(PLACEMENT.contains(&key.as_str()) || key == "affinity" && is_none(value)));
+            for field in ["containers", "initContainers"] {
+                let containers = spec.get_mut(field).and_then(Value::as_array_mut);
+                for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
+                    container.remove("resources");
+                }
+            }
+        }
+        spec
+    };
+    if fixed(new_template) != fixed(old_template) {
+        let spec = new_template.get("spec").unwrap_or(&none);
+        let text = go_values::text("core.PodSpec", spec);
+        found.invalid_text(&field.child("spec"), &text, "field is immutable");
+    }
+}
+
+const STATUS: &[Check] = &[
+    NotNegative("active"),
+    NotNegative("succeeded"),
+    NotNegative("failed"),
+    NotNegative("ready"),
+    NotNegative("terminating"),
+];
+
+/// The counts in a status.
+pub(super) fn status(object: &Value, found: &mut ErrorList) {
+    let Some(status) = object.get("status") else { return };
+    let at = ROOT.child("status");
+    run(STATUS, status, &at, found);
+    let (ready, active) = (number(status, "ready"), number(status, "active"));
+    if ready > active {
+        found.invalid(&at.child("ready"), ready, "cannot set more ready pods than active");
+    }
+}

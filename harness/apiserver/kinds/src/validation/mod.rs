@@ -1,0 +1,256 @@
+//! Whether an object of a built-in kind may be stored, in the words of the API server.
+//!
+//! `checks` is the language of the simple rules; the tables and what no rule can say are in a module per family of
+//! kinds, which is a folder where there is much to say. The functions here put together what a create, an update and a write of the status have to pass.
+
+mod autoscalers;
+pub mod certificates;
+mod checks;
+mod config_maps;
+mod controller_revisions;
+mod diff;
+mod disruption_budgets;
+mod events;
+mod jobs;
+mod leases;
+mod limit_range;
+mod namespaces;
+mod networking;
+mod nodes;
+mod pods;
+mod policies;
+mod priority_classes;
+mod quota;
+mod rbac;
+mod resource_names;
+pub mod reviews;
+mod runtime_classes;
+mod secrets;
+mod selectors;
+pub(super) mod services;
+pub mod storage;
+mod webhooks;
+mod workloads;
+
+use baton_apimachinery::field::{ErrorList, FieldError, FieldPath};
+use baton_apimachinery::metadata::names::{self, NameRule};
+use baton_apimachinery::metadata::{self, Strictness};
+use serde_json::Value;
+
+use crate::resources::Resource;
+use checks::immutable;
+
+/// A whole object.
+const ROOT: FieldPath<'static> = FieldPath::Root;
+
+/// What is wrong with a new object.
+pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
+    let mut found = ErrorList::default();
+    kind_metadata(resource, object, &mut found);
+    body(resource, object, &mut found);
+    match (resource.group, resource.kind) {
+        ("batch", "CronJob") => jobs::cron_job_name(object, &mut found),
+        ("", "Pod") => pods::created(object, &mut found),
+        ("apps", "ControllerRevision") => controller_revisions::created(object, &mut found),
+        ("", "PersistentVolume") => storage::persistent::mount_options(object, &mut found),
+        ("", "Namespace") => namespaces::created(object, &mut found),
+        ("certificates.k8s.io", _) => certificates::body(object, &mut found),
+        ("events.k8s.io", _) => events::created(object, &mut found),
+        ("networking.k8s.io", "Ingress") => networking::created(object, &mut found),
+        ("networking.k8s.io", "ServiceCIDR") => networking::ranges::range(object, &mut found),
+        _ => {}
+    }
+    found.into_vec()
+}
+
+/// What is wrong with a change of an object or of one of its subresources.
+pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresource: Option<&str>) -> Vec<FieldError> {
+    let mut found = ErrorList::default();
+    // The generic registry checks metadata before the kind does, which is why messages come more than once.
+    metadata::validate_create(
+        new,
+        resource.namespaced,
+        names::path_segment,
+        Strictness::Custom,
+        &mut found,
+    );
+    metadata::validate_update(new, old, Strictness::Custom, &mut found);
+    if resource.kind != "Event" || events::is_new_style(resource) {
+        metadata::validate_update(new, old, Strictness::Builtin, &mut found);
+    }
+    match subresource {
+        None => {
+            if checks_metadata_on_update(resource) {
+                kind_metadata(resource, new, &mut found);
+            }
+            match resource.kind {
+                "EndpointSlice" => {
+                    networking::slices::body(new, Some(old), &mut found);
+                    change(resource, new, old, &mut found);
+                }
+                // Of a priority class only changes are looked at.
+                "PriorityClass" => change(resource, new, old, &mut found),
+                "ConfigMap" | "DaemonSet" | "IngressClass" | "Secret" | "Service" | "VolumeAttributesClass" => {
+                    change(resource, new, old, &mut found);
+                    body(resource, new, &mut found);
+                }
+                "StatefulSet" => {
+                    workloads::changed_stateful_set(new, &mut found);
+                    change(resource, new, old, &mut found);
+                }
+                // What is changed is checked as a new one, and then as a change.
+                "Job" => {
+                    body(resource, new, &mut found);
+                    jobs::specification(new, &mut found);
+                    change(resource, new, old, &mut found);
+                }
+                _ => {
+                    body(resource, new, &mut found);
+                    if resource.kind == "PersistentVolume" {
+                        body(resource, new, &mut found);
+                    }
+                    change(resource, new, old, &mut found);
+                }
+            }
+        }
+        Some(_) if resource.kind == "CertificateSigningRequest" => {
+            kind_metadata(resource, new, &mut found);
+            certificates::change(new, old, subresource, &mut found);
+        }
+        Some("status") if resource.kind == "Node" => nodes::change(new, old, &mut found),
+        Some("status") => status(resource, new, &mut found),
+        Some("ephemeralcontainers") => pods::changes::ephemeral(new, old, &mut found),
+        Some("resize") => pods::resizes::resize(new, old, &mut found),
+        Some("finalize") => namespaces::held(new, &mut found),
+        Some(_) => {}
+    }
+    found.into_vec()
+}
+
+/// Kinds that check the whole of `metadata` again when they are updated.
+fn checks_metadata_on_update(resource: &Resource) -> bool {
+    match resource.group {
+        "rbac.authorization.k8s.io" | "discovery.k8s.io" | "certificates.k8s.io" => true,
+        "storage.k8s.io" => matches!(resource.kind, "StorageClass" | "VolumeAttributesClass"),
+        "" => matches!(
+            resource.kind,
+            "ConfigMap"
+                | "Endpoints"
+                | "PersistentVolume"
+                | "PersistentVolumeClaim"
+                | "Pod"
+                | "Secret"
+                | "Service"
+                | "ServiceAccount"
+        ),
+        _ => false,
+    }
+}
+
+fn kind_metadata(resource: &Resource, object: &Value, found: &mut ErrorList) {
+    if resource.kind == "Event" && !events::is_new_style(resource) {
+        return;
+    }
+    metadata::validate_create(
+        object,
+        resource.namespaced,
+        name_rule(resource),
+        Strictness::Builtin,
+        found,
+    );
+}
+
+/// The rule for names of a kind.
+pub fn name_rule(resource: &Resource) -> NameRule {
+    match (resource.group, resource.kind) {
+        ("", "Namespace" | "Service") | ("apps", "StatefulSet") => names::is_dns_label,
+        ("networking.k8s.io", "IPAddress") => networking::ranges::address_name,
+        ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => names::path_segment,
+        _ => names::is_dns_subdomain,
+    }
+}
+
+/// Everything but metadata and status.
+fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
+    match (resource.group, resource.kind) {
+        ("", "Pod") => pods::pod(object, found),
+        ("", "PodTemplate") => pods::template(object.get("template"), &ROOT.child("template"), found),
+        ("", "Service") => services::service(object, found),
+        ("", "Event") => events::core(object, found),
+        ("events.k8s.io", _) => events::new_style(object, found),
+        ("apps", "ControllerRevision") => controller_revisions::body(object, found),
+        ("apps", _) | ("", "ReplicationController") => workloads::body(resource.kind, object, found),
+        ("batch", _) => jobs::body(resource.kind, object, found),
+        ("rbac.authorization.k8s.io", _) => rbac::body(resource.kind, object, found),
+        ("admissionregistration.k8s.io", kind) if kind.starts_with("ValidatingAdmissionPolicy") => {
+            policies::body(kind, object, found);
+        }
+        ("admissionregistration.k8s.io", _) => webhooks::body(object, found),
+        ("networking.k8s.io", "IPAddress") => networking::ranges::address(object, found),
+        // They are looked at when they are new, and stay as they are.
+        ("networking.k8s.io", "ServiceCIDR") | ("certificates.k8s.io", _) => {}
+        ("networking.k8s.io", _) => networking::body(resource.kind, object, found),
+        ("discovery.k8s.io", _) => networking::slices::body(object, None, found),
+        ("autoscaling", _) => autoscalers::body(object, found),
+        ("storage.k8s.io", kind) => storage::body(kind, object, found),
+        ("coordination.k8s.io", "Lease") => leases::body(object, found),
+        ("policy", "PodDisruptionBudget") => disruption_budgets::body(object, found),
+        ("scheduling.k8s.io", "PriorityClass") => priority_classes::body(object, found),
+        ("node.k8s.io", "RuntimeClass") => runtime_classes::body(object, found),
+        ("", "ConfigMap") => config_maps::config_map(object, found),
+        ("", "Endpoints") => networking::slices::endpoints(object, found),
+        ("", "LimitRange") => limit_range::range(object, found),
+        ("", "Node") => nodes::node(object, found),
+        ("", "PersistentVolume") => storage::persistent::volume(object, found),
+        ("", "PersistentVolumeClaim") => storage::volume_claims::claim(object, &ROOT, found),
+        ("", "ResourceQuota") => quota::quota(object, found),
+        ("", "Secret") => secrets::secret(object, found),
+        _ => {}
+    }
+}
+
+/// What may not change.
+fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) {
+    match (resource.group, resource.kind) {
+        ("", "Pod") => pods::changes::change(new, old, found),
+        ("", "Service") => services::change(new, old, found),
+        ("certificates.k8s.io", _) => certificates::change(new, old, None, found),
+        ("events.k8s.io", _) => events::change(new, old, found),
+        ("apps", "ControllerRevision") => immutable("data", new, old, &ROOT, found),
+        ("apps", _) => workloads::change(resource.kind, new, old, found),
+        ("batch", "Job") => jobs::change(new, old, found),
+        ("rbac.authorization.k8s.io", _) => rbac::change(new, old, found),
+        ("storage.k8s.io", kind) => storage::change(kind, new, old, found),
+        ("networking.k8s.io", "IPAddress") => networking::ranges::address_change(new, old, found),
+        ("networking.k8s.io", "ServiceCIDR") => networking::ranges::range_change(new, old, found),
+        ("networking.k8s.io", "IngressClass") => networking::class_change(new, old, found),
+        ("scheduling.k8s.io", "PriorityClass") => priority_classes::change(new, old, found),
+        ("node.k8s.io", "RuntimeClass") => immutable("handler", new, old, &ROOT, found),
+        ("discovery.k8s.io", "EndpointSlice") => immutable("addressType", new, old, &ROOT, found),
+        ("", "ConfigMap") => config_maps::fixed_data(&["data", "binaryData"], new, old, found),
+        ("", "Node") => nodes::change(new, old, found),
+        ("", "PersistentVolume") => storage::persistent::change(new, old, found),
+        ("", "PersistentVolumeClaim") => storage::volume_claims::change(new, old, found),
+        ("", "ResourceQuota") => quota::change(new, old, found),
+        ("", "Secret") => secrets::change(new, old, found),
+        _ => {}
+    }
+}
+
+fn status(resource: &Resource, new: &Value, found: &mut ErrorList) {
+    match (resource.group, resource.kind) {
+        ("", "Namespace") => namespaces::status(new, found),
+        ("", "PersistentVolumeClaim") => storage::volume_claims::status(new, found),
+        ("", "Pod") => pods::status(new, found),
+        ("", "ResourceQuota") => quota::status(new, found),
+        ("", "Service") => services::status(new, found),
+        ("storage.k8s.io", "VolumeAttachment") => storage::attachment_status(new, found),
+        ("networking.k8s.io", "Ingress") => networking::ingress_status(new, found),
+        ("apps", _) => workloads::status(resource.kind, new, found),
+        ("batch", "Job") => jobs::status(new, found),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

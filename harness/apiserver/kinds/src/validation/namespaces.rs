@@ -1,0 +1,58 @@
+//! Namespaces: what holds them, and their phase.
+
+use baton_apimachinery::field::{ErrorList, FieldPath};
+use baton_apimachinery::metadata::{STANDARD_FINALIZERS, names};
+use serde_json::Value;
+
+use super::ROOT;
+use super::checks::text;
+
+/// What holds a new namespace.
+pub(super) fn created(namespace: &Value, found: &mut ErrorList) {
+    let at = ROOT.child("spec.finalizers");
+    for each in finalizers(namespace) {
+        finalizer(each, &at, found);
+    }
+}
+
+/// What holds a namespace from now on.
+pub(super) fn held(namespace: &Value, found: &mut ErrorList) {
+    let at = ROOT.child("spec.finalizers");
+    for (index, each) in finalizers(namespace).enumerate() {
+        finalizer(each, &at.item(index), found);
+    }
+}
+
+fn finalizers(namespace: &Value) -> impl Iterator<Item = &str> {
+    let finalizers = namespace.pointer("/spec/finalizers").and_then(Value::as_array);
+    finalizers.into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn finalizer(finalizer: &str, at: &FieldPath<'_>, found: &mut ErrorList) {
+    found.invalid_each(at, finalizer, names::qualified_name(finalizer));
+    if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        found.invalid(at, finalizer, detail);
+    }
+}
+
+/// The phase of a namespace follows from its deletion.
+pub(super) fn status(object: &Value, found: &mut ErrorList) {
+    let phase = object
+        .get("status")
+        .map(|status| text(status, "phase"))
+        .unwrap_or_default();
+    let is_deleted = object
+        .get("metadata")
+        .is_some_and(|metadata| !text(metadata, "deletionTimestamp").is_empty());
+    let at = ROOT.child("status.Phase");
+    if is_deleted && phase != "Terminating" {
+        found.invalid(
+            &at,
+            phase,
+            "may only be 'Terminating' if `deletionTimestamp` is not empty",
+        );
+    } else if !is_deleted && phase != "Active" {
+        found.invalid(&at, phase, "may only be 'Active' if `deletionTimestamp` is empty");
+    }
+}

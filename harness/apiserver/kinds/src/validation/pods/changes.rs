@@ -1,0 +1,152 @@
+//! What may change in a pod: with a write of itself, and of its ephemeral containers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_apimachinery::field::{ErrorList, FieldPath};
+use serde_json::Value;
+
+use super::{containers, gated};
+use crate::members::copy;
+use crate::validation::checks::{list, text};
+use crate::validation::{ROOT, diff};
+
+const UPDATE_MESSAGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
+    `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
+    tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+/// What may not change in a pod.
+pub(crate) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
+    let none = Value::Null;
+    let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
+    let at = ROOT.child("spec");
+    for field in ["containers", "initContainers"] {
+        let at = at.child(field);
+        let containers = list(new, field);
+        if containers.len() != list(old, field).len() {
+            found.forbidden(&at, "pod updates may not add or remove containers");
+            return;
+        }
+        for (index, container) in containers.iter().enumerate() {
+            let (at, image) = (at.item(index), text(container, "image"));
+            if image.is_empty() {
+                found.required(&at.child("image"), "");
+            }
+            containers::trimmed_image(container, &at, found);
+        }
+    }
+    if !deadline_change(new, old, &at, found) {
+        return;
+    }
+    tolerations_change(new, old, &at, found);
+    gates_change(new, old, &at, found);
+    let mut judged = without_mutable(new, old);
+    if !list(old, "schedulingGates").is_empty() {
+        gated::change(&mut judged, old, &at, found);
+    }
+    if judged != *old {
+        let difference = diff::of("core.PodSpec", old, &judged);
+        found.forbidden(&at, &format!("{UPDATE_MESSAGE}\n{difference}"));
+    }
+}
+
+/// The new specification with what may change as it was.
+fn without_mutable(new: &Value, old: &Value) -> Value {
+    let mut spec = new.clone();
+    let (Some(members), Some(before)) = (spec.as_object_mut(), old.as_object()) else {
+        return spec;
+    };
+    for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
+        copy(members, before, field);
+    }
+    for field in ["containers", "initContainers"] {
+        let containers = members.get_mut(field).and_then(Value::as_array_mut);
+        for (container, before) in containers.into_iter().flatten().zip(list(old, field)) {
+            if let (Some(container), Some(before)) = (container.as_object_mut(), before.as_object()) {
+                copy(container, before, "image");
+            }
+        }
+    }
+    spec
+}
+
+/// The deadline of a pod can be set and come nearer; whether anything else is to be looked at.
+fn deadline_change(new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) -> bool {
+    let field = at.child("activeDeadlineSeconds");
+    let seconds = |spec: &Value| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
+    match (seconds(new), seconds(old)) {
+        (Some(new), _) if !(0..=i64::from(i32::MAX)).contains(&new) => {
+            found.invalid(&field, new, "must be between 0 and 2147483647, inclusive");
+            return false;
+        }
+        (Some(new), Some(old)) if new > old => {
+            found.invalid(&field, new, "must be less than or equal to previous value");
+            return false;
+        }
+        (None, Some(_)) => found.invalid(
+            &field,
+            Value::Null,
+            "must not update from a positive integer to nil value",
+        ),
+        (Some(_) | None, _) => {}
+    }
+    true
+}
+
+fn tolerations_change(new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    let key = |toleration: &Value| {
+        let mut toleration = toleration.clone();
+        if let Some(members) = toleration.as_object_mut() {
+            members.remove("tolerationSeconds");
+        }
+        toleration.to_string()
+    };
+    let kept: BTreeSet<String> = list(new, "tolerations").iter().map(key).collect();
+    if list(old, "tolerations")
+        .iter()
+        .any(|toleration| !kept.contains(&key(toleration)))
+    {
+        let detail = "existing toleration can not be modified except its tolerationSeconds";
+        found.forbidden(&at.child("tolerations"), detail);
+        return;
+    }
+    crate::validation::pods::tolerations(new, at, found);
+}
+
+fn gates_change(new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    let at = at.child("schedulingGates");
+    let names = |spec| list(spec, "schedulingGates").iter().map(|gate| text(gate, "name"));
+    let mut added: BTreeMap<&str, usize> = names(new).enumerate().map(|(index, name)| (name, index)).collect();
+    for name in names(old) {
+        added.remove(name);
+    }
+    for (name, index) in added {
+        let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
+        found.forbidden(&at.item(index).child("name"), &detail);
+    }
+}
+
+/// Ephemeral containers are added, and then stay as they are.
+pub(crate) fn ephemeral(new: &Value, old: &Value, found: &mut ErrorList) {
+    crate::validation::pods::pod(new, found);
+    let none = Value::Null;
+    let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
+    let at = ROOT.child("spec.ephemeralContainers");
+    for container in list(old, "ephemeralContainers") {
+        let name = text(container, "name");
+        let now = list(new, "ephemeralContainers")
+            .iter()
+            .rfind(|other| text(other, "name") == name);
+        let what = match now {
+            None => "removed\n".to_owned(),
+            Some(now) if now == container => continue,
+            Some(now) => {
+                let difference = diff::of("core.EphemeralContainer", container, now);
+                format!("changed\n{difference}")
+            }
+        };
+        found.forbidden(
+            &at,
+            &format!("existing ephemeral containers {name:?} may not be {what}"),
+        );
+    }
+}

@@ -1,0 +1,7 @@
+//! Merging objects of the built-in kinds.
+
+mod apply;
+mod field_validation;
+mod fuzz;
+mod strategic;
+mod typed;

@@ -1,0 +1,99 @@
+//! Base64 as Go reads it: lines may be broken anywhere, and bits behind the last byte do not matter.
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD as ALPHABET;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &ALPHABET,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
+);
+
+/// The bytes; the error says in Go's words where it went wrong.
+pub fn decode(text: &str) -> Result<Vec<u8>, String> {
+    let unbroken: String = text.chars().filter(|letter| !matches!(letter, '\r' | '\n')).collect();
+    LENIENT
+        .decode(unbroken)
+        .map_err(|_| format!("illegal base64 data at input byte {}", fault(text)))
+}
+
+/// Bytes as the API server writes them.
+pub fn encode(bytes: &[u8]) -> String {
+    LENIENT.encode(bytes)
+}
+
+/// Where Go's decoder stops in what it cannot read. It reads four letters at a time.
+fn fault(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut letters = bytes
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| !matches!(**byte, b'\r' | b'\n'));
+    loop {
+        for of_group in 0..4 {
+            match letters.next() {
+                // So many bytes were read of a group that is not whole.
+                None => return bytes.len() - of_group,
+                Some((_, byte)) if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/') => {}
+                Some((at, b'=')) if of_group < 2 => return at,
+                Some((_, b'=')) => return behind_padding(&mut letters, of_group, bytes.len()),
+                Some((at, _)) => return at,
+            }
+        }
+    }
+}
+
+/// Where it went wrong behind the first letter of padding.
+fn behind_padding<'b>(letters: &mut impl Iterator<Item = (usize, &'b u8)>, of_group: usize, length: usize) -> usize {
+    if of_group == 2 {
+        match letters.next() {
+            None => return length,
+            Some((_, b'=')) => {}
+            Some((at, _)) => return at.saturating_sub(1),
+        }
+    }
+    letters.next().map_or(length, |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decode;
+
+    #[test]
+    fn what_go_reads_is_read() {
+        for (text, bytes) in [
+            ("", &b""[..]),
+            ("YQ==", b"a"),
+            ("YR==", b"a"),
+            ("YQ\n==", b"a"),
+            ("YWJj\r\n", b"abc"),
+        ] {
+            assert_eq!(decode(text).as_deref(), Ok(bytes), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_it_does_not_read_is_wrong_at_the_same_place() {
+        for (text, at) in [
+            ("b", 0),
+            ("bb", 0),
+            ("bbb", 0),
+            ("b=", 1),
+            ("bb=", 3),
+            ("b b", 1),
+            ("=", 0),
+            ("bbbbb", 4),
+            ("bbbb=", 4),
+            ("bbb\n", 1),
+            ("%", 0),
+            ("bbb%", 3),
+            ("bbbbb%", 5),
+            ("YQ==YQ==", 4),
+        ] {
+            let expected = format!("illegal base64 data at input byte {at}");
+            assert_eq!(decode(text), Err(expected), "{text:?}");
+        }
+    }
+}

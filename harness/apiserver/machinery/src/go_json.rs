@@ -1,0 +1,246 @@
+//! What a Go program says about a text that is no JSON.
+
+use serde_json::Value;
+
+/// How deep values may be nested.
+const MAX_DEPTH: usize = 10_000;
+
+/// Parses a text; the error is that of Go's `encoding/json`.
+pub fn parse(text: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(text).map_err(|error| {
+        let mut scanner = Scanner { text, at: 0, depth: 0 };
+        scanner.document().err().unwrap_or_else(|| error.to_string())
+    })
+}
+
+/// Looks for the first byte that no JSON can go on with. Does not recurse: the text decides how deep it is.
+struct Scanner<'a> {
+    text: &'a [u8],
+    at: usize,
+    depth: usize,
+}
+
+type Scan<T = ()> = Result<T, String>;
+
+impl Scanner<'_> {
+    fn document(&mut self) -> Scan {
+        // The open arrays (`]`) and objects (`}`).
+        let mut open = Vec::new();
+        loop {
+            self.opening(&mut open)?;
+            // A value is over: so may be what it is in.
+            while let Some(end) = open.last().copied() {
+                let (place, object) = match end {
+                    b']' => ("after array element", false),
+                    _ => ("after object key:value pair", true),
+                };
+                match self.next()? {
+                    b',' => {
+                        if object {
+                            let byte = self.next()?;
+                            self.key(byte)?;
+                        }
+                        break;
+                    }
+                    byte if byte == end => {
+                        open.pop();
+                        self.depth -= 1;
+                    }
+                    byte => return Err(invalid(byte, place)),
+                }
+            }
+            if open.is_empty() {
+                break;
+            }
+        }
+        match self.next() {
+            Ok(byte) => Err(invalid(byte, "after top-level value")),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Everything up to and with the next scalar or empty container.
+    fn opening(&mut self, open: &mut Vec<u8>) -> Scan {
+        loop {
+            let byte = self.next()?;
+            if !matches!(byte, b'{' | b'[') {
+                return self.scalar(byte);
+            }
+            self.depth += 1;
+            if self.depth > MAX_DEPTH {
+                return Err(invalid(byte, "exceeded max depth"));
+            }
+            let end = if byte == b'{' { b'}' } else { b']' };
+            let first = self.next()?;
+            if first == end {
+                self.depth -= 1;
+                return Ok(());
+            }
+            open.push(end);
+            if byte == b'{' {
+                self.key(first)?;
+            } else {
+                self.at -= 1;
+            }
+        }
+    }
+
+    fn key(&mut self, first: u8) -> Scan {
+        if first != b'"' {
+            return Err(invalid(first, "looking for beginning of object key string"));
+        }
+        self.string()?;
+        match self.next()? {
+            b':' => Ok(()),
+            byte => Err(invalid(byte, "after object key")),
+        }
+    }
+
+    fn scalar(&mut self, first: u8) -> Scan {
+        match first {
+            b'"' => self.string(),
+            b't' => self.literal("true"),
+            b'f' => self.literal("false"),
+            b'n' => self.literal("null"),
+            b'-' => match self.byte()? {
+                digit if digit.is_ascii_digit() => self.number(digit),
+                byte => Err(invalid(byte, "in numeric literal")),
+            },
+            digit if digit.is_ascii_digit() => self.number(digit),
+            byte => Err(invalid(byte, "looking for beginning of value")),
+        }
+    }
+
+    fn literal(&mut self, word: &str) -> Scan {
+        for expected in word.bytes().skip(1) {
+            let byte = self.byte()?;
+            if byte != expected {
+                let expected = char::from(expected);
+                return Err(invalid(byte, &format!("in literal {word} (expecting '{expected}')")));
+            }
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, first: u8) -> Scan {
+        if first != b'0' {
+            self.digits();
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digit("after decimal point in numeric literal")?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digit("in exponent of numeric literal")?;
+        }
+        Ok(())
+    }
+
+    fn digit(&mut self, place: &str) -> Scan {
+        let byte = self.byte()?;
+        if !byte.is_ascii_digit() {
+            return Err(invalid(byte, place));
+        }
+        self.digits();
+        Ok(())
+    }
+
+    fn digits(&mut self) {
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+    }
+
+    fn string(&mut self) -> Scan {
+        loop {
+            match self.byte()? {
+                b'"' => return Ok(()),
+                b'\\' => match self.byte()? {
+                    b'u' => {
+                        for _ in 0..4 {
+                            let byte = self.byte()?;
+                            if !byte.is_ascii_hexdigit() {
+                                return Err(invalid(byte, "in \\u hexadecimal character escape"));
+                            }
+                        }
+                    }
+                    b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => {}
+                    byte => return Err(invalid(byte, "in string escape code")),
+                },
+                byte if byte < b' ' => return Err(invalid(byte, "in string literal")),
+                _ => {}
+            }
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn byte(&mut self) -> Scan<u8> {
+        let byte = self.peek().ok_or("unexpected end of JSON input")?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    /// The next byte that is not white.
+    fn next(&mut self) -> Scan<u8> {
+        loop {
+            let byte = self.byte()?;
+            if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+                return Ok(byte);
+            }
+        }
+    }
+}
+
+fn invalid(byte: u8, place: &str) -> String {
+    let shown = match byte {
+        b'\'' => r"'\''".to_owned(),
+        b'"' => "'\"'".to_owned(),
+        b'\\' => r"'\\'".to_owned(),
+        b'\n' => r"'\n'".to_owned(),
+        b'\r' => r"'\r'".to_owned(),
+        b'\t' => r"'\t'".to_owned(),
+        byte if byte < b' ' || byte == 0x7f => format!(r"'\x{byte:02x}'"),
+        byte => format!("'{}'", char::from(byte)),
+    };
+    format!("invalid character {shown} {place}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("", "unexpected end of JSON input")]
+    #[case("{\"a\": [1, {}, []], \"b\"", "unexpected end of JSON input")]
+    #[case("{} x", "invalid character 'x' after top-level value")]
+    #[case("{a:1}", "invalid character 'a' looking for beginning of object key string")]
+    #[case("{\"a\" 1}", "invalid character '1' after object key")]
+    #[case("{\"a\":1 2}", "invalid character '2' after object key:value pair")]
+    #[case("[1 2]", "invalid character '2' after array element")]
+    #[case("[1,]", "invalid character ']' looking for beginning of value")]
+    #[case("{\"a\":1,}", "invalid character '}' looking for beginning of object key string")]
+    #[case("trve", "invalid character 'v' in literal true (expecting 'u')")]
+    #[case("-x", "invalid character 'x' in numeric literal")]
+    #[case("1.x", "invalid character 'x' after decimal point in numeric literal")]
+    #[case("1e+}", "invalid character '}' in exponent of numeric literal")]
+    #[case("\"\\q\"", "invalid character 'q' in string escape code")]
+    #[case("\"\n\"", "invalid character '\\n' in string literal")]
+    fn errors_are_those_of_go(#[case] text: &str, #[case] error: &str) {
+        assert_eq!(parse(text.as_bytes()), Err(error.to_owned()));
+    }
+
+    #[test]
+    fn depth_is_an_error_of_its_own() {
+        let deep = "[".repeat(10_001);
+        let error = "invalid character '[' exceeded max depth".to_owned();
+        assert_eq!(parse(deep.as_bytes()), Err(error));
+    }
+}

@@ -1,0 +1,214 @@
+//! Times as Go reads them, with its words about what is wrong.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::Offset;
+
+/// Whole seconds, or any fraction of one.
+const SECONDS: &str = "2006-01-02T15:04:05Z07:00";
+/// Exactly six digits of a fraction.
+const MICROSECONDS: &str = "2006-01-02T15:04:05.000000Z07:00";
+
+/// Reads a time; `micro` times must have microseconds.
+pub fn parse(text: &str, micro: bool) -> Result<Timestamp, String> {
+    let layout = if micro { MICROSECONDS } else { SECONDS };
+    let mut reader = Reader { rest: text };
+    reader.time(micro).map_err(|problem| match problem {
+        Problem::At(place, wanted) => {
+            format!("parsing time {text:?} as {layout:?}: cannot parse {place:?} as {wanted:?}")
+        }
+        Problem::Range(what) => format!("parsing time {text:?}: {what} out of range"),
+        Problem::Extra(rest) => format!("parsing time {text:?}: extra text: {rest:?}"),
+    })
+}
+
+enum Problem<'t> {
+    /// This should have been that part of the layout.
+    At(&'t str, &'static str),
+    Range(&'static str),
+    Extra(&'t str),
+}
+
+struct Reader<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Reader<'t> {
+    fn time(&mut self, micro: bool) -> Result<Timestamp, Problem<'t>> {
+        let year = self.year()?;
+        self.skip("-")?;
+        let month = self.number("01", "month", 1..=12)?;
+        self.skip("-")?;
+        let day = self.number("02", "day", 0..=99)?;
+        self.skip("T")?;
+        let hour = self.hour()?;
+        self.skip(":")?;
+        let minute = self.number("04", "minute", 0..=59)?;
+        self.skip(":")?;
+        let second = self.number("05", "second", 0..=59)?;
+        let nanos = if micro { self.micros()? } else { self.fraction() };
+        let offset = self.zone()?;
+        if !self.rest.is_empty() {
+            return Err(Problem::Extra(self.rest));
+        }
+        let date = Date::new(year, month, day).map_err(|_| Problem::Range("day"))?;
+        let offset = Offset::from_seconds(offset).map_err(|_| Problem::Range("time zone offset hour"))?;
+        let at = offset.to_timestamp(date.at(hour, minute, second, nanos));
+        at.map_err(|_| Problem::Range("year"))
+    }
+
+    fn skip(&mut self, prefix: &'static str) -> Result<(), Problem<'t>> {
+        self.rest = self.rest.strip_prefix(prefix).ok_or(Problem::At(self.rest, prefix))?;
+        Ok(())
+    }
+
+    /// So many digits.
+    fn digits(&self, count: usize) -> Option<&'t str> {
+        let digits = self.rest.get(..count)?;
+        digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(digits)
+    }
+
+    fn year(&mut self) -> Result<i16, Problem<'t>> {
+        let year = self.digits(4).and_then(|digits| digits.parse().ok());
+        let year = year.ok_or(Problem::At(self.rest, "2006"))?;
+        self.rest = &self.rest[4..];
+        Ok(year)
+    }
+
+    /// Two digits.
+    fn number(
+        &mut self,
+        part: &'static str,
+        what: &'static str,
+        range: std::ops::RangeInclusive<i8>,
+    ) -> Result<i8, Problem<'t>> {
+        let number: Option<i8> = self.digits(2).and_then(|digits| digits.parse().ok());
+        let number = number.ok_or(Problem::At(self.rest, part))?;
+        self.rest = &self.rest[2..];
+        if range.contains(&number) {
+            Ok(number)
+        } else {
+            Err(Problem::Range(what))
+        }
+    }
+
+    /// One digit or two.
+    fn hour(&mut self) -> Result<i8, Problem<'t>> {
+        if self.digits(2).is_some() {
+            return self.number("15", "hour", 0..=23);
+        }
+        let hour = self.digits(1).and_then(|digit| digit.parse().ok());
+        let hour = hour.ok_or(Problem::At(self.rest, "15"))?;
+        self.rest = &self.rest[1..];
+        Ok(hour)
+    }
+
+    fn micros(&mut self) -> Result<i32, Problem<'t>> {
+        const PART: &str = ".000000";
+        let whole = self.rest;
+        let wrong = Problem::At(whole, PART);
+        if !whole.starts_with(['.', ',']) {
+            return Err(wrong);
+        }
+        let digits = Reader { rest: &whole[1..] }.digits(6);
+        let micros: i32 = digits.and_then(|digits| digits.parse().ok()).ok_or(wrong)?;
+        self.rest = &whole[PART.len()..];
+        Ok(micros * 1000)
+    }
+
+    /// Nanoseconds, if there is a fraction; what is smaller is left out.
+    fn fraction(&mut self) -> i32 {
+        let Some(after) = self.rest.strip_prefix(['.', ',']) else {
+            return 0;
+        };
+        let length = after.bytes().take_while(u8::is_ascii_digit).count();
+        if length == 0 {
+            return 0;
+        }
+        self.rest = &after[length..];
+        let nanos = format!("{:0<9.9}", &after[..length]);
+        nanos.parse().unwrap_or_default()
+    }
+
+    /// Seconds east of Greenwich.
+    fn zone(&mut self) -> Result<i32, Problem<'t>> {
+        const PART: &str = "Z07:00";
+        if let Some(rest) = self.rest.strip_prefix('Z') {
+            self.rest = rest;
+            return Ok(0);
+        }
+        let whole = self.rest;
+        let wrong = || Problem::At(whole, PART);
+        let zone = whole.get(..6).ok_or_else(wrong)?;
+        let sign = match zone.get(..1) {
+            Some("+") => 1,
+            Some("-") => -1,
+            _ => return Err(wrong()),
+        };
+        if zone.get(3..4) != Some(":") {
+            return Err(wrong());
+        }
+        let two = |from: usize| -> Result<i32, Problem<'t>> {
+            let digits = Reader { rest: &zone[from..] }.digits(2);
+            digits.and_then(|digits| digits.parse().ok()).ok_or_else(wrong)
+        };
+        let (hours, minutes) = (two(1)?, two(4)?);
+        if hours > 24 {
+            return Err(Problem::Range("time zone offset hour"));
+        }
+        if minutes > 60 {
+            return Err(Problem::Range("time zone offset minute"));
+        }
+        self.rest = &whole[6..];
+        Ok(sign * (hours * 3600 + minutes * 60))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z")]
+    #[case("2020-01-01T00:00:00.123Z", "2020-01-01T00:00:00.123Z")]
+    #[case("2020-01-01T00:00:00,1234567891Z", "2020-01-01T00:00:00.123456789Z")]
+    #[case("2020-01-01T01:30:00+01:30", "2020-01-01T00:00:00Z")]
+    #[case("2020-01-01T5:00:00-00:30", "2020-01-01T05:30:00Z")]
+    fn times_are_read(#[case] text: &str, #[case] time: &str) {
+        assert_eq!(parse(text, false).map(|at| at.to_string()), Ok(time.to_owned()));
+    }
+
+    #[rstest]
+    #[case("", "cannot parse \"\" as \"2006\"")]
+    #[case("x", "cannot parse \"x\" as \"2006\"")]
+    #[case("2020-01-01", "cannot parse \"\" as \"T\"")]
+    #[case("2020-1-1T00:00:00Z", "cannot parse \"1-1T00:00:00Z\" as \"01\"")]
+    #[case("2020-01-01t00:00:00z", "cannot parse \"t00:00:00z\" as \"T\"")]
+    #[case("2020-01-01 00:00:00Z", "cannot parse \" 00:00:00Z\" as \"T\"")]
+    #[case("2020-01-01T00:00:00", "cannot parse \"\" as \"Z07:00\"")]
+    #[case("2020-01-01T00:00:00+0100", "cannot parse \"+0100\" as \"Z07:00\"")]
+    fn what_cannot_be_read_is_told(#[case] text: &str, #[case] words: &str) {
+        let expected = format!("parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": {words}");
+        assert_eq!(parse(text, false), Err(expected));
+    }
+
+    #[rstest]
+    #[case("2020-13-01T00:00:00Z", "month out of range")]
+    #[case("2020-02-30T00:00:00Z", "day out of range")]
+    #[case("2020-01-01T25:00:00Z", "hour out of range")]
+    #[case("2020-01-01T00:00:00Zx", "extra text: \"x\"")]
+    fn what_there_is_not_is_told(#[case] text: &str, #[case] words: &str) {
+        assert_eq!(parse(text, false), Err(format!("parsing time {text:?}: {words}")));
+    }
+
+    #[rstest]
+    #[case("2020-01-01T00:00:00Z", "cannot parse \"Z\" as \".000000\"")]
+    #[case("2020-01-01T00:00:00.1Z", "cannot parse \".1Z\" as \".000000\"")]
+    #[case("2020-01-01T00:00:00.123456789Z", "cannot parse \"789Z\" as \"Z07:00\"")]
+    fn microseconds_have_six_digits(#[case] text: &str, #[case] words: &str) {
+        let expected = format!("parsing time {text:?} as \"2006-01-02T15:04:05.000000Z07:00\": {words}");
+        assert_eq!(parse(text, true), Err(expected));
+        assert!(parse("2020-01-01T00:00:00.123456+01:00", true).is_ok());
+    }
+}

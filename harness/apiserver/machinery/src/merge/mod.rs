@@ -1,0 +1,31 @@
+//! Merging: who set which field, and what a patch does to an object.
+//!
+//! Read [`types`] first: the [`types::TypeModel`] tells which lists are sets or maps and what is atomic. On it build
+//! `typed` (validate, field sets, compare, merge, remove: the operations of structured merge), [`apply`] (managers of
+//! updates, server-side apply), `versioned` (owners in other versions), [`strategic`] and [`json_patch`] (what their names say), and [`field_validation`] (unknown and duplicate fields).
+//! Everything is a pure function of JSON values.
+
+pub mod apply;
+pub mod conflict;
+pub mod field_validation;
+pub mod json_patch;
+mod last_applied;
+mod managed_fields;
+mod order;
+pub mod set;
+pub mod strategic;
+pub mod typed;
+pub mod types;
+mod versioned;
+
+/// The JSON type of a value in the words of Go's decoder.
+pub fn go_type(value: &serde_json::Value) -> &'static str {
+    match value {
+        serde_json::Value::Null => "null",
+        serde_json::Value::Bool(_) => "bool",
+        serde_json::Value::Number(_) => "number",
+        serde_json::Value::String(_) => "string",
+        serde_json::Value::Array(_) => "array",
+        serde_json::Value::Object(_) => "object",
+    }
+}

@@ -1,0 +1,117 @@
+//! The operations of structured merge on a value and its type: [`check`] against the type, its set of [`fields`],
+//! [`compare`] of two values, [`combine`] of a live and an applied one, [`remove`] of fields.
+//!
+//! Values come from parsers that bound their depth, so recursion is bounded as well.
+
+mod check;
+mod combine;
+mod compare;
+mod fields;
+mod remove;
+
+use serde_json::{Map, Value};
+
+use super::set::Element;
+use super::types::{ListKind, MapNode, Node, NodeId, Scalar, TypeModel, UNTYPED};
+
+pub use check::check;
+pub use combine::combine;
+pub use compare::{Comparison, compare};
+pub use fields::{fields_of, with_named_fields};
+pub use remove::remove;
+
+/// What a value is, by its type or, without one, by itself.
+#[derive(Clone, Copy)]
+enum Shape<'m> {
+    Scalar(Scalar),
+    List {
+        items: NodeId,
+        kind: &'m ListKind,
+    },
+    /// A map with its type, or one without.
+    Map(Option<&'m MapNode>),
+}
+
+impl<'m> Shape<'m> {
+    fn of(model: &'m TypeModel, id: NodeId, value: &Value) -> Self {
+        match (model.node(id), value) {
+            (Node::Scalar(scalar), _) => Self::Scalar(*scalar),
+            (Node::List(list), _) => Self::List {
+                items: list.items,
+                kind: &list.kind,
+            },
+            (Node::Map(map), _) => Self::Map(Some(map)),
+            (Node::Untyped, Value::Array(_)) => Self::List {
+                items: UNTYPED,
+                kind: &ListKind::Atomic,
+            },
+            (Node::Untyped, Value::Object(_)) => Self::Map(None),
+            (Node::Untyped, _) => Self::Scalar(Scalar::Any),
+        }
+    }
+
+    fn is_atomic(self) -> bool {
+        match self {
+            Self::Scalar(_) => true,
+            Self::List { kind, .. } => *kind == ListKind::Atomic,
+            Self::Map(map) => map.is_some_and(|map| map.atomic),
+        }
+    }
+
+    fn same(self, other: Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::Scalar(_), Self::Scalar(_)) | (Self::List { .. }, Self::List { .. }) | (Self::Map(_), Self::Map(_))
+        )
+    }
+}
+
+/// The type of a member of a map; members of maps without a type have none either.
+fn member(map: Option<&MapNode>, name: &str) -> NodeId {
+    map.map_or(UNTYPED, |map| map.member(name).unwrap_or(UNTYPED))
+}
+
+/// Whether the name is a field of the struct, not merely a key of a map.
+fn is_field(map: Option<&MapNode>, name: &str) -> bool {
+    map.is_some_and(|map| map.fields.contains_key(name))
+}
+
+/// Whether there is nothing in a list or map, or it is none.
+fn is_vacant(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => true,
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(members)) => members.is_empty(),
+    }
+}
+
+/// What an item of a list that is merged item by item is known by.
+fn item_element(kind: &ListKind, item: &Value) -> Result<Element, String> {
+    let ListKind::Map(keys) = kind else {
+        return match item {
+            Value::Null => Err("associative list without keys has an element that's an explicit null".to_owned()),
+            Value::Object(_) => Err("associative list without keys has an element that's a map type".to_owned()),
+            Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(format!("v:{item}").into()),
+        };
+    };
+    let members = match item {
+        Value::Object(members) => members,
+        Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
+        _ => return Err("associative list with keys may not have non-map elements".to_owned()),
+    };
+    let mut element = Map::new();
+    for key in keys {
+        if let Some(value) = members.get(&*key.name).or(key.default.as_ref()) {
+            element.insert(key.name.to_string(), value.clone());
+        }
+    }
+    if element.is_empty() {
+        let names: Vec<String> = keys.iter().map(|key| format!("{:?}", key.name)).collect();
+        return Err(format!(
+            "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for any key fields)",
+            names.join(" ")
+        ));
+    }
+    Ok(format!("k:{}", Value::Object(element)).into())
+}

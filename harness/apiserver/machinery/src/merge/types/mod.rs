@@ -1,0 +1,257 @@
+//! What the API server knows about the types of a kind: which fields there are, which lists are sets or maps, what is
+//! merged and what is replaced as a whole.
+//!
+//! A [`TypeModel`] is an arena of nodes. [`custom`] makes it from the schema of a `CustomResourceDefinition`; whoever
+//! knows the built-in kinds makes theirs with [`TypeModel::builtin`].
+
+mod custom;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::set::Set;
+
+pub use custom::custom;
+
+/// Index of a node in the arena of its model.
+pub type NodeId = usize;
+
+/// The node of everything that has no schema; it is in every model.
+pub const UNTYPED: NodeId = 0;
+
+/// The types of a kind.
+#[derive(Debug)]
+pub struct TypeModel {
+    nodes: Vec<Node>,
+    /// The type of the whole object.
+    pub root: NodeId,
+    origin: Origin,
+    skeleton: Value,
+}
+
+/// Where a model comes from, and what differs by that.
+#[derive(Debug, Clone, Copy)]
+enum Origin {
+    /// A built-in kind: objects are as if they had been Go structs.
+    Builtin {
+        ignored: &'static [Path],
+        ignored_by_status: &'static [Path],
+    },
+    /// A custom resource, with or without a status subresource.
+    Custom { status: bool },
+}
+
+/// The names of the fields on the way to one.
+pub type Path = &'static [&'static str];
+
+/// What a built-in kind has beside its types.
+#[derive(Debug)]
+pub struct Builtin {
+    /// The object as it is before anything was set: the structs that Go always writes.
+    pub skeleton: Value,
+    /// What a write of the object itself cannot change.
+    pub ignored: &'static [Path],
+    /// What a write of the status cannot change.
+    pub ignored_by_status: &'static [Path],
+}
+
+/// A type.
+#[derive(Debug)]
+pub enum Node {
+    /// No schema: scalars, lists (atomic) and maps (of the same) as they come.
+    Untyped,
+    /// A value without members.
+    Scalar(Scalar),
+    /// A list.
+    List(ListNode),
+    /// A map, or a struct, or both.
+    Map(MapNode),
+}
+
+/// The types of scalars. Go's decoder needs more than the schema tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scalar {
+    /// Any scalar: int-or-string and what says no type.
+    Any,
+    /// `IntOrString` of the built-in kinds.
+    IntOrString,
+    /// `Quantity` of the built-in kinds.
+    Quantity,
+    /// A string.
+    String,
+    /// Base64 of bytes.
+    Bytes,
+    /// RFC 3339 with seconds.
+    Time,
+    /// RFC 3339 with microseconds.
+    MicroTime,
+    /// A boolean.
+    Boolean,
+    /// A whole number of 32 bits.
+    Int32,
+    /// A whole number of 64 bits, or any number in a schema of a custom resource.
+    Int64,
+    /// Any number.
+    Number,
+}
+
+/// A list.
+#[derive(Debug)]
+pub struct ListNode {
+    /// The type of its items.
+    pub items: NodeId,
+    /// How it is merged.
+    pub kind: ListKind,
+}
+
+/// How a list is merged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListKind {
+    /// As a whole.
+    Atomic,
+    /// Item by item; items are scalars and occur once.
+    Set,
+    /// Item by item; items are known by the values of these keys.
+    Map(Vec<Key>),
+}
+
+/// A key of the items of a list, and its value where an item leaves it out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// The field of an item.
+    pub name: Box<str>,
+    /// Its value where an item leaves it out.
+    pub default: Option<Value>,
+}
+
+/// A map or struct.
+#[derive(Debug, Default)]
+pub struct MapNode {
+    /// The definition it comes from: `io.k8s.api.core.v1.PodSpec`; empty for maps and schemas of custom resources.
+    pub name: Box<str>,
+    /// The fields of a struct by their names in JSON.
+    pub fields: BTreeMap<Box<str>, Field>,
+    /// The type of members that are not among the fields; `None` if there may be none.
+    pub others: Option<NodeId>,
+    /// Whether it is merged as a whole.
+    pub atomic: bool,
+    /// `x-kubernetes-embedded-resource` or the root: has `apiVersion`, `kind` and `metadata`.
+    pub resource: bool,
+}
+
+/// A field of a struct.
+#[derive(Debug)]
+pub struct Field {
+    /// Its type.
+    pub node: NodeId,
+    /// How strategic patches merge it.
+    pub patch: Patch,
+}
+
+/// `patchStrategy` and `patchMergeKey` of a field.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Patch {
+    /// `merge`: items of the list are merged, not replaced.
+    pub merge: bool,
+    /// `replace`: a patch of the struct is all of the new one.
+    pub replace: bool,
+    /// `retainKeys`: a patch may say which members stay.
+    pub retain_keys: bool,
+    /// What tells the items apart; empty for lists of scalars.
+    pub key: &'static str,
+}
+
+impl TypeModel {
+    /// A model without any schema: types are deduced from values.
+    pub fn deduced() -> Arc<Self> {
+        Arc::new(Self::of_custom(vec![Node::Untyped], UNTYPED, false))
+    }
+
+    /// The model of a built-in kind; the first of its nodes is [`UNTYPED`].
+    pub fn builtin(nodes: Vec<Node>, root: NodeId, kind: Builtin) -> Self {
+        let origin = Origin::Builtin {
+            ignored: kind.ignored,
+            ignored_by_status: kind.ignored_by_status,
+        };
+        let skeleton = kind.skeleton;
+        Self {
+            nodes,
+            root,
+            origin,
+            skeleton,
+        }
+    }
+
+    fn of_custom(nodes: Vec<Node>, root: NodeId, status: bool) -> Self {
+        Self {
+            nodes,
+            root,
+            origin: Origin::Custom { status },
+            skeleton: Value::Object(Map::new()),
+        }
+    }
+
+    /// The type with an index.
+    pub fn node(&self, id: NodeId) -> &Node {
+        self.nodes.get(id).unwrap_or(&Node::Untyped)
+    }
+
+    /// Whether it is a built-in kind.
+    pub fn is_builtin(&self) -> bool {
+        matches!(self.origin, Origin::Builtin { .. })
+    }
+
+    /// The object as it is before anything was set: for built-in kinds with the structs that Go always writes, so that
+    /// whoever creates an object does not own them.
+    pub fn skeleton(&self) -> &Value {
+        &self.skeleton
+    }
+
+    /// The fields that a write to this subresource (empty: to the object itself) cannot change, and so never owns.
+    pub fn ignored(&self, subresource: &str) -> Set {
+        let paths: &[Path] = match (self.origin, subresource) {
+            (Origin::Custom { status: true }, "") => &[&["status"]],
+            (Origin::Custom { .. }, "status") => return self.all_but("status"),
+            (Origin::Builtin { ignored, .. }, "") => ignored,
+            (Origin::Builtin { ignored_by_status, .. }, "status") => ignored_by_status,
+            (Origin::Custom { .. } | Origin::Builtin { .. }, _) => &[],
+        };
+        let mut set = Set::default();
+        for path in paths {
+            set.insert_path(path);
+        }
+        set
+    }
+}
+
+impl TypeModel {
+    /// The fields of an object but one.
+    fn all_but(&self, kept: &str) -> Set {
+        let mut set = Set::default();
+        if let Node::Map(root) = self.node(self.root) {
+            for name in root.fields.keys().filter(|name| ***name != *kept) {
+                set.insert_path(&[name]);
+            }
+        }
+        set.insert_path(&["metadata"]);
+        set.insert_path(&["spec"]);
+        set
+    }
+}
+
+impl Field {
+    /// A field without anything special.
+    pub fn plain(node: NodeId) -> Self {
+        let patch = Patch::default();
+        Self { node, patch }
+    }
+}
+
+impl MapNode {
+    /// The type of a member; `None` if there can be no such member.
+    pub fn member(&self, name: &str) -> Option<NodeId> {
+        self.fields.get(name).map(|field| field.node).or(self.others)
+    }
+}

@@ -1,0 +1,129 @@
+//! Custom resources: the schemas that CRDs carry, and CRDs themselves.
+//!
+//! Read in this order: `node` (a schema compiled for walking), `structure` (what a schema may look like), `prune`,
+//! `defaults`, `validate`, `cel` (rules in CEL, also used by admission), `crd` (the object that carries the
+//! schemas: names, versions, conditions, columns, scale). Everything is pure: values in, values and findings out.
+//!
+//! [`Schema`] is the whole of it for one version of one custom resource.
+
+pub mod cel;
+pub mod crd;
+mod defaults;
+mod formats;
+mod node;
+mod numbers;
+mod path;
+mod pattern;
+mod prune;
+mod structure;
+mod validate;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::field::{FieldError, FieldErrorType};
+use path::Path;
+
+pub use node::{Additional, ListType, Node as SchemaNode};
+pub use numbers::normalize as normalize_numbers;
+pub use prune::OBJECT_META_FIELDS;
+pub use structure::not_supported;
+
+impl SchemaNode {
+    /// Checks and compiles an `openAPIV3Schema`; the findings name fields relative to the schema itself.
+    pub fn compile(openapi_v3: &Value) -> Result<Schema, Vec<FieldError>> {
+        let errors = structure::check(openapi_v3, "openAPIV3Schema", false);
+        if errors.is_empty() {
+            Ok(Schema::build(openapi_v3))
+        } else {
+            Err(errors)
+        }
+    }
+}
+
+/// The compiled schema of one version of a custom resource.
+#[derive(Debug, Clone)]
+pub struct Schema {
+    root: Arc<SchemaNode>,
+}
+
+impl Schema {
+    /// Compiles a schema that has been checked before (it is stored in a CRD).
+    pub fn build(openapi_v3: &Value) -> Self {
+        Self {
+            root: Arc::new(SchemaNode::build(openapi_v3)),
+        }
+    }
+
+    /// The compiled form, for those who walk it themselves.
+    pub fn root(&self) -> &SchemaNode {
+        &self.root
+    }
+
+    /// Removes fields that the schema does not know; the paths of what was removed, in the order of the warnings.
+    pub fn prune(&self, object: &mut Value) -> Vec<String> {
+        prune::prune(&self.root, object)
+    }
+
+    /// Fills in defaults and removes nulls that are not allowed.
+    pub fn apply_defaults(&self, object: &mut Value) {
+        defaults::apply(&self.root, object);
+    }
+
+    /// Validates a whole object; `old` on update: what has not changed is not looked at again.
+    pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let root = Path::root("");
+        let mut findings = validate::ErrorList::default();
+        validate::check(&self.root, new, old, &root, &mut findings);
+        self.validate_rest(new, old, findings.errors)
+    }
+
+    /// Validates a write of the status: its own schema, and the rules of the whole object.
+    pub fn validate_status(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let path = Path::root("status");
+        let mut findings = validate::ErrorList::default();
+        if let (Some(node), Some(status)) = (self.root.properties.get("status"), new.get("status")) {
+            validate::check(
+                node,
+                status,
+                old.and_then(|old| old.get("status")),
+                &path,
+                &mut findings,
+            );
+        }
+        self.validate_rest(new, old, findings.errors)
+    }
+
+    fn validate_rest(&self, new: &Value, old: Option<&Value>, mut errors: Vec<FieldError>) -> Vec<FieldError> {
+        let root = Path::root("");
+        validate::embedded::check(&self.root, new, &root, &mut errors);
+        validate::keyed::check(&self.root, new, old, &root, &mut errors);
+        if self.root.below.rules {
+            if errors.iter().any(blocks_rules) {
+                errors.push(FieldError {
+                    error_type: FieldErrorType::Invalid,
+                    field: "<nil>".to_owned(),
+                    message: "Invalid value: null: some validation rules were not checked because the object was \
+                              invalid; correct the existing errors to complete validation"
+                        .to_owned(),
+                });
+            } else {
+                cel::rules::check(&self.root, new, old, &root, &mut errors);
+            }
+        }
+        errors
+    }
+}
+
+/// ErrorList after which rules could stumble over the object.
+fn blocks_rules(error: &FieldError) -> bool {
+    matches!(
+        error.error_type,
+        FieldErrorType::NotSupported
+            | FieldErrorType::Required
+            | FieldErrorType::TooLong
+            | FieldErrorType::TooMany
+            | FieldErrorType::TypeInvalid
+    )
+}

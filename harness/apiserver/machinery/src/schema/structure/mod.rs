@@ -1,0 +1,124 @@
+//! What an `openAPIV3Schema` may look like: the refusals when a CRD is written, in the server's words.
+//!
+//! `keywords` refuses what no CRD may say, `structural` what makes a schema not structural, `defaults` checks that
+//! defaults obey their own schema, `rules` looks at `x-kubernetes-validations`.
+
+mod defaults;
+mod keywords;
+pub(crate) mod rules;
+mod structural;
+
+use serde_json::Value;
+
+use super::node::{MAX_DEPTH, Node};
+use crate::field::{FieldError, FieldErrorType};
+
+/// Everything that is wrong with a schema; `path` is its place in the CRD.
+pub fn check(schema: &Value, path: &str, status_subresource: bool) -> Vec<FieldError> {
+    if nests_too_deeply(schema, 0) {
+        let detail = format!("must not nest deeper than {MAX_DEPTH} levels");
+        return vec![FieldError::without_value(FieldErrorType::Forbidden, path, &detail)];
+    }
+    let mut errors = Vec::new();
+    keywords::check_root(schema, path, status_subresource, &mut errors);
+    let mut sound = Vec::new();
+    if !keywords::has_unsupported(schema) {
+        sound = structural::check(schema, path);
+        if sound.is_empty() {
+            sound = defaults::check(&Node::build(schema), path);
+        }
+    }
+    let rules_too = sound.is_empty();
+    errors.append(&mut sound);
+    let keyword_errors = keywords::check(schema, path);
+    let rules_too = rules_too && keyword_errors.is_empty();
+    errors.extend(keyword_errors);
+    if rules_too {
+        errors.extend(rules::check(schema, path));
+    } else {
+        errors.extend(rules::check_texts(schema, path));
+    }
+    if errors.is_empty() && keywords::names_language(schema) {
+        let detail = "OpenAPIV3Schema 'schema' is not supported";
+        errors.push(invalid(path, &Value::from(""), detail));
+    }
+    errors
+}
+
+fn nests_too_deeply(value: &Value, depth: usize) -> bool {
+    let deeper = |value: &Value| nests_too_deeply(value, depth + 1);
+    depth > MAX_DEPTH
+        || match value {
+            Value::Object(map) => map.values().any(deeper),
+            Value::Array(items) => items.iter().any(deeper),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+}
+
+/// The keywords that hold one schema, those that hold a list, and those that hold schemas by name.
+pub(super) fn children<'s>(schema: &'s Value, path: &str) -> Vec<(String, &'s Value)> {
+    let mut found = Vec::new();
+    for key in ["items", "additionalProperties", "not"] {
+        if let Some(child) = schema.get(key).filter(|child| child.is_object()) {
+            found.push((format!("{path}.{key}"), child));
+        }
+    }
+    for key in ["properties", "definitions", "patternProperties"] {
+        for (name, child) in schema.get(key).and_then(Value::as_object).into_iter().flatten() {
+            found.push((format!("{path}.{key}[{name}]"), child));
+        }
+    }
+    for key in ["allOf", "anyOf", "oneOf"] {
+        for (index, child) in schema
+            .get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .enumerate()
+        {
+            found.push((format!("{path}.{key}[{index}]"), child));
+        }
+    }
+    found
+}
+
+/// Whether a keyword is `true`.
+pub(super) fn flag(schema: &Value, key: &str) -> bool {
+    schema.get(key).and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// Whether a keyword is there and not null.
+pub(super) fn present(schema: &Value, key: &str) -> bool {
+    schema.get(key).is_some_and(|value| !value.is_null())
+}
+
+pub(super) fn required(path: &str, detail: &str) -> FieldError {
+    FieldError::without_value(FieldErrorType::Required, path, detail)
+}
+
+pub(super) fn forbidden(path: &str, detail: &str) -> FieldError {
+    FieldError::without_value(FieldErrorType::Forbidden, path, detail)
+}
+
+/// A finding that quotes what the server's own types have.
+pub(super) fn invalid_text(path: &str, quoted: &str, detail: &str) -> FieldError {
+    FieldError {
+        error_type: FieldErrorType::Invalid,
+        field: path.to_owned(),
+        message: format!("Invalid value: {quoted}: {detail}"),
+    }
+}
+
+pub(super) fn invalid(path: &str, value: &Value, detail: &str) -> FieldError {
+    FieldError::with_value(FieldErrorType::Invalid, path, value, detail)
+}
+
+/// `Unsupported value: "x": supported values: "a", "b"`.
+pub fn not_supported(path: &str, value: &str, supported: &[&str]) -> FieldError {
+    let supported: Vec<String> = supported.iter().map(|name| format!("\"{name}\"")).collect();
+    let detail = format!("supported values: {}", supported.join(", "));
+    FieldError::with_value(FieldErrorType::NotSupported, path, &Value::from(value), &detail)
+}
+
+#[cfg(test)]
+mod tests;

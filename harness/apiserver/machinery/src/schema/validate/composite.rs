@@ -1,0 +1,102 @@
+//! `allOf`, `anyOf`, `oneOf` and `not`.
+//!
+//! When alternatives fail, the findings of the one that came furthest (ran most checks) are shown with the verdict.
+
+use serde_json::Value;
+
+use super::super::node::Node;
+use super::super::path::Path;
+use super::ErrorList;
+use crate::go_fmt;
+
+pub fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
+    if !node.any_of.is_empty() {
+        any_of(node, value, old, path, out);
+    }
+    if !node.one_of.is_empty() {
+        one_of(node, value, old, path, out);
+    }
+    if !node.all_of.is_empty() {
+        all_of(node, value, old, path, out);
+    }
+    if let Some(not) = &node.not
+        && attempt(not, value, None, path).errors.is_empty()
+    {
+        out.detached(&format!(
+            "{} must not validate the schema (not)",
+            go_fmt::quoted(&path.dotted())
+        ));
+    }
+}
+
+fn attempt(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) -> ErrorList {
+    let mut findings = ErrorList::default();
+    super::check(node, value, old, path, &mut findings);
+    findings
+}
+
+fn any_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
+    let mut best: Option<ErrorList> = None;
+    for schema in &node.any_of {
+        let findings = attempt(schema, value, old, path);
+        if findings.errors.is_empty() {
+            out.merge(findings);
+            return;
+        }
+        if best.as_ref().is_none_or(|best| findings.checks > best.checks) {
+            best = Some(findings);
+        }
+    }
+    out.detached(&format!(
+        "{} must validate at least one schema (anyOf)",
+        go_fmt::quoted(&path.dotted())
+    ));
+    if let Some(best) = best {
+        out.merge(best);
+    }
+}
+
+fn one_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
+    let mut valid = 0_usize;
+    let mut shown: Option<ErrorList> = None;
+    for schema in &node.one_of {
+        let findings = attempt(schema, value, old, path);
+        if findings.errors.is_empty() {
+            valid += 1;
+            if valid == 1 {
+                shown = Some(findings);
+            }
+        } else if valid == 0 && shown.as_ref().is_none_or(|best| findings.checks > best.checks) {
+            shown = Some(findings);
+        }
+    }
+    if valid != 1 {
+        let found = match valid {
+            0 => "Found none valid".to_owned(),
+            several => format!("Found {several} valid alternatives"),
+        };
+        let place = go_fmt::quoted(&path.dotted());
+        out.detached(&format!(
+            "{place} must validate one and only one schema (oneOf). {found}"
+        ));
+    }
+    if let Some(shown) = shown {
+        out.merge(shown);
+    }
+}
+
+fn all_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
+    let mut valid = 0_usize;
+    for schema in &node.all_of {
+        let findings = attempt(schema, value, old, path);
+        valid += usize::from(findings.errors.is_empty());
+        out.merge(findings);
+    }
+    if valid != node.all_of.len() {
+        let also = if valid == 0 { ". None validated" } else { "" };
+        out.detached(&format!(
+            "{} must validate all the schemas (allOf){also}",
+            go_fmt::quoted(&path.dotted())
+        ));
+    }
+}

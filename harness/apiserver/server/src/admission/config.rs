@@ -1,0 +1,123 @@
+//! Webhooks as they are configured.
+
+use baton_apimachinery::meta;
+use baton_apimachinery::schema::cel::Program;
+use baton_apimachinery::schema::cel::eval::{CelError, Evaluator, Scope};
+use baton_apimachinery::schema::cel::value::Val;
+use serde_json::Value;
+
+use super::matching::{Matcher, Subject};
+use crate::webhook_client::Endpoint;
+
+/// What all conditions of one webhook or policy may cost together.
+const BUDGET: u64 = 2_500_000;
+
+/// Conditions in CEL that a write must meet.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Conditions(Vec<Condition>);
+
+/// One condition: its name, its text, and what it is compiled to.
+type Condition = (String, String, Result<Program, String>);
+
+impl Conditions {
+    pub(crate) fn read(source: &Value) -> Self {
+        let list = source.get("matchConditions").and_then(Value::as_array);
+        let text = |value: &Value, key: &str| meta::text(value, key).to_owned();
+        let read = |condition: &Value| {
+            let expression = text(condition, "expression");
+            let program = Program::parse(&expression);
+            (text(condition, "name"), expression, program)
+        };
+        Self(list.into_iter().flatten().map(read).collect())
+    }
+
+    /// Whether all hold; one that does not decides even if another fails.
+    pub(crate) fn hold<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, String> {
+        let scope = Scope::root(variables, &[]);
+        let mut failed = Vec::new();
+        for (name, expression, program) in &self.0 {
+            let outcome = match program {
+                Ok(program) => Evaluator::new(BUDGET).eval(program.expr(), &scope),
+                Err(error) => Err(CelError::Eval(error.clone())),
+            };
+            match outcome {
+                Ok(Val::Bool(true)) => {}
+                Ok(Val::Bool(false)) => return Ok(false),
+                Ok(_) => failed.push(format!("match condition {name:?} is not a bool")),
+                Err(error) => failed.push(format!("expression '{expression}' resulted in error: {error}")),
+            }
+        }
+        match failed.as_slice() {
+            [] => Ok(true),
+            [one] => Err(one.clone()),
+            several => Err(format!("[{}]", several.join(", "))),
+        }
+    }
+}
+
+/// One webhook of a configuration.
+#[derive(Debug, Clone)]
+pub(crate) struct Webhook {
+    /// Name of the configuration.
+    pub(crate) configuration: String,
+    pub(crate) name: String,
+    /// Where it is called.
+    pub(crate) endpoint: Endpoint,
+    /// Whether a failed call refuses the write.
+    pub(crate) fails: bool,
+    /// Whether it is called again when a later one changes the object.
+    pub(crate) again: bool,
+    /// Whether a dry run may call it.
+    pub(crate) dry_run: bool,
+    /// The version of `AdmissionReview` that it understands.
+    pub(crate) review_version: String,
+    matcher: Matcher,
+    conditions: Conditions,
+}
+
+impl Webhook {
+    /// The webhooks of a configuration.
+    pub(crate) fn read_all(configuration: &Value) -> Vec<Self> {
+        let name = configuration
+            .pointer("/metadata/name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let webhooks = configuration.get("webhooks").and_then(Value::as_array);
+        webhooks
+            .into_iter()
+            .flatten()
+            .map(|webhook| Self::read(name, webhook))
+            .collect()
+    }
+
+    fn read(configuration: &str, webhook: &Value) -> Self {
+        let text = |pointer: &str| webhook.pointer(pointer).and_then(Value::as_str);
+        let secs = webhook.get("timeoutSeconds").and_then(Value::as_u64).unwrap_or(10);
+        let versions = super::matching::strings(webhook, "admissionReviewVersions");
+        let known = versions
+            .into_iter()
+            .find(|version| matches!(version.as_str(), "v1" | "v1beta1"));
+        Self {
+            configuration: configuration.to_owned(),
+            name: text("/name").unwrap_or_default().to_owned(),
+            endpoint: Endpoint::read(webhook.get("clientConfig").unwrap_or(&Value::Null), secs),
+            fails: text("/failurePolicy") != Some("Ignore"),
+            again: text("/reinvocationPolicy") == Some("IfNeeded"),
+            dry_run: matches!(text("/sideEffects"), Some("None" | "NoneOnDryRun")),
+            review_version: known.unwrap_or_else(|| "v1".to_owned()),
+            matcher: Matcher::read(webhook),
+            conditions: Conditions::read(webhook),
+        }
+    }
+
+    /// The version in which the write is to be shown to the webhook; `None` when it is not concerned.
+    pub(crate) fn version<'s>(&self, subject: &Subject<'s>) -> Option<&'s str> {
+        let version = self.matcher.version(subject)?;
+        self.matcher.selects(subject).then_some(version)
+    }
+
+    /// Whether its conditions hold.
+    pub(crate) fn wants<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, String> {
+        self.conditions.hold(variables)
+    }
+}

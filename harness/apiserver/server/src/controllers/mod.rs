@@ -1,0 +1,77 @@
+//! What a real cluster's controller manager and extension server do: definitions are established ([`definitions`]),
+//! garbage is collected ([`garbage`]), deleted namespaces are emptied ([`namespaces`]). All of it follows from
+//! commits; nothing polls.
+//!
+//! A commit puts what there is to look at into the [`backlog`](crate::backlog); a task works it off and gives way after a few, so that a
+//! large namespace does not hold up requests.
+
+mod definitions;
+mod garbage;
+mod namespaces;
+
+use std::sync::{Arc, Weak};
+
+use baton_apimachinery::meta;
+use tokio::sync::Notify;
+
+use crate::backlog::Task;
+use crate::fault_injection::Side;
+use crate::handlers::Core;
+use crate::store::key_of;
+
+/// How many things are looked at before others have their turn. Theirs may be long: with one at a time the garbage of a
+/// large cluster would stay for seconds while everybody is busy.
+const AT_A_TIME: usize = 16;
+
+/// Starts the task that works the backlog off, unless it runs; the first request does it, because a runtime is needed.
+pub(crate) fn ensure_running(core: &Arc<Core>) {
+    if core.backlog.start() {
+        tokio::spawn(run(Arc::downgrade(core), core.backlog.wake()));
+    }
+}
+
+impl Core {
+    fn perform(self: &Arc<Self>, task: Task) {
+        match task {
+            Task::Object(bucket, key) => self.look_at(bucket, &key),
+            Task::DependentsOf(uid) => {
+                for (bucket, key) in self.store.dependents(&uid) {
+                    self.look_at(bucket, &key);
+                }
+            }
+            Task::Owner(uid) => {
+                if let Some((bucket, owner)) = self.store.by_uid(&uid)
+                    && meta::deletion_timestamp(&owner.value()).is_some()
+                {
+                    self.look_at(bucket, &key_of(&owner.value()));
+                }
+            }
+            Task::Namespace(name) => self.empty_namespace(&name),
+            Task::Definition(name) => self.empty_definition(&name),
+        }
+    }
+}
+
+async fn run(core: Weak<Core>, wake: Arc<Notify>) {
+    loop {
+        loop {
+            let Some(core) = core.upgrade() else { return };
+            if core.faults.reachable(Side::Inside).await.is_err() {
+                core.faults.listening().await;
+            }
+            let mut done = 0;
+            while done < AT_A_TIME
+                && let Some(task) = core.backlog.pop()
+            {
+                core.perform(task);
+                done += 1;
+            }
+            if done < AT_A_TIME {
+                break;
+            }
+            drop(core);
+            tokio::task::yield_now().await;
+        }
+        wake.notified().await;
+    }
+}

@@ -1,0 +1,146 @@
+//! Where a path leads.
+
+use std::sync::Arc;
+
+use baton_apikinds::resources;
+
+use crate::registry::{Catalogue, Resource};
+
+use super::query::decode_segment;
+
+/// What a path names.
+#[derive(Debug)]
+pub(crate) enum Route {
+    /// `/version`
+    Version,
+    /// `/healthz`, `/livez`, `/readyz`, or one of their checks: what follows the first word.
+    Health(Option<String>),
+    /// `/metrics`
+    Metrics,
+    /// `/`
+    Index,
+    /// `/api`
+    LegacyVersions,
+    /// `/apis`
+    Groups,
+    /// `/apis/apps`
+    Group(String),
+    /// `/apis/apps/v1`, `/api/v1`
+    GroupVersion(String, String),
+    /// `/openapi/…`
+    OpenApi(String),
+    /// A collection, an object or a subresource.
+    Resource(ResourceRoute),
+    /// No such path: the answer is the text of a web server.
+    UnknownPath,
+    /// A path under a group that no resource has: the answer is a `Status`.
+    UnknownResource,
+    /// A subresource that a custom resource does not have: the answer is that the object of that name is not found.
+    UnknownSubresource(Arc<Resource>, String),
+}
+
+/// The resource part of a path.
+#[derive(Debug, Clone)]
+pub(crate) struct ResourceRoute {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) subresource: Option<String>,
+    /// The old form `/api/v1/watch/…`.
+    pub(crate) watch: bool,
+}
+
+/// Follows a path.
+pub(crate) fn route(catalogue: &Catalogue, path: &str) -> Route {
+    let segments: Vec<String> = path
+        .split('/')
+        .filter(|segment| !segment.is_empty())
+        .map(|segment| decode_segment(segment).into_owned())
+        .collect();
+    let words: Vec<&str> = segments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [] => Route::Index,
+        ["version"] => Route::Version,
+        ["metrics"] => Route::Metrics,
+        ["healthz" | "livez" | "readyz", rest @ ..] => Route::Health((!rest.is_empty()).then(|| rest.join("/"))),
+        ["openapi", rest @ ..] => Route::OpenApi(rest.join("/")),
+        ["api"] => Route::LegacyVersions,
+        ["apis"] => Route::Groups,
+        ["apis", group] => catalogue
+            .group(group)
+            .filter(|_| !group.is_empty())
+            .map_or(Route::UnknownPath, |group| Route::Group(group.name.clone())),
+        ["api", version, rest @ ..] => in_version(catalogue, "", version, rest),
+        ["apis", group, version, rest @ ..] => in_version(catalogue, group, version, rest),
+        _ => Route::UnknownPath,
+    }
+}
+
+/// Whether a group is one of the server's own.
+pub(crate) fn is_built_in(group: &str) -> bool {
+    resources::GROUPS.iter().any(|each| each.name == group)
+}
+
+/// Whether what follows a plural names no more than an object and a subresource; a proxy leads further.
+fn ends(group: &str, rest: &[&str]) -> bool {
+    rest.len() <= 2 || (group.is_empty() && rest.get(1) == Some(&"proxy"))
+}
+
+fn in_version(catalogue: &Catalogue, group: &str, version: &str, rest: &[&str]) -> Route {
+    let unknown = || {
+        if is_built_in(group) {
+            Route::UnknownResource
+        } else {
+            Route::UnknownPath
+        }
+    };
+    if catalogue.version(group, version).is_none() {
+        return unknown();
+    }
+    let (watch, rest) = match rest {
+        ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
+        rest => (false, rest),
+    };
+    let find = |plural: &str| catalogue.find(group, version, plural).cloned();
+    let owned = |text: &&str| (*text).to_owned();
+    let (namespace, plural, name, subresource) = match rest {
+        [] => return Route::GroupVersion(group.to_owned(), version.to_owned()),
+        ["namespaces", namespace, plural, rest @ ..]
+            if !(group.is_empty() && matches!(*plural, "status" | "finalize")) && ends(group, rest) =>
+        {
+            (
+                Some(owned(namespace)),
+                *plural,
+                rest.first().map(owned),
+                rest.get(1).map(owned),
+            )
+        }
+        [plural, rest @ ..] if ends(group, rest) => (None, *plural, rest.first().map(owned), rest.get(1).map(owned)),
+        _ => return unknown(),
+    };
+    let Some(resource) = find(plural) else {
+        return unknown();
+    };
+    let fits = if resource.namespaced {
+        namespace.is_some() || name.is_none()
+    } else {
+        namespace.is_none()
+    };
+    let known = subresource
+        .as_deref()
+        .is_none_or(|name| resource.subresource(name).is_some());
+    if !fits || !known {
+        return match (resource.custom().is_some(), name) {
+            (true, Some(name)) if fits => Route::UnknownSubresource(resource, name),
+            (true, _) => Route::UnknownPath,
+            (false, _) => Route::UnknownResource,
+        };
+    }
+    Route::Resource(ResourceRoute {
+        resource,
+        namespace,
+        name,
+        subresource,
+        watch,
+    })
+}

@@ -1,0 +1,75 @@
+//! An in-memory Kubernetes API server for tests.
+//!
+//! No etcd, no kubelet, no clock of its own: time and revisions are handed in ([`Options`]), so that a fleet of
+//! servers can share one order of writes and run on a paused clock. [`ApiServer::service`] is for a
+//! `kube::Client` in the same process, [`ApiServer::serve`] opens HTTPS for kubectl and programs in other languages.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use baton_apiserver::{ApiServer, Options};
+//! use k8s_openapi::api::core::v1::Namespace;
+//! use kube::{Api, Client, api::ListParams};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = ApiServer::new(Options::new("test", Arc::new(jiff::Timestamp::now)));
+//! let client = Client::new(server.service("my-test"), "default");
+//! let namespaces = Api::<Namespace>::all(client).list(&ListParams::default()).await?;
+//! assert_eq!(namespaces.items.len(), 4);
+//!
+//! // For kubectl and programs in other languages.
+//! let serving = server.serve().await?;
+//! assert!(serving.kubeconfig().contains(&serving.url()));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What it knows of real servers is held against recorded answers of one: whole sequences of requests
+//! (`fixtures/transcripts`), and objects of every kind with one field changed (`fixtures/answers`; `tests/answers.rs` says
+//! how they are recorded). What the API's types are comes from their Go sources (`types.sh`). `cargo bench -p
+//! baton-apiserver` prints how fast it is and what it takes.
+//!
+//! What is pure stands in crates of its own, so that it builds and is tested without a runtime: `baton-apimachinery`
+//! (schemas, CEL, merging, metadata) and `baton-apikinds` (the built-in kinds). Here is what has state or talks.
+//!
+//! In which order to read it:
+//!
+//! - `api_error`: the errors of the API;
+//! - `store`: objects, revisions, history, the commit tap ([`Commits`]);
+//! - `registry`: which resources there are; `openapi`: their schemas; `selector`: which objects a list is about;
+//! - `handlers`: the path of a request through the server, verb by verb;
+//! - `admission`: webhooks and policies; `conversion`: versions that a webhook converts; `webhook_client`: how webhooks are called;
+//! - `backlog`: what follows from commits; `controllers`: who does it: garbage, namespaces and deleted definitions;
+//! - `serving`: HTTPS; `fault_injection` and `gate`: what a test does to a server's connections and requests;
+//! - [`fault_proxy`]: the same faults in front of an API server elsewhere; [`test_webhook`]: a webhook for servers to call;
+//! - `options`, `ids`, `ordered_notify`.
+
+mod admission;
+mod api_error;
+mod backlog;
+mod controllers;
+mod conversion;
+mod fault_injection;
+pub mod fault_proxy;
+mod gate;
+mod handlers;
+mod ids;
+mod openapi;
+mod options;
+mod ordered_notify;
+mod registry;
+mod selector;
+mod server;
+mod serving;
+mod store;
+pub mod test_webhook;
+mod webhook_client;
+
+pub use fault_injection::{Counted, Cut, Failure, FaultInjector, Matching};
+pub use gate::{Asking, Gate, Gatekeeper};
+pub use handlers::body::ResponseBody;
+pub use options::{Clock, Options, Revisions};
+pub use server::{ApiServer, InProcess};
+pub use serving::Serving;
+pub use store::commits::{Change, Commit, Commits};

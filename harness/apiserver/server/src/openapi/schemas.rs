@@ -1,0 +1,302 @@
+//! The schemas of the built-in kinds.
+
+use baton_apikinds::types::kinds::{KINDS, Kind};
+use baton_apikinds::types::{definitions, reference, tables};
+use baton_apimachinery::meta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ListMeta, Status};
+use schemars::SchemaGenerator;
+use serde_json::{Map, Value, json};
+
+use super::{Format, facts, group_version_kind, values};
+use crate::registry::Version;
+
+/// Where the metadata's definitions are.
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+
+static META_KINDS: &[Kind] = &[
+    Kind {
+        group: "",
+        version: "v1",
+        name: "Status",
+        schema: SchemaGenerator::subschema_for::<Status>,
+    },
+    Kind {
+        group: "",
+        version: "v1",
+        name: "DeleteOptions",
+        schema: SchemaGenerator::subschema_for::<DeleteOptions>,
+    },
+    Kind {
+        group: "",
+        version: "v1",
+        name: "ListMeta",
+        schema: SchemaGenerator::subschema_for::<ListMeta>,
+    },
+];
+
+/// The definitions of the built-in kinds of these versions, of their lists and of all that they need.
+pub(super) fn builtin(format: Format, versions: &[(&str, &Version)]) -> Map<String, Value> {
+    let resources = versions.iter().flat_map(|(_, version)| &version.resources);
+    let resources: Vec<_> = resources.filter(|resource| resource.custom().is_none()).collect();
+    let wanted = |kind: &&Kind| {
+        let spoken = |(group, version, name): (&str, &str, &str)| {
+            (group, version, name) == (kind.group, kind.version, kind.name)
+        };
+        resources.iter().any(|resource| {
+            let subresources = resource.subresources.iter();
+            spoken((&resource.group, &resource.version, &resource.kind))
+                || subresources
+                    .clone()
+                    .any(|each| spoken((&each.group, &each.version, &each.kind)))
+        })
+    };
+    let kinds: Vec<&Kind> = KINDS.iter().filter(wanted).collect();
+    // The metadata of custom resources comes with any kind.
+    let fallback = kinds.is_empty().then(|| KINDS.first()).flatten();
+    let all = kinds.iter().copied().chain(fallback).chain(META_KINDS);
+    let (roots, raw) = definitions(all);
+    let mut out = Map::new();
+    for (name, schema) in &raw {
+        let root = roots.iter().zip(&kinds).any(|(root, _)| reference(root) == Some(name));
+        out.insert(name.clone(), definition(format, name, schema, root));
+    }
+    if fallback.is_some() {
+        out.retain(|name, _| name.starts_with(META));
+    }
+    for (kind, root) in kinds.iter().zip(&roots) {
+        let Some(name) = reference(root) else { continue };
+        let gvk = group_version_kind(kind.group, kind.version, kind.name);
+        if let Some(Value::Object(schema)) = out.get_mut(name) {
+            schema.insert("x-kubernetes-group-version-kind".to_owned(), json!([gvk]));
+        }
+        if resources
+            .iter()
+            .any(|resource| resource.kind == kind.name && resource.allows("list"))
+        {
+            out.insert(
+                format!("{name}List"),
+                list_of(format, name, kind.group, kind.version, kind.name),
+            );
+        }
+    }
+    out.insert(
+        format!("{META}Patch"),
+        json!({"type": "object", "description": "Patch is provided to give a concrete name and type to the Kubernetes PATCH request body."}),
+    );
+    out
+}
+
+/// The definition of the list of a kind.
+pub(super) fn list_of(format: Format, name: &str, group: &str, version: &str, kind: &str) -> Value {
+    let text = |description: &str| json!({"description": description, "type": "string"});
+    json!({
+        "description": format!("{kind}List is a list of {kind}"),
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": text("APIVersion defines the versioned schema of this representation of an object."),
+            "kind": text("Kind is a string value representing the REST resource this object represents."),
+            "metadata": referred(format, &format!("{META}ListMeta"), "Standard list metadata.", true),
+            "items": {"type": "array", "description": format!("List of {kind} objects."), "items": format.reference(name)},
+        },
+        "x-kubernetes-group-version-kind": [group_version_kind(group, version, &format!("{kind}List"))],
+    })
+}
+
+/// A reference with a description; version 3 needs a detour for that.
+pub(super) fn referred(format: Format, name: &str, description: &str, by_value: bool) -> Value {
+    let mut schema = match format {
+        Format::V2 => format.reference(name),
+        Format::V3 => json!({"allOf": [format.reference(name)]}),
+    };
+    if let Some(members) = schema.as_object_mut() {
+        members.insert("description".to_owned(), description.into());
+        if by_value && format == Format::V3 {
+            members.insert("default".to_owned(), json!({}));
+        }
+    }
+    schema
+}
+
+/// A definition as the API server writes it.
+fn definition(format: Format, name: &str, schema: &Value, root: bool) -> Value {
+    let short = tables::short(name);
+    let described = |mut extra: Value| {
+        if let (Some(members), Some(description)) = (extra.as_object_mut(), schema.get("description")) {
+            members.insert("description".to_owned(), description.clone());
+        }
+        extra
+    };
+    match (short, format) {
+        ("IntOrString", Format::V2) => return described(json!({"type": "string", "format": "int-or-string"})),
+        ("IntOrString", Format::V3) => {
+            return described(json!({"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"}));
+        }
+        ("Quantity", Format::V2) => return described(json!({"type": "string"})),
+        ("Quantity", Format::V3) => return described(json!({"oneOf": [{"type": "string"}, {"type": "number"}]})),
+        _ => {}
+    }
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        let plain = schema
+            .get("type")
+            .map_or_else(|| json!({}), |kind| json!({"type": kind}));
+        let mut plain = described(plain);
+        if let (Some(members), Some(of)) = (plain.as_object_mut(), schema.get("format")) {
+            members.insert("format".to_owned(), of.clone());
+        }
+        return plain;
+    };
+    let said: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let fields = properties.keys().map(String::as_str);
+    let required: Vec<&str> = fields
+        .filter(|field| facts::is_required(name, short, field, root, said.contains(field)))
+        .collect();
+    let mut out = Map::new();
+    for (field, inner) in properties {
+        let place = Place {
+            format,
+            definition: short,
+            field,
+            root,
+            required: required.contains(&field.as_str()),
+        };
+        out.insert(field.clone(), place.property(inner));
+    }
+    let mut made = described(json!({"type": "object", "properties": out}));
+    if let Some(members) = made.as_object_mut() {
+        if !required.is_empty() {
+            members.insert("required".to_owned(), json!(required));
+        }
+        if tables::atomic_struct(name) {
+            members.insert("x-kubernetes-map-type".to_owned(), "atomic".into());
+        }
+    }
+    made
+}
+
+/// A field of a definition.
+struct Place<'a> {
+    format: Format,
+    definition: &'a str,
+    field: &'a str,
+    root: bool,
+    required: bool,
+}
+
+impl Place<'_> {
+    fn property(&self, schema: &Value) -> Value {
+        if let Some(name) = reference(schema) {
+            let description = meta::text(schema, "description");
+            let scalar = matches!(tables::short(name), "IntOrString" | "Quantity" | "Time" | "MicroTime");
+            let by_value = !scalar && facts::is_by_value(self.definition, self.field, self.root, self.required);
+            return referred(self.format, name, description, by_value);
+        }
+        let mut out = self.type_of(schema);
+        let Some(members) = out.as_object_mut() else {
+            return out;
+        };
+        if let Some(description) = schema.get("description") {
+            members.insert("description".to_owned(), description.clone());
+        }
+        if let Some(values) = values::of(self.definition, self.field) {
+            let inner = if members.contains_key("items") {
+                "items"
+            } else {
+                "additionalProperties"
+            };
+            let of = match members.get_mut(inner).and_then(Value::as_object_mut) {
+                Some(inner) => inner,
+                None => &mut *members,
+            };
+            of.insert("enum".to_owned(), json!(values));
+        }
+        if self.format == Format::V3 {
+            let zero = match schema.get("type").and_then(Value::as_str) {
+                Some("string") => json!(""),
+                Some("integer" | "number") => json!(0),
+                Some("boolean") => json!(false),
+                _ => Value::Null,
+            };
+            let default = tables::key_default(self.definition, self.field).map(Value::from);
+            if let Some(default) = default.or_else(|| facts::default(self.definition, self.field)) {
+                members.insert("default".to_owned(), default);
+            } else if self.required && !zero.is_null() && !facts::is_pointer(self.definition, self.field) {
+                members.insert("default".to_owned(), zero);
+            }
+        }
+        self.extensions(schema, members);
+        out
+    }
+
+    /// The schema without descriptions of its own, with references in the format's form.
+    fn type_of(&self, schema: &Value) -> Value {
+        if let Some(name) = reference(schema) {
+            return self.format.reference(name);
+        }
+        let mut out = Map::new();
+        for key in ["type", "format"] {
+            if let Some(value) = schema.get(key) {
+                out.insert(key.to_owned(), value.clone());
+            }
+        }
+        for key in ["items", "additionalProperties"] {
+            if let Some(inner) = schema.get(key).filter(|inner| inner.is_object()) {
+                out.insert(key.to_owned(), self.item(inner));
+            }
+        }
+        Value::Object(out)
+    }
+
+    /// The schema of the items of a list or a map; in version 3 with what an item is when it is left out.
+    fn item(&self, schema: &Value) -> Value {
+        let mut item = self.type_of(schema);
+        if self.format == Format::V2 {
+            return item;
+        }
+        let zero = match schema.get("type").and_then(Value::as_str) {
+            Some("string") if schema.get("format").is_none() => json!(""),
+            Some("integer" | "number") => json!(0),
+            _ => return item,
+        };
+        if let Some(members) = item.as_object_mut() {
+            members.insert("default".to_owned(), zero);
+        }
+        item
+    }
+
+    fn extensions(&self, schema: &Value, members: &mut Map<String, Value>) {
+        let mut put = |name: &str, value: Value| {
+            members.insert(format!("x-kubernetes-{name}"), value);
+        };
+        if tables::atomic_map(self.definition, self.field) {
+            put("map-type", "atomic".into());
+        }
+        let patch = tables::patch(self.definition, self.field);
+        match (patch.merge, patch.retain_keys) {
+            (false, false) => {}
+            (true, false) => put("patch-strategy", "merge".into()),
+            (true, true) => put("patch-strategy", "merge,retainKeys".into()),
+            (false, true) => put("patch-strategy", "retainKeys".into()),
+        }
+        if !patch.key.is_empty() {
+            put("patch-merge-key", patch.key.into());
+        }
+        if schema.get("type").and_then(Value::as_str) != Some("array") {
+            return;
+        }
+        match tables::list(self.definition, self.field) {
+            tables::List::Atomic => put("list-type", "atomic".into()),
+            tables::List::Set => put("list-type", "set".into()),
+            tables::List::Map(keys) => {
+                put("list-type", "map".into());
+                put("list-map-keys", json!(keys));
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The tap: every revision, in the order of commits.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use baton_apimachinery::meta;
+use futures::Stream;
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::Stored;
+
+/// What a commit did to its object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// The object was there before the tap was opened.
+    Existing,
+    /// The object is new.
+    Added,
+    /// The object was there before.
+    Modified,
+    /// The object is gone; the commit carries its last state.
+    Deleted,
+}
+
+impl Change {
+    /// The `type` of a watch event.
+    pub(crate) fn watch_type(self) -> &'static str {
+        match self {
+            Self::Existing | Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+        }
+    }
+}
+
+/// One stored revision of one object.
+#[derive(Debug, Clone)]
+pub struct Commit {
+    /// The number of the revision: the object's `resourceVersion`, also of a deletion.
+    pub revision: u64,
+    /// When it was committed, by the server's clock; of [`Change::Existing`] when the tap was opened.
+    pub at: Timestamp,
+    /// What happened.
+    pub change: Change,
+    /// `apiVersion` of the stored object.
+    pub api_version: String,
+    /// `kind` of the stored object.
+    pub kind: String,
+    /// The whole object.
+    pub object: Arc<Value>,
+    /// The user agent of the request; empty for [`Change::Existing`].
+    pub by: Arc<str>,
+}
+
+impl Commit {
+    pub(super) fn new(change: Change, stored: &Stored, at: Timestamp, by: Arc<str>) -> Self {
+        let object = stored.value();
+        let text = |key: &str| meta::text(&object, key).to_owned();
+        Self {
+            revision: stored.revision,
+            at,
+            change,
+            api_version: text("apiVersion"),
+            kind: text("kind"),
+            object,
+            by,
+        }
+    }
+}
+
+/// A stream of [`Commit`]s; it holds what has not been read yet without bound and ends with the server.
+#[derive(Debug)]
+pub struct Commits(mpsc::UnboundedReceiver<Commit>);
+
+impl Commits {
+    pub(super) fn new(receiver: mpsc::UnboundedReceiver<Commit>) -> Self {
+        Self(receiver)
+    }
+
+    /// The next commit; `None` when the server is gone.
+    pub async fn recv(&mut self) -> Option<Commit> {
+        self.0.recv().await
+    }
+
+    /// A commit that has already happened, without waiting.
+    pub fn try_recv(&mut self) -> Option<Commit> {
+        self.0.try_recv().ok()
+    }
+}
+
+impl Stream for Commits {
+    type Item = Commit;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Commit>> {
+        self.0.poll_recv(cx)
+    }
+}

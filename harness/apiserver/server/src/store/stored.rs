@@ -1,0 +1,315 @@
+//! One revision of one object: as a tree while it is fresh, as the JSON that clients get from then on.
+//!
+//! The JSON is kept once, as the line that tells watches of the revision: what lists and answers show is a part of it.
+//! A tree takes many times the room of its JSON. What nobody has written for as long as the history goes back is
+//! therefore kept as JSON alone, with the labels beside it, which lists look at; whoever needs the tree gets it read
+//! anew ([`Stored::value`]).
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use baton_apimachinery::meta;
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::commits::Change;
+
+/// What is nested deeper stays a tree, because it could not be read again.
+const MAX_PACKED_DEPTH: usize = 100;
+
+/// One revision of one object.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) revision: u64,
+    /// What its commit did to the object.
+    pub(crate) change: Change,
+    /// Whether the write had fields that the schema does not know. The reference stores them and drops them when it
+    /// reads the object, so that the next write has an effect even if it changes nothing.
+    pub(crate) had_unknown_fields: bool,
+    /// Whether there is a later revision, or the object is gone.
+    is_past: AtomicBool,
+    text: OnceLock<Text>,
+    /// The labels of an object that is packed.
+    labels: OnceLock<Labels>,
+    tree: Mutex<Tree>,
+}
+
+type Labels = Box<[(Box<str>, Box<str>)]>;
+
+#[derive(Debug)]
+enum Tree {
+    Kept(Arc<Value>),
+    /// There as long as somebody has it in hand.
+    Packed(Weak<Value>),
+}
+
+/// An object as JSON, and the line of a watch around it.
+#[derive(Debug)]
+pub(crate) struct Text {
+    /// `{"type":…,"object":{"kind":…,"apiVersion":…,"metadata":…}}` and a line feed.
+    line: Bytes,
+    /// Where the object begins.
+    object: usize,
+    /// Where its members behind the first two begin.
+    rest: usize,
+}
+
+const LINE_END: &[u8] = b"}\n";
+
+impl Text {
+    pub(crate) fn write(change: Change, object: &Value) -> Self {
+        let typed = |key: &str| meta::text(object, key);
+        let others: BTreeMap<&String, &Value> = object
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(key, _)| !matches!(key.as_str(), "apiVersion" | "kind"))
+            .collect();
+        // Trees of JSON can always be written.
+        let others = serde_json::to_vec(&others).unwrap_or_default();
+        let mut line = Vec::with_capacity(others.len() + 140);
+        write_line_head(&mut line, change.watch_type());
+        let object = line.len();
+        write_head(&mut line, typed("apiVersion"), typed("kind"));
+        if others.len() > 2 {
+            line.push(b',');
+        }
+        let rest = line.len();
+        line.extend_from_slice(others.get(1..).unwrap_or(b"}"));
+        line.extend_from_slice(LINE_END);
+        Self {
+            line: Bytes::from(line.into_boxed_slice()),
+            object,
+            rest,
+        }
+    }
+
+    /// The line of a watch that tells of what the commit did.
+    pub(crate) fn line(&self) -> &Bytes {
+        &self.line
+    }
+
+    /// The line of a watch for which something else has happened.
+    pub(crate) fn line_of(&self, typed: &str) -> Bytes {
+        let mut line = Vec::with_capacity(self.line.len() + typed.len());
+        write_line_head(&mut line, typed);
+        line.extend_from_slice(self.object());
+        line.extend_from_slice(LINE_END);
+        Bytes::from(line)
+    }
+
+    /// The object alone.
+    pub(crate) fn object(&self) -> &[u8] {
+        self.rest_from(self.object)
+    }
+
+    fn rest_from(&self, begin: usize) -> &[u8] {
+        let end = self.line.len() - LINE_END.len();
+        self.line.get(begin..end).unwrap_or_default()
+    }
+
+    /// Whether the object is in this version.
+    fn is_in(&self, api_version: &str) -> bool {
+        let head = self.line.get(..self.rest).unwrap_or_default();
+        let version = head.strip_suffix(b",").unwrap_or(head).strip_suffix(b"\"");
+        let before = version.and_then(|head| head.strip_suffix(api_version.as_bytes()));
+        before.is_some_and(|before| before.ends_with(b"\"apiVersion\":\""))
+    }
+
+    /// What follows `apiVersion` and `kind`: `"metadata":…}`, or `}` alone.
+    pub(crate) fn rest(&self) -> &[u8] {
+        self.rest_from(self.rest)
+    }
+}
+
+/// `{"kind":…,"apiVersion":…`
+pub(crate) fn write_head(out: &mut Vec<u8>, api_version: &str, kind: &str) {
+    out.extend_from_slice(b"{\"kind\":\"");
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(b"\",\"apiVersion\":\"");
+    out.extend_from_slice(api_version.as_bytes());
+    out.push(b'"');
+}
+
+fn write_line_head(line: &mut Vec<u8>, typed: &str) {
+    line.extend_from_slice(b"{\"type\":\"");
+    line.extend_from_slice(typed.as_bytes());
+    line.extend_from_slice(b"\",\"object\":");
+}
+
+impl Stored {
+    pub(super) fn new(revision: u64, change: Change, value: Value, had_unknown_fields: bool) -> Self {
+        Self {
+            revision,
+            change,
+            had_unknown_fields,
+            // Of an object that is gone nothing more is asked for than what watches are told.
+            is_past: AtomicBool::new(change == Change::Deleted),
+            text: OnceLock::new(),
+            labels: OnceLock::new(),
+            tree: Mutex::new(Tree::Kept(Arc::new(value))),
+        }
+    }
+
+    fn tree(&self) -> MutexGuard<'_, Tree> {
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The object.
+    pub(crate) fn value(&self) -> Arc<Value> {
+        let mut tree = self.tree();
+        let packed = match &*tree {
+            Tree::Kept(value) => return value.clone(),
+            Tree::Packed(value) => value.upgrade(),
+        };
+        packed.unwrap_or_else(|| {
+            let text = self.text.get().map(Text::object).unwrap_or_default();
+            // It has been written by this server.
+            let value = Arc::new(serde_json::from_slice(text).unwrap_or_default());
+            *tree = Tree::Packed(Arc::downgrade(&value));
+            value
+        })
+    }
+
+    /// The object as JSON, written once.
+    pub(crate) fn text(&self) -> &Text {
+        if let Some(text) = self.text.get() {
+            return text;
+        }
+        let text = self.text.get_or_init(|| Text::write(self.change, &self.value()));
+        if self.is_past.load(Ordering::Relaxed) {
+            self.pack();
+        }
+        text
+    }
+
+    /// Whether the object is in this version.
+    pub(crate) fn is_in(&self, api_version: &str) -> bool {
+        match self.text.get() {
+            Some(text) => text.is_in(api_version),
+            None => self.value().get("apiVersion").and_then(Value::as_str) == Some(api_version),
+        }
+    }
+
+    /// Looks at the value of a label, `None` if it is not there.
+    pub(crate) fn with_label<T>(&self, key: &str, look: impl FnOnce(Option<&str>) -> T) -> T {
+        if let Some(labels) = self.labels.get() {
+            let found = labels.iter().find(|(each, _)| **each == *key);
+            return look(found.map(|(_, value)| &**value));
+        }
+        look(meta::label(&self.value(), key))
+    }
+
+    /// There is a later revision, and hardly anybody asks for the tree of this one: keeps only the JSON as soon as that
+    /// has been written.
+    pub(crate) fn supersede(&self) {
+        self.is_past.store(true, Ordering::Relaxed);
+        if self.text.get().is_some() {
+            self.pack();
+        }
+    }
+
+    /// Keeps only the JSON from now on.
+    pub(super) fn pack(&self) {
+        let value = self.value();
+        if !survives(&value, 0) {
+            return;
+        }
+        self.text.get_or_init(|| Text::write(self.change, &value));
+        self.labels.get_or_init(|| {
+            let labels = meta::at(&value, &["metadata", "labels"]).and_then(Value::as_object);
+            let texts = labels
+                .into_iter()
+                .flatten()
+                .filter_map(|(key, value)| Some((key.as_str().into(), value.as_str()?.into())));
+            texts.collect()
+        });
+        let mut tree = self.tree();
+        if matches!(*tree, Tree::Kept(_)) {
+            *tree = Tree::Packed(Arc::downgrade(&value));
+        }
+    }
+}
+
+/// Whether a tree is the same when it has been written and read again. Fractions need not be, to the last bit.
+fn survives(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+        Value::Number(number) => !number.is_f64(),
+        Value::Array(items) => depth < MAX_PACKED_DEPTH && items.iter().all(|item| survives(item, depth + 1)),
+        Value::Object(members) => depth < MAX_PACKED_DEPTH && members.values().all(|inner| survives(inner, depth + 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object() -> Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"l": "x"}}, "data": {"k": "v"}})
+    }
+
+    #[test]
+    fn what_is_packed_is_the_same() {
+        let stored = Stored::new(1, Change::Added, object(), false);
+        stored.pack();
+        assert!(matches!(&*stored.tree(), Tree::Packed(value) if value.upgrade().is_none()));
+        assert_eq!(*stored.value(), object());
+        assert!(stored.with_label("l", |value| value == Some("x")));
+        assert!(stored.with_label("other", |value| value.is_none()));
+        let in_hand = stored.value();
+        assert!(Arc::ptr_eq(&in_hand, &stored.value()));
+    }
+
+    #[test]
+    fn what_is_past_is_packed_when_it_has_been_written() {
+        let is_packed = |stored: &Stored| matches!(&*stored.tree(), Tree::Packed(_));
+        let gone = Stored::new(2, Change::Deleted, object(), false);
+        let past = Stored::new(1, Change::Added, object(), false);
+        past.supersede();
+        for stored in [gone, past] {
+            assert!(!is_packed(&stored));
+            let written: Value = serde_json::from_slice(stored.text().object()).expect("JSON");
+            assert_eq!(written, object());
+            assert!(is_packed(&stored));
+        }
+        let present = Stored::new(1, Change::Added, object(), false);
+        present.text();
+        assert!(!is_packed(&present));
+        present.supersede();
+        assert!(is_packed(&present));
+    }
+
+    #[test]
+    fn what_would_not_be_the_same_is_not_packed() {
+        let mut deep = json!(1);
+        for _ in 0..MAX_PACKED_DEPTH {
+            deep = json!([deep]);
+        }
+        for odd in [json!(0.1), deep] {
+            let mut value = object();
+            value["spec"] = odd;
+            let stored = Stored::new(1, Change::Added, value.clone(), false);
+            stored.pack();
+            assert!(matches!(*stored.tree(), Tree::Kept(_)));
+            assert_eq!(*stored.value(), value);
+        }
+    }
+
+    #[test]
+    fn texts_begin_with_the_type() {
+        let text = Text::write(Change::Modified, &object());
+        let line: Value = serde_json::from_slice(text.line()).expect("JSON");
+        assert_eq!(line, json!({"type": "MODIFIED", "object": object()}));
+        assert_eq!(&text.line_of("MODIFIED"), text.line());
+        let alone: Value = serde_json::from_slice(text.object()).expect("JSON");
+        assert_eq!(alone, object());
+        assert!(text.rest().starts_with(b"\"data\":") && text.rest().ends_with(b"}"));
+        let bare = Text::write(Change::Existing, &json!({"apiVersion": "v1", "kind": "Odd"}));
+        assert_eq!(bare.rest(), b"}");
+        assert!(bare.is_in("v1") && !bare.is_in("v") && !bare.is_in("1") && text.is_in("v1"));
+        assert_eq!(bare.object(), b"{\"kind\":\"Odd\",\"apiVersion\":\"v1\"}");
+    }
+}
