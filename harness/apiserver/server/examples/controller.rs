@@ -22,7 +22,9 @@ const LIFETIME: Duration = Duration::from_secs(3600);
 async fn reconcile(map: Arc<ConfigMap>, context: Arc<(Api<ConfigMap>, Instant)>) -> Result<Action, kube::Error> {
     let (maps, started) = &*context;
     let now = Timestamp::UNIX_EPOCH + started.elapsed();
-    let age = map.creation_timestamp().map_or(Duration::ZERO, |created| now.duration_since(created.0).unsigned_abs());
+    let age = map
+        .creation_timestamp()
+        .map_or(Duration::ZERO, |created| now.duration_since(created.0).unsigned_abs());
     if age >= LIFETIME {
         maps.delete(&map.name_any(), &DeleteParams::default()).await?;
         return Ok(Action::await_change());
@@ -34,11 +36,18 @@ async fn reconcile(map: Arc<ConfigMap>, context: Arc<(Api<ConfigMap>, Instant)>)
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let started = Instant::now();
-    let server = ApiServer::new(Options::new("test", Arc::new(move || Timestamp::UNIX_EPOCH + started.elapsed())));
+    let server = ApiServer::new(Options::new(
+        "test",
+        Arc::new(move || Timestamp::UNIX_EPOCH + started.elapsed()),
+    ));
     let maps = Api::<ConfigMap>::default_namespaced(Client::new(server.service("example"), "default"));
     let controller = Controller::new(maps.clone(), watcher::Config::default());
     let policy = |_, _: &kube::Error, _| Action::requeue(Duration::from_secs(1));
-    tokio::spawn(controller.run(reconcile, policy, Arc::new((maps.clone(), started))).for_each(async |_| {}));
+    tokio::spawn(
+        controller
+            .run(reconcile, policy, Arc::new((maps.clone(), started)))
+            .for_each(async |_| {}),
+    );
 
     let metadata = ObjectMeta {
         name: Some("short-lived".to_owned()),
@@ -49,8 +58,19 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..ConfigMap::default()
     };
     let created = maps.create(&PostParams::default(), &map).await?;
-    let gone = conditions::is_deleted(&created.uid().unwrap_or_default());
-    await_condition(maps, "short-lived", gone).await?;
-    println!("deleted after {} seconds of the server's time", started.elapsed().as_secs());
+    let uid = created.uid().unwrap_or_default();
+    await_condition(maps, "short-lived", conditions::is_deleted(&uid)).await?;
+    println!(
+        "deleted after {} seconds of the server's time",
+        started.elapsed().as_secs()
+    );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_hour_passes() {
+        super::main().expect("the config map is deleted");
+    }
 }

@@ -21,9 +21,10 @@ use tokio::time::Instant;
 
 use crate::api_error::ApiError;
 use crate::fault_injection::{FaultInjector, Seen, Side};
-use crate::handlers::body::ResponseBody;
+use crate::handlers::codecs::body::ResponseBody;
+use crate::handlers::codecs::negotiate;
 use crate::handlers::query::{Query, decode_segment};
-use crate::handlers::{Caller, MAX_BODY, Verb, negotiate};
+use crate::handlers::{Caller, MAX_BODY, Verb};
 use crate::serving::{self, Handler, Serving};
 
 /// The body of an answer that comes from elsewhere.

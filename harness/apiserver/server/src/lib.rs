@@ -26,7 +26,7 @@
 //! ```
 //!
 //! What it knows of real servers is held against recorded answers of one: whole sequences of requests
-//! (`fixtures/transcripts`), and objects of every kind with one field changed (`fixtures/answers`; `tests/answers.rs` says
+//! (`fixtures/transcripts`), and objects of every kind with one field changed (`fixtures/answers`; `tests/parity/recorded` says
 //! how they are recorded). What the API's types are comes from their Go sources (`types.sh`). `cargo bench -p
 //! baton-apiserver` prints how fast it is and what it takes.
 //!
@@ -68,7 +68,7 @@ mod webhook_client;
 
 pub use fault_injection::{Counted, Cut, Failure, FaultInjector, Matching};
 pub use gate::{Asking, Gate, Gatekeeper};
-pub use handlers::body::ResponseBody;
+pub use handlers::codecs::body::ResponseBody;
 pub use options::{Clock, Options, Revisions};
 pub use server::{ApiServer, InProcess};
 pub use serving::Serving;

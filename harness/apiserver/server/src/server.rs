@@ -15,7 +15,7 @@ use crate::admission::Admission;
 use crate::backlog::Backlog;
 use crate::controllers;
 use crate::fault_injection::{FaultInjector, Side};
-use crate::handlers::body::ResponseBody;
+use crate::handlers::codecs::body::ResponseBody;
 use crate::handlers::{Caller, Core};
 use crate::ids::Ids;
 use crate::options::Options;

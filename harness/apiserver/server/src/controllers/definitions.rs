@@ -7,7 +7,7 @@ use baton_apimachinery::schema::crd::{CLEANUP_FINALIZER, set_condition};
 use serde_json::Value;
 
 use crate::handlers::Core;
-use crate::handlers::delete::DeleteOptions;
+use crate::handlers::verbs::delete::DeleteOptions;
 use crate::store::key_of;
 
 impl Core {

@@ -6,7 +6,7 @@ use baton_apimachinery::meta;
 use serde_json::{Value, json};
 
 use crate::handlers::Core;
-use crate::handlers::delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
+use crate::handlers::verbs::delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 use crate::store::{BucketId, Expect, Stored, Write, key_of};
 
 /// What has become of an owner.
@@ -173,7 +173,7 @@ impl Core {
             if object == *stored.value() {
                 return;
             }
-            let released = crate::handlers::write::is_released(resource, &object);
+            let released = crate::handlers::verbs::write::is_released(resource, &object);
             let write = if released {
                 Write::Delete(Value::clone(&stored.value()))
             } else {

@@ -8,7 +8,7 @@ use baton_apimachinery::schema::crd::set_condition;
 use serde_json::{Value, json};
 
 use crate::handlers::Core;
-use crate::handlers::delete::DeleteOptions;
+use crate::handlers::verbs::delete::DeleteOptions;
 use crate::store::{Expect, Stored, Write, key_of};
 
 /// What is left in a namespace: how many objects of which resource, and by which finalizers they are held.

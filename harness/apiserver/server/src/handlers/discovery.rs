@@ -8,7 +8,7 @@ use http::header;
 use serde_json::{Map, Value, json};
 
 use super::Core;
-use super::reply::Reply;
+use super::codecs::reply::Reply;
 use super::route::{Route, is_built_in};
 use crate::api_error::{About, ApiError};
 use crate::openapi;

@@ -9,8 +9,9 @@ use baton_apimachinery::merge::field_validation;
 use baton_apimachinery::yaml;
 use serde_json::Value;
 
+use super::codecs::decode;
 use super::versioning::as_it_is;
-use super::{Call, Core, decode};
+use super::{Call, Core};
 use crate::api_error::{About, ApiError};
 use crate::conversion::Conversions;
 use crate::registry::{Catalogue, Resource};

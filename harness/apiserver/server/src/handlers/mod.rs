@@ -1,37 +1,19 @@
 //! A request in, an answer out, whether it came over HTTPS or from this process.
 //!
-//! [`Core::handle`] is the way of every request: faults, who asks ([`Caller`]), where the path leads ([`route`]),
-//! what is to be done ([`read`], [`watch`], [`write`], [`patch`], [`delete`], [`scale`]) and in which form the answer
-//! goes out ([`negotiate`]).
+//! [`Core::handle`] is the path of every request: injected faults, who asks ([`Caller`]), where the path leads ([`route`]),
+//! what is to be done ([`verbs`]) and in which form the answer goes out ([`codecs`]). On the way a write is brought into
+//! the form of its kind ([`strategy`], `versioning`, `field_managers`) and admitted ([`admission`]).
 
-pub(crate) mod accept;
 mod admission;
 mod after_commit;
-pub(crate) mod body;
-mod connect;
-mod create;
-pub(crate) mod decode;
-pub(crate) mod delete;
+pub(crate) mod codecs;
 mod discovery;
-mod evict;
 mod field_managers;
-pub(crate) mod negotiate;
-mod options;
-mod patch;
-pub(crate) mod plugins;
 pub(crate) mod query;
-mod read;
-pub(crate) mod reply;
-mod reviews;
 pub(crate) mod route;
-mod scale;
-mod strategic_decode;
 pub(crate) mod strategy;
-mod subresources;
-mod table;
+pub(crate) mod verbs;
 mod versioning;
-mod watch;
-pub(crate) mod write;
 
 use std::sync::Arc;
 
@@ -49,10 +31,11 @@ use crate::options::Options;
 use crate::registry::{Registry, Resource};
 use crate::store::{Store, WellKnown};
 use crate::webhook_client;
-use accept::Form;
-use body::ResponseBody;
+use codecs::accept::Form;
+use codecs::body::ResponseBody;
+use codecs::reply::Reply;
+use codecs::{accept, decode, negotiate};
 use query::Query;
-use reply::Reply;
 use route::Route;
 
 /// The largest body of a request.
@@ -322,7 +305,7 @@ impl Core {
         if call.subresource.as_deref() == Some("scale") {
             return self.scale(call, warnings);
         }
-        if connect::is_connection(call) {
+        if verbs::connect::is_connection(call) {
             return self.connect(call);
         }
         match call.verb {

@@ -9,7 +9,7 @@ use baton_apimachinery::schema::crd;
 use serde_json::Value;
 
 use super::Call;
-use super::reply::Shown;
+use super::codecs::reply::Shown;
 use crate::api_error::ApiError;
 use crate::conversion::Conversions;
 use crate::registry::Resource;

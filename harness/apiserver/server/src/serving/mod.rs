@@ -20,8 +20,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api_error::ApiError;
 use crate::fault_injection::{FaultInjector, Side};
-use crate::handlers::body::ResponseBody;
-use crate::handlers::{Caller, Core, negotiate};
+use crate::handlers::codecs::body::ResponseBody;
+use crate::handlers::codecs::negotiate;
+use crate::handlers::{Caller, Core};
 use tls::Identity;
 
 /// A server that listens on HTTPS. It stops when this is dropped.

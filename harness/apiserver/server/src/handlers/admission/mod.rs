@@ -1,0 +1,4 @@
+//! Whether a write is admitted: by the plugins that are built in, and by the webhooks and policies of users.
+
+pub(crate) mod plugins;
+mod webhooks;

@@ -1,0 +1,319 @@
+//! Admission: who else has a say before something is stored.
+//!
+//! The order of a write is: mutating admission, defaulting and preparation, validation, validating admission, commit.
+//! [`Core::mutate`] and [`Core::validate`] are the two places; both get an [`AdmissionRequest`] with everything that
+//! an `AdmissionReview` says. What a real server's default plug-ins do happens in the first one; what they refuse, in
+//! the second.
+
+use std::sync::Arc;
+
+use baton_apikinds::limits;
+use baton_apikinds::quotas::{self, Charged};
+use baton_apikinds::services::{Allocations, Refused};
+use baton_apikinds::strategy::{PriorityClass, RuntimeRefused, admit, check_overhead, readmit, run_as_class};
+use baton_apikinds::validation::storage::volume_claims;
+use baton_apimachinery::meta;
+use serde_json::Value;
+
+use crate::api_error::{About, ApiError};
+use crate::handlers::{Call, Core};
+use crate::registry::Resource;
+use crate::store::{Expect, Stored, Write, key_of};
+
+/// What a write is about, as an `AdmissionReview` tells it.
+pub(crate) struct AdmissionRequest<'a> {
+    pub(crate) operation: Operation,
+    pub(crate) resource: &'a Arc<Resource>,
+    pub(crate) subresource: Option<&'a str>,
+    pub(crate) namespace: Option<&'a str>,
+    pub(crate) name: &'a str,
+    /// The state before; `None` of a create.
+    pub(crate) old: Option<&'a Value>,
+    pub(crate) call: &'a Call,
+}
+
+/// What a write does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+impl Operation {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+impl<'a> AdmissionRequest<'a> {
+    pub(in crate::handlers) fn new(
+        call: &'a Call,
+        operation: Operation,
+        name: &'a str,
+        old: Option<&'a Value>,
+    ) -> Self {
+        Self {
+            operation,
+            resource: &call.resource,
+            subresource: call.subresource.as_deref(),
+            namespace: call.namespace.as_deref(),
+            name,
+            old,
+            call,
+        }
+    }
+}
+
+/// The namespaces that every cluster needs.
+const NEEDED: [&str; 3] = ["default", "kube-public", "kube-system"];
+
+/// Namespaces that every cluster needs stay.
+pub(in crate::handlers) fn check_may_be_deleted(call: &Call, object: &Value) -> Result<(), ApiError> {
+    let name = meta::name(object).unwrap_or_default();
+    if call.resource.is("", "namespaces") && NEEDED.contains(&name) {
+        return Err(ApiError::forbidden(
+            call.about(name),
+            "this namespace may not be deleted",
+        ));
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Mutating admission.
+    pub(in crate::handlers) fn mutate(
+        &self,
+        request: &AdmissionRequest<'_>,
+        object: &mut Value,
+    ) -> Result<(), ApiError> {
+        if request.operation == Operation::Create {
+            self.check_namespace_is_there(request)?;
+        }
+        if request.resource.is("", "pods") && request.subresource.is_none() {
+            match request.operation {
+                Operation::Create => {
+                    for range in self.limit_ranges(request) {
+                        limits::fill(object, &range.value());
+                    }
+                    self.admit_pod(request, object)?;
+                }
+                Operation::Update => readmit(object, request.old.unwrap_or(&Value::Null)),
+                Operation::Delete => {}
+            }
+        }
+        self.call_mutating(request, object)
+    }
+
+    /// Validating admission: nothing can be changed any more.
+    pub(in crate::handlers) fn validate(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
+        self.check_limits(request, object)?;
+        self.check_overhead(request, object)?;
+        self.check_node_of_resized(request, object)?;
+        self.check_growth(request, object)?;
+        self.call_validating(request, Some(object))?;
+        self.charge_quotas(request, object)
+    }
+
+    /// Nothing can be created in a namespace that is not there, or is being deleted.
+    fn check_namespace_is_there(&self, request: &AdmissionRequest<'_>) -> Result<(), ApiError> {
+        let Some(namespace) = request.namespace else {
+            return Ok(());
+        };
+        let about = About {
+            group: "",
+            kind: "namespaces",
+            name: namespace,
+        };
+        let found = self.namespace(namespace).ok_or_else(|| ApiError::not_found(about))?;
+        if meta::deletion_timestamp(&found.value()).is_none() {
+            return Ok(());
+        }
+        let cause = format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let mut error = ApiError::forbidden(request.call.about(request.name), &cause);
+        if let Some(details) = error.details.as_mut().and_then(Value::as_object_mut) {
+            let message = format!("namespace {namespace} is being terminated");
+            let cause = serde_json::json!({"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"});
+            details.insert("causes".to_owned(), serde_json::json!([cause]));
+        }
+        Err(error)
+    }
+
+    /// The limit ranges that a request must keep to.
+    fn limit_ranges(&self, request: &AdmissionRequest<'_>) -> Vec<Arc<Stored>> {
+        let prefix = request.namespace.map(|namespace| format!("{namespace}/"));
+        let bucket = self.store.bucket("", "limitranges");
+        prefix
+            .map(|prefix| self.store.list(bucket, &prefix).0)
+            .unwrap_or_default()
+    }
+
+    fn check_limits(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
+        let resource = request.resource;
+        let judged = resource.is("", "pods") || resource.is("", "persistentvolumeclaims");
+        let is_new = request.operation == Operation::Create;
+        if !judged || request.subresource.is_some() || !(is_new || resource.is("", "persistentvolumeclaims")) {
+            return Ok(());
+        }
+        for range in self.limit_ranges(request) {
+            let refused = limits::refused(&resource.kind, object, &range.value());
+            let cause = match refused.as_slice() {
+                [] => continue,
+                [one] => one.clone(),
+                several => format!("[{}]", several.join(", ")),
+            };
+            return Err(ApiError::forbidden(request.call.about(request.name), &cause));
+        }
+        Ok(())
+    }
+
+    /// Counts what is stored in the quotas of its namespace, last of all.
+    fn charge_quotas(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
+        let resource = request.resource;
+        let Some(namespace) = request.namespace.filter(|_| request.subresource.is_none()) else {
+            return Ok(());
+        };
+        let charged = Charged {
+            group: &resource.group,
+            plural: &resource.plural,
+            new: object,
+            old: request.old,
+        };
+        let refused = |cause: String| ApiError::forbidden(request.call.about(request.name), &cause);
+        let bucket = self.buckets.quotas;
+        let all = self.store.list(bucket, &format!("{namespace}/")).0;
+        for quota in &all {
+            quotas::charge(&quota.value(), &charged).map_err(refused)?;
+        }
+        if request.call.query.dry_run() {
+            return Ok(());
+        }
+        let by = &request.call.caller.user_agent;
+        for quota in all {
+            let key = key_of(&quota.value());
+            while let Some(quota) = self.store.get(bucket, &key) {
+                let Some(counted) = quotas::charge(&quota.value(), &charged).map_err(refused)? else {
+                    break;
+                };
+                let expect = Expect::Revision(quota.revision);
+                if self.store.commit(bucket, &key, expect, Write::Put(counted), by).is_ok() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a node can resize a pod is asked of the node.
+    fn check_node_of_resized(&self, request: &AdmissionRequest<'_>, pod: &Value) -> Result<(), ApiError> {
+        if !request.resource.is("", "pods") || request.subresource != Some("resize") {
+            return Ok(());
+        }
+        let Some(node) = meta::str_at(pod, &["spec", "nodeName"]) else {
+            return Ok(());
+        };
+        let is_there = self.store.get(self.store.bucket("", "nodes"), node).is_some();
+        if is_there || request.old.is_some_and(|old| old.get("spec") == pod.get("spec")) {
+            return Ok(());
+        }
+        let cause = format!("node {node:?} not found");
+        Err(ApiError::forbidden(request.call.about(request.name), &cause))
+    }
+
+    /// A claim grows only where its class says that it can.
+    fn check_growth(&self, request: &AdmissionRequest<'_>, claim: &Value) -> Result<(), ApiError> {
+        let Some(old) = request.old.filter(|_| request.subresource.is_none()) else {
+            return Ok(());
+        };
+        if !request.resource.is("", "persistentvolumeclaims") || !volume_claims::grows(claim, old) {
+            return Ok(());
+        }
+        let forbidden = |cause: &str| Err(ApiError::forbidden(request.call.about(request.name), cause));
+        if meta::str_at(old, &["status", "phase"]) != Some("Bound") {
+            return forbidden("Only bound persistent volume claims can be expanded");
+        }
+        let bucket = self.store.bucket("storage.k8s.io", "storageclasses");
+        let class = volume_claims::class(claim).and_then(|class| self.store.get(bucket, class));
+        if class.is_some_and(|class| class.value().get("allowVolumeExpansion") == Some(&Value::Bool(true))) {
+            return Ok(());
+        }
+        forbidden(
+            "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must \
+             support resize",
+        )
+    }
+
+    /// Priority, tolerations of nodes that fail, and what the runtime class adds.
+    fn admit_pod(&self, request: &AdmissionRequest<'_>, pod: &mut Value) -> Result<(), ApiError> {
+        let bucket = self.store.bucket("scheduling.k8s.io", "priorityclasses");
+        let class = |name: Option<&str>| {
+            if let Some(name) = name {
+                let stored = self.store.get(bucket, name)?;
+                PriorityClass::read(&stored.value())
+            } else {
+                let (all, _) = self.store.list(bucket, "");
+                let global = all
+                    .iter()
+                    .filter(|stored| stored.value().get("globalDefault") == Some(&Value::Bool(true)));
+                global
+                    .filter_map(|stored| PriorityClass::read(&stored.value()))
+                    .max_by_key(|class| class.value)
+            }
+        };
+        let forbidden = |cause: String| ApiError::forbidden(request.call.about(request.name), &cause);
+        admit(pod, class).map_err(|refused| forbidden(refused.to_string()))?;
+        run_as_class(pod, |name| self.runtime_class(name)).map_err(|refused| match refused {
+            RuntimeRefused::Name(problem) => ApiError::plain_500(problem),
+            RuntimeRefused::NotFound(_)
+            | RuntimeRefused::OtherOverhead
+            | RuntimeRefused::Overhead
+            | RuntimeRefused::Elsewhere { .. } => forbidden(refused.to_string()),
+        })
+    }
+
+    fn runtime_class(&self, name: &str) -> Option<Value> {
+        let bucket = self.store.bucket("node.k8s.io", "runtimeclasses");
+        Some(Value::clone(&self.store.get(bucket, name)?.value()))
+    }
+
+    /// What a new pod costs besides its containers is what its runtime class says.
+    fn check_overhead(&self, request: &AdmissionRequest<'_>, pod: &Value) -> Result<(), ApiError> {
+        let is_new = request.operation == Operation::Create && request.subresource.is_none();
+        if !is_new || !request.resource.is("", "pods") {
+            return Ok(());
+        }
+        check_overhead(pod, |name| self.runtime_class(name))
+            .map_err(|refused| ApiError::forbidden(request.call.about(request.name), &refused.to_string()))
+    }
+
+    /// Addresses and node ports of a Service, besides those of all others, before it is looked at as a whole.
+    pub(in crate::handlers) fn allocate(
+        &self,
+        call: &Call,
+        service: &mut Value,
+        before: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        if !call.resource.is("", "services") || call.subresource.is_some() {
+            return Ok(());
+        }
+        let mut allocations = Allocations::default();
+        let own = meta::uid(service).map(str::to_owned);
+        for stored in self.store.list(self.store.bucket("", "services"), "").0 {
+            if meta::uid(&stored.value()) != own.as_deref() {
+                allocations.observe(&stored.value());
+            }
+        }
+        let allocated = allocations.allocate(service, before, call.query.dry_run());
+        allocated.map_err(|refused| match refused {
+            Refused::Invalid(errors) => {
+                let name = meta::name(service).unwrap_or_default();
+                ApiError::invalid(call.about_kind(name), &errors)
+            }
+            Refused::Failed(message) => ApiError::plain_500(message),
+        })
+    }
+}

@@ -1,0 +1,471 @@
+//! Webhooks and policies in the way of a write.
+
+use std::sync::Arc;
+
+use baton_apimachinery::meta;
+use baton_apimachinery::schema::cel::value::Val;
+use serde_json::{Map, Value, json};
+
+use crate::admission::{self, Answer, Context, Pending, Plan, Subject, Webhook};
+use crate::api_error::ApiError;
+use crate::handlers::admission::plugins::{AdmissionRequest, Operation};
+use crate::handlers::verbs::scale::scale_of;
+use crate::handlers::versioning::in_version;
+use crate::handlers::{Call, Core, strategy};
+use crate::store::key;
+
+/// What webhooks that only say yes or no are called with.
+const VALIDATING: &str = "validating";
+
+/// A write as webhooks and policies look at it, at one moment.
+struct View<'a> {
+    request: &'a AdmissionRequest<'a>,
+    object: Option<&'a Value>,
+    namespace: Option<Arc<Value>>,
+    equivalent: Vec<String>,
+}
+
+impl View<'_> {
+    fn subject(&self) -> Subject<'_> {
+        let resource = self.request.resource;
+        Subject {
+            operation: self.request.operation.as_str(),
+            group: &resource.group,
+            version: &resource.version,
+            equivalent: &self.equivalent,
+            plural: &resource.plural,
+            subresource: self.request.subresource,
+            name: self.request.name,
+            namespaced: resource.namespaced,
+            namespace: self.namespace.as_deref(),
+            object: self.object,
+            old: self.request.old,
+        }
+    }
+}
+
+impl Core {
+    /// What is configured, unless the write is about the configuration itself.
+    fn plan_for(&self, request: &AdmissionRequest<'_>) -> Option<Arc<Plan>> {
+        let resource = request.resource;
+        let exempt = resource.group == admission::GROUP && admission::KINDS.contains(&resource.plural.as_str());
+        if exempt {
+            return None;
+        }
+        let plan = self.admission.plan();
+        let empty = plan.mutating.is_empty() && plan.validating.is_empty() && plan.policies.is_empty();
+        (!empty).then_some(plan)
+    }
+
+    fn view<'a>(&self, request: &'a AdmissionRequest<'a>, object: Option<&'a Value>) -> View<'a> {
+        let resource = request.resource;
+        let namespace = if resource.is("", "namespaces") {
+            object.or(request.old).map(|object| Arc::new(object.clone()))
+        } else {
+            request
+                .namespace
+                .and_then(|name| self.namespace(name))
+                .map(|stored| stored.value())
+        };
+        let catalogue = self.registry.current();
+        let versions = catalogue.group(&resource.group).map(|group| group.versions.iter());
+        let equivalent = versions
+            .into_iter()
+            .flatten()
+            .filter(|version| version.name != resource.version)
+            .filter(|version| version.resources.iter().any(|other| other.plural == resource.plural))
+            .map(|version| version.name.clone())
+            .collect();
+        View {
+            request,
+            object,
+            namespace,
+            equivalent,
+        }
+    }
+
+    /// Mutating webhooks, one after the other; those that want to are called again when a later one changed something.
+    pub(in crate::handlers) fn call_mutating(
+        &self,
+        request: &AdmissionRequest<'_>,
+        object: &mut Value,
+    ) -> Result<(), ApiError> {
+        let Some(plan) = self.plan_for(request) else {
+            return Ok(());
+        };
+        let mut last_change = None;
+        for (index, webhook) in plan.mutating.iter().enumerate() {
+            if self.call_mutating_one(webhook, request, object)? {
+                last_change = Some(index);
+            }
+        }
+        let Some(last_change) = last_change else { return Ok(()) };
+        for webhook in plan.mutating.iter().take(last_change).filter(|webhook| webhook.again) {
+            self.call_mutating_one(webhook, request, object)?;
+        }
+        Ok(())
+    }
+
+    /// Calls one webhook; whether it has changed the object.
+    fn call_mutating_one(
+        &self,
+        webhook: &Webhook,
+        request: &AdmissionRequest<'_>,
+        object: &mut Value,
+    ) -> Result<bool, ApiError> {
+        let view = self.view(request, Some(object));
+        let Some((version, answer)) = self.ask(webhook, &view, "mutating")? else {
+            return Ok(false);
+        };
+        let Some(patch) = answer.patch else { return Ok(false) };
+        let failed = |error: String| ApiError::internal(&error);
+        let resource = request.resource;
+        let mut new = if version == resource.version {
+            admission::patched(object, &patch).map_err(failed)?
+        } else {
+            let shown = self.in_other_version(request, &version, object);
+            let patched = admission::patched(&shown, &patch).map_err(failed)?;
+            in_version(resource, &request.call.conversions, &patched)
+        };
+        let dropped = strategy::decode(resource, &mut new).map_err(failed)?;
+        if !dropped.is_empty() {
+            request.call.memo.note_unknown_fields();
+        }
+        check_namespace(request.namespace.filter(|_| resource.namespaced), &mut new)?;
+        let changed = new != *object;
+        *object = new;
+        Ok(changed)
+    }
+
+    /// Policies and validating webhooks; all are asked, the first refusal counts.
+    pub(in crate::handlers) fn call_validating(
+        &self,
+        request: &AdmissionRequest<'_>,
+        object: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        let Some(plan) = self.plan_for(request) else {
+            return Ok(());
+        };
+        let view = self.view(request, object);
+        if !plan.policies.is_empty() {
+            self.check_policies(&plan, &view)?;
+        }
+        let mut refusal = None;
+        for webhook in &plan.validating {
+            let outcome = self.ask(webhook, &view, VALIDATING);
+            if request.call.memo.is_waiting() {
+                return outcome.map(drop);
+            }
+            if let Err(error) = outcome {
+                refusal = refusal.or(Some(error));
+            }
+        }
+        refusal.map_or(Ok(()), Err)
+    }
+
+    /// Admission of a deletion.
+    pub(in crate::handlers) fn admit_deletion(&self, call: &Call, name: &str, old: &Value) -> Result<(), ApiError> {
+        crate::handlers::admission::plugins::check_may_be_deleted(call, old)?;
+        let request = AdmissionRequest::new(call, Operation::Delete, name, Some(old));
+        let Some(plan) = self.plan_for(&request) else {
+            return Ok(());
+        };
+        let view = self.view(&request, None);
+        for webhook in &plan.mutating {
+            if let Some((_, Answer { patch: Some(_), .. })) = self.ask(webhook, &view, "mutating")? {
+                let name = &webhook.name;
+                return Err(ApiError::internal(&format!(
+                    "admission webhook {name:?} attempted to modify the object, which is not supported for this operation"
+                )));
+            }
+        }
+        self.call_validating(&request, None)
+    }
+
+    fn check_policies(&self, plan: &Plan, view: &View<'_>) -> Result<(), ApiError> {
+        let request = view.request;
+        let body = self.request_body(view, &request.resource.version, "");
+        let name = view.object.and_then(meta::name).unwrap_or(request.name);
+        let about = request.call.about(name);
+        let qualified = if about.group.is_empty() {
+            about.kind.to_owned()
+        } else {
+            format!("{}.{}", about.kind, about.group)
+        };
+        let params = |api_version: &str, kind: &str, param_ref: Option<&Value>| {
+            self.params(request, api_version, kind, param_ref)
+        };
+        let context = Context {
+            subject: view.subject(),
+            request: &body,
+            namespace: view
+                .namespace
+                .as_deref()
+                .filter(|_| request.namespace.is_some())
+                .unwrap_or(&Value::Null),
+            about: format!("{qualified} {name:?}"),
+            details: ApiError::forbidden(about, "").details.unwrap_or_default(),
+            params: &params,
+        };
+        let (refusal, warnings) = plan.policies.check(&context);
+        for warning in warnings {
+            request.call.memo.warn(warning);
+        }
+        refusal.map_or(Ok(()), Err)
+    }
+
+    /// The parameters that a binding names; `None` if there is no such kind.
+    fn params(
+        &self,
+        request: &AdmissionRequest<'_>,
+        api_version: &str,
+        kind: &str,
+        param_ref: Option<&Value>,
+    ) -> Option<Vec<Arc<Value>>> {
+        let catalogue = self.registry.current();
+        let resource = catalogue.of_kind(api_version, kind)?;
+        let Some(param_ref) = param_ref else {
+            return Some(Vec::new());
+        };
+        let text = |key: &str| {
+            param_ref
+                .get(key)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+        };
+        let namespace = text("namespace").or(request.namespace).filter(|_| resource.namespaced);
+        if let Some(name) = text("name") {
+            let found = self.store.get(resource.bucket, &key(namespace, name));
+            return Some(found.map(|stored| stored.value()).into_iter().collect());
+        }
+        let prefix = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
+        let selector = param_ref.get("selector").unwrap_or(&Value::Null);
+        let (all, _) = self.store.list(resource.bucket, &prefix);
+        let objects = all.iter().map(|stored| stored.value());
+        Some(objects.filter(|object| admission::selected(selector, object)).collect())
+    }
+
+    /// Asks one webhook: the version that it was shown and its answer; `None` when it is not concerned or its failure
+    /// does not matter.
+    fn ask(&self, webhook: &Webhook, view: &View<'_>, phase: &str) -> Result<Option<(String, Answer)>, ApiError> {
+        let subject = view.subject();
+        let Some(version) = webhook.version(&subject) else {
+            return Ok(None);
+        };
+        let call = view.request.call;
+        let name = &webhook.name;
+        let body = self.request_body(view, version, "");
+        call.conversions.settled()?;
+        let member = |key: &str| Val::of_json(body.get(key).unwrap_or(&Value::Null), None);
+        let variables = [
+            ("object", member("object")),
+            ("oldObject", member("oldObject")),
+            ("request", Val::of_json(&body, None)),
+            ("authorizer", Val::Authorizer),
+        ];
+        match webhook.wants(&variables) {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(_) if !webhook.fails => return Ok(None),
+            Err(error) => return Err(ApiError::forbidden(call.about(view.request.name), &error)),
+        }
+        if call.query.dry_run() && !webhook.dry_run {
+            return Err(ApiError::bad_request(format!(
+                "admission webhook {name:?} does not support dry run"
+            )));
+        }
+        match self.fetch(webhook, view, version, phase)? {
+            Ok(answer) => {
+                for warning in &answer.warnings {
+                    call.memo.warn(warning.clone());
+                }
+                if answer.allowed {
+                    return Ok(Some((version.to_owned(), answer)));
+                }
+                Err(admission::refusal(name, &answer.status))
+            }
+            Err(_) if !webhook.fails => Ok(None),
+            Err(error) => Err(ApiError::internal(&format!("failed calling webhook {name:?}: {error}"))),
+        }
+    }
+
+    /// The answer of a webhook, or that it must be waited for, or why there is none.
+    fn fetch(
+        &self,
+        webhook: &Webhook,
+        view: &View<'_>,
+        version: &str,
+        phase: &str,
+    ) -> Result<Result<Answer, String>, ApiError> {
+        let request = view.request;
+        let memo = &request.call.memo;
+        let (configuration, name) = (&webhook.configuration, &webhook.name);
+        let (operation, object) = (request.operation.as_str(), request.name);
+        let key = memo.key(&format!("{phase}/{configuration}/{name}/{operation}/{object}"));
+        let uid = memo.name(&key, || self.ids.uid());
+        if let Some(answer) = memo.answer(&key) {
+            let answer = answer.map_err(|reason| format!("failed to call webhook: {reason}"));
+            return Ok(answer
+                .and_then(|body| admission::read_answer(&body, &webhook.review_version, &uid, phase == VALIDATING)));
+        }
+        let body = self.request_body(view, version, &uid);
+        memo.ask(Pending {
+            key,
+            endpoint: webhook.endpoint.clone(),
+            body: admission::review(&webhook.review_version, &body),
+        });
+        Err(ApiError::internal("a webhook is being asked"))
+    }
+
+    /// The `request` of an `AdmissionReview`.
+    fn request_body(&self, view: &View<'_>, version: &str, uid: &str) -> Value {
+        let request = view.request;
+        let resource = request.resource;
+        let subresource = request.subresource.and_then(|name| resource.subresource(name));
+        let kind_in = |version: &str| match subresource {
+            Some(subresource) if subresource.kind != resource.kind => {
+                json!({"group": subresource.group, "version": subresource.version, "kind": subresource.kind})
+            }
+            Some(_) | None => json!({"group": resource.group, "version": version, "kind": resource.kind}),
+        };
+        let resource_in =
+            |version: &str| json!({"group": resource.group, "version": version, "resource": resource.plural});
+        let shown = |object: Option<&Value>| {
+            object.map_or(Value::Null, |object| self.shown_to_webhook(request, version, object))
+        };
+        let mut body = json!({
+            "uid": uid,
+            "kind": kind_in(version),
+            "resource": resource_in(version),
+            "requestKind": kind_in(&resource.version),
+            "requestResource": resource_in(&resource.version),
+            "operation": request.operation.as_str(),
+            "userInfo": {"username": &*request.call.caller.user, "groups": &*request.call.caller.groups},
+            "object": shown(view.object),
+            "oldObject": shown(request.old),
+            "dryRun": request.call.query.dry_run(),
+            "options": options(request),
+        });
+        if let Some(map) = body.as_object_mut() {
+            let texts = [
+                ("name", Some(request.name)),
+                (
+                    "namespace",
+                    request
+                        .namespace
+                        .or(resource.is("", "namespaces").then_some(request.name)),
+                ),
+                ("subResource", request.subresource),
+                ("requestSubResource", request.subresource),
+            ];
+            for (key, text) in texts {
+                if let Some(text) = text.filter(|text| !text.is_empty()) {
+                    map.insert(key.to_owned(), text.into());
+                }
+            }
+        }
+        body
+    }
+
+    fn shown_to_webhook(&self, request: &AdmissionRequest<'_>, version: &str, object: &Value) -> Value {
+        if request.subresource == Some("scale") {
+            return scale_of(request.resource, object).unwrap_or_else(|_| object.clone());
+        }
+        self.in_other_version(request, version, object)
+    }
+
+    /// An object in another version of its resource.
+    fn in_other_version(&self, request: &AdmissionRequest<'_>, version: &str, object: &Value) -> Value {
+        let resource = request.resource;
+        if version == resource.version {
+            return object.clone();
+        }
+        let catalogue = self.registry.current();
+        let other = catalogue.find(&resource.group, version, &resource.plural);
+        other.map_or_else(
+            || object.clone(),
+            |other| in_version(other, &request.call.conversions, object),
+        )
+    }
+
+    /// Reads the configuration of admission anew.
+    pub(crate) fn refresh_admission(&self) {
+        self.admission.refresh(|| {
+            let objects = admission::KINDS.map(|plural| {
+                let (all, _) = self.store.list(self.store.bucket(admission::GROUP, plural), "");
+                all.iter().map(|stored| stored.value()).collect()
+            });
+            Plan::read(&objects)
+        });
+    }
+}
+
+/// A webhook may take the namespace away, which puts it back, but not give another one.
+fn check_namespace(namespace: Option<&str>, object: &mut Value) -> Result<(), ApiError> {
+    let given = meta::str_at(object, &["metadata", "namespace"]).unwrap_or_default();
+    match namespace {
+        Some(namespace) if given.is_empty() => {
+            meta::set(object, "namespace", namespace);
+            Ok(())
+        }
+        Some(namespace) if given != namespace => Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The options of the write, as the review shows them.
+fn options(request: &AdmissionRequest<'_>) -> Value {
+    let query = &request.call.query;
+    let kind = match request.operation {
+        Operation::Create => "CreateOptions",
+        Operation::Update => "UpdateOptions",
+        Operation::Delete => "DeleteOptions",
+    };
+    let mut options = Map::new();
+    options.insert("apiVersion".to_owned(), "meta.k8s.io/v1".into());
+    options.insert("kind".to_owned(), kind.into());
+    if query.dry_run() {
+        options.insert("dryRun".to_owned(), json!(["All"]));
+    }
+    let shown: &[&str] = match request.operation {
+        Operation::Create | Operation::Update => &["fieldManager", "fieldValidation"],
+        Operation::Delete => &["propagationPolicy"],
+    };
+    for key in shown {
+        if let Some(value) = query.get(key) {
+            options.insert((*key).to_owned(), value.into());
+        }
+    }
+    if request.operation == Operation::Delete
+        && let Ok(Value::Object(body)) = serde_json::from_slice::<Value>(&request.call.body)
+    {
+        let given = body
+            .into_iter()
+            .filter(|(key, _)| !matches!(key.as_str(), "apiVersion" | "kind"));
+        options.extend(given);
+    }
+    Value::Object(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_webhook_may_take_a_namespace_away_but_not_give_another_one() {
+        for (namespace, given, outcome) in [
+            (Some("a"), json!({"metadata": {"namespace": "a"}}), Some("a")),
+            (Some("a"), json!({"metadata": {"name": "n"}}), Some("a")),
+            (Some("a"), json!({}), Some("a")),
+            (Some("a"), json!({"metadata": {"namespace": "b"}}), None),
+            (None, json!({"metadata": {"namespace": "b"}}), Some("b")),
+        ] {
+            let mut object = given.clone();
+            let checked = check_namespace(namespace, &mut object).ok();
+            let left = checked.and_then(|()| meta::str_at(&object, &["metadata", "namespace"]));
+            assert_eq!(left, outcome, "{given}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What a request is answered with, before it is known in which form.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::handlers::codecs::body::ResponseBody;
+use crate::registry::Resource;
+use crate::store::commits::Change;
+use crate::store::{Stored, Text, write_head};
+
+/// An answer that is no error.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// One object of a resource.
+    Object {
+        code: u16,
+        object: Shown,
+        resource: Arc<Resource>,
+    },
+    /// A collection.
+    List(List),
+    /// A `Status`, a `Scale` or another object that is made for the answer.
+    Made { code: u16, object: Value },
+    /// The lines of a watch.
+    Watch(ResponseBody, &'static str),
+    /// Something that is no API object.
+    Raw {
+        code: u16,
+        content_type: &'static str,
+        body: Bytes,
+    },
+}
+
+/// An object as it is shown.
+#[derive(Debug, Clone)]
+pub(crate) enum Shown {
+    /// As it is stored, but for the version.
+    Stored(Arc<Stored>),
+    /// Made for this answer, as of a dry run or a conversion.
+    Value(Arc<Value>),
+}
+
+impl Shown {
+    pub(crate) fn value(&self) -> Arc<Value> {
+        match self {
+            Self::Stored(stored) => stored.value(),
+            Self::Value(value) => value.clone(),
+        }
+    }
+
+    /// Does something with the object as JSON.
+    pub(crate) fn with_text<T>(&self, look: impl FnOnce(&Text) -> T) -> T {
+        match self {
+            Self::Stored(stored) => look(stored.text()),
+            Self::Value(value) => look(&Text::write(Change::Existing, value)),
+        }
+    }
+}
+
+/// A collection.
+#[derive(Debug)]
+pub(crate) struct List {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) items: Vec<Shown>,
+    pub(crate) revision: u64,
+    pub(crate) next: Option<String>,
+    pub(crate) remaining: Option<usize>,
+}
+
+impl List {
+    /// The metadata of the list. Whole lists of custom resources always have a `continue`.
+    pub(crate) fn metadata(&self, whole: bool) -> Value {
+        let mut metadata = serde_json::Map::new();
+        metadata.insert("resourceVersion".to_owned(), self.revision.to_string().into());
+        match &self.next {
+            Some(next) => {
+                metadata.insert("continue".to_owned(), next.clone().into());
+            }
+            None if whole && self.resource.custom().is_some() => {
+                metadata.insert("continue".to_owned(), "".into());
+            }
+            None => {}
+        }
+        if let Some(remaining) = self.remaining {
+            metadata.insert("remainingItemCount".to_owned(), remaining.into());
+        }
+        metadata.into()
+    }
+
+    /// The list as JSON, put together from what each item has been written as before.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        let resource = &self.resource;
+        let mut out = Vec::new();
+        write_head(&mut out, &resource.api_version, &resource.list_kind);
+        out.extend_from_slice(b",\"metadata\":");
+        out.extend_from_slice(self.metadata(true).to_string().as_bytes());
+        out.extend_from_slice(b",\"items\":[");
+        for (index, item) in self.items.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            // Items of built-in kinds go without their type.
+            if resource.custom().is_some() {
+                item.with_text(|text| out.extend_from_slice(text.object()));
+            } else {
+                out.push(b'{');
+                item.with_text(|text| out.extend_from_slice(text.rest()));
+            }
+        }
+        out.extend_from_slice(b"]}\n");
+        out
+    }
+}

@@ -1,0 +1,14 @@
+//! What requests do to resources: a file per verb, and one per subresource that is a verb of its own.
+
+pub(in crate::handlers) mod connect;
+mod create;
+pub(crate) mod delete;
+mod evict;
+mod options;
+mod patch;
+mod read;
+mod reviews;
+pub(in crate::handlers) mod scale;
+mod subresources;
+mod watch;
+pub(crate) mod write;

@@ -1,0 +1,214 @@
+//! Get and list.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
+
+use crate::api_error::ApiError;
+use crate::handlers::codecs::reply::{List, Reply};
+use crate::handlers::verbs::options;
+use crate::handlers::versioning::matches;
+use crate::handlers::{Call, Core};
+use crate::selector::Selectors;
+use crate::store::{Part, Stored, Wanted, key_of};
+
+impl Core {
+    pub(in crate::handlers) fn get(&self, call: &Call) -> Result<Reply, ApiError> {
+        let wanted = options::version(call.query.get("resourceVersion")).map_err(ApiError::plain_500)?;
+        let current = self.store.revision();
+        if let Some(wanted) = wanted.filter(|wanted| *wanted > current) {
+            return Err(options::too_new(wanted, current));
+        }
+        let stored = self.find(call)?;
+        Ok(Reply::Object {
+            code: 200,
+            object: call.show(&stored)?,
+            resource: call.resource.clone(),
+        })
+    }
+
+    /// The object that a call names.
+    pub(in crate::handlers) fn find(&self, call: &Call) -> Result<Arc<Stored>, ApiError> {
+        self.store
+            .get(call.resource.bucket, &call.key())
+            .ok_or_else(|| ApiError::not_found(call.about(call.name.as_deref().unwrap_or_default())))
+    }
+
+    pub(in crate::handlers) fn list(&self, call: &Call) -> Result<Reply, ApiError> {
+        let page = self.page(call)?;
+        Ok(Reply::List(List {
+            resource: call.resource.clone(),
+            items: call.show_all(&page.items)?,
+            revision: page.revision,
+            next: page.next,
+            remaining: page.remaining,
+        }))
+    }
+
+    /// The objects that a list, or the deletion of a collection, is about.
+    pub(in crate::handlers) fn page(&self, call: &Call) -> Result<Listed, ApiError> {
+        options::check_list(call)?;
+        call.query.number("timeoutSeconds")?;
+        let selectors = selectors(call)?;
+        let page = Page::read(call)?;
+        let (part, revision) = self.part(call, &page, page.limit.filter(|_| selectors.is_empty()))?;
+        let (items, left) = if selectors.is_empty() {
+            let before = page.left.unwrap_or(part.total);
+            let left = before.saturating_sub(part.items.len());
+            (part.items, left)
+        } else {
+            if call.resource.converter().is_some() {
+                call.show_all(&part.items)?;
+            }
+            let matches = |stored: &Arc<Stored>| matches(&selectors, &call.resource, &call.conversions, stored);
+            let mut matching = part.items.into_iter().filter(matches);
+            let items: Vec<_> = matching.by_ref().take(page.limit.unwrap_or(usize::MAX)).collect();
+            (items, usize::from(matching.next().is_some()))
+        };
+        let last = items.last().filter(|_| left > 0);
+        let next = last.map(|last| token(revision, &key_of(&last.value()), left));
+        Ok(Listed {
+            items,
+            revision,
+            next,
+            remaining: (left > 0 && selectors.is_empty()).then_some(left),
+        })
+    }
+
+    /// The objects of the collection at the revision that a list is to show, and that revision.
+    fn part(&self, call: &Call, page: &Page, limit: Option<usize>) -> Result<(Part, u64), ApiError> {
+        let current = self.store.revision();
+        if let Some(wanted) = page.revision.filter(|wanted| *wanted > current) {
+            return Err(options::too_new(wanted, current));
+        }
+        let wanted = Wanted {
+            prefix: &call.prefix(),
+            after: page.after.as_deref(),
+            limit,
+            revision: page.revision.filter(|_| page.exact),
+        };
+        self.store.part(call.resource.bucket, &wanted).map_err(|_| {
+            ApiError::expired(if page.after.is_some() {
+                "The provided continue parameter is too old to display a consistent list result. You can start a new \
+                 list without the continue parameter."
+            } else {
+                "The resourceVersion for the provided list is too old."
+            })
+        })
+    }
+}
+
+/// A page of a collection, in the form in which it is stored.
+pub(in crate::handlers) struct Listed {
+    pub(in crate::handlers) items: Vec<Arc<Stored>>,
+    pub(in crate::handlers) revision: u64,
+    /// The token of the next page.
+    pub(in crate::handlers) next: Option<String>,
+    pub(in crate::handlers) remaining: Option<usize>,
+}
+
+/// What a call selects.
+pub(in crate::handlers) fn selectors(call: &Call) -> Result<Selectors, ApiError> {
+    Selectors::parse(
+        &call.resource,
+        call.query.get("labelSelector"),
+        call.query.get("fieldSelector"),
+    )
+}
+
+/// Which part of a collection a list is to show, and at which revision.
+struct Page {
+    limit: Option<usize>,
+    revision: Option<u64>,
+    /// Whether the revision is meant exactly, and not as the oldest acceptable one.
+    exact: bool,
+    /// The key of the last object of the page before.
+    after: Option<String>,
+    /// How many objects were left behind that page.
+    left: Option<usize>,
+}
+
+impl Page {
+    fn read(call: &Call) -> Result<Self, ApiError> {
+        let given = call.query.get("resourceVersion");
+        let limit = call
+            .query
+            .number("limit")?
+            .and_then(|limit| usize::try_from(limit).ok())
+            .filter(|limit| *limit > 0);
+        if let Some(token) = call.query.get("continue") {
+            let (revision, after, left) =
+                read_token(token).map_err(|error| ApiError::bad_request(format!("invalid continue token: {error}")))?;
+            if given.is_some_and(|given| given != "0") {
+                let message = "specifying resource version is not allowed when using continue";
+                return Err(ApiError::bad_request(message));
+            }
+            return Ok(Self {
+                limit,
+                revision: Some(revision),
+                exact: true,
+                after: Some(after),
+                left,
+            });
+        }
+        let revision = options::version(given)
+            .map_err(|error| ApiError::bad_request(format!("invalid resource version: {error}")))?;
+        let exact = match call.query.get("resourceVersionMatch") {
+            Some("Exact") => true,
+            Some(_) => false,
+            None => limit.is_some(),
+        };
+        Ok(Self {
+            // A list of any age comes from the watch cache of the reference, and that gives everything.
+            limit: limit.filter(|_| given != Some("0")),
+            revision,
+            exact,
+            after: None,
+            left: None,
+        })
+    }
+}
+
+/// URL-safe base64 that does not look at the bits behind the last byte.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_encode_padding(false)
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// The token of the page behind an object, on which and on later ones so many are left.
+fn token(revision: u64, last: &str, left: usize) -> String {
+    let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": format!("{last}\0"), "left": left});
+    URL_SAFE_NO_PAD.encode(token.to_string())
+}
+
+fn read_token(token: &str) -> Result<(u64, String, Option<usize>), String> {
+    let bytes = LENIENT
+        .decode(token)
+        .map_err(|_| "continue key is not valid: illegal base64 data at input byte 0".to_owned())?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|_| {
+        let first = bytes.first().copied().unwrap_or_default();
+        let first = if first.is_ascii_graphic() {
+            char::from(first).to_string()
+        } else {
+            format!("\\x{first:02x}")
+        };
+        format!("continue key is not valid: invalid character '{first}' looking for beginning of value")
+    })?;
+    let revision = value.get("rv").and_then(Value::as_u64);
+    let start = value
+        .get("start")
+        .and_then(Value::as_str)
+        .and_then(|start| start.strip_suffix('\0'));
+    let left = value.get("left").and_then(Value::as_u64);
+    let left = left.and_then(|left| usize::try_from(left).ok());
+    match (revision, start) {
+        (Some(revision), Some(start)) => Ok((revision, start.to_owned(), left)),
+        _ => Err("continue key is not valid: incorrect encoded start resourceVersion".to_owned()),
+    }
+}

@@ -1,0 +1,357 @@
+//! The scale subresource: a small object that reads and writes the replicas of another one.
+
+use std::sync::Arc;
+
+use baton_apimachinery::field::{FieldError, FieldErrorType};
+use baton_apimachinery::merge::apply::{apply, disown};
+use baton_apimachinery::merge::field_validation;
+use baton_apimachinery::meta;
+use baton_apimachinery::schema::crd::scale::{get, set};
+use serde_json::{Value, json};
+
+use crate::api_error::{About, ApiError};
+use crate::handlers::codecs::decode;
+use crate::handlers::codecs::reply::Reply;
+use crate::handlers::field_managers::{cannot_be_handled, check_options, invalid_patch, report};
+use crate::handlers::verbs::patch::{STRATEGIC, applied, apply_error, patch_other};
+use crate::handlers::verbs::write::check_name;
+use crate::handlers::{Call, Core, Verb};
+use crate::registry::Resource;
+
+impl Core {
+    pub(in crate::handlers) fn scale(
+        self: &Arc<Self>,
+        call: &Call,
+        warnings: &mut Vec<String>,
+    ) -> Result<Reply, ApiError> {
+        let resource = &call.resource;
+        match call.verb {
+            Verb::Get => {
+                let stored = self.find(call)?;
+                let scale = scale_of(resource, &stored.value())?;
+                Ok(Reply::Made {
+                    code: 200,
+                    object: scale,
+                })
+            }
+            Verb::Update => {
+                check_options(call, "UpdateOptions")?;
+                let wanted = decode::object(call)?;
+                check_kind(&wanted)?;
+                if let Some(error) = wrong_type(&wanted) {
+                    let message = format!("Scale in version \"v1\" cannot be handled as a Scale: {error}");
+                    return Err(ApiError::bad_request(message));
+                }
+                report(call, unknown(&wanted), warnings).map_err(|error| cannot_be_handled(call, &error))?;
+                check_name(call, &wanted)?;
+                self.change_scale(call, |_| Ok(wanted.clone()))
+            }
+            Verb::Patch => {
+                check_options(call, "PatchOptions")?;
+                if call.is_apply() {
+                    return self.apply_scale(call);
+                }
+                let mut found = Vec::new();
+                let reply = self.change_scale(call, |old| {
+                    let present = lenient(resource, old);
+                    let mut scale = patch_other(call, &present)?;
+                    // A strategic patch is one of fields of a known type.
+                    if call.media() == STRATEGIC {
+                        scale["apiVersion"] = "autoscaling/v1".into();
+                        scale["kind"] = "Scale".into();
+                    }
+                    if let Some(error) = other_kind(&scale).or_else(|| wrong_type(&scale)) {
+                        return Err(invalid_patch(scale.to_string(), &error));
+                    }
+                    check_name(call, &scale)?;
+                    if let (Some(given), Some(found)) = (meta::uid(&scale), meta::uid(&present))
+                        && given != found
+                    {
+                        let cause =
+                            format!("Precondition failed: UID in precondition: {given}, UID in object meta: {found}");
+                        let about = About {
+                            group: &resource.group,
+                            kind: &format!("{}/scale", resource.plural),
+                            name: call.name.as_deref().unwrap_or_default(),
+                        };
+                        return Err(ApiError::conflict(about, &cause));
+                    }
+                    found.clear();
+                    report(call, unknown(&scale), &mut found)
+                        .map_err(|error| invalid_patch(scale.to_string(), &error))?;
+                    Ok(scale)
+                })?;
+                warnings.append(&mut found);
+                Ok(reply)
+            }
+            Verb::Create | Verb::Delete | Verb::List | Verb::Watch | Verb::DeleteCollection => {
+                Err(ApiError::method_not_allowed())
+            }
+        }
+    }
+
+    fn change_scale(
+        self: &Arc<Self>,
+        call: &Call,
+        mut change: impl FnMut(&Value) -> Result<Value, ApiError>,
+    ) -> Result<Reply, ApiError> {
+        let resource = &call.resource;
+        let reply = self.change(call, |old| {
+            let scale = change(old)?;
+            let replicas = replicas_of(call, &scale)?;
+            let mut new = old.clone();
+            if !set(&mut new, spec_path(resource), replicas.into()) {
+                return Err(ApiError::internal("the replicas cannot be set"));
+            }
+            match meta::resource_version(&scale) {
+                Some(version) => meta::set(&mut new, "resourceVersion", version),
+                None => meta::unset(&mut new, "resourceVersion"),
+            }
+            Ok(new)
+        })?;
+        as_scale(resource, reply)
+    }
+
+    /// Merges what a manager applies to the replicas; they are owned in the object, under the name of the subresource.
+    fn apply_scale(self: &Arc<Self>, call: &Call) -> Result<Reply, ApiError> {
+        let resource = &call.resource;
+        let scale = applied(call, "autoscaling/v1", "Scale")?;
+        if resource.custom().is_some() {
+            return Err(ApiError::plain_500(
+                "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, \
+                 Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
+            ));
+        }
+        if let Some(error) = wrong_type(&scale) {
+            return Err(ApiError::bad_request(error));
+        }
+        let manager = call.manager();
+        let force = call.query.is_set("force");
+        let mut wanted = json!({"apiVersion": resource.api_version, "kind": resource.kind});
+        if meta::at(&scale, &["spec", "replicas"]).is_some() {
+            let replicas = replicas_of(call, &scale)?;
+            set(&mut wanted, spec_path(resource), replicas.into());
+        }
+        let reply = self.change(call, |old| {
+            let versions = self.served(call);
+            let write = call.write(&manager, &versions, self);
+            let merged = apply(resource.model(), Some(old), &wanted, &write, force).map_err(apply_error)?;
+            Ok(merged.object)
+        })?;
+        as_scale(resource, reply)
+    }
+}
+
+/// The `Scale` of the object that a change came to.
+fn as_scale(resource: &Resource, reply: Reply) -> Result<Reply, ApiError> {
+    match reply {
+        Reply::Object { code, object, .. } => Ok(Reply::Made {
+            code,
+            object: scale_of(resource, &object.value())?,
+        }),
+        other @ (Reply::List(_) | Reply::Made { .. } | Reply::Watch(..) | Reply::Raw { .. }) => Ok(other),
+    }
+}
+
+/// The replicas that a `Scale` asks for.
+fn replicas_of(call: &Call, scale: &Value) -> Result<i64, ApiError> {
+    let replicas = meta::at(scale, &["spec", "replicas"]).and_then(Value::as_i64);
+    let replicas = replicas.unwrap_or(0);
+    if replicas >= 0 || call.resource.custom().is_some() {
+        return Ok(replicas);
+    }
+    let detail = "must be greater than or equal to 0";
+    let error = FieldError::with_value(FieldErrorType::Invalid, "spec.replicas", &replicas.into(), detail);
+    let about = About {
+        group: "autoscaling",
+        kind: "Scale",
+        name: call.name.as_deref().unwrap_or_default(),
+    };
+    Err(ApiError::invalid(about, &[error]))
+}
+
+/// What the decoder says about a `Scale` whose replicas are no whole number.
+fn wrong_type(scale: &Value) -> Option<String> {
+    let spec = scale.get("spec")?;
+    let found = baton_apimachinery::merge::go_type;
+    if !spec.is_object() && !spec.is_null() {
+        let kind = found(spec);
+        return Some(format!(
+            "json: cannot unmarshal {kind} into Go struct field Scale.spec of type v1.ScaleSpec"
+        ));
+    }
+    let replicas = spec.get("replicas").filter(|value| !value.is_null())?;
+    let fits = replicas.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
+    let kind = match replicas {
+        Value::Number(number) => format!("number {number}"),
+        other => found(other).to_owned(),
+    };
+    (!fits).then(|| format!("json: cannot unmarshal {kind} into Go struct field ScaleSpec.spec.replicas of type int32"))
+}
+
+/// What the decoder says about something that is no `Scale`.
+fn other_kind(scale: &Value) -> Option<String> {
+    let text = |key: &str| meta::text(scale, key);
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    (api_version != "autoscaling/v1" || kind != "Scale").then(|| not_registered(api_version, kind))
+}
+
+fn not_registered(api_version: &str, kind: &str) -> String {
+    format!("no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\"")
+}
+
+/// The members of a `Scale` that it does not have.
+fn unknown(scale: &Value) -> Vec<String> {
+    let of = |value: Option<&Value>, before: &str, known: &[&str]| -> Vec<String> {
+        let members = value.and_then(Value::as_object).into_iter().flatten();
+        let unknown = members.filter(|(name, _)| !known.contains(&name.as_str()));
+        unknown
+            .map(|(name, _)| field_validation::unknown_field(&format!("{before}{name}")))
+            .collect()
+    };
+    let mut found = of(Some(scale), "", &["apiVersion", "kind", "metadata", "spec", "status"]);
+    found.extend(of(scale.get("spec"), "spec.", &["replicas"]));
+    found.extend(of(scale.get("status"), "status.", &["replicas", "selector"]));
+    found
+}
+
+fn spec_path(resource: &Resource) -> &str {
+    let custom = resource.custom().and_then(|custom| custom.scale.as_ref());
+    custom.map_or(".spec.replicas", |paths| &paths.spec_replicas)
+}
+
+/// Whether somebody owns the replicas: a scale whose fields nobody owns is not tracked.
+pub(in crate::handlers) fn is_owned(resource: &Resource, object: &Value) -> bool {
+    let entries = meta::at(object, &["metadata", "managedFields"]).and_then(Value::as_array);
+    entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.get("fieldsV1"))
+        .any(|fields| {
+            let mut segments = spec_path(resource).trim_start_matches('.').split('.');
+            segments
+                .try_fold(fields, |fields, segment| fields.get(format!("f:{segment}")))
+                .is_some()
+        })
+}
+
+/// A `Scale` that asks for no replicas does not have the field, and nobody owns what is not there.
+pub(in crate::handlers) fn disown_none(resource: &Resource, object: &mut Value) {
+    let path = spec_path(resource);
+    if get(object, path).and_then(Value::as_i64).unwrap_or(0) == 0 {
+        let segments: Vec<&str> = path.trim_start_matches('.').split('.').collect();
+        disown(object, &segments);
+    }
+}
+
+/// The `Scale` of an object.
+pub(in crate::handlers) fn scale_of(resource: &Resource, object: &Value) -> Result<Value, ApiError> {
+    let path = spec_path(resource);
+    if resource.custom().is_some() && get(object, path).is_none() {
+        return Err(ApiError::internal(&format!(
+            "the spec replicas field {path:?} does not exist"
+        )));
+    }
+    Ok(lenient(resource, object))
+}
+
+/// The `Scale` of an object, 0 if it has no replicas.
+fn lenient(resource: &Resource, object: &Value) -> Value {
+    let whole = |path: &str| get(object, path).and_then(Value::as_i64).unwrap_or(0);
+    let paths = resource.custom().and_then(|custom| custom.scale.as_ref());
+    let status_path = paths.map_or(".status.replicas", |paths| &paths.status_replicas);
+    let selector = match paths {
+        Some(paths) => paths
+            .label_selector
+            .as_deref()
+            .and_then(|path| get(object, path))
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+        None => object
+            .get("spec")
+            .and_then(|spec| spec.get("selector"))
+            .map(selector_text),
+    };
+    let mut metadata = serde_json::Map::new();
+    for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = meta::at(object, &["metadata", key]) {
+            metadata.insert(key.to_owned(), value.clone());
+        }
+    }
+    let replicas = whole(spec_path(resource));
+    let mut status = json!({"replicas": whole(status_path)});
+    if let (Some(selector), Some(status)) = (selector.filter(|text| !text.is_empty()), status.as_object_mut()) {
+        status.insert("selector".to_owned(), selector.into());
+    }
+    json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": metadata,
+        "spec": if replicas == 0 { json!({}) } else { json!({"replicas": replicas}) },
+        "status": status,
+    })
+}
+
+/// A label selector in the form of a query; a map of labels is one as well.
+fn selector_text(selector: &Value) -> String {
+    let plain = selector.get("matchLabels").is_none() && selector.get("matchExpressions").is_none();
+    let labels = if plain {
+        Some(selector)
+    } else {
+        selector.get("matchLabels")
+    };
+    let mut terms: Vec<String> = labels
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    for expression in selector
+        .get("matchExpressions")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        let key = meta::str_at(expression, &["key"]).unwrap_or_default();
+        let mut values: Vec<&str> = expression
+            .get("values")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        values.sort_unstable();
+        terms.push(match meta::str_at(expression, &["operator"]) {
+            Some("In") => format!("{key} in ({})", values.join(",")),
+            Some("NotIn") => format!("{key} notin ({})", values.join(",")),
+            Some("DoesNotExist") => format!("!{key}"),
+            Some(_) | None => key.to_owned(),
+        });
+    }
+    terms.sort();
+    terms.join(",")
+}
+
+fn check_kind(scale: &Value) -> Result<(), ApiError> {
+    let text = |key: &str| meta::text(scale, key);
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    if matches!(kind, "" | "Scale") && matches!(api_version, "" | "autoscaling/v1") {
+        return Ok(());
+    }
+    // What is not said is filled in.
+    let kind = if kind.is_empty() { "Scale" } else { kind };
+    let api_version = if api_version.is_empty() {
+        "autoscaling/v1"
+    } else {
+        api_version
+    };
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    let error = if api_version.split('/').next() == Some("autoscaling") {
+        not_registered(api_version, kind)
+    } else {
+        format!("converting ({version}.{kind}) to (autoscaling.Scale): unknown conversion")
+    };
+    Err(ApiError::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a Scale: {error}"
+    )))
+}
