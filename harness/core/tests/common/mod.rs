@@ -1,7 +1,10 @@
 //! Reading the cases of the repository.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
 
 use baton_core::{
     case::{model::Case, read, refs::ReadContext},
@@ -24,6 +27,23 @@ pub fn case(file: &str) -> Case {
             .unwrap_or_else(|| panic!("there is no case in {file}")),
         Err(found) => panic!("{}", lines(&found)),
     }
+}
+
+/// The case of this name, wherever it is below `cases/`.
+#[expect(clippy::panic, reason = "a test cannot go on without its case")]
+pub fn case_named(name: &str) -> Case {
+    static ALL: LazyLock<Vec<Case>> = LazyLock::new(|| {
+        let areas = std::fs::read_dir(root().join("cases")).into_iter().flatten().flatten();
+        let files = areas
+            .filter_map(|area| std::fs::read_dir(area.path()).ok())
+            .flatten()
+            .flatten();
+        files
+            .flat_map(|file| read_cases(&file.path()).unwrap_or_default())
+            .collect()
+    });
+    let case = ALL.iter().find(|case| case.id.as_str() == name);
+    case.unwrap_or_else(|| panic!("there is no case {name}")).clone()
 }
 
 /// Reads the cases of a file of the repository.

@@ -93,7 +93,7 @@ fn met_by_others() -> Vec<Mutant> {
         },
         Mutant {
             name: "bindings-deleted-in-a-restart",
-            breaks: "POL-02",
+            breaks: "POL-13",
             defect: "a controller that starts anew deletes the bindings that it finds, and makes them again",
             fault: |clock| deleted_in_a_restart(Of::Bindings, clock()),
         },

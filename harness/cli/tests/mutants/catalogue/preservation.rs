@@ -364,6 +364,9 @@ pub fn silent() -> Fault {
         .written(Of::Bindings, |body| {
             if let Some(conditions) = body.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
                 conditions.retain(|condition| condition["type"] != "FailoverBlocked");
+                for condition in conditions.iter_mut().filter(|condition| condition["status"] == "False") {
+                    condition["message"] = Value::from("not yet");
+                }
             }
         })
 }

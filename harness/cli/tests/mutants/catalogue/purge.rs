@@ -352,10 +352,12 @@ fn left_after_healing() -> Fault {
                     left.get().insert(uid);
                     return Carried::Instead(StatusCode::OK, json!({"kind": "Status", "status": "Success"}));
                 }
-                if !reached {
-                    failed.get().push(uid);
+                if reached {
+                    return Carried::On;
                 }
-                Carried::On
+                failed.get().push(uid);
+                let status = json!({"kind": "Status", "status": "Failure", "code": 504, "reason": "Timeout"});
+                Carried::Instead(StatusCode::GATEWAY_TIMEOUT, status)
             })
         })
         .hidden(Of::Copies, move |_, copy| hidden.get().contains(&uid(copy)))

@@ -1,0 +1,239 @@
+//! Timelines of runs against a real implementation, judged by the cases of today: each says what it really shows.
+//!
+//! They were recorded with Karmada f8fdd02d on kube-apiservers v1.36.2; `fixtures/timelines/karmada/README.md` says what
+//! is in each. Each has a twin here that is spoiled (or mended) in one place, and is judged differently for that.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is committed can be read, or the test has failed"
+)]
+
+mod aligned;
+mod common;
+
+use aligned::Lines;
+use baton_core::{
+    case::model::Action,
+    judge::{self, Verdict},
+    names::RequirementId,
+};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+fn verdict(case: &str, lines: &Lines) -> Verdict {
+    let (plan, timeline) = aligned::run_of(&common::case_named(case), &lines.timeline());
+    judge::judge(&plan, &timeline)
+}
+
+fn ids<'a>(ids: impl IntoIterator<Item = &'a RequirementId>) -> Vec<&'a str> {
+    ids.into_iter().map(RequirementId::as_str).collect()
+}
+
+#[rstest]
+// What is right: the state is carried, and labels are there from the first revision.
+#[case::deployment("deployment-directly", &["REC-03", "REC-04"], &[])]
+#[case::statefulset("statefulset-directly", &["REC-03", "REC-04"], &[])]
+#[case::flink("flink-jobid-directly", &["REC-03", "REC-04"], &[])]
+// The hold ended at once, so that nobody knows whether it was respected.
+#[case::held("held-by-finalizer", &["PRG-13", "REC-03", "REC-04"], &["PRG-01", "PRG-02", "PRG-03"])]
+#[case::not_back("not-back-while-purged-policy", &["PRG-01", "PRG-02", "PRG-03", "PRG-11"], &[])]
+// The cut was healed before there was a task.
+#[case::cut_off("cut-off", &["REC-03", "REC-04"], &["PRG-03", "PRG-04", "PRG-12", "PRG-13"])]
+#[case::cut_off_too("cut-off-cluster-scoped", &["REC-03", "REC-04"], &["PRG-03", "PRG-04", "PRG-12", "PRG-13"])]
+#[case::unhealthy("unhealthy-for-long-given", &[], &[])]
+// Rules of its own for the health of a kind that no document speaks of.
+#[case::unknown("unknown-health", &[], &["APP-04"])]
+#[case::status("status-of-each-cluster", &[], &[])]
+#[case::second("second-failover", &["REC-03", "REC-04", "STP-14"], &[])]
+// A label that cannot be right is no fault of whoever injects it.
+#[case::million("whole-numbers-a-million", &["REC-03", "REC-04", "STP-07", "STP-12"], &["REC-02"])]
+#[case::cluster_scoped(
+    "cluster-scoped",
+    &["REC-03", "REC-04", "STP-07", "STP-12"],
+    &["POL-04", "PRG-01", "PRG-02", "REC-01"],
+)]
+// The run ended in the middle, because its times were short.
+#[case::partition("after-a-partition", &["REC-03", "REC-04"], &["FLK-03", "PRG-03", "PRG-13"])]
+#[case::aggregated("aggregated-status-deployment-cluster-policy", &[], &[])]
+fn it_says_what_the_timeline_shows(#[case] name: &str, #[case] broken: &[&str], #[case] not_judged: &[&str]) {
+    let verdict = verdict(name, &Lines::of(name));
+    let told = || {
+        verdict
+            .findings
+            .iter()
+            .map(|it| format!("{it}\n\n"))
+            .collect::<String>()
+    };
+    assert_eq!(ids(&verdict.broken()), broken, "\n{}", told());
+    assert_eq!(ids(verdict.not_judged.keys()), not_judged, "\n{}", told());
+    let asked = common::case_named(name).requirements;
+    let told: Vec<_> = asked.iter().filter(|id| !verdict.broken().contains(*id)).collect();
+    let told: Vec<_> = told
+        .into_iter()
+        .filter(|id| !verdict.not_judged.contains_key(*id))
+        .cloned()
+        .collect();
+    assert_eq!(
+        ids(&verdict.shown),
+        ids(&told),
+        "what is neither broken nor left open is shown"
+    );
+}
+
+/// A policy's deletion, of which no document says what it removes: no case asks for it any more.
+#[test]
+fn what_a_deleted_policy_leaves_behind_is_not_judged() {
+    let mut lines = Lines::of("deleted-policy");
+    assert_eq!(judge::judge_recording(&lines.timeline()).findings, []);
+    let binding = |line: &Value| line["kind"] == "ResourceBinding" && line["type"] == "DELETED";
+    lines.0.retain(|line| !binding(line));
+    let left: Vec<_> = judge::judge_recording(&lines.timeline()).findings;
+    assert!(
+        left.iter()
+            .any(|finding| finding.requirements.contains(&"POL-08".into())),
+        "{left:#?}"
+    );
+}
+
+/// The case asked for a field that is not collected there. It asks for another one now, which is.
+#[test]
+fn the_field_of_a_stateful_set_that_the_case_asks_for_is_collected() {
+    let lines = Lines::of("any-kind-statefulset");
+    let statuses = lines.0.iter().filter(|line| line["kind"] == "ResourceBinding");
+    let last = statuses
+        .filter_map(|line| line.pointer("/object/status/aggregatedStatus/0/status"))
+        .last()
+        .unwrap();
+    let case = common::case_named("any-kind-statefulset");
+    let asked = case.steps.iter().find_map(|step| match &step.action {
+        Action::Capture { field, .. } => field.last(),
+        _ => None,
+    });
+    assert!(last.get(asked.unwrap()).is_some(), "{last}");
+    assert_eq!(last.get("currentRevision"), None);
+}
+
+/// Changes every object of a kind.
+fn each(lines: &mut Lines, kind: &str, change: impl Fn(&mut Value)) {
+    for line in lines.0.iter_mut().filter(|line| line["kind"] == kind) {
+        change(&mut line["object"]);
+    }
+}
+
+fn tasks(binding: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let tasks = binding
+        .pointer_mut("/spec/gracefulEvictionTasks")
+        .and_then(Value::as_array_mut);
+    tasks.into_iter().flatten()
+}
+
+fn named(lines: &mut Lines) {
+    each(lines, "ResourceBinding", |binding| {
+        tasks(binding).for_each(|task| task["clustersBeforeFailover"] = json!([task["fromCluster"]]));
+    });
+}
+
+fn replaced(lines: &mut Lines, from: &str, to: &str) {
+    let text = Value::Array(std::mem::take(&mut lines.0)).to_string().replace(from, to);
+    lines.0 = serde_json::from_str(&text).unwrap();
+}
+
+/// Lets what comes from a line on come later.
+fn later(lines: &mut Lines, from: usize, by: f64) {
+    for line in &mut lines.0[from..] {
+        line["t"] = json!(line["t"].as_f64().unwrap() + by);
+    }
+}
+
+fn mark(lines: &Lines, name: &str, step: usize) -> usize {
+    lines
+        .0
+        .iter()
+        .position(|line| line["mark"][name]["step"] == step)
+        .unwrap()
+}
+
+/// The hold lasts as long as the case says.
+fn held_for_long(lines: &mut Lines) {
+    let ended = mark(lines, "stepEnded", 12);
+    later(lines, ended, 30.0);
+}
+
+/// The cut is healed half a minute after the task was written.
+fn cut_for_long(lines: &mut Lines) {
+    let (ended, healed) = (mark(lines, "stepEnded", 11), mark(lines, "stepStarted", 13));
+    let marks: Vec<Value> = lines.0.drain(ended..=healed).collect();
+    let written = |line: &Value| {
+        let tasks = line
+            .pointer("/object/spec/gracefulEvictionTasks")
+            .and_then(Value::as_array);
+        tasks.is_some_and(|tasks| !tasks.is_empty())
+    };
+    let after = lines.0.iter().position(written).unwrap() + 1;
+    let at = lines.0[after - 1]["t"].clone();
+    // The steps before it end when it is there.
+    let began = mark(lines, "stepStarted", 11);
+    let start = lines.0.remove(began);
+    let mut moved = vec![start];
+    moved.extend(marks);
+    moved.iter_mut().for_each(|line| line["t"] = at.clone());
+    lines.0.splice(after - 1..after - 1, moved);
+    later(lines, after, 30.0);
+}
+
+/// The same runs, with one thing that is otherwise: the judge says so, and of nothing else.
+#[rstest]
+#[case::predecessors("deployment-directly", named, &[])]
+#[case::mode("deployment-directly", |it: &mut Lines| each(it, "ResourceBinding", |binding| {
+    tasks(binding).for_each(|task| task["purgeMode"] = json!("Gracefully"));
+}), &["PRG-07", "REC-04"])]
+#[case::replicas("statefulset-directly", |it: &mut Lines| each(it, "ResourceBinding", |binding| {
+    tasks(binding).for_each(|task| task["replicas"] = json!(1));
+}), &["PRG-07", "REC-03", "REC-04"])]
+#[case::label("flink-jobid-directly", |it: &mut Lines| each(it, "FlinkDeployment", |copy| {
+    copy["metadata"]["labels"] = json!({});
+}), &["FLK-01", "REC-01", "REC-02", "REC-03", "REC-04", "STP-13"])]
+#[case::held("held-by-finalizer", held_for_long, &["PRG-13", "REC-03", "REC-04"])]
+#[case::alone("not-back-while-purged-policy", |it: &mut Lines| it.0.retain(|line| line["cluster"] != "member2"), &["PRG-11"])]
+#[case::cut_off("cut-off", cut_for_long, &["PRG-04", "REC-03", "REC-04"])]
+#[case::cut_off_too("cut-off-cluster-scoped", cut_for_long, &["PRG-04", "REC-03", "REC-04"])]
+#[case::producer("unhealthy-for-long-given", |it: &mut Lines| replaced(it, "application-failover", "somebody"), &["APP-02"])]
+#[case::value("unknown-health", |it: &mut Lines| each(it, "ResourceBinding", |binding| {
+    let task = json!({"fromCluster": "member3", "purgeMode": "Gracefully", "preservedLabelState": {"a": "b/c"}});
+    binding["spec"]["gracefulEvictionTasks"] = json!([task]);
+}), &["APP-04", "STP-12"])]
+#[case::mixed_up("status-of-each-cluster", |it: &mut Lines| replaced(it, r#""jobID":"two""#, r#""jobID":"one""#), &["POL-07"])]
+#[case::decimal("whole-numbers-a-million", |it: &mut Lines| replaced(it, "1e+06", "1000000"), &["REC-02", "REC-03", "REC-04"])]
+#[case::decimal_too(
+    "cluster-scoped",
+    |it: &mut Lines| replaced(it, "1.734462491693e+12", "1734462491693"),
+    &["POL-04", "REC-01", "REC-03", "REC-04"],
+)]
+#[case::partition("after-a-partition", named, &[])]
+#[case::health("aggregated-status-deployment-cluster-policy", |it: &mut Lines| each(it, "ResourceBinding", |binding| {
+    binding["status"]["aggregatedStatus"] = json!([]);
+}), &["POL-04", "POL-07"])]
+#[case::kept("second-failover", |it: &mut Lines| it.0.retain(|line| line["kind"] != "ResourceBinding"), &["STP-14"])]
+fn one_thing_makes_the_difference(#[case] name: &str, #[case] change: fn(&mut Lines), #[case] broken: &[&str]) {
+    let mut lines = Lines::of(name);
+    change(&mut lines);
+    let verdict = verdict(name, &lines);
+    let told = || {
+        verdict
+            .findings
+            .iter()
+            .map(|it| format!("{it}\n\n"))
+            .collect::<String>()
+    };
+    assert_eq!(ids(&verdict.broken()), broken, "\n{}", told());
+}
+
+#[test]
+fn a_hold_that_lasted_shows_what_it_was_to_show() {
+    let mut lines = Lines::of("held-by-finalizer");
+    held_for_long(&mut lines);
+    assert_eq!(
+        ids(&verdict("held-by-finalizer", &lines).shown),
+        ["PRG-01", "PRG-02", "PRG-03"]
+    );
+}
