@@ -128,6 +128,10 @@ pub struct Run {
     /// Multiply all timeouts, for slow machines
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     pub timeout_factor: f64,
+    /// Multiply the periods of cases (tolerations, grace periods, how long they let time pass), where time passes as it
+    /// does outside: 0.05 makes 15s of 300s. Each case stays above 10s, and keeps its times where it relies on defaults
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = time_factor)]
+    pub time_factor: f64,
     /// Keep the clusters of a case that failed, say where their kubeconfigs are and wait for Enter
     ///
     /// Cases run one at a time then, and on embedded clusters in real time.
@@ -314,6 +318,12 @@ pub struct Up {
     /// kubeconfig` brings these
     #[arg(long)]
     pub bare: bool,
+}
+
+fn time_factor(text: &str) -> Result<f64, String> {
+    let factor: Option<f64> = text.parse().ok();
+    let factor = factor.filter(|factor| *factor > 0.0 && *factor <= 1.0);
+    factor.ok_or_else(|| "a number above 0 and up to 1 is expected".to_owned())
 }
 
 #[cfg(test)]

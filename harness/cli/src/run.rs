@@ -27,7 +27,7 @@ use baton_core::{
     judge::{self, Verdict},
     measure,
     names::{ClusterName, Feature},
-    plan::Plan,
+    plan::{Plan, time_factor::faster_setup},
     timeline::{HARNESS, Timeline},
 };
 use jiff::Timestamp;
@@ -102,7 +102,7 @@ pub fn suite_of(cases: &[Case]) -> Suite {
 
 /// Runs one case to its result; a case that fails is tried again as often as the settings say.
 pub fn run_case(case: &Case, settings: &Settings, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
-    let plan = Plan::of(case);
+    let plan = planned(case, settings);
     let mut failed = Vec::new();
     for attempt in 1..=settings.retries {
         let result = try_case(case, &plan, settings, attempt, emit);
@@ -117,6 +117,18 @@ pub fn run_case(case: &Case, settings: &Settings, emit: &(dyn Fn(Event) + Sync))
     CaseResult {
         failed_tries: failed,
         ..try_case(case, &plan, settings, settings.retries + 1, emit)
+    }
+}
+
+/// The plan of a case, with its periods as short as it can bear and the settings want.
+fn planned(case: &Case, settings: &Settings) -> Plan {
+    let plan = Plan::of(case);
+    let setup = settings.target.setup_of(case);
+    let factor = plan.bearable(&setup, settings.time_factor);
+    if settings.target.takes(&faster_setup(&setup, factor)) {
+        plan.faster(factor).into_owned()
+    } else {
+        plan
     }
 }
 
@@ -275,15 +287,12 @@ async fn on_fleet(
         TimeMode::Virtual => settings.timeouts.exact(),
         TimeMode::Real => settings.timeouts,
     };
-    let run = runner::run(
-        &plan,
-        &case.controller,
-        fleet,
-        &*settings.target,
-        timeouts,
-        log,
-        &on_step,
-    );
+    let setup = if plan.time_factor < 1.0 {
+        faster_setup(&settings.target.setup_of(case), plan.time_factor)
+    } else {
+        case.controller.clone()
+    };
+    let run = runner::run(&plan, &setup, fleet, &*settings.target, timeouts, log, &on_step);
     let timeline = tokio::select! {
         biased;
         timeline = run => timeline.map_err(|error| error_chain(&error))?,

@@ -37,6 +37,8 @@ pub struct Settings {
     pub seed: u64,
     /// How long each phase of a migration may take.
     pub timeouts: Timeouts,
+    /// What the periods of cases are multiplied by, as far as each can bear it.
+    pub time_factor: f64,
     /// The longest time that a case may only wait for where waiting takes time; longer ones are unsupported.
     pub max_case_time: Option<Duration>,
     /// Whether somebody wants an end: what runs is broken off then, and nothing else begins.
@@ -71,6 +73,7 @@ impl Settings {
             jobs,
             seed: 0,
             timeouts: Timeouts::default(),
+            time_factor: 1.0,
             max_case_time: None,
             interrupt: Interrupt::default(),
             timelines: None,

@@ -83,6 +83,7 @@ async fn deployments(count: usize) -> Result<Duration, Failure> {
         backend: fleet.backend().to_owned(),
         target: "none".to_owned(),
         namespace: "default".to_owned(),
+        time_factor: 1.0,
         order: Order::Exact,
     })?;
     let client = fleet.members()[0].inside(actions::BATON);

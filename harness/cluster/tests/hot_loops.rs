@@ -113,6 +113,7 @@ async fn run(action: Action, target: &Hot) -> Result<Timeline, RunError> {
         title: String::new(),
         members: 1,
         namespace: DEFAULT_NAMESPACE.to_owned(),
+        time_factor: 1.0,
         steps: vec![step.clone(), step],
         invariants: BTreeSet::new(),
         exempt: BTreeSet::new(),

@@ -194,6 +194,7 @@ fn settings(roots: &Roots, arguments: &args::Run, selected: &Selected) -> Result
         jobs,
         seed: arguments.seed,
         timeouts: default.timeouts.scaled(arguments.timeout_factor),
+        time_factor: arguments.time_factor,
         timelines: arguments.timelines.clone(),
         repeat: arguments.repeat,
         retries: arguments.retries,

@@ -165,6 +165,10 @@ impl Target for Described {
         self.setup(&case.controller).unwrap_or_default()
     }
 
+    fn takes(&self, setup: &ControllerSetup) -> bool {
+        self.setup(setup).is_ok()
+    }
+
     fn location(&self) -> TargetLocation {
         match self.run {
             Run::Reference | Run::Exec(_) => TargetLocation::Beside,

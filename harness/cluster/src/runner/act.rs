@@ -41,6 +41,14 @@ pub(super) enum ActError {
         cluster: ClusterName,
         waited: Duration,
     },
+    #[error(
+        "the target does not say in `status.apiEnablements` that {member} serves {kind}, {waited:?} after its definition was applied"
+    )]
+    NotEnabled {
+        kind: String,
+        member: ClusterName,
+        waited: Duration,
+    },
 }
 
 impl Run<'_> {
@@ -57,6 +65,7 @@ impl Run<'_> {
                         let object = with_references(object, &known.bindings);
                         actions::apply(&self.client(&cluster)?, &object, self.fleet.namespace()).await?;
                         self.until_heard_of(&cluster, &object).await?;
+                        self.until_enabled(&cluster, &object).await?;
                     }
                 }
             }

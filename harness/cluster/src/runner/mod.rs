@@ -225,6 +225,7 @@ pub async fn run(
         backend: fleet.backend().to_owned(),
         target: target.name().to_owned(),
         namespace: fleet.namespace().to_owned(),
+        time_factor: plan.time_factor,
         order: fleet.order(),
     })?;
     if let Some(writers) = target.writers() {

@@ -73,6 +73,11 @@ pub trait Target: fmt::Debug + Send + Sync {
         case.controller.clone()
     }
 
+    /// Whether it can be started with these gates and options.
+    fn takes(&self, _setup: &ControllerSetup) -> bool {
+        true
+    }
+
     /// Where it stands, and with that how it comes to the clusters.
     fn location(&self) -> TargetLocation {
         TargetLocation::Beside

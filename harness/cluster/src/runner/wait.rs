@@ -126,6 +126,33 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Waits until the control plane knows that a member serves the kind that a definition brings, where it keeps account
+    /// of that (`status.apiEnablements` of a Cluster): a scheduler that goes by it would not place objects of it before.
+    pub(super) async fn until_enabled(&mut self, member: &ClusterName, object: &Value) -> Result<(), ActError> {
+        let is_definition = object["kind"] == "CustomResourceDefinition";
+        if !is_definition || member.is_control() || self.running.is_none() {
+            return Ok(());
+        }
+        let cluster = Subject::Object(ObjectRef {
+            api_version: "cluster.karmada.io/v1alpha1".to_owned(),
+            kind: "Cluster".to_owned(),
+            namespace: None,
+            name: member.to_string(),
+        });
+        let (control, waited) = (ClusterName::control(), self.timeouts.ready);
+        let enabled = self.until(waited, |world, known| {
+            let mut found = select::find(&cluster, &control, world, &known.bindings);
+            let enablements = found.next().and_then(|(_, it)| it.pointer("/status/apiEnablements"));
+            let keeps_account = enablements.and_then(Value::as_array).is_some_and(|it| !it.is_empty());
+            (!keeps_account || enablements.is_some_and(|it| are_enabled(it, object))).then_some(())
+        });
+        enabled.await.ok_or_else(|| ActError::NotEnabled {
+            kind: object["spec"]["names"]["kind"].as_str().unwrap_or_default().to_owned(),
+            member: member.clone(),
+            waited,
+        })
+    }
+
     /// Takes in what has come without waiting.
     pub(super) fn read_on(&mut self) {
         let more = self.follower.available();
@@ -248,6 +275,28 @@ impl Run<'_> {
     }
 }
 
+/// Whether `status.apiEnablements` has the kind of a definition, in one of the versions that it serves.
+fn are_enabled(enablements: &Value, definition: &Value) -> bool {
+    let spec = &definition["spec"];
+    let versions = spec["versions"].as_array().into_iter().flatten();
+    let versions: Vec<String> = versions
+        .filter_map(|version| Some(format!("{}/{}", spec["group"].as_str()?, version["name"].as_str()?)))
+        .collect();
+    let of_group = |it: &&Value| {
+        it["groupVersion"]
+            .as_str()
+            .is_some_and(|it| versions.iter().any(|version| version == it))
+    };
+    let mut resources = enablements
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(of_group)
+        .filter_map(|it| it["resources"].as_array())
+        .flatten();
+    resources.any(|resource| resource["kind"] == spec["names"]["kind"])
+}
+
 pub(super) fn timed_out(phase: Phase, time: Duration) -> StepEnd {
     StepEnd::TimedOut {
         phase: phase.name().to_owned(),
@@ -261,5 +310,27 @@ fn text(value: &Value) -> Option<String> {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         Value::String(_) | Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_kind_is_enabled_in_its_group_and_a_version_that_is_served() {
+        let definition = json!({"spec": {
+            "group": "flink.apache.org",
+            "names": {"kind": "FlinkDeployment"},
+            "versions": [{"name": "v1beta1"}],
+        }});
+        let enablements = |group_version: &str, kind: &str| json!([{"groupVersion": "v1"}, {"groupVersion": group_version, "resources": [{"kind": kind}]}]);
+        let enabled = |group_version, kind| are_enabled(&enablements(group_version, kind), &definition);
+        assert!(enabled("flink.apache.org/v1beta1", "FlinkDeployment"));
+        assert!(!enabled("flink.apache.org/v1", "FlinkDeployment"));
+        assert!(!enabled("flink.apache.org/v1beta1", "FlinkSessionJob"));
+        assert!(!enabled("example.org/v1beta1", "FlinkDeployment"));
     }
 }

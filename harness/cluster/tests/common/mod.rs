@@ -37,6 +37,7 @@ pub fn observe(fleet: &dyn Fleet) -> Recorder {
             backend: fleet.backend().to_owned(),
             target: "none".to_owned(),
             namespace: "default".to_owned(),
+            time_factor: 1.0,
             order: Order::Exact,
         })
         .unwrap()

@@ -105,6 +105,7 @@ impl<'a> Search<'a> {
             backend: "recording".to_owned(),
             target: String::new(),
             namespace: namespace.clone(),
+            time_factor: 1.0,
             order: Order::ARRIVAL,
         });
         let deletes = plan

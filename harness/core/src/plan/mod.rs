@@ -3,13 +3,14 @@
 //! It is made of a case once. A run carries it out, and the judge goes by the same one.
 
 mod namespace;
+pub mod time_factor;
 
-use std::{collections::BTreeSet, fmt, time::Duration};
+use std::{borrow::Cow, collections::BTreeSet, fmt, time::Duration};
 
 use crate::{
     case::model::{Action, Case, Invariant, Mode},
     names::CaseId,
-    timeline::DEFAULT_NAMESPACE,
+    timeline::{Begin, DEFAULT_NAMESPACE},
 };
 
 /// The steps of a case, in order, and what else it is judged by.
@@ -23,6 +24,8 @@ pub struct Plan {
     pub members: usize,
     /// The namespace that it speaks of.
     pub namespace: String,
+    /// What the periods of its case are multiplied by.
+    pub time_factor: f64,
     /// The steps.
     pub steps: Vec<PlannedStep>,
     /// The invariants that must have had something to judge.
@@ -63,6 +66,14 @@ impl Plan {
     /// The last step before this one that did something.
     pub fn last_act(&self, step: usize) -> Option<usize> {
         self.steps[..step].iter().rposition(|step| step.action.acts())
+    }
+
+    /// The plan as a run had it: in its namespace, with its periods.
+    pub fn as_run(&self, begin: &Begin) -> Cow<'_, Self> {
+        match self.in_namespace(&begin.namespace) {
+            Cow::Borrowed(plan) => plan.faster(begin.time_factor),
+            Cow::Owned(plan) => Cow::Owned(plan.faster(begin.time_factor).into_owned()),
+        }
     }
 
     /// How long it lets time pass on its own, without waiting for the target.
@@ -119,6 +130,7 @@ impl Plan {
             title: case.title.clone(),
             members: case.members,
             namespace: DEFAULT_NAMESPACE.to_owned(),
+            time_factor: 1.0,
             steps: steps.collect(),
             invariants: case.invariants.clone(),
             exempt: case.exempt.keys().copied().collect(),

@@ -30,6 +30,9 @@ pub struct Begin {
     /// The namespace in which the run has what the case speaks of as `default`.
     #[serde(default = "default_namespace", skip_serializing_if = "is_default_namespace")]
     pub namespace: String,
+    /// What the periods of the case were multiplied by.
+    #[serde(default = "default_factor", skip_serializing_if = "is_default_factor")]
+    pub time_factor: f64,
     /// What the order of the timeline says of events on different clusters.
     #[serde(default, skip_serializing_if = "Order::is_exact")]
     pub order: Order,
@@ -40,6 +43,15 @@ pub const DEFAULT_NAMESPACE: &str = "default";
 
 fn default_namespace() -> String {
     DEFAULT_NAMESPACE.to_owned()
+}
+
+fn default_factor() -> f64 {
+    1.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_default_factor(factor: &f64) -> bool {
+    (factor - 1.0).abs() < f64::EPSILON
 }
 
 fn is_default_namespace(name: &String) -> bool {

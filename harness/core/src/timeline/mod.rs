@@ -30,6 +30,9 @@ pub const HARNESS: [&str; 5] = [
     "",
 ];
 
+/// The user agent of the clusters' own garbage collector.
+pub const GARBAGE_COLLECTOR: &str = HARNESS[3];
+
 /// The user agent of the harness's hands: what the steps of a case do.
 pub const HANDS: &str = HARNESS[0];
 

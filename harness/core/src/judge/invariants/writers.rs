@@ -11,7 +11,9 @@ use super::{Finding, Found, finding};
 use crate::{
     case::model::Invariant,
     select::BINDING_KINDS,
-    timeline::{Change, Entry, Event, HANDS, HARNESS, Mark, ObjectId, Revision, StepEnd, Timeline, World},
+    timeline::{
+        Change, Entry, Event, GARBAGE_COLLECTOR, HANDS, HARNESS, Mark, ObjectId, Revision, StepEnd, Timeline, World,
+    },
 };
 
 /// POL-08: when policies and workloads have been deleted, no binding, no Work and no copy is left on any cluster.
@@ -102,7 +104,8 @@ fn is_somebody_s(revision: &Revision) -> bool {
     revision.by.is_none() && revision.object.pointer("/metadata/ownerReferences").is_some()
 }
 
-/// Bindings are the target's: nobody else creates or changes one but the steps of the case.
+/// Bindings are the target's: nobody else creates or changes one but the steps of the case. That the garbage collector
+/// marks one for deletion whose owner is gone is the target's doing: it has made that owner.
 pub(super) fn only_the_target(timeline: &Timeline) -> Found {
     let mut found = Found::default();
     let writers = timeline.marks().find_map(|(_, mark)| match mark {
@@ -136,7 +139,8 @@ pub(super) fn only_the_target(timeline: &Timeline) -> Found {
             Some(writers) => writers.contains(by),
             None => !HARNESS.contains(&by),
         };
-        if !(may || in_step && by == HANDS) {
+        let collected = by == GARBAGE_COLLECTOR && revision.object.pointer("/metadata/deletionTimestamp").is_some();
+        if !(may || collected || in_step && by == HANDS) {
             found.findings.push(finding(
                 Invariant::OnlyTheTargetWritesBindings,
                 entry,
@@ -211,4 +215,42 @@ fn unanswered_by_a_revision(timeline: &Timeline) -> Vec<Finding> {
         )
     });
     told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// The findings about a binding that somebody marks for deletion, or changes.
+    fn findings(by: &str, marked: bool) -> usize {
+        let mut metadata = json!({"name": "x", "namespace": "default"});
+        if marked {
+            metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        let revision = Revision {
+            cluster: "control".into(),
+            kind: "ResourceBinding".to_owned(),
+            change: Change::Modified,
+            object: Arc::new(json!({"apiVersion": "work.karmada.io/v1alpha2", "metadata": metadata})),
+            by: Some(by.to_owned()),
+        };
+        let entry = Entry {
+            at: Duration::ZERO,
+            seq: 1,
+            event: Event::Revision(revision),
+        };
+        only_the_target(&Timeline::new(vec![entry]).unwrap()).findings.len()
+    }
+
+    #[test]
+    fn the_garbage_collector_may_mark_a_binding_and_do_nothing_else_to_it() {
+        assert_eq!(findings(GARBAGE_COLLECTOR, true), 0);
+        assert_eq!(findings(GARBAGE_COLLECTOR, false), 1);
+        assert_eq!(findings("baton-simulator", true), 1);
+        assert_eq!(findings("a-controller", false), 0);
+    }
 }

@@ -1,0 +1,422 @@
+//! A plan whose periods are shorter than its case says, for runs in which time really passes.
+//!
+//! Everything of a case that is a period shrinks by one factor: what policies and options say (tolerations, grace
+//! periods), how long the case lets time pass, and in which time something must happen. Both bounds of a toleration are
+//! still judged. What an implementation does at its own pace (polls, retries, defaults that nobody writes) cannot shrink,
+//! so a plan keeps its times where it names no period, and no period becomes shorter than [`FLOOR`].
+
+use std::{borrow::Cow, time::Duration};
+
+use serde_json::Value;
+
+use super::{Plan, PlannedStep};
+use crate::{
+    case::model::{Action, Assertion, Condition, ControllerSetup, Expect, Fault, Mode},
+    pattern::Pattern,
+    yaml::decode::parse_duration,
+};
+
+/// No period becomes shorter: implementations poll and try again every few seconds, and below that a bound says nothing.
+pub const FLOOR: Duration = Duration::from_secs(10);
+
+/// What must not happen before a period is over is watched until so long before: clocks of taints have whole seconds.
+const MARGIN: Duration = Duration::from_millis(1500);
+
+/// The members of policies and tasks that are periods, in whole seconds.
+const SECONDS: [&str; 6] = [
+    "tolerationSeconds",
+    "gracePeriodSeconds",
+    "blockPredecessorSeconds",
+    "addOnMatchSeconds",
+    "removeOnMismatchSeconds",
+    "delaySeconds",
+];
+
+/// What annotations begin with that tell the workload simulator how long something takes.
+const SIMULATED: &str = "simulator.baton.dev/";
+
+impl Plan {
+    /// The factor that this plan can bear, which is at least `wanted`: its periods stay whole seconds and do not fall
+    /// below [`FLOOR`]. It is 1 for a plan that names no period.
+    pub fn bearable(&self, setup: &ControllerSetup, wanted: f64) -> f64 {
+        let mut found = Periods::default();
+        for step in &self.steps {
+            found.of_action(&step.action);
+        }
+        let of_options = setup.options.values().filter_map(|value| parse_duration(value));
+        let periods = found.seconds.iter().map(|seconds| Duration::from_secs(*seconds));
+        let least = periods
+            .chain(found.simulated.iter().copied())
+            .chain(of_options.clone())
+            .min();
+        if wanted >= 1.0 || (least.is_none() && !found.for_ever) {
+            return 1.0;
+        }
+        let floor = least.map_or(0.0, |least| FLOOR.as_secs_f64() / least.as_secs_f64());
+        let factor = wanted.max(floor).min(1.0);
+        let Some(common) = found.seconds.iter().copied().reduce(greatest_common_divisor) else {
+            return factor;
+        };
+        // A period of 300 s and one of 60 s both stay whole in steps of a 60th.
+        let parts = (factor * as_float(common)).ceil();
+        parts / as_float(common)
+    }
+
+    /// The same plan with all its periods times a factor.
+    pub fn faster(&self, factor: f64) -> Cow<'_, Self> {
+        if (self.time_factor - factor).abs() < f64::EPSILON {
+            return Cow::Borrowed(self);
+        }
+        let mut found = Periods::default();
+        for step in &self.steps {
+            found.of_action(&step.action);
+        }
+        let scale = Scale {
+            factor: factor / self.time_factor,
+            periods: found.seconds.into_iter().map(Duration::from_secs).collect(),
+        };
+        let steps = self.steps.iter().map(|step| PlannedStep {
+            line: step.line,
+            action: scale.action(&step.action),
+        });
+        Cow::Owned(Self {
+            steps: steps.collect(),
+            time_factor: factor,
+            ..self.clone()
+        })
+    }
+}
+
+/// A set-up whose options that are durations are multiplied by a factor.
+pub fn faster_setup(setup: &ControllerSetup, factor: f64) -> ControllerSetup {
+    let options = setup.options.iter().map(|(name, value)| {
+        let scaled = parse_duration(value).map(|time| duration_text(time.mul_f64(factor)));
+        (name.clone(), scaled.unwrap_or_else(|| value.clone()))
+    });
+    ControllerSetup {
+        options: options.collect(),
+        ..setup.clone()
+    }
+}
+
+/// In milliseconds, which Go reads as well.
+fn duration_text(time: Duration) -> String {
+    format!("{}ms", time.as_millis())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "periods are far below 2^52 seconds")]
+fn as_float(seconds: u64) -> f64 {
+    seconds as f64
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+/// The periods that a plan names.
+#[derive(Default)]
+struct Periods {
+    /// In policies and in what is expected of tasks; none is 0.
+    seconds: Vec<u64>,
+    /// Told to the simulator.
+    simulated: Vec<Duration>,
+    /// Whether something is tolerated for ever.
+    for_ever: bool,
+}
+
+impl Periods {
+    fn of_action(&mut self, action: &Action) {
+        match action {
+            Action::Apply { objects, .. } => objects.iter().for_each(|object| self.of_value(object)),
+            Action::Patch { merge, .. } => self.of_value(merge),
+            Action::Wait { until, .. } => self.of_condition(until),
+            Action::Assert(assertion) => self.of_condition(&assertion.condition),
+            Action::Inject(Fault::StopControllerAfter(condition)) => self.of_condition(condition),
+            _ => {}
+        }
+    }
+
+    fn of_value(&mut self, value: &Value) {
+        match value {
+            Value::Object(members) => {
+                for (key, member) in members {
+                    self.of_member(key, member);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.of_value(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn of_member(&mut self, key: &str, member: &Value) {
+        if key == "clusterTolerations" {
+            let tolerations = member.as_array().into_iter().flatten();
+            self.for_ever |= tolerations.into_iter().any(|it| it["tolerationSeconds"].is_null());
+        }
+        match member {
+            Value::Number(number) if SECONDS.contains(&key) => self.seconds.extend(positive(number)),
+            Value::String(text) if key.starts_with(SIMULATED) => self.simulated.extend(parse_duration(text)),
+            other => self.of_value(other),
+        }
+    }
+
+    fn of_condition(&mut self, condition: &Condition) {
+        if let Expect::Match(pattern) | Expect::NoMatch(pattern) = &condition.expect {
+            self.of_pattern(None, pattern);
+        }
+    }
+
+    fn of_pattern(&mut self, key: Option<&str>, pattern: &Pattern) {
+        let is_period = key.is_some_and(|key| SECONDS.contains(&key));
+        match pattern {
+            Pattern::Exact(Value::Number(number)) if is_period => self.seconds.extend(positive(number)),
+            Pattern::OneOf(values) if is_period => {
+                let numbers = values.iter().filter_map(Value::as_number);
+                self.seconds.extend(numbers.filter_map(positive));
+            }
+            Pattern::Map(members) => members
+                .iter()
+                .for_each(|(key, member)| self.of_pattern(Some(key), member)),
+            Pattern::Any(items) => items.iter().for_each(|item| self.of_pattern(key, item)),
+            Pattern::Contains(items) | Pattern::Exactly(items) | Pattern::Lacks(items) => {
+                items.iter().for_each(|item| self.of_pattern(None, item));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn positive(number: &serde_json::Number) -> Option<u64> {
+    number.as_u64().filter(|seconds| *seconds > 0)
+}
+
+struct Scale {
+    factor: f64,
+    /// What the plan names, before it is scaled.
+    periods: Vec<Duration>,
+}
+
+impl Scale {
+    fn time(&self, time: Duration) -> Duration {
+        time.mul_f64(self.factor)
+    }
+
+    /// How long something must hold: what ends before a period does still ends well before it.
+    fn held(&self, time: Duration) -> Duration {
+        let next = self.periods.iter().filter(|period| **period > time).min();
+        let scaled = self.time(time);
+        next.map_or(scaled, |next| scaled.min(self.time(*next).saturating_sub(MARGIN)))
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a period times a factor up to 1 is a period"
+    )]
+    fn seconds(&self, number: &serde_json::Number) -> Value {
+        positive(number).map_or_else(
+            || Value::Number(number.clone()),
+            |seconds| Value::from((as_float(seconds) * self.factor).round() as u64),
+        )
+    }
+
+    fn action(&self, action: &Action) -> Action {
+        match action.clone() {
+            Action::Apply { on, objects, file } => Action::Apply {
+                on,
+                objects: objects.iter().map(|object| self.value(object)).collect(),
+                file,
+            },
+            Action::Patch { on, of, merge } => Action::Patch {
+                on,
+                of,
+                merge: self.value(&merge),
+            },
+            Action::Elapse(time) => Action::Elapse(self.time(time)),
+            Action::Wait { until, phase } => Action::Wait {
+                until: self.condition(until),
+                phase,
+            },
+            Action::Assert(assertion) => Action::Assert(Assertion {
+                mode: match assertion.mode {
+                    Mode::Consistently(time) => Mode::Consistently(self.held(time)),
+                    same @ (Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen) => same,
+                },
+                condition: self.condition(assertion.condition),
+                within: assertion.within.map(|time| self.time(time)),
+                ..assertion
+            }),
+            Action::Inject(Fault::StopControllerAfter(condition)) => {
+                Action::Inject(Fault::StopControllerAfter(self.condition(condition)))
+            }
+            same => same,
+        }
+    }
+
+    fn condition(&self, condition: Condition) -> Condition {
+        let expect = match condition.expect {
+            Expect::Match(pattern) => Expect::Match(self.pattern(None, pattern)),
+            Expect::NoMatch(pattern) => Expect::NoMatch(self.pattern(None, pattern)),
+            same @ (Expect::Present | Expect::Absent) => same,
+        };
+        Condition { expect, ..condition }
+    }
+
+    fn value(&self, value: &Value) -> Value {
+        match value {
+            Value::Object(members) => {
+                let scaled = members.iter().map(|(key, member)| {
+                    let scaled = match member {
+                        Value::Number(number) if SECONDS.contains(&key.as_str()) => self.seconds(number),
+                        Value::String(text) if key.starts_with(SIMULATED) => match parse_duration(text) {
+                            Some(time) => Value::String(duration_text(self.time(time))),
+                            None => member.clone(),
+                        },
+                        other => self.value(other),
+                    };
+                    (key.clone(), scaled)
+                });
+                Value::Object(scaled.collect())
+            }
+            Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+        }
+    }
+
+    fn pattern(&self, key: Option<&str>, pattern: Pattern) -> Pattern {
+        let is_period = key.is_some_and(|key| SECONDS.contains(&key));
+        let number = |value: Value| match &value {
+            Value::Number(number) => self.seconds(number),
+            _ => value,
+        };
+        let all = |items: Vec<Pattern>| items.into_iter().map(|item| self.pattern(None, item)).collect();
+        match pattern {
+            Pattern::Exact(value) if is_period => Pattern::Exact(number(value)),
+            Pattern::OneOf(values) if is_period => Pattern::OneOf(values.into_iter().map(number).collect()),
+            // What is written on workloads for the simulator is read back.
+            Pattern::Text(text) if key.is_some_and(|key| key.starts_with(SIMULATED)) => {
+                let scaled = parse_duration(&text).map(|time| duration_text(self.time(time)));
+                Pattern::Text(scaled.unwrap_or(text))
+            }
+            Pattern::Map(members) => {
+                let members = members.into_iter().map(|(key, member)| {
+                    let member = self.pattern(Some(&key), member);
+                    (key, member)
+                });
+                Pattern::Map(members.collect())
+            }
+            Pattern::Any(items) => Pattern::Any(items.into_iter().map(|item| self.pattern(key, item)).collect()),
+            Pattern::Contains(items) => Pattern::Contains(all(items)),
+            Pattern::Exactly(items) => Pattern::Exactly(all(items)),
+            Pattern::Lacks(items) => Pattern::Lacks(all(items)),
+            same => same,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::case::model::{Phase, Place};
+
+    fn plan(steps: Vec<Action>) -> Plan {
+        Plan {
+            case: "c".into(),
+            title: String::new(),
+            members: 2,
+            namespace: "default".to_owned(),
+            time_factor: 1.0,
+            steps: steps
+                .into_iter()
+                .map(|action| PlannedStep { line: 1, action })
+                .collect(),
+            invariants: std::collections::BTreeSet::new(),
+            exempt: std::collections::BTreeSet::new(),
+        }
+    }
+
+    fn policy(tolerations: &Value) -> Action {
+        Action::Apply {
+            on: vec![Place::Control],
+            objects: vec![json!({"spec": {"placement": {"clusterTolerations": tolerations}}})],
+            file: None,
+        }
+    }
+
+    fn tolerating(seconds: &[u64]) -> Action {
+        let tolerations: Vec<_> = seconds.iter().map(|it| json!({"tolerationSeconds": it})).collect();
+        policy(&json!(tolerations))
+    }
+
+    fn consistently(secs: u64) -> Action {
+        Action::Assert(Assertion {
+            mode: Mode::Consistently(Duration::from_secs(secs)),
+            condition: Condition {
+                on: Place::Control,
+                of: crate::case::model::Subject::Cluster("origin".into()),
+                expect: Expect::Match(Pattern::from_value(&json!({"tolerationSeconds": 300, "other": 300})).unwrap()),
+            },
+            phase: Phase::Evict,
+            within: Some(Duration::from_secs(300)),
+            proves: crate::case::claims::Claims::default(),
+        })
+    }
+
+    fn bearable(steps: Vec<Action>) -> f64 {
+        plan(steps).bearable(&ControllerSetup::default(), 0.05)
+    }
+
+    #[test]
+    fn periods_stay_whole_seconds_and_above_the_floor() {
+        let near = |factor: f64, expected: f64| assert!((factor - expected).abs() < 1e-9, "{factor}");
+        near(bearable(vec![tolerating(&[300])]), 0.05);
+        near(bearable(vec![tolerating(&[30, 600])]), 1.0 / 3.0);
+        near(bearable(vec![tolerating(&[300, 330])]), 2.0 / 30.0);
+        near(bearable(vec![tolerating(&[5, 300])]), 1.0);
+        near(bearable(vec![tolerating(&[0, 300])]), 0.05);
+        near(bearable(vec![consistently(60)]), 0.05);
+    }
+
+    #[test]
+    fn a_plan_that_names_no_period_keeps_its_times() {
+        let waits = Action::Elapse(Duration::from_secs(300));
+        assert!((bearable(vec![waits.clone()]) - 1.0).abs() < f64::EPSILON);
+        let for_ever = policy(&json!([{"operator": "Exists"}]));
+        assert!((bearable(vec![for_ever, waits]) - 0.05).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn what_must_hold_until_shortly_before_a_period_ends_well_before_it() {
+        let plan = plan(vec![
+            tolerating(&[300]),
+            consistently(299),
+            Action::Elapse(Duration::from_secs(60)),
+        ]);
+        let faster = plan.faster(0.05);
+        assert_eq!(faster.steps[0].action, tolerating(&[15]));
+        let Action::Assert(assertion) = &faster.steps[1].action else {
+            panic!("the second step is an assertion")
+        };
+        assert_eq!(assertion.mode, Mode::Consistently(Duration::from_millis(13_500)));
+        assert_eq!(assertion.within, Some(Duration::from_secs(15)));
+        let expected = Pattern::from_value(&json!({"tolerationSeconds": 15, "other": 300})).unwrap();
+        assert_eq!(assertion.condition.expect, Expect::Match(expected));
+        assert_eq!(faster.steps[2].action, Action::Elapse(Duration::from_secs(3)));
+        assert_eq!(*faster.faster(0.05), *faster, "once is enough");
+    }
+
+    #[test]
+    fn options_that_are_durations_shrink_and_others_stay() {
+        let setup = ControllerSetup {
+            options: [("grace", "10m"), ("rate", "0.5"), ("mode", "Gracefully")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            ..ControllerSetup::default()
+        };
+        let faster = faster_setup(&setup, 0.05);
+        let options: Vec<_> = faster.options.values().map(String::as_str).collect();
+        assert_eq!(options, ["30000ms", "Gracefully", "0.5"]);
+    }
+}
