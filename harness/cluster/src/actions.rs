@@ -6,6 +6,7 @@ use baton_core::{
     case::model::{ObjectRef, Taint},
     timeline::HANDS,
 };
+use jiff::Timestamp;
 use k8s_openapi::{
     api::core::v1::Namespace, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
@@ -208,6 +209,27 @@ fn same_taint(it: &Value, key: &str, effect: &str) -> bool {
     it["key"] == key && it["effect"] == effect
 }
 
+/// Sets a condition of a Cluster to a status; others stay. Its time is that of the change.
+pub async fn condition(
+    control: &Client,
+    name: &str,
+    kind: &str,
+    status: &str,
+    now: Timestamp,
+) -> Result<(), ActionError> {
+    edit_list(control, &cluster(name), &["status", "conditions"], |conditions| {
+        let changed = json!({
+            "type": kind, "status": status, "reason": "SetByCase", "message": "", "lastTransitionTime": now.strftime("%FT%TZ").to_string(),
+        });
+        match conditions.iter_mut().find(|it| it["type"] == kind) {
+            Some(same) if same["status"] == status => {}
+            Some(other) => *other = changed,
+            None => conditions.push(changed),
+        }
+    })
+    .await
+}
+
 /// Taints a cluster on the control plane. Other taints stay; one of the same key and effect gets the value.
 pub async fn taint(control: &Client, name: &str, taint: &Taint) -> Result<(), ActionError> {
     edit_list(control, &cluster(name), &["spec", "taints"], |taints| {
@@ -266,7 +288,12 @@ async fn edit_list(
         }
         let mut merge = json!({"metadata": {"resourceVersion": object["metadata"]["resourceVersion"]}});
         merge[parent][list] = if after.is_empty() { Value::Null } else { after.into() };
-        match api.patch(&of.name, &params, &Patch::Merge(&merge)).await {
+        let merge = Patch::Merge(&merge);
+        let patched = match parent {
+            "status" => api.patch_status(&of.name, &params, &merge).await,
+            _ => api.patch(&of.name, &params, &merge).await,
+        };
+        match patched {
             Err(kube::Error::Api(status)) if status.code == 409 && attempts < ATTEMPTS => {}
             patched => return patched.map(drop).map_err(refused(&what)),
         }

@@ -67,6 +67,11 @@ fn words(mark: &Mark) -> String {
         Mark::Captured { name, value } => format!("-- {name} = {value}"),
         Mark::Started { runs: true, .. } => "-- the controller starts with another set-up".to_owned(),
         Mark::Started { runs: false, .. } => "-- the controller refuses another set-up".to_owned(),
+        Mark::Answered {
+            refused_with: Some(code),
+            message,
+        } => format!("-- refused with {code}: {message}"),
+        Mark::Answered { refused_with: None, .. } => "-- accepted".to_owned(),
         Mark::Fence { cluster, revision, .. } => format!("-- {cluster} is at revision {revision}"),
         Mark::TargetEnded { status, .. } => format!("-- the target ended by itself: {status}"),
         Mark::CleanUp => "-- clean-up".to_owned(),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     case::model::{ObjectRef, Place, Subject},
-    names::ClusterName,
+    names::{ClusterName, RoleName},
     pattern::Bindings,
     timeline::{ObjectId, World},
 };
@@ -22,8 +22,21 @@ pub fn clusters(place: &Place, bindings: &Bindings, members: &[ClusterName]) -> 
     match place {
         Place::Control => vec![ClusterName::control()],
         Place::Members => members.to_vec(),
-        Place::Role(role) => bindings.get(role.as_str()).map(ClusterName::new).into_iter().collect(),
+        Place::Role(role) => member(role, bindings).map(ClusterName::new).into_iter().collect(),
     }
+}
+
+/// The member that plays a role, or whose name stands in the place of one.
+pub fn member<'a>(role: &'a RoleName, bindings: &'a Bindings) -> Option<&'a str> {
+    let bound = bindings.get(role.as_str()).map(String::as_str);
+    bound.or_else(|| number_of_member(role.as_str()).map(|_| role.as_str()))
+}
+
+/// The number in the name of a member: all fleets call theirs `member1`, `member2`, …
+pub fn number_of_member(name: &str) -> Option<usize> {
+    let digits = name.strip_prefix("member")?;
+    let number = digits.parse().ok().filter(|number| *number > 0)?;
+    (format!("{number}") == digits).then_some(number)
 }
 
 /// Where a subject is looked for: bindings, Works and Clusters are on the control plane wherever the step looks.
@@ -44,14 +57,11 @@ pub fn is_subject(subject: &Subject, id: &ObjectId, object: &Value, bindings: &B
         Subject::WorkOf { workload, member } => {
             let manifests = object.pointer("/spec/workload/manifests").and_then(Value::as_array);
             id.kind == "Work"
-                && bindings
-                    .get(member.as_str())
+                && self::member(member, bindings)
                     .is_some_and(|name| id.namespace == format!("{EXECUTION_NAMESPACE}{name}"))
                 && manifests.is_some_and(|all| all.iter().any(|manifest| carries(manifest, workload)))
         }
-        Subject::Cluster(role) => {
-            id.kind == "Cluster" && bindings.get(role.as_str()).is_some_and(|name| *name == id.name)
-        }
+        Subject::Cluster(role) => id.kind == "Cluster" && member(role, bindings).is_some_and(|name| name == id.name),
         Subject::EventOf(about) => id.kind == "Event" && is_event_of(about, object),
         // It is no object, but what several of them say.
         Subject::NoticeOf(_) => false,

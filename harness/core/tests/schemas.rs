@@ -91,6 +91,14 @@ fn every_case_and_target_of_the_repository_is_valid() {
 #[case("{resource-eviction-rate: 0.5}", "fast")]
 #[case("effect: NoExecute}\n    - hold", "effect: NoExec}\n    - hold")]
 #[case("taint: {cluster: origin, ", "taint: {")]
+#[case("elapse: 1h30m", "capture: {name: now, now: true, field: a}")]
+#[case("elapse: 1h30m", "refused: {mentions: x}")]
+#[case(
+    "elapse: 1h30m",
+    "workloads: {on: control, file: workloads/deploy.yaml, count: 501, name: \"a-{i}\"}"
+)]
+#[case("elapse: 1h30m", "condition: {cluster: origin, type: A, status: Yes}")]
+#[case("elapse: 1h30m", "fail: {cluster: origin, path: readyz, with: 500}")]
 #[case("elapse: 1h30m", "elapse: 90 minutes")]
 #[case("elapse: 1h30m", "elapse: 300")]
 #[case("elapse: 1h30m", "elaps: 1h30m")]

@@ -31,7 +31,7 @@ pub(crate) enum Side {
 }
 
 /// Which requests a rule is about; what is not given matches everything.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Matching {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
     pub verb: Option<String>,
@@ -45,6 +45,8 @@ pub struct Matching {
     pub name: Option<String>,
     /// What the user agent begins with.
     pub client: Option<String>,
+    /// A path that is no resource's, such as `/readyz`, with everything below it; without one the rule is about resources.
+    pub path: Option<String>,
 }
 
 /// A request that is to be answered with an error.
@@ -54,7 +56,7 @@ pub struct Failure {
     pub matching: Matching,
     /// Which of them is the first to fail; 1 is the next one.
     pub nth: u64,
-    /// How many fail from there on.
+    /// How many fail from there on; 0 ends the failures of the same requests that there are.
     pub times: u64,
     /// The HTTP status, such as 500, 503 or 409.
     pub code: u16,
@@ -143,7 +145,8 @@ impl Seen<'_> {
 impl Matching {
     fn matches(&self, seen: &Seen<'_>) -> bool {
         let same = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
-        same(&self.verb, seen.verb)
+        self.path.is_none()
+            && same(&self.verb, seen.verb)
             && same(&self.kind, seen.kind)
             && same(&self.subresource, seen.subresource.unwrap_or_default())
             && same(&self.namespace, seen.namespace.unwrap_or_default())
@@ -152,6 +155,14 @@ impl Matching {
                 .client
                 .as_deref()
                 .is_none_or(|client| seen.client.starts_with(client))
+    }
+
+    fn matches_path(&self, path: &str) -> bool {
+        let below = |wanted: &String| {
+            path.strip_prefix(wanted)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.path.as_ref().is_some_and(below)
     }
 }
 
@@ -217,9 +228,14 @@ impl FaultInjector {
         self.rules().delay = delay;
     }
 
-    /// Lets requests from outside fail.
+    /// Lets requests from outside fail, or no longer.
     pub fn fail(&self, failure: Failure) {
-        self.rules().failures.push((failure, 0));
+        let mut rules = self.rules();
+        if failure.times == 0 {
+            rules.failures.retain(|(other, _)| other.matching != failure.matching);
+        } else {
+            rules.failures.push((failure, 0));
+        }
     }
 
     /// Puts a gate in the way of writes from outside, in place of the one that may be there.
@@ -315,7 +331,8 @@ impl FaultInjector {
             if seen.side == Side::Inside {
                 return Ok(None);
             }
-            (rules.delay, rules.judge(seen), rules.gate.clone())
+            let matches = |matching: &Matching| matching.matches(seen);
+            (rules.delay, rules.judge(matches), rules.gate.clone())
         };
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
@@ -324,6 +341,16 @@ impl FaultInjector {
         match gate.filter(|_| seen.writes()) {
             Some(gate) => gate.enter().await,
             None => Ok(None),
+        }
+    }
+}
+
+impl FaultInjector {
+    /// Lets a request for something that is no resource fail, as the rules say.
+    pub(crate) fn pass_path(&self, path: &str, side: Side) -> Result<(), ApiError> {
+        match side {
+            Side::Inside => Ok(()),
+            Side::Outside => self.rules().judge(|matching| matching.matches_path(path)),
         }
     }
 }
@@ -340,10 +367,10 @@ impl Rules {
         *self.counts.entry(counted).or_default() += 1;
     }
 
-    fn judge(&mut self, seen: &Seen<'_>) -> Result<(), ApiError> {
+    fn judge(&mut self, matches: impl Fn(&Matching) -> bool) -> Result<(), ApiError> {
         let mut verdict = Ok(());
         for (failure, count) in &mut self.failures {
-            if !failure.matching.matches(seen) {
+            if !matches(&failure.matching) {
                 continue;
             }
             *count += 1;

@@ -175,6 +175,31 @@ async fn levers_do_what_they_say() {
         .await
         .expect("created");
 
+    let health = |times| Failure {
+        matching: Matching {
+            path: Some("/readyz".to_owned()),
+            ..Matching::default()
+        },
+        nth: 1,
+        times,
+        code: 500,
+        message: "not ready".to_owned(),
+    };
+    let outside = Client::new(server.service("tester"), "default");
+    let ask = async |client: &Client, path: &str| {
+        let request = http::Request::get(path).body(Vec::new()).expect("a request");
+        client.request_text(request).await.is_ok()
+    };
+    server.faults().fail(health(u64::MAX));
+    for path in ["/readyz", "/readyz/ping", "/readyz?verbose"] {
+        assert!(!ask(&outside, path).await, "{path}");
+    }
+    assert!(ask(&outside, "/livez").await && api.get("a").await.is_ok());
+    let inside = Client::new(server.service_inside("tester"), "default");
+    assert!(ask(&inside, "/readyz").await);
+    server.faults().fail(health(0));
+    assert!(ask(&outside, "/readyz").await);
+
     let mut watch = Box::pin(api.watch(&WatchParams::default(), "0").await.expect("a watch"));
     server.faults().stop();
     assert!(api.get("a").await.is_err());

@@ -97,7 +97,7 @@ impl Run<'_> {
                     actions::release(&self.client(&cluster)?, &object).await?;
                 }
             }
-            Action::Taint { cluster, taint } => {
+            Action::Taint { cluster, taint, .. } => {
                 let control = self.client(&ClusterName::control())?;
                 for member in clusters(cluster, &known) {
                     actions::taint(&control, member.as_str(), taint).await?;
@@ -111,6 +111,8 @@ impl Run<'_> {
             }
             Action::BindRole { .. }
             | Action::Capture { .. }
+            | Action::CaptureNow(_)
+            | Action::Refused(_)
             | Action::Inject(_)
             | Action::Start(_)
             | Action::Elapse(_)

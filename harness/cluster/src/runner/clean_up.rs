@@ -13,7 +13,7 @@ use baton_core::{
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Run, act, wait::timed_out};
+use super::{Run, act, fault_injection, wait::timed_out};
 use crate::{actions, error_chain::error_chain, fleet};
 
 /// Kinds that others may still need: they go with the fleet.
@@ -42,6 +42,10 @@ impl Run<'_> {
             match &step.action {
                 Action::Inject(Fault::CutOff(role)) => {
                     self.inject_on(&Place::Role(role.clone()), fleet::Fault::Heal).await?;
+                }
+                Action::Inject(Fault::Unready(role)) => self.say_ready(role, true).await?,
+                Action::Inject(Fault::Fail(place, failing)) if failing.path.is_some() => {
+                    self.inject_on(place, fault_injection::ended(failing)).await?;
                 }
                 Action::Inject(Fault::Delay(place, _)) => {
                     self.inject_on(place, fleet::Fault::Delay(Duration::ZERO)).await?;
@@ -96,7 +100,7 @@ fn applied(plan: &Plan, known: &Known, namespace: &str) -> Vec<ObjectRef> {
     objects
 }
 
-fn named(object: &Value, namespace: &str) -> Option<ObjectRef> {
+pub(super) fn named(object: &Value, namespace: &str) -> Option<ObjectRef> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     Some(ObjectRef {
         api_version: text("/apiVersion")?,

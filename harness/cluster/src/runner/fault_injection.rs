@@ -1,16 +1,23 @@
 //! Steps that do something to a cluster's connections or to the target itself.
 
+use std::time::Duration;
+
 use baton_core::{
-    case::model::{Expected, Failing, Fault, Place, Start},
+    case::model::{Action, Expected, Failing, Fault, Place, Start, Taint},
+    names::{ClusterName, RoleName},
     timeline::{Mark, StepEnd},
 };
 use tokio::time::timeout;
 
 use super::{Run, TargetError, act::clusters};
 use crate::{
+    actions,
     error_chain::error_chain,
     fleet::{self, Failure, Matching},
 };
+
+/// Where a server says how it is.
+const HEALTH: [&str; 3] = ["/readyz", "/livez", "/healthz"];
 
 impl Run<'_> {
     /// Injects a fault, or ends one.
@@ -18,6 +25,9 @@ impl Run<'_> {
         let injected = match fault {
             Fault::CutOff(role) => self.inject_on(&Place::Role(role.clone()), fleet::Fault::CutOff).await,
             Fault::Heal(role) => self.inject_on(&Place::Role(role.clone()), fleet::Fault::Heal).await,
+            Fault::Unready(role) => self.say_ready(role, false).await,
+            Fault::Ready(role) => self.say_ready(role, true).await,
+            Fault::Condition { cluster, kind, status } => self.set_condition(cluster, kind, status).await,
             Fault::Delay(place, time) => self.inject_on(place, fleet::Fault::Delay(*time)).await,
             Fault::Fail(place, failing) => self.inject_on(place, fleet::Fault::Fail(failure(failing))).await,
             Fault::StopController => {
@@ -48,6 +58,58 @@ impl Run<'_> {
                 .map_err(|error| error_chain(&error))?;
         }
         Ok(())
+    }
+
+    /// Lets a member say that it is ready, or that it is not.
+    pub(super) async fn say_ready(&mut self, role: &RoleName, ready: bool) -> Result<(), String> {
+        for path in HEALTH {
+            let failing = Failing {
+                verb: None,
+                kind: None,
+                path: Some(path.to_owned()),
+                code: 500,
+                times: if ready { 0 } else { u64::MAX },
+            };
+            let fault = fleet::Fault::Fail(failure(&failing));
+            self.inject_on(&Place::Role(role.clone()), fault).await?;
+        }
+        Ok(())
+    }
+
+    async fn set_condition(&mut self, role: &RoleName, kind: &str, status: &str) -> Result<(), String> {
+        let now = (self.fleet.clock())();
+        let control = self
+            .client(&ClusterName::control())
+            .map_err(|error| error_chain(&error))?;
+        for member in clusters(&Place::Role(role.clone()), &self.known()) {
+            let set = actions::condition(&control, member.as_str(), kind, status, now).await;
+            set.map_err(|error| error_chain(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Taints a cluster for some time.
+    pub(super) async fn taint_for(&mut self, cluster: &Place, taint: &Taint, time: Duration) -> StepEnd {
+        let (cluster, taint) = (cluster.clone(), taint.clone());
+        let untaint = Action::Untaint {
+            cluster: cluster.clone(),
+            key: taint.key.clone(),
+            effect: taint.effect.clone(),
+        };
+        let taint = Action::Taint {
+            cluster,
+            taint,
+            lasts: None,
+        };
+        for (action, then) in [(taint, time), (untaint, Duration::ZERO)] {
+            if let Err(error) = self.act(&action).await {
+                return StepEnd::Refused {
+                    message: error_chain(&error),
+                };
+            }
+            self.let_pass(then).await;
+        }
+        StepEnd::Done
     }
 
     /// Starts the target with another set-up, and notes what comes of it.
@@ -94,11 +156,20 @@ impl Run<'_> {
     }
 }
 
+/// The end of requests that fail.
+pub(super) fn ended(failing: &Failing) -> fleet::Fault {
+    fleet::Fault::Fail(failure(&Failing {
+        times: 0,
+        ..failing.clone()
+    }))
+}
+
 fn failure(failing: &Failing) -> Failure {
     Failure {
         matching: Matching {
             verb: failing.verb.clone(),
             kind: failing.kind.clone(),
+            path: failing.path.clone(),
             ..Matching::default()
         },
         nth: 1,

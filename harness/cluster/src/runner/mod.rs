@@ -14,6 +14,7 @@ mod committed;
 mod crash_point;
 mod fault_injection;
 mod hot_loop;
+mod refused;
 mod target;
 mod wait;
 
@@ -340,8 +341,21 @@ impl Run<'_> {
         match action {
             Action::Wait { until, phase } => self.wait_for(until, *phase).await,
             Action::BindRole { role, from, not } => self.bind_role(role, from, not).await,
+            Action::CaptureNow(name) => {
+                self.recorder.mark(Mark::Captured {
+                    name: name.clone(),
+                    value: (self.fleet.clock())().to_string(),
+                });
+                StepEnd::Done
+            }
+            Action::Refused(refused) => self.refused(refused).await,
             Action::Capture { name, on, of, field } => self.capture(name, on, of, field).await,
             Action::Assert(assertion) => self.assert(assertion).await,
+            Action::Taint {
+                cluster,
+                taint,
+                lasts: Some(time),
+            } => self.taint_for(cluster, taint, *time).await,
             Action::Elapse(time) => {
                 self.let_pass(*time).await;
                 StepEnd::Done
@@ -355,7 +369,7 @@ impl Run<'_> {
             | Action::Patch { .. }
             | Action::SetStatus { .. }
             | Action::Delete { .. }
-            | Action::Taint { .. }
+            | Action::Taint { lasts: None, .. }
             | Action::Untaint { .. }
             | Action::Hold { .. }
             | Action::Release { .. } => match self.act(action).await {

@@ -2,6 +2,7 @@
 //! `words`.
 
 mod fault_injection;
+mod refused;
 mod words;
 
 use std::{
@@ -21,6 +22,7 @@ use crate::{
 };
 
 pub use fault_injection::{Expected, Failing, Fault, Start};
+pub use refused::Refused;
 
 /// A case, checked: nothing in it can be wrong any more but what an implementation does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -141,12 +143,18 @@ pub enum Action {
         /// The field, as keys from the object's root: `[status, jobStatus, jobID]`, written with dots.
         field: Vec<String>,
     },
+    /// `capture: {name: …, now: true}`: keeps the present time.
+    CaptureNow(String),
+    /// `refused`: a request that the API must not accept.
+    Refused(Refused),
     /// `taint`: adds a taint to a cluster, leaving others alone.
     Taint {
         /// Which cluster.
         cluster: Place,
         /// The taint.
         taint: Taint,
+        /// `for`: after this time it is removed again, and the step ends; it stays if absent.
+        lasts: Option<Duration>,
     },
     /// `untaint`: removes a taint from a cluster.
     Untaint {
@@ -171,7 +179,7 @@ pub enum Action {
         /// What.
         of: Subject,
     },
-    /// `cutOff`, `heal`, `delay`, `fail`, `controller: stop` and `start`: injects a fault, or ends one.
+    /// `cutOff`, `heal`, `unready`, `ready`, `condition`, `delay`, `fail`, `controller: stop` and `start`: injects a fault, or ends one.
     Inject(Fault),
     /// `controller: {refuses: …}` or `{warns: …}`: starts the target anew with another set-up, and hears what it says.
     Start(Start),
@@ -196,6 +204,7 @@ impl Action {
         match self {
             Self::Assert(assertion) => assertion.proves.ids(),
             Self::Start(start) => start.proves.clone(),
+            Self::Refused(refused) => refused.proves.clone(),
             _ => BTreeSet::new(),
         }
     }
@@ -284,7 +293,7 @@ pub struct Taint {
     pub key: String,
     /// `value`, may be left out.
     pub value: Option<String>,
-    /// `effect`: `NoExecute`, `NoSchedule`, `PreferNoExecute`.
+    /// `effect`: `NoExecute`, `NoSchedule`, `PreferNoExecute`, `PreferNoSchedule`.
     pub effect: String,
 }
 

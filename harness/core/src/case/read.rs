@@ -130,6 +130,7 @@ impl Reader<'_> {
             .map(|node| controller_setup(node, &mut self.decoder))
             .unwrap_or_default();
         let steps_node = spec.get("steps")?;
+        self.scope.members = members.unwrap_or_default();
         let items = self.decoder.list(steps_node, "steps");
         let steps: Vec<_> = items.iter().filter_map(|item| self.step(item)).collect();
         if matches!(&steps_node.data, Data::List(items) if items.is_empty()) {

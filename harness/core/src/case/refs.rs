@@ -12,6 +12,7 @@ use crate::{
     catalogue::Catalogue,
     names::{Feature, RequirementId, RoleName},
     pattern::{self, NAMESPACE, Pattern},
+    select,
     spelling::suggestion,
     yaml::{Data, Node, decode::Decoder},
 };
@@ -33,29 +34,38 @@ pub struct ReadContext<'a> {
 /// What is known at a step, because of the steps before it.
 #[derive(Debug, Default)]
 pub struct Scope {
+    /// How many members there are.
+    pub members: usize,
     /// Roles that are bound.
     pub roles: BTreeSet<String>,
     /// Values that are captured.
     pub captures: BTreeSet<String>,
     /// The `apiVersion` of every kind that was applied, and whether it is in a namespace.
     pub kinds: BTreeMap<String, (String, bool)>,
+    /// Whether the paths in policies are not checked: the step tries what the API says to them.
+    pub paths_may_be_wrong: bool,
     /// Whether a file could not be read, so that kinds may be unknown that are not the author's mistake.
     pub incomplete: bool,
 }
 
 /// Kinds that cases speak of without applying them.
-const KNOWN_KINDS: [(&str, &str, bool); 12] = [
+const KNOWN_KINDS: [(&str, &str, bool); 17] = [
     ("ClusterPropagationPolicy", "policy.karmada.io/v1alpha1", false),
     ("Cluster", "cluster.karmada.io/v1alpha1", false),
     ("ClusterResourceBinding", "work.karmada.io/v1alpha2", false),
+    ("ClusterTaintPolicy", "policy.karmada.io/v1alpha1", false),
     ("ConfigMap", "v1", true),
     ("CustomResourceDefinition", "apiextensions.k8s.io/v1", false),
+    ("DaemonSet", "apps/v1", true),
     ("Deployment", "apps/v1", true),
     ("Job", "batch/v1", true),
     ("Namespace", "v1", false),
+    ("PersistentVolumeClaim", "v1", true),
     ("Pod", "v1", true),
     ("PropagationPolicy", "policy.karmada.io/v1alpha1", true),
     ("ResourceBinding", "work.karmada.io/v1alpha2", true),
+    ("Secret", "v1", true),
+    ("ServiceAccount", "v1", true),
     ("StatefulSet", "apps/v1", true),
 ];
 
@@ -95,10 +105,11 @@ impl Scope {
             .or_else(|| known.map(|(_, api_version, it)| ((*api_version).to_owned(), *it)))
     }
 
-    /// A role that must be bound.
+    /// A role that must be bound, or the name of a member.
     pub fn role(&self, node: &Node, decoder: &mut Decoder) -> Option<RoleName> {
         let name = decoder.text(node, "a role")?;
-        if self.roles.contains(&name) {
+        let is_member = select::number_of_member(&name).is_some_and(|number| number <= self.members);
+        if is_member || self.roles.contains(&name) {
             return Some(RoleName::new(name));
         }
         let help = if self.roles.is_empty() {

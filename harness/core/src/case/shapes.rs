@@ -2,6 +2,7 @@
 //!
 //! [`CASE`] is a file; [`steps`] what may stand under `steps`.
 
+mod fault_injection;
 pub mod steps;
 
 use super::{model::Invariant, read::API_VERSION};

@@ -3,6 +3,7 @@
 mod apply;
 mod conditions;
 mod fault_injection;
+mod refused;
 
 use serde_json::Value;
 
@@ -35,8 +36,10 @@ type ReadStep<'a> = fn(&mut Reader<'a>, &Node) -> Option<Action>;
 
 impl<'a> Reader<'a> {
     /// All kinds of steps, by name.
-    const STEPS: [(&'static str, ReadStep<'a>); 20] = [
+    const STEPS: [(&'static str, ReadStep<'a>); 25] = [
         ("apply", Self::apply),
+        ("workloads", Self::workloads),
+        ("refused", Self::refused),
         ("admission", Self::admission),
         ("patch", Self::patch),
         ("setStatus", Self::set_status),
@@ -49,6 +52,9 @@ impl<'a> Reader<'a> {
         ("release", Self::release),
         ("cutOff", Self::cut_off),
         ("heal", Self::heal),
+        ("unready", Self::unready),
+        ("ready", Self::ready),
+        ("condition", Self::condition),
         ("delay", Self::delay),
         ("fail", Self::fail),
         ("controller", Self::controller),
@@ -191,7 +197,20 @@ impl<'a> Reader<'a> {
         let fields = self.decoder.shape(node, &shapes::CAPTURE)?;
         let name_node = fields.get("name");
         let name = name_node.and_then(|node| self.decoder.name(node, "a captured value's name"));
-        let target = self.target(&fields);
+        let (now, of) = (fields.get("now"), fields.get("of").or_else(|| fields.get("field")));
+        let target = match (now, of) {
+            (Some(now), Some(_)) => {
+                let help = "make two steps of it";
+                self.decoder
+                    .error(now, "capture takes `now` or `of` with `field`, not both", help);
+                None
+            }
+            (Some(_), None) => None,
+            (None, _) => {
+                let whole = ["of", "field"].map(|name| fields.need(name, &mut self.decoder).is_some());
+                (whole == [true, true]).then(|| self.target(&fields)).flatten()
+            }
+        };
         let field = fields.get("field").and_then(|node| self.decoder.text(node, "field"));
         let Some((name, name_node)) = name.zip(name_node) else {
             self.scope
@@ -206,6 +225,9 @@ impl<'a> Reader<'a> {
                 "take another name",
             );
         }
+        if let (Some(now), None) = (now, of) {
+            return self.only_true(now, "now").then_some(Action::CaptureNow(name));
+        }
         let (on, of) = target?;
         Some(Action::Capture {
             name,
@@ -215,12 +237,27 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Whether a field that can only be true is.
+    fn only_true(&mut self, node: &Node, name: &str) -> bool {
+        let yes = self.decoder.boolean(node, name);
+        if yes == Some(false) {
+            self.decoder
+                .error(node, format!("{name} can only be true"), "or leave it out");
+        }
+        yes == Some(true)
+    }
+
     fn taint(&mut self, node: &Node) -> Option<Action> {
         let fields = self.decoder.shape(node, &shapes::TAINT)?;
         let (cluster, key, effect) = self.taint_parts(&fields);
         let value = fields.get("value").and_then(|node| self.decoder.text(node, "value"));
+        let lasts = match fields.get("for") {
+            Some(node) => Some(self.decoder.duration(node, "for")?),
+            None => None,
+        };
         Some(Action::Taint {
             cluster: cluster?,
+            lasts,
             taint: Taint {
                 key: key?,
                 value,

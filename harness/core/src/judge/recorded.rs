@@ -244,7 +244,7 @@ impl<'a> Search<'a> {
                 Some(index) => Found::At(index),
                 None => Found::Missing { by_target: true },
             },
-            Action::Taint { cluster, taint } => self.on_cluster(cluster, |object| has_taint(object, &taint.effect)),
+            Action::Taint { cluster, taint, .. } => self.on_cluster(cluster, |object| has_taint(object, &taint.effect)),
             Action::Untaint { cluster, effect, .. } => self.on_cluster(cluster, |object| !has_taint(object, effect)),
             Action::Patch { on, of, merge } => self.driven(on, of, |object, known| {
                 object.is_some_and(|object| has(object, merge, known))
@@ -259,6 +259,8 @@ impl<'a> Search<'a> {
             | Action::Hold { .. }
             | Action::Release { .. }
             | Action::Inject(_)
+            | Action::CaptureNow(_)
+            | Action::Refused(_)
             | Action::Start(_) => Found::NoTrace,
             // They need no trace; an assertion is not looked for here.
             Action::Elapse(_) | Action::Snapshot(_) | Action::Assert(_) => Found::At(self.cursor.saturating_sub(1)),

@@ -54,7 +54,7 @@ impl Situations {
 /// How long a step lets time pass.
 fn duration(action: &Action) -> Option<Duration> {
     match action {
-        Action::Elapse(time) => Some(*time),
+        Action::Elapse(time) | Action::Taint { lasts: Some(time), .. } => Some(*time),
         Action::Assert(assertion) => match assertion.mode {
             Mode::Consistently(time) => Some(time),
             Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen => None,
@@ -66,11 +66,16 @@ fn duration(action: &Action) -> Option<Duration> {
 /// Whether a step makes a situation that lasts.
 fn begins(action: &Action) -> bool {
     match action {
-        Action::Hold { .. } | Action::Taint { .. } => true,
+        Action::Hold { .. } | Action::Taint { lasts: None, .. } => true,
         Action::Inject(fault) => match fault {
-            Fault::CutOff(_) | Fault::Fail(..) | Fault::StopController | Fault::StopControllerAfter(_) => true,
+            Fault::CutOff(_)
+            | Fault::Unready(_)
+            | Fault::Condition { .. }
+            | Fault::StopController
+            | Fault::StopControllerAfter(_) => true,
+            Fault::Fail(_, failing) => failing.times > 0,
             Fault::Delay(_, time) => !time.is_zero(),
-            Fault::Heal(_) | Fault::StartController => false,
+            Fault::Heal(_) | Fault::Ready(_) | Fault::StartController => false,
         },
         _ => false,
     }
@@ -81,14 +86,23 @@ fn ends(made: &Action, by: &Action) -> bool {
     match (made, by) {
         (Action::Hold { on, of }, Action::Release { on: there, of: it }) => on == there && of == it,
         (
-            Action::Taint { cluster, taint },
+            Action::Taint { cluster, taint, .. },
             Action::Untaint {
                 cluster: there,
                 key,
                 effect,
             },
         ) => cluster == there && taint.key == *key && taint.effect == *effect,
-        (Action::Inject(Fault::CutOff(role)), Action::Inject(Fault::Heal(healed))) => role == healed,
+        (Action::Inject(Fault::CutOff(role)), Action::Inject(Fault::Heal(healed)))
+        | (Action::Inject(Fault::Unready(role)), Action::Inject(Fault::Ready(healed))) => role == healed,
+        (
+            Action::Inject(Fault::Condition { cluster, kind, .. }),
+            Action::Inject(Fault::Condition {
+                cluster: there,
+                kind: other,
+                ..
+            }),
+        ) => cluster == there && kind == other,
         (Action::Inject(Fault::Delay(place, _)), Action::Inject(Fault::Delay(there, _)))
         | (Action::Inject(Fault::Fail(place, _)), Action::Inject(Fault::Fail(there, _))) => place == there,
         (

@@ -8,7 +8,7 @@ use std::{
 
 use super::{Finding, SnapshotText, situations::Situations, snapshots};
 use crate::{
-    case::model::{Action, Assertion, Expect, Expected, Mode, Start},
+    case::model::{Action, Assertion, Expect, Expected, Mode, Refused, Start},
     names::RequirementId,
     pattern::path,
     plan::Plan,
@@ -91,6 +91,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
                     (&mut ground, &mut judged),
                 );
             }
+            Action::Refused(refused) => judge_refused(number, refused, run, timeline, &mut judged),
             Action::Start(start) => judge_start(number, start, run, timeline, &mut judged),
             action => {
                 let ended = ended_badly(number, action, run, timeline);
@@ -277,6 +278,37 @@ fn judge_start(number: usize, start: &Start, run: &Ran<'_>, timeline: &Timeline,
         step: Some(number),
         expected: start.to_string(),
         seen: format!("{outcome} and said: {words}"),
+        object: None,
+        seq: entry.seq,
+        at: entry.at,
+        mismatches: Vec::new(),
+    });
+}
+
+/// A request that must be refused: what was answered stands in a mark of the step.
+fn judge_refused(number: usize, refused: &Refused, run: &Ran<'_>, timeline: &Timeline, judged: &mut Judged) {
+    let entries = &timeline.entries()[run.entries.clone()];
+    let answered = entries.iter().find_map(|entry| match &entry.event {
+        Event::Mark(Mark::Answered { refused_with, message }) => Some((entry, *refused_with, message)),
+        Event::Mark(_) | Event::Revision(_) => None,
+    });
+    let Some((entry, status, message)) = answered else {
+        let ended = ended_badly(number, &Action::Refused(refused.clone()), run, timeline);
+        return judged.findings.extend(ended);
+    };
+    let mentioned = refused.mentions.iter().all(|text| message.contains(text.as_str()));
+    if mentioned && status.is_some_and(|status| Refused::STATUSES.contains(&status)) {
+        return judged.proved.extend(refused.proves.iter().cloned());
+    }
+    judged.findings.push(Finding {
+        requirements: refused.proves.clone(),
+        title: "a request that must be refused".to_owned(),
+        step: Some(number),
+        expected: refused.to_string(),
+        seen: status.map_or_else(
+            || "it was accepted".to_owned(),
+            |status| format!("it was refused with {status}: {message}"),
+        ),
         object: None,
         seq: entry.seq,
         at: entry.at,

@@ -79,7 +79,7 @@ impl Plan {
     /// How long it lets time pass on its own, without waiting for the target.
     pub fn waits(&self) -> Duration {
         let wait = |step: &PlannedStep| match &step.action {
-            Action::Elapse(time) => *time,
+            Action::Elapse(time) | Action::Taint { lasts: Some(time), .. } => *time,
             Action::Assert(assertion) => match assertion.mode {
                 Mode::Consistently(time) => time,
                 Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen => Duration::ZERO,
@@ -90,6 +90,8 @@ impl Plan {
             | Action::SetStatus { .. }
             | Action::Delete { .. }
             | Action::BindRole { .. }
+            | Action::CaptureNow(_)
+            | Action::Refused(_)
             | Action::Capture { .. }
             | Action::Taint { .. }
             | Action::Untaint { .. }
@@ -151,10 +153,12 @@ impl Action {
             | Self::Untaint { .. }
             | Self::Hold { .. }
             | Self::Release { .. }
+            | Self::Refused(_)
             | Self::Inject(_)
             | Self::Start(_) => true,
             Self::BindRole { .. }
             | Self::Capture { .. }
+            | Self::CaptureNow(_)
             | Self::Elapse(_)
             | Self::Wait { .. }
             | Self::Assert(_)

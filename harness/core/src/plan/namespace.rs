@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Plan, PlannedStep};
 use crate::{
-    case::model::{Action, Assertion, Condition, Expect, Fault, ObjectRef, Snapshot, Subject},
+    case::model::{Action, Assertion, Condition, Expect, Fault, ObjectRef, Refused, Snapshot, Subject},
     pattern::Pattern,
     timeline::DEFAULT_NAMESPACE,
 };
@@ -87,11 +87,16 @@ fn action(action: &Action, to: &str) -> Action {
             workload: reference(snapshot.workload, to),
             ..snapshot
         }),
+        Action::Refused(refused) => Action::Refused(Refused {
+            request: Box::new(self::action(&refused.request, to)),
+            ..refused
+        }),
         Action::Inject(step) => Action::Inject(fault(step, to)),
         // Admission rules name no namespace.
         same @ (Action::Admission { .. }
         | Action::Taint { .. }
         | Action::Untaint { .. }
+        | Action::CaptureNow(_)
         | Action::Start(_)
         | Action::Elapse(_)) => same,
     }
@@ -102,6 +107,9 @@ fn fault(fault: Fault, to: &str) -> Fault {
         Fault::StopControllerAfter(after) => Fault::StopControllerAfter(condition(after, to)),
         same @ (Fault::CutOff(_)
         | Fault::Heal(_)
+        | Fault::Unready(_)
+        | Fault::Ready(_)
+        | Fault::Condition { .. }
         | Fault::Delay(..)
         | Fault::Fail(..)
         | Fault::StopController

@@ -181,6 +181,14 @@ pub enum Mark {
         /// Why it does not run, or what it warned of; a message each.
         said: Vec<String>,
     },
+    /// What a cluster answered to a request that it must refuse.
+    Answered {
+        /// The HTTP status of the refusal; absent if it was accepted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused_with: Option<u16>,
+        /// What it said.
+        message: String,
+    },
     /// What a cluster commits later than a certain revision is known to have happened after a certain moment: the
     /// harness asked the cluster for that revision then, so that no later one can have been there yet.
     Fence {
@@ -231,7 +239,11 @@ impl Mark {
     #[must_use]
     pub fn redacted(mut self) -> Self {
         match &mut self {
-            Self::StepStarted { text, .. } | Self::Captured { value: text, .. } => *text = redact::text(text),
+            Self::StepStarted { text, .. }
+            | Self::Captured { value: text, .. }
+            | Self::Answered { message: text, .. } => {
+                *text = redact::text(text);
+            }
             Self::StepEnded { end, .. } | Self::CleanedUp { end } => {
                 if let StepEnd::Refused { message } = end {
                     *message = redact::text(message);
@@ -275,6 +287,10 @@ mod tests {
             Mark::Started {
                 runs: true,
                 said: vec![said()],
+            },
+            Mark::Answered {
+                refused_with: Some(422),
+                message: said(),
             },
             Mark::TargetEnded {
                 status: "exit status: 1".to_owned(),

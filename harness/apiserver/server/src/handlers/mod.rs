@@ -221,7 +221,10 @@ impl Core {
         let catalogue = self.registry.current();
         let target = match route::route(&catalogue, parts.uri.path()) {
             Route::Resource(target) => target,
-            other => return discovery::answer(self, &catalogue, other, parts),
+            other => {
+                self.faults.pass_path(parts.uri.path(), caller.side)?;
+                return discovery::answer(self, &catalogue, other, parts);
+            }
         };
         let query = Query::parse(parts.uri.query());
         let nameless = target.name.is_none() && matches!(parts.method, Method::PUT | Method::PATCH);

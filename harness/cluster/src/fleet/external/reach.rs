@@ -37,6 +37,8 @@ impl Way<'_> {
             | Action::Delete { .. }
             | Action::BindRole { .. }
             | Action::Capture { .. }
+            | Action::CaptureNow(_)
+            | Action::Refused(_)
             | Action::Taint { .. }
             | Action::Untaint { .. }
             | Action::Hold { .. }
@@ -49,13 +51,14 @@ impl Way<'_> {
         };
         match fault {
             Fault::CutOff(_) | Fault::Heal(_) => self.around(false, "cuts a member off"),
+            Fault::Unready(_) | Fault::Ready(_) => self.around(false, "lets a member say that it is not ready"),
             Fault::Delay(place, _) => self.around(*place == Place::Control, "delays answers"),
             Fault::Fail(place, _) => self.around(*place == Place::Control, "lets requests fail"),
             Fault::StopControllerAfter(_) => {
                 let what = "stops the controller between two writes";
                 self.around(true, what).or_else(|| self.around(false, what))
             }
-            Fault::StopController | Fault::StartController => None,
+            Fault::Condition { .. } | Fault::StopController | Fault::StartController => None,
         }
     }
 
@@ -113,6 +116,8 @@ pub(super) fn tells_simulator(step: &Action, stands_for: impl Fn(&KindRef) -> bo
         | Action::Delete { .. }
         | Action::BindRole { .. }
         | Action::Capture { .. }
+        | Action::CaptureNow(_)
+        | Action::Refused(_)
         | Action::Taint { .. }
         | Action::Untaint { .. }
         | Action::Hold { .. }

@@ -14,6 +14,19 @@ pub enum Fault {
     CutOff(RoleName),
     /// `{heal: origin}`: it is reachable again.
     Heal(RoleName),
+    /// `{unready: origin}`: its `/readyz`, `/livez` and `/healthz` answer the target with 500; everything else goes on.
+    Unready(RoleName),
+    /// `{ready: origin}`: they answer as usual again.
+    Ready(RoleName),
+    /// `condition: {cluster: origin, type: …, status: …}`: a condition of the Cluster object has this status.
+    Condition {
+        /// The member.
+        cluster: RoleName,
+        /// `type`.
+        kind: String,
+        /// `status`: `True`, `False` or `Unknown`.
+        status: String,
+    },
     /// `delay: {cluster: origin, by: 2s}`: every answer to the target takes so much longer; `0s` ends it.
     Delay(Place, Duration),
     /// `fail: {cluster: origin, with: 503, …}`: requests of the target are answered with an error.
@@ -32,6 +45,9 @@ impl fmt::Display for Fault {
         match self {
             Self::CutOff(role) => write!(f, "cut off {role}"),
             Self::Heal(role) => write!(f, "heal {role}"),
+            Self::Unready(role) => write!(f, "let {role} say that it is not ready"),
+            Self::Ready(role) => write!(f, "let {role} say that it is ready"),
+            Self::Condition { cluster, kind, status } => write!(f, "set condition {kind} of {cluster} to {status}"),
             Self::Delay(place, time) => write!(f, "let {place} answer {} s later", time.as_secs_f64()),
             Self::Fail(place, failing) => write!(f, "let {place} answer {failing}"),
             Self::StopController => f.write_str("stop the controller"),
@@ -48,21 +64,26 @@ pub struct Failing {
     pub verb: Option<String>,
     /// `kind`: of the objects that they are about; all if absent.
     pub kind: Option<String>,
+    /// `path`: what they ask for, with everything below it, where that is no object, such as `/readyz`.
+    pub path: Option<String>,
     /// `with`: the HTTP status of the answer.
     pub code: u16,
-    /// `times`: how many fail, 1 if absent.
+    /// `times`: how many fail, 1 if absent; 0 ends it.
     pub times: u64,
 }
 
 impl fmt::Display for Failing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = self.verb.as_deref().unwrap_or("request");
-        let kind = self
-            .kind
-            .as_ref()
-            .map(|kind| format!(" of a {kind}"))
-            .unwrap_or_default();
-        write!(f, "the next {} {verb}s{kind} with {}", self.times, self.code)
+        let about = match (&self.kind, &self.path) {
+            (Some(kind), _) => format!(" of a {kind}"),
+            (None, Some(path)) => format!(" of {path}"),
+            (None, None) => String::new(),
+        };
+        if self.times == 0 {
+            return write!(f, "{verb}s{about} as usual");
+        }
+        write!(f, "the next {} {verb}s{about} with {}", self.times, self.code)
     }
 }
 

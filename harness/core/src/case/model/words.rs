@@ -32,13 +32,16 @@ impl fmt::Display for Action {
             Self::Capture { name, on, of, field } => {
                 write!(f, "capture {name} = {} of {of} on {on}", field.join("."))
             }
-            Self::Taint { cluster, taint } => {
+            Self::CaptureNow(name) => write!(f, "capture {name} = the present time"),
+            Self::Refused(refused) => refused.fmt(f),
+            Self::Taint { cluster, taint, lasts } => {
                 let value = taint
                     .value
                     .as_ref()
                     .map(|value| format!("={value}"))
                     .unwrap_or_default();
-                write!(f, "taint {cluster} with {}{value}:{}", taint.key, taint.effect)
+                write!(f, "taint {cluster} with {}{value}:{}", taint.key, taint.effect)?;
+                lasts.map_or(Ok(()), |time| write!(f, " for {} s", time.as_secs_f64()))
             }
             Self::Untaint { cluster, key, effect } => write!(f, "remove taint {key}:{effect} from {cluster}"),
             Self::Hold { on, of } => write!(f, "hold {of} on {on} with a finalizer"),

@@ -2,23 +2,24 @@
 
 use std::time::Duration;
 
-use super::{FEATURE_GATES, OPTIONS};
+pub use super::fault_injection::{CONDITION, CONTROLLER_STEP, DELAY, FAIL, REFUSES, STATUSES, VERBS, WARNS};
 use crate::{
     case::model::{Mode, Phase, SnapshotPart},
     yaml::shape::{Choice, Field, Holds, Shape, Tagged},
 };
 
 /// A name that people make up, of a role or a capture.
-const NAME: Holds = Holds::Like("^[A-Za-z0-9_-]{1,63}$");
+pub(super) const NAME: Holds = Holds::Like("^[A-Za-z0-9_-]{1,63}$");
 
 const PHASE: Holds = Holds::OneOf(|| Phase::ALL.iter().map(|it| it.name()).collect());
 const EFFECT: Holds = Holds::OneOf(|| EFFECTS.iter().map(|(name, _)| *name).collect());
 
 /// What a taint does.
-pub const EFFECTS: [(&str, &str); 3] = [
+pub const EFFECTS: [(&str, &str); 4] = [
     ("NoExecute", "NoExecute"),
     ("NoSchedule", "NoSchedule"),
     ("PreferNoExecute", "PreferNoExecute"),
+    ("PreferNoSchedule", "PreferNoSchedule"),
 ];
 
 const OBJECT_REF: Holds = Holds::Map(&OBJECT);
@@ -40,13 +41,12 @@ const PLACE: Field = Field::optional(
     NAME,
     "Where: control, members, or a role. May be left out where only the control plane is possible.",
 );
-const ROLE: Field = Field::needed("cluster", NAME, "The member, by its role.");
-const WHERE: Field = Field::needed("cluster", NAME, "Where: control, members, or a role.");
+pub(super) const ROLE: Field = Field::needed("cluster", NAME, "The member, by its role.");
 const OF: Field = Field::needed("of", SUBJECT, "What it is about.");
 const WORKLOAD: Field = Field::needed("of", OBJECT_REF, "The workload.");
 const FROM: Field = Field::needed("from", NAME, "The member, by its role.");
 const TIME: Field = Field::optional("phase", PHASE, "The phase whose timeout counts.");
-const PROVES: Field = Field::optional(
+pub(super) const PROVES: Field = Field::optional(
     "proves",
     Holds::OneOrMore(&Holds::Requirement),
     "The requirements that it proves.",
@@ -68,6 +68,12 @@ pub static STEP: Shape = Shape::one_of(
     "a step",
     &[
         Field::optional("apply", Holds::Map(&APPLY), "Applies objects."),
+        Field::optional(
+            "workloads",
+            Holds::Map(&WORKLOADS),
+            "Applies many objects of one template.",
+        ),
+        Field::optional("refused", Holds::Map(&REFUSED), "Makes a request that must be refused."),
         Field::optional("admission", Holds::Map(&ADMISSION), "Puts admission rules in force."),
         Field::optional("patch", Holds::Map(&PATCH), "Merges something into an object."),
         Field::optional(
@@ -104,6 +110,13 @@ pub static STEP: Shape = Shape::one_of(
             "Nobody reaches the member with this role any more; it goes on running.",
         ),
         Field::optional("heal", NAME, "The member with this role is reachable again."),
+        Field::optional(
+            "unready",
+            NAME,
+            "The member with this role says that it is not ready; everything else goes on.",
+        ),
+        Field::optional("ready", NAME, "The member with this role says that it is ready again."),
+        Field::optional("condition", Holds::Map(&CONDITION), "Sets a condition of a Cluster."),
         Field::optional(
             "delay",
             Holds::Map(&DELAY),
@@ -143,6 +156,38 @@ pub static APPLY: Shape = Shape {
         Field::optional("resource", Holds::Object, "One object."),
     ],
     choice: Choice::OneOf(&["file", "resource"]),
+};
+
+/// As many objects may be made of one template.
+pub const MOST_WORKLOADS: u64 = 500;
+
+/// `workloads`.
+pub static WORKLOADS: Shape = Shape::closed(
+    "workloads",
+    &[
+        PLACES,
+        Field::needed("file", Holds::Text, "A file with one object, below fixtures/."),
+        Field::needed("count", Holds::Count(1, MOST_WORKLOADS), "How many."),
+        Field::needed("name", Holds::Text, "Their names, with {i} for the number."),
+        Field::optional("labels", Holds::Named(&Holds::Text), "Labels that they have besides."),
+    ],
+);
+
+/// `refused`.
+pub static REFUSED: Shape = Shape {
+    name: "refused",
+    fields: &[
+        Field::optional("apply", Holds::Map(&APPLY), "Applies one object in one place."),
+        Field::optional("patch", Holds::Map(&PATCH), "Merges something into an object."),
+        Field::optional("delete", Holds::Map(&DELETE), "Deletes an object."),
+        Field::optional(
+            "mentions",
+            Holds::OneOrMore(&Holds::Text),
+            "What the answer mentions, all of it.",
+        ),
+        PROVES,
+    ],
+    choice: Choice::OneOf(&["apply", "patch", "delete"]),
 };
 
 /// `admission`.
@@ -194,15 +239,17 @@ pub static BIND_ROLE: Shape = Shape::closed(
 );
 
 /// `capture`.
-pub static CAPTURE: Shape = Shape::closed(
-    "capture",
-    &[
+pub static CAPTURE: Shape = Shape {
+    name: "capture",
+    fields: &[
         Field::needed("name", NAME, "What ${name} stands for from now on."),
         PLACE,
-        OF,
-        Field::needed("field", Holds::Text, "The field, with dots: status.jobStatus.jobID."),
+        Field::optional("of", SUBJECT, "What it is about."),
+        Field::optional("field", Holds::Text, "The field, with dots: status.jobStatus.jobID."),
+        Field::optional("now", Holds::Boolean, "Keeps the present time."),
     ],
-);
+    choice: Choice::OneOf(&["field", "now"]),
+};
 
 /// `taint`.
 pub static TAINT: Shape = Shape::closed(
@@ -212,6 +259,11 @@ pub static TAINT: Shape = Shape::closed(
         Field::needed("key", Holds::Text, "The taint's key."),
         Field::optional("value", Holds::Text, "The taint's value."),
         Field::needed("effect", EFFECT, "The taint's effect."),
+        Field::optional(
+            "for",
+            Holds::Time,
+            "After this time it is removed again; it stays, if left out.",
+        ),
     ],
 );
 
@@ -224,78 +276,6 @@ pub static UNTAINT: Shape = Shape::closed(
         Field::needed("effect", EFFECT, "The taint's effect."),
     ],
 );
-
-/// `delay`.
-pub static DELAY: Shape = Shape::closed(
-    "delay",
-    &[WHERE, Field::needed("by", Holds::Time, "How much longer; 0s ends it.")],
-);
-
-/// Verbs of requests, as the API names them.
-pub const VERBS: [(&str, &str); 7] = [
-    ("get", "get"),
-    ("list", "list"),
-    ("watch", "watch"),
-    ("create", "create"),
-    ("update", "update"),
-    ("patch", "patch"),
-    ("delete", "delete"),
-];
-
-/// `fail`.
-pub static FAIL: Shape = Shape::closed(
-    "fail",
-    &[
-        WHERE,
-        Field::optional(
-            "verb",
-            Holds::OneOf(|| VERBS.iter().map(|(name, _)| *name).collect()),
-            "Which requests; all, if left out.",
-        ),
-        Field::optional("kind", Holds::Text, "The kind that they are about; all, if left out."),
-        Field::needed("with", Holds::Count(400, 599), "The HTTP status of the answer."),
-        Field::optional("times", Holds::Count(1, u64::MAX), "How many fail; 1, if left out."),
-    ],
-);
-
-/// `controller`, where it is a map.
-pub static CONTROLLER_STEP: Shape = Shape::one_of(
-    "controller",
-    &[
-        Field::optional(
-            "stop",
-            Holds::Tagged(&STOP),
-            "Stops it as soon as something holds: it writes nothing more.",
-        ),
-        Field::optional(
-            "refuses",
-            Holds::Map(&REFUSES),
-            "Starts it anew: it must refuse, and say why.",
-        ),
-        Field::optional(
-            "warns",
-            Holds::Map(&WARNS),
-            "Starts it anew: it must warn, and goes on with this set-up.",
-        ),
-    ],
-);
-
-const START: &[Field] = &[
-    FEATURE_GATES,
-    OPTIONS,
-    Field::needed(
-        "mentions",
-        Holds::OneOrMore(&Holds::Text),
-        "What it mentions, all in one message.",
-    ),
-    PROVES,
-];
-
-/// `controller: {refuses: …}`.
-pub static REFUSES: Shape = Shape::closed("refuses", START);
-
-/// `controller: {warns: …}`.
-pub static WARNS: Shape = Shape::closed("warns", START);
 
 /// What is waited for, by the field that names it.
 pub static WAIT: Tagged = Tagged {

@@ -26,7 +26,9 @@ impl Reader<'_> {
                 objects?
             }
             (None, Some(node)) => {
-                self.check_paths(node);
+                if !self.scope.paths_may_be_wrong {
+                    self.check_paths(node);
+                }
                 let object = self.resource(node)?;
                 vec![object]
             }
@@ -47,6 +49,61 @@ impl Reader<'_> {
             self.scope.applied(object);
         }
         (!on.is_empty()).then_some(Action::Apply { on, objects, file })
+    }
+
+    /// Many objects of one template: a plain `apply` of them.
+    pub(super) fn workloads(&mut self, node: &Node) -> Option<Action> {
+        let fields = self.decoder.shape(node, &shapes::WORKLOADS)?;
+        let on = fields.get("on").map(|node| self.places(node)).unwrap_or_default();
+        let file_node = fields.get("file")?;
+        let file = self.decoder.text(file_node, "file")?;
+        let name_node = fields.get("name")?;
+        let name = self.decoder.text(name_node, "name")?;
+        if name.matches("{i}").count() != 1 {
+            let help = "such as `many-{i}`";
+            self.decoder
+                .error(name_node, "the name holds `{i}` once, where the number goes", help);
+            return None;
+        }
+        let count = fields.get("count").and_then(|node| self.count(node));
+        let labels = fields.get("labels").map(|node| self.labels(node)).unwrap_or_default();
+        let template = self.file(file_node, &file);
+        self.scope.incomplete |= template.is_none();
+        let template = template?;
+        let [template] = template.as_slice() else {
+            let message = format!("fixtures/{file} holds {} objects", template.len());
+            self.decoder.error(file_node, message, "a template is one object");
+            return None;
+        };
+        self.scope.applied(template);
+        let count = count?;
+        let digits = count.to_string().len();
+        let named = (1..=count).map(|number| name.replace("{i}", &format!("{number:0digits$}")));
+        let objects = named.map(|name| numbered(template, &name, &labels)).collect();
+        (!on.is_empty()).then_some(Action::Apply {
+            on,
+            objects,
+            file: Some(file),
+        })
+    }
+
+    fn count(&mut self, node: &Node) -> Option<usize> {
+        let most = shapes::MOST_WORKLOADS;
+        let count = node.value().as_u64().filter(|count| (1..=most).contains(count));
+        if count.is_none() {
+            self.decoder
+                .error(node, format!("count must be a number from 1 to {most}"), "");
+        }
+        count.and_then(|count| usize::try_from(count).ok())
+    }
+
+    fn labels(&mut self, node: &Node) -> Vec<(String, String)> {
+        let mut labels = Vec::new();
+        for (key, value) in self.decoder.members(node, "labels") {
+            let value = self.decoder.text(value, "the value of a label");
+            labels.extend(value.map(|value| (key.key().to_owned(), value)));
+        }
+        labels
     }
 
     pub(super) fn admission(&mut self, node: &Node) -> Option<Action> {
@@ -152,6 +209,31 @@ impl Reader<'_> {
                 }
             }
         }
+    }
+}
+
+/// The template under another name, also where its labels and selectors have the old one, and with more labels.
+fn numbered(template: &Value, name: &str, labels: &[(String, String)]) -> Value {
+    let old = template
+        .pointer("/metadata/name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let mut object = renamed(template, old, name);
+    for (key, value) in labels {
+        object["metadata"]["labels"][key] = Value::String(value.clone());
+    }
+    object
+}
+
+fn renamed(value: &Value, old: &str, new: &str) -> Value {
+    match value {
+        Value::String(text) if text == old => Value::String(new.to_owned()),
+        Value::Array(items) => items.iter().map(|item| renamed(item, old, new)).collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| (key.clone(), renamed(value, old, new)))
+            .collect(),
+        other => other.clone(),
     }
 }
 

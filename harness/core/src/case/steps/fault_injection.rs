@@ -23,6 +23,38 @@ impl Reader<'_> {
             .map(|role| Action::Inject(Fault::Heal(role)))
     }
 
+    pub(super) fn unready(&mut self, node: &Node) -> Option<Action> {
+        let role = self.scope.role(node, &mut self.decoder);
+        role.map(|role| Action::Inject(Fault::Unready(role)))
+    }
+
+    pub(super) fn ready(&mut self, node: &Node) -> Option<Action> {
+        let role = self.scope.role(node, &mut self.decoder);
+        role.map(|role| Action::Inject(Fault::Ready(role)))
+    }
+
+    pub(super) fn condition(&mut self, node: &Node) -> Option<Action> {
+        let fields = self.decoder.shape(node, &shapes::CONDITION)?;
+        let cluster = fields
+            .get("cluster")
+            .and_then(|node| self.scope.role(node, &mut self.decoder));
+        let kind_node = fields.get("type")?;
+        let kind = self.decoder.text(kind_node, "type");
+        let status = fields
+            .get("status")
+            .and_then(|node| self.decoder.one_of(node, "status", &shapes::STATUSES));
+        if kind.as_deref() == Some("Ready") {
+            let help = "use `unready` or `cutOff`";
+            self.decoder
+                .error(kind_node, "the condition Ready is the target's to set", help);
+        }
+        Some(Action::Inject(Fault::Condition {
+            cluster: cluster?,
+            kind: kind?,
+            status: status?.to_owned(),
+        }))
+    }
+
     pub(super) fn delay(&mut self, node: &Node) -> Option<Action> {
         let fields = self.decoder.shape(node, &shapes::DELAY)?;
         let cluster = self.needed_place(&fields);
@@ -37,11 +69,13 @@ impl Reader<'_> {
             .get("verb")
             .and_then(|node| self.decoder.one_of(node, "verb", &shapes::VERBS));
         let kind = fields.get("kind").and_then(|node| self.decoder.text(node, "kind"));
+        let path = fields.get("path").map(|node| self.path(node, kind.as_ref()));
         let code = fields.get("with").and_then(|node| self.status(node));
         let times = fields.get("times").map_or(Some(1), |node| self.times(node));
         let failing = Failing {
             verb: verb.map(ToOwned::to_owned),
             kind,
+            path: path.flatten(),
             code: code?,
             times: times?,
         };
@@ -51,6 +85,21 @@ impl Reader<'_> {
     fn needed_place(&mut self, fields: &Fields<'_>) -> Option<Place> {
         let node = fields.get("cluster")?;
         self.scope.place(node, &mut self.decoder)
+    }
+
+    fn path(&mut self, node: &Node, kind: Option<&String>) -> Option<String> {
+        let path = self.decoder.text(node, "path")?;
+        if kind.is_some() {
+            let help = "make two steps of it";
+            self.decoder
+                .error(node, "a request is about a `kind` or about a `path`", help);
+        }
+        if !path.starts_with('/') || path.len() < 2 || path.starts_with("/api") {
+            let help = "such as `/readyz`; objects are chosen by `kind`";
+            self.decoder
+                .error(node, format!("`{path}` is no path beside the objects"), help);
+        }
+        Some(path)
     }
 
     fn status(&mut self, node: &Node) -> Option<u16> {
@@ -65,9 +114,9 @@ impl Reader<'_> {
     }
 
     fn times(&mut self, node: &Node) -> Option<u64> {
-        let times = node.value().as_u64().filter(|times| *times > 0);
+        let times = node.value().as_u64();
         if times.is_none() {
-            self.decoder.error(node, "times must be a number from 1 on", "");
+            self.decoder.error(node, "times must be a number; 0 ends it", "");
         }
         times
     }

@@ -257,6 +257,13 @@ impl Walk<'_> {
                 let outcome = if *runs { "started" } else { "refused to start" };
                 Some((What::Step, format!("the controller {outcome}: {}", said.join("; "))))
             }
+            Mark::Answered { refused_with, message } => {
+                let text = refused_with.map_or_else(
+                    || "it was accepted".to_owned(),
+                    |code| format!("it was refused with {code}: {message}"),
+                );
+                Some((What::Step, text))
+            }
             Mark::TargetEnded { status, .. } => Some((What::Failed, format!("the target ended by itself: {status}"))),
             Mark::Note { about, .. } => Some((What::Step, about.clone())),
             Mark::Begin(_)

@@ -1,0 +1,111 @@
+//! Steps that inject faults into clusters and into the controller.
+
+use super::{
+    FEATURE_GATES, OPTIONS,
+    steps::{NAME, PROVES, ROLE, STOP},
+};
+use crate::yaml::shape::{Field, Holds, Shape};
+
+const WHERE: Field = Field::needed("cluster", NAME, "Where: control, members, or a role.");
+
+/// What the status of a condition can be.
+pub const STATUSES: [(&str, &str); 3] = [("True", "True"), ("False", "False"), ("Unknown", "Unknown")];
+
+/// `condition`.
+pub static CONDITION: Shape = Shape::closed(
+    "condition",
+    &[
+        ROLE,
+        Field::needed(
+            "type",
+            Holds::Text,
+            "The condition's type; Ready is the controller's to set.",
+        ),
+        Field::needed(
+            "status",
+            Holds::OneOf(|| STATUSES.iter().map(|(name, _)| *name).collect()),
+            "Its status, quoted.",
+        ),
+    ],
+);
+
+/// `delay`.
+pub static DELAY: Shape = Shape::closed(
+    "delay",
+    &[WHERE, Field::needed("by", Holds::Time, "How much longer; 0s ends it.")],
+);
+
+/// Verbs of requests, as the API names them.
+pub const VERBS: [(&str, &str); 7] = [
+    ("get", "get"),
+    ("list", "list"),
+    ("watch", "watch"),
+    ("create", "create"),
+    ("update", "update"),
+    ("patch", "patch"),
+    ("delete", "delete"),
+];
+
+/// `fail`.
+pub static FAIL: Shape = Shape::closed(
+    "fail",
+    &[
+        WHERE,
+        Field::optional(
+            "verb",
+            Holds::OneOf(|| VERBS.iter().map(|(name, _)| *name).collect()),
+            "Which requests; all, if left out.",
+        ),
+        Field::optional("kind", Holds::Text, "The kind that they are about; all, if left out."),
+        Field::optional(
+            "path",
+            Holds::Like("^/"),
+            "What they ask for, where that is no object: /readyz.",
+        ),
+        Field::needed("with", Holds::Count(400, 599), "The HTTP status of the answer."),
+        Field::optional(
+            "times",
+            Holds::Count(0, u64::MAX),
+            "How many fail; 1, if left out. 0 ends it.",
+        ),
+    ],
+);
+
+/// `controller`, where it is a map.
+pub static CONTROLLER_STEP: Shape = Shape::one_of(
+    "controller",
+    &[
+        Field::optional(
+            "stop",
+            Holds::Tagged(&STOP),
+            "Stops it as soon as something holds: it writes nothing more.",
+        ),
+        Field::optional(
+            "refuses",
+            Holds::Map(&REFUSES),
+            "Starts it anew: it must refuse, and say why.",
+        ),
+        Field::optional(
+            "warns",
+            Holds::Map(&WARNS),
+            "Starts it anew: it must warn, and goes on with this set-up.",
+        ),
+    ],
+);
+
+const START: &[Field] = &[
+    FEATURE_GATES,
+    OPTIONS,
+    Field::needed(
+        "mentions",
+        Holds::OneOrMore(&Holds::Text),
+        "What it mentions, all in one message.",
+    ),
+    PROVES,
+];
+
+/// `controller: {refuses: …}`.
+pub static REFUSES: Shape = Shape::closed("refuses", START);
+
+/// `controller: {warns: …}`.
+pub static WARNS: Shape = Shape::closed("warns", START);
