@@ -22,7 +22,7 @@ use kube::Client;
 pub const USER_AGENT: &str = "baton-controller";
 
 /// The features that the reference controller has.
-const FEATURES: [&str; 13] = [
+const FEATURES: [&str; 14] = [
     "Propagation",
     "ClusterPropagation",
     "StatePreservation",
@@ -33,6 +33,7 @@ const FEATURES: [&str; 13] = [
     "ApplicationFailover",
     "NoExecuteEviction",
     "PreferNoExecute",
+    "ClusterTaintPolicy",
     "FailoverGate",
     "StatefulInjectionGate",
     "FlinkRecovery",

@@ -55,6 +55,8 @@ impl Reader<'_> {
     pub(super) fn workloads(&mut self, node: &Node) -> Option<Action> {
         let fields = self.decoder.shape(node, &shapes::WORKLOADS)?;
         let on = fields.get("on").map(|node| self.places(node)).unwrap_or_default();
+        let count = fields.get("count").and_then(|node| self.count(node));
+        let labels = fields.get("labels").map(|node| self.labels(node)).unwrap_or_default();
         let file_node = fields.get("file")?;
         let file = self.decoder.text(file_node, "file")?;
         let name_node = fields.get("name")?;
@@ -65,8 +67,6 @@ impl Reader<'_> {
                 .error(name_node, "the name holds `{i}` once, where the number goes", help);
             return None;
         }
-        let count = fields.get("count").and_then(|node| self.count(node));
-        let labels = fields.get("labels").map(|node| self.labels(node)).unwrap_or_default();
         let template = self.file(file_node, &file);
         self.scope.incomplete |= template.is_none();
         let template = template?;
