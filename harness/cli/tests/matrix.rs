@@ -14,8 +14,9 @@ use baton_core::{
 };
 
 /// Requirements that no case shows yet. An entry that has a case is one too many.
-const AHEAD: [&str; 9] = [
-    "APP-13", "GRE-10", "GRE-11", "PNE-06", "POL-09", "POL-10", "POL-12", "PRG-14", "REC-12",
+const AHEAD: [&str; 12] = [
+    "APP-13", "CTP-12", "CTP-13", "GAT-06", "GRE-10", "GRE-11", "POL-09", "POL-10", "POL-12", "PRG-14", "REC-12",
+    "VAL-09",
 ];
 
 #[test]

@@ -90,6 +90,27 @@ async fn api_of(client: &Client, of: &ObjectRef) -> kube::Result<(Api<DynamicObj
     Ok((scoped(client, &served, of.namespace.as_deref()), served.1))
 }
 
+/// Creates an object, in `namespace` if it is of a namespaced kind and names none itself.
+pub async fn create(client: &Client, object: &Value, namespace: &str) -> Result<(), ActionError> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    let (Some(api_version), Some(kind), Some(name)) = (text("/apiVersion"), text("/kind"), text("/metadata/name"))
+    else {
+        return Err(ActionError::NoObject(object.clone()));
+    };
+    let what = format!("creating {kind} {name}");
+    let served = resource(client, api_version, kind).await.map_err(refused(&what))?;
+    let api = scoped(client, &served, Some(text("/metadata/namespace").unwrap_or(namespace)));
+    let object: DynamicObject = serde_json::from_value(object.clone())
+        .map_err(kube::Error::SerdeError)
+        .map_err(refused(&what))?;
+    let params = PostParams {
+        field_manager: Some(BATON.to_owned()),
+        ..PostParams::default()
+    };
+    let created = api.create(&params, &object).await;
+    created.map(drop).map_err(refused(&what))
+}
+
 /// Applies an object (server-side, forced), into `namespace` if it is of a namespaced kind and names none itself.
 /// Returns once a definition is in force.
 pub async fn apply(client: &Client, object: &Value, namespace: &str) -> Result<(), ActionError> {

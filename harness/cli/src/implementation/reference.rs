@@ -22,7 +22,7 @@ use kube::Client;
 pub const USER_AGENT: &str = "baton-controller";
 
 /// The features that the reference controller has.
-const FEATURES: [&str; 14] = [
+const FEATURES: [&str; 15] = [
     "Propagation",
     "ClusterPropagation",
     "StatePreservation",
@@ -34,6 +34,7 @@ const FEATURES: [&str; 14] = [
     "NoExecuteEviction",
     "PreferNoExecute",
     "ClusterTaintPolicy",
+    "Validation",
     "FailoverGate",
     "StatefulInjectionGate",
     "FlinkRecovery",

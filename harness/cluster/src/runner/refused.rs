@@ -2,8 +2,10 @@
 
 use baton_core::{
     case::model::{Action, Refused},
+    names::ClusterName,
     timeline::{Mark, StepEnd},
 };
+use serde_json::Value;
 
 use super::{
     Run,
@@ -18,7 +20,13 @@ use crate::{
 impl Run<'_> {
     /// Makes the request, and notes the answer for the judge. An object that was accepted is deleted again.
     pub(super) async fn refused(&mut self, refused: &Refused) -> StepEnd {
-        let (refused_with, message) = match self.act(&refused.request).await {
+        let request = &refused.request;
+        let answer = if refused.creates {
+            self.create(request).await
+        } else {
+            self.act(request).await
+        };
+        let (refused_with, message) = match answer {
             Ok(()) => {
                 if let Err(error) = self.take_back(&refused.request).await {
                     return StepEnd::Refused {
@@ -45,20 +53,33 @@ impl Run<'_> {
         StepEnd::Done
     }
 
+    async fn create(&mut self, request: &Action) -> Result<(), ActError> {
+        for (cluster, object) in self.objects_of(request) {
+            actions::create(&self.client(&cluster)?, &object, self.fleet.namespace()).await?;
+        }
+        Ok(())
+    }
+
     async fn take_back(&mut self, request: &Action) -> Result<(), ActError> {
-        let Action::Apply { on, objects, .. } = request else {
-            return Ok(());
-        };
-        let known = self.known();
-        for cluster in on.iter().flat_map(|place| clusters(place, &known)) {
-            let client = self.client(&cluster)?;
-            for object in objects {
-                let object = with_references(object, &known.bindings);
-                if let Some(of) = named(&object, self.fleet.namespace()) {
-                    actions::delete(&client, &of).await?;
-                }
+        for (cluster, object) in self.objects_of(request) {
+            if let Some(of) = named(&object, self.fleet.namespace()) {
+                actions::delete(&self.client(&cluster)?, &of).await?;
             }
         }
         Ok(())
+    }
+
+    /// What a request applies, and where.
+    fn objects_of(&mut self, request: &Action) -> Vec<(ClusterName, Value)> {
+        let Action::Apply { on, objects, .. } = request else {
+            return Vec::new();
+        };
+        let known = self.known();
+        let places = on.iter().flat_map(|place| clusters(place, &known));
+        let object = |cluster: ClusterName| {
+            let resolved = |object| (cluster.clone(), with_references(object, &known.bindings));
+            objects.iter().map(resolved).collect::<Vec<_>>()
+        };
+        places.flat_map(object).collect()
     }
 }

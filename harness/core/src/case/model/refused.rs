@@ -10,8 +10,10 @@ use crate::names::RequirementId;
 /// `refused`: a request that the API must answer with 400, 403 or 422.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Refused {
-    /// The request: `apply` of one object in one place, `patch` or `delete`.
+    /// The request: `apply` or `create` of one object in one place, `patch` or `delete`.
     pub request: Box<Action>,
+    /// Whether the object is created with a POST, and not applied on the server.
+    pub creates: bool,
     /// `mentions`: what the answer must mention, all of it.
     pub mentions: Vec<String>,
     /// What it shows if it is so; may be empty.
@@ -25,7 +27,12 @@ impl Refused {
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: it is refused", self.request)?;
+        let request = self.request.to_string();
+        let request = match request.strip_prefix("apply").filter(|_| self.creates) {
+            Some(rest) => format!("create{rest}"),
+            None => request,
+        };
+        write!(f, "{request}: it is refused")?;
         if !self.mentions.is_empty() {
             write!(f, ", mentioning {}", self.mentions.join(", "))?;
         }

@@ -178,6 +178,11 @@ pub static REFUSED: Shape = Shape {
     name: "refused",
     fields: &[
         Field::optional("apply", Holds::Map(&APPLY), "Applies one object in one place."),
+        Field::optional(
+            "create",
+            Holds::Map(&APPLY),
+            "Creates one object in one place, with a POST.",
+        ),
         Field::optional("patch", Holds::Map(&PATCH), "Merges something into an object."),
         Field::optional("delete", Holds::Map(&DELETE), "Deletes an object."),
         Field::optional(
@@ -187,7 +192,7 @@ pub static REFUSED: Shape = Shape {
         ),
         PROVES,
     ],
-    choice: Choice::OneOf(&["apply", "patch", "delete"]),
+    choice: Choice::OneOf(&["apply", "create", "patch", "delete"]),
 };
 
 /// `admission`.

@@ -13,18 +13,18 @@ use crate::{
 impl Reader<'_> {
     pub(super) fn refused(&mut self, node: &Node) -> Option<Action> {
         let fields = self.decoder.shape(node, &shapes::REFUSED)?;
-        let given = ["apply", "patch", "delete"].map(|name| (name, fields.get(name)));
+        let given = ["apply", "create", "patch", "delete"].map(|name| (name, fields.get(name)));
         let given: Vec<_> = given
             .into_iter()
             .filter_map(|(name, node)| Some((name, node?)))
             .collect();
         let request = match given.as_slice() {
-            [("apply", node)] => self.refused_apply(node),
+            [("apply" | "create", node)] => self.refused_apply(node),
             [("patch", node)] => self.patch(node),
             [(_, node)] => self.delete(node),
             _ => {
                 let message = format!("this step makes {} requests", given.len());
-                let help = "say with one of `apply`, `patch`, `delete` what must be refused";
+                let help = "say with one of `apply`, `create`, `patch`, `delete` what must be refused";
                 self.decoder.error(fields.node, message, help);
                 None
             }
@@ -37,6 +37,7 @@ impl Reader<'_> {
             .map(|node| refs::requirements(self.context.catalogue, node, &mut self.decoder));
         Some(Action::Refused(Refused {
             request: Box::new(request?),
+            creates: fields.get("create").is_some(),
             mentions: mentions.unwrap_or_default().into_iter().map(|(_, text)| text).collect(),
             proves: proves.unwrap_or_default(),
         }))
