@@ -25,11 +25,12 @@ async fn reconcile(map: Arc<ConfigMap>, context: Arc<(Api<ConfigMap>, Instant)>)
     let age = map
         .creation_timestamp()
         .map_or(Duration::ZERO, |created| now.duration_since(created.0).unsigned_abs());
-    if age >= LIFETIME {
+    let left = LIFETIME.saturating_sub(age);
+    if left.is_zero() {
         maps.delete(&map.name_any(), &DeleteParams::default()).await?;
         return Ok(Action::await_change());
     }
-    Ok(Action::requeue(LIFETIME - age))
+    Ok(Action::requeue(left))
 }
 
 // On paused time, whatever is waited for is there at once.

@@ -1,6 +1,6 @@
 //! Unknown and duplicate fields, for `fieldValidation=Strict` and the warnings of `Warn`.
 //!
-//! ErrorList are whole messages: `unknown field "spec.foo"`, `duplicate field "data.k"`.
+//! Errors are whole messages: `unknown field "spec.foo"`, `duplicate field "data.k"`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -116,7 +116,7 @@ impl Schema {
     }
 }
 
-/// ErrorList after which rules could stumble over the object.
+/// Errors after which rules could stumble over the object.
 fn blocks_rules(error: &FieldError) -> bool {
     matches!(
         error.error_type,

@@ -1,7 +1,7 @@
 //! Dynamic admission: webhooks and `ValidatingAdmissionPolicy`.
 //!
 //! [`Admission`] keeps what is configured, read anew when a configuration changes. A write asks it twice, before and
-//! after defaulting and validation ([`crate::handlers::admit`] does so). Calls to webhooks take time, writes do not wait:
+//! after defaulting and validation (`handlers::admission` does so). Calls to webhooks take time, writes do not wait:
 //! a write that needs an answer stops with it noted in its [`Memo`], the answer is fetched, and the write starts
 //! again from what is stored by then, this time with the answer at hand.
 //!

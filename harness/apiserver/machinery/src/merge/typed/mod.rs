@@ -1,4 +1,4 @@
-//! The operations of structured merge on a value and its type: [`check`] against the type, its set of [`fields`],
+//! The operations of structured merge on a value and its type: [`check`] against the type, its set of fields ([`fields_of`]),
 //! [`compare`] of two values, [`combine`] of a live and an applied one, [`remove`] of fields.
 //!
 //! Values come from parsers that bound their depth, so recursion is bounded as well.
