@@ -81,7 +81,7 @@ fn reads_alike(value: &Value) -> bool {
     }
 }
 
-/// What a strict reader says about keys that occur twice in a map: one finding about all of them. What cannot be read
+/// What a strict reader says about keys that occur twice in a map: one error about all of them. What cannot be read
 /// has none.
 pub fn duplicate_keys(bytes: &[u8]) -> Option<String> {
     if json(bytes).is_some() {

@@ -137,7 +137,7 @@ impl ApiError {
         Self::new(500, "", message, None)
     }
 
-    /// 422 with one cause per finding; `about.kind` is the kind.
+    /// 422 with one cause per error; `about.kind` is the kind.
     pub(crate) fn invalid(about: About<'_>, errors: &[FieldError]) -> Self {
         let causes: Vec<Value> = errors
             .iter()

@@ -34,7 +34,7 @@ impl ErrorList {
             .any(|error| error.field.strip_prefix(&field).is_some_and(is_in))
     }
 
-    /// Adds findings made elsewhere.
+    /// Adds errors made elsewhere.
     pub fn extend(&mut self, findings: Vec<FieldError>) {
         self.0.extend(findings);
     }
@@ -140,7 +140,7 @@ impl ErrorList {
         ));
     }
 
-    /// Any other finding that quotes its value.
+    /// Any other error that quotes its value.
     pub fn with_value(&mut self, error_type: FieldErrorType, field: &FieldPath<'_>, value: &Value, detail: &str) {
         self.0
             .push(FieldError::with_value(error_type, field.to_string(), value, detail));

@@ -67,7 +67,7 @@ pub fn json_patch(patch: &Value) -> Vec<String> {
     findings
 }
 
-/// The finding about an unknown field: `unknown field "spec.foo"`.
+/// The error about an unknown field: `unknown field "spec.foo"`.
 pub fn unknown_field(path: &str) -> String {
     format!("unknown field {path:?}")
 }

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `node` (a schema compiled for walking), `structure` (what a schema may look like), `prune`,
 //! `defaults`, `validate`, `cel` (rules in CEL, also used by admission), `crd` (the object that carries the
-//! schemas: names, versions, conditions, columns, scale). Everything is pure: values in, values and findings out.
+//! schemas: names, versions, conditions, columns, scale). Everything is pure: values in, values and errors out.
 //!
 //! [`Schema`] is the whole of it for one version of one custom resource.
 
@@ -31,7 +31,7 @@ pub use prune::OBJECT_META_FIELDS;
 pub use structure::not_supported;
 
 impl SchemaNode {
-    /// Checks and compiles an `openAPIV3Schema`; the findings name fields relative to the schema itself.
+    /// Checks and compiles an `openAPIV3Schema`; the errors name fields relative to the schema itself.
     pub fn compile(openapi_v3: &Value) -> Result<Schema, Vec<FieldError>> {
         let errors = structure::check(openapi_v3, "openAPIV3Schema", false);
         if errors.is_empty() {
@@ -74,25 +74,19 @@ impl Schema {
     /// Validates a whole object; `old` on update: what has not changed is not looked at again.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let root = Path::root("");
-        let mut findings = validate::ErrorList::default();
-        validate::check(&self.root, new, old, &root, &mut findings);
-        self.validate_rest(new, old, findings.errors)
+        let mut outcome = validate::Outcome::default();
+        validate::check(&self.root, new, old, &root, &mut outcome);
+        self.validate_rest(new, old, outcome.errors)
     }
 
     /// Validates a write of the status: its own schema, and the rules of the whole object.
     pub fn validate_status(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let path = Path::root("status");
-        let mut findings = validate::ErrorList::default();
+        let mut outcome = validate::Outcome::default();
         if let (Some(node), Some(status)) = (self.root.properties.get("status"), new.get("status")) {
-            validate::check(
-                node,
-                status,
-                old.and_then(|old| old.get("status")),
-                &path,
-                &mut findings,
-            );
+            validate::check(node, status, old.and_then(|old| old.get("status")), &path, &mut outcome);
         }
-        self.validate_rest(new, old, findings.errors)
+        self.validate_rest(new, old, outcome.errors)
     }
 
     fn validate_rest(&self, new: &Value, old: Option<&Value>, mut errors: Vec<FieldError>) -> Vec<FieldError> {

@@ -1,4 +1,4 @@
-//! Where in an object a finding is, built on the stack while walking and written out only for a finding.
+//! Where in an object an error is, built on the stack while walking and written out only for an error.
 
 use std::fmt::Write as _;
 
@@ -62,7 +62,7 @@ impl<'a> Path<'a> {
         out
     }
 
-    /// As the field of a finding whose message was made by the OpenAPI validator.
+    /// As the field of an error whose message was made by the OpenAPI validator.
     pub fn dotted_field(&self) -> String {
         let mut out = self.prefix().to_owned();
         let rest = self.dotted();

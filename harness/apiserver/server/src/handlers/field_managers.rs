@@ -197,7 +197,7 @@ pub(super) fn findings_of_body(call: &Call) -> Vec<String> {
     findings
 }
 
-/// Adds the findings to the warnings; with strict validation they are an error, of which this is the message.
+/// Adds the errors to the warnings; with strict validation they are an error, of which this is the message.
 pub(super) fn report(call: &Call, findings: Vec<String>, warnings: &mut Vec<String>) -> Result<(), String> {
     match call.validation() {
         Validation::Ignore => Ok(()),

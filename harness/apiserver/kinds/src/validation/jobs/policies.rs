@@ -40,7 +40,7 @@ pub(crate) fn not_indexed(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorLis
     }
 }
 
-/// A finding about a whole that is not quoted.
+/// An error about a whole that is not quoted.
 fn invalid(at: &FieldPath<'_>, detail: &str, found: &mut ErrorList) {
     let error = FieldError::without_value(FieldErrorType::Invalid, at.to_string(), detail);
     found.extend(vec![error]);

@@ -7,7 +7,7 @@ use baton_apimachinery::field::{ErrorList, FieldPath};
 const NO_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const NO_RANGE: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
-/// An address; `None`, and a finding, if it is none.
+/// An address; `None`, and an error, if it is none.
 pub(crate) fn ip(text: &str, at: &FieldPath<'_>, found: &mut ErrorList) -> Option<IpAddr> {
     match parsed(text) {
         Ok(address) => Some(address),
@@ -58,7 +58,7 @@ impl Range {
     }
 }
 
-/// A range; `None`, and a finding, if it is none.
+/// A range; `None`, and an error, if it is none.
 pub(crate) fn cidr(text: &str, at: &FieldPath<'_>, found: &mut ErrorList) -> Option<Range> {
     match range(text) {
         Ok(range) => Some(range),

@@ -1,6 +1,6 @@
 //! What is wrong with the spec of a definition.
 //!
-//! The server keeps what all versions have in common at the top of the spec, so the fields of its findings are
+//! The server keeps what all versions have in common at the top of the spec, so the fields of its errors are
 //! `spec.validation`, `spec.subresources` and so on when all versions agree, else `spec.versions[i].…`.
 
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::metadata::names::{dns_1035_in_one, dns_subdomain};
 /// What the server keeps at the top of the spec if all versions agree on it.
 const PER_VERSION: [&str; 4] = ["schema", "subresources", "additionalPrinterColumns", "selectableFields"];
 
-/// All findings about `spec`; `is_strict` asks for certificates that can be read.
+/// All errors about `spec`; `is_strict` asks for certificates that can be read.
 pub fn check(crd: &Value, is_strict: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let spec = crd.get("spec").unwrap_or(&Value::Null);
@@ -131,7 +131,7 @@ fn check_versions(crd: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A finding about all versions, which quotes them as the server's own type has them, members in its order.
+/// An error about all versions, which quotes them as the server's own type has them, members in its order.
 fn invalid_versions(all: &[Value], detail: &str) -> FieldError {
     let own = |version: &Value| {
         let mut own = version.clone();

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::node::Node;
 use super::super::path::Path;
-use super::super::validate::{self, ErrorList};
+use super::super::validate::{self, Outcome};
 use super::super::{defaults, prune};
 use super::{invalid, required};
 use crate::field::FieldError;
@@ -62,17 +62,17 @@ fn check_default(node: &Node, default: &Value, path: &str, errors: &mut Vec<Fiel
     let mut whole = default.clone();
     defaults::fill(node, &mut whole);
     let root = Path::root(path);
-    let mut findings = ErrorList::default();
-    validate::check(node, &whole, None, &root, &mut findings);
-    for error in &mut findings.errors {
+    let mut outcome = Outcome::default();
+    validate::check(node, &whole, None, &root, &mut outcome);
+    for error in &mut outcome.errors {
         // Of a default that is a list, the items are named as if they were members.
         if error.field.strip_prefix(path).is_some_and(|rest| rest.starts_with('[')) {
             error.field.insert(path.len(), '.');
         }
     }
-    validate::embedded::check(node, &whole, &root, &mut findings.errors);
-    validate::keyed::check(node, &whole, None, &root, &mut findings.errors);
-    errors.append(&mut findings.errors);
+    validate::embedded::check(node, &whole, &root, &mut outcome.errors);
+    validate::keyed::check(node, &whole, None, &root, &mut outcome.errors);
+    errors.append(&mut outcome.errors);
     if errors.is_empty() && node.below.rules {
         super::super::cel::rules::check(node, &whole, None, &root, errors);
     }

@@ -103,7 +103,7 @@ struct Place {
     no_defaults: Option<&'static str>,
 }
 
-/// All findings about keywords, at any depth.
+/// All errors about keywords, at any depth.
 pub fn check(schema: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let root = Place {

@@ -100,7 +100,7 @@ pub(super) fn forbidden(path: &str, detail: &str) -> FieldError {
     FieldError::without_value(FieldErrorType::Forbidden, path, detail)
 }
 
-/// A finding that quotes what the server's own types have.
+/// An error that quotes what the server's own types have.
 pub(super) fn invalid_text(path: &str, quoted: &str, detail: &str) -> FieldError {
     FieldError {
         error_type: FieldErrorType::Invalid,

@@ -19,7 +19,7 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// The findings about the texts of rules alone.
+/// The errors about the texts of rules alone.
 pub(super) fn check_texts(schema: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     walk_texts(schema, path, &mut errors);
@@ -176,7 +176,7 @@ fn next_name(rest: &str, brackets: bool) -> Result<(String, &str), String> {
     Err(end)
 }
 
-/// The findings about the texts of rules, and about expressions that do not compile.
+/// The errors about the texts of rules, and about expressions that do not compile.
 pub fn check(schema: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = check_texts(schema, path);
     if errors.is_empty() {

@@ -15,7 +15,7 @@ enum Level {
     Field,
 }
 
-/// All findings, sorted by their text.
+/// All errors, sorted by their text.
 pub fn check(schema: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     invariants(schema, Level::Root, path, &mut errors);

@@ -1,15 +1,15 @@
 //! `allOf`, `anyOf`, `oneOf` and `not`.
 //!
-//! When alternatives fail, the findings of the one that came furthest (ran most checks) are shown with the verdict.
+//! When alternatives fail, the errors of the one that came furthest (ran most checks) are shown with the verdict.
 
 use serde_json::Value;
 
 use super::super::node::Node;
 use super::super::path::Path;
-use super::ErrorList;
+use super::Outcome;
 use crate::go_fmt;
 
-pub fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
+pub fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut Outcome) {
     if !node.any_of.is_empty() {
         any_of(node, value, old, path, out);
     }
@@ -29,22 +29,22 @@ pub fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, o
     }
 }
 
-fn attempt(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) -> ErrorList {
-    let mut findings = ErrorList::default();
-    super::check(node, value, old, path, &mut findings);
-    findings
+fn attempt(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) -> Outcome {
+    let mut outcome = Outcome::default();
+    super::check(node, value, old, path, &mut outcome);
+    outcome
 }
 
-fn any_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
-    let mut best: Option<ErrorList> = None;
+fn any_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut Outcome) {
+    let mut best: Option<Outcome> = None;
     for schema in &node.any_of {
-        let findings = attempt(schema, value, old, path);
-        if findings.errors.is_empty() {
-            out.merge(findings);
+        let outcome = attempt(schema, value, old, path);
+        if outcome.errors.is_empty() {
+            out.merge(outcome);
             return;
         }
-        if best.as_ref().is_none_or(|best| findings.checks > best.checks) {
-            best = Some(findings);
+        if best.as_ref().is_none_or(|best| outcome.checks > best.checks) {
+            best = Some(outcome);
         }
     }
     out.detached(&format!(
@@ -56,18 +56,18 @@ fn any_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out:
     }
 }
 
-fn one_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
+fn one_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut Outcome) {
     let mut valid = 0_usize;
-    let mut shown: Option<ErrorList> = None;
+    let mut shown: Option<Outcome> = None;
     for schema in &node.one_of {
-        let findings = attempt(schema, value, old, path);
-        if findings.errors.is_empty() {
+        let outcome = attempt(schema, value, old, path);
+        if outcome.errors.is_empty() {
             valid += 1;
             if valid == 1 {
-                shown = Some(findings);
+                shown = Some(outcome);
             }
-        } else if valid == 0 && shown.as_ref().is_none_or(|best| findings.checks > best.checks) {
-            shown = Some(findings);
+        } else if valid == 0 && shown.as_ref().is_none_or(|best| outcome.checks > best.checks) {
+            shown = Some(outcome);
         }
     }
     if valid != 1 {
@@ -85,12 +85,12 @@ fn one_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out:
     }
 }
 
-fn all_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
+fn all_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut Outcome) {
     let mut valid = 0_usize;
     for schema in &node.all_of {
-        let findings = attempt(schema, value, old, path);
-        valid += usize::from(findings.errors.is_empty());
-        out.merge(findings);
+        let outcome = attempt(schema, value, old, path);
+        valid += usize::from(outcome.errors.is_empty());
+        out.merge(outcome);
     }
     if valid != node.all_of.len() {
         let also = if valid == 0 { ". None validated" } else { "" };

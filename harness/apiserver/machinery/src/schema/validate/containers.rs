@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use super::super::node::{Additional, ListType, Node};
 use super::super::path::Path;
 use super::keyed::find_by_keys;
-use super::{ErrorList, check};
+use super::{Outcome, check};
 use crate::field::{FieldError, FieldErrorType};
 
-pub(super) fn check_list(node: &Node, items: &[Value], old: Option<&Vec<Value>>, path: &Path<'_>, out: &mut ErrorList) {
+pub(super) fn check_list(node: &Node, items: &[Value], old: Option<&Vec<Value>>, path: &Path<'_>, out: &mut Outcome) {
     out.checks += 1;
     if let Some(schema) = node.items.as_deref() {
         for (index, item) in items.iter().enumerate() {
@@ -39,7 +39,7 @@ pub(super) fn check_object(
     map: &Map<String, Value>,
     old: Option<&Map<String, Value>>,
     path: &Path<'_>,
-    out: &mut ErrorList,
+    out: &mut Outcome,
 ) {
     out.checks += 1;
     let count = map.len();
@@ -82,7 +82,7 @@ pub(super) fn check_object(
     }
 }
 
-fn require(map: &Map<String, Value>, name: &str, path: &Path<'_>, out: &mut ErrorList) {
+fn require(map: &Map<String, Value>, name: &str, path: &Path<'_>, out: &mut Outcome) {
     if !map.contains_key(name) {
         out.errors.push(FieldError::without_value(
             FieldErrorType::Required,

@@ -19,18 +19,18 @@ use crate::go_fmt;
 
 /// What a walk has found, and how many checks ran: the best of several failing alternatives is the one with most.
 #[derive(Debug, Default)]
-pub(crate) struct ErrorList {
+pub(crate) struct Outcome {
     pub(crate) errors: Vec<FieldError>,
     checks: usize,
 }
 
-impl ErrorList {
+impl Outcome {
     fn merge(&mut self, other: Self) {
         self.errors.extend(other.errors);
         self.checks += other.checks;
     }
 
-    /// A finding at the place itself: `spec.x: Invalid value: 5: spec.x in body …`.
+    /// An error at the place itself: `spec.x: Invalid value: 5: spec.x in body …`.
     fn invalid(&mut self, path: &Path<'_>, value: &Value, rest: &str) {
         let detail = format!("{} in body {rest}", path.dotted());
         let message = format!("Invalid value: {}: {detail}", quoted_value(value));
@@ -41,7 +41,7 @@ impl ErrorList {
         });
     }
 
-    /// A finding of the wrong type; `actual` stands for the value.
+    /// An error of the wrong type; `actual` stands for the value.
     fn wrong_type(&mut self, path: &Path<'_>, expected: &str, actual: &str) {
         let actual = go_fmt::quoted(actual);
         let message = format!(
@@ -55,7 +55,7 @@ impl ErrorList {
         });
     }
 
-    /// A finding that the API server cannot attach to a field.
+    /// An error that the API server cannot attach to a field.
     fn detached(&mut self, message: &str) {
         self.errors.push(FieldError {
             error_type: FieldErrorType::Invalid,
@@ -75,7 +75,7 @@ impl ErrorList {
 }
 
 /// Validates `value`; where it equals `old` nothing is looked at, so that tightened schemas do not lock objects.
-pub fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut ErrorList) {
+pub fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut Outcome) {
     if old == Some(value) {
         return;
     }

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::super::node::Node;
 use super::super::path::Path;
-use super::{ErrorList, quoted_value};
+use super::{Outcome, quoted_value};
 use crate::field::{FieldError, FieldErrorType};
 use crate::go_fmt;
 
-pub(super) fn check_string(node: &Node, value: &Value, text: &str, path: &Path<'_>, out: &mut ErrorList) {
+pub(super) fn check_string(node: &Node, value: &Value, text: &str, path: &Path<'_>, out: &mut Outcome) {
     out.checks += 1;
     let length = || text.chars().count() as u64;
     if let Some(most) = node.max_length
@@ -37,7 +37,7 @@ pub(super) fn check_string(node: &Node, value: &Value, text: &str, path: &Path<'
     }
 }
 
-pub(super) fn check_number(node: &Node, value: &Value, path: &Path<'_>, out: &mut ErrorList) {
+pub(super) fn check_number(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
     out.checks += 1;
     check_range(node, value, path, out);
     let Some(number) = value.as_f64() else { return };
@@ -81,7 +81,7 @@ fn bound(whole: bool, bound: f64) -> String {
 /// The largest whole number that a float holds exactly.
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
 
-fn multiple_of(value: &Value, number: f64, factor: f64, path: &Path<'_>, out: &mut ErrorList) {
+fn multiple_of(value: &Value, number: f64, factor: f64, path: &Path<'_>, out: &mut Outcome) {
     if factor <= 0.0 {
         out.errors.push(FieldError {
             error_type: FieldErrorType::Invalid,
@@ -103,7 +103,7 @@ fn multiple_of(value: &Value, number: f64, factor: f64, path: &Path<'_>, out: &m
 }
 
 /// Whether the number fits the machine type that type and format name.
-fn check_range(node: &Node, value: &Value, path: &Path<'_>, out: &mut ErrorList) {
+fn check_range(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
     if node.is("number") && matches!(node.format_name.as_str(), "float" | "float32") {
         if value.as_f64().is_some_and(|number| number.abs() > f64::from(f32::MAX)) {
             let (format, place) = (&node.format_name, path.dotted());
@@ -143,7 +143,7 @@ fn whole(value: &Value) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() < 9.2e18).then_some(number as i64)
 }
 
-pub(super) fn check_enum(node: &Node, value: &Value, path: &Path<'_>, out: &mut ErrorList) {
+pub(super) fn check_enum(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
     if node.enumeration.is_empty()
         || (value.is_null() && node.nullable)
         || node.enumeration.iter().any(|allowed| same(allowed, value))

@@ -2,15 +2,15 @@ use serde_json::{Value, json};
 
 use super::super::node::Node;
 use super::super::path::Path;
-use super::{ErrorList, check, keyed};
+use super::{Outcome, check, keyed};
 
 fn findings(schema: &Value, value: &Value) -> Vec<String> {
     let node = Node::build(schema);
-    let mut findings = ErrorList::default();
+    let mut outcome = Outcome::default();
     let root = Path::root("");
-    check(&node, value, None, &root.field("x"), &mut findings);
-    keyed::check(&node, value, None, &root.field("x"), &mut findings.errors);
-    let mut texts: Vec<String> = findings.errors.iter().map(ToString::to_string).collect();
+    check(&node, value, None, &root.field("x"), &mut outcome);
+    keyed::check(&node, value, None, &root.field("x"), &mut outcome.errors);
+    let mut texts: Vec<String> = outcome.errors.iter().map(ToString::to_string).collect();
     texts.sort();
     texts
 }

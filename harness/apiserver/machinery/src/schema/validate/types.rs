@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::super::node::Node;
 use super::super::path::Path;
-use super::ErrorList;
+use super::Outcome;
 
 /// The largest whole number that a float holds exactly.
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
 
-pub fn check(node: &Node, value: &Value, path: &Path<'_>, out: &mut ErrorList) {
+pub fn check(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
     if node.types.is_empty() && node.format_name.is_empty() {
         return;
     }
