@@ -165,6 +165,10 @@ impl Target for Described {
         self.setup(&case.controller).unwrap_or_default()
     }
 
+    fn wants_kinds_first(&self) -> bool {
+        matches!(self.run, Run::Exec(_))
+    }
+
     fn takes(&self, setup: &ControllerSetup) -> bool {
         self.setup(setup).is_ok()
     }

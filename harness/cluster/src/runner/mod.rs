@@ -27,6 +27,7 @@ use baton_core::{
     timeline::{Begin, Entry, HotLoop, Mark, StepEnd, Timeline},
     watch::Standpoint,
 };
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
@@ -163,6 +164,9 @@ pub enum RunError {
         /// The last lines that it wrote, if it is a program.
         last_lines: Vec<String>,
     },
+    /// A definition that the case begins with is refused.
+    #[error("the definitions of the case cannot be applied: {0}")]
+    Kinds(String),
     /// What the target needs has ended, and not the target itself.
     #[error("the environment broke during the run: {0}")]
     Environment(Ended),
@@ -252,7 +256,7 @@ pub async fn run(
     let mut quiescence = QuiescenceDetector::of(&run.recorder);
     let begun = tokio::select! {
         biased;
-        begun = run.begin() => begun,
+        begun = run.begin(plan) => begun,
         hot = quiescence.hot() => Err(RunError::HotLoop(hot)),
     };
     if let Err(error) = begun {
@@ -281,10 +285,28 @@ pub async fn run(
 }
 
 impl Run<'_> {
-    async fn begin(&mut self) -> Result<(), RunError> {
+    async fn begin(&mut self, plan: &Plan) -> Result<(), RunError> {
+        if self.target.wants_kinds_first() {
+            self.define_kinds(plan).await?;
+        }
         self.api = self.target.start_api(self.fleet, self.setup, self.log).await?;
         self.start_target().await?;
         self.wait_until_ready().await
+    }
+
+    /// Applies the definitions that the case begins with, before the target starts: one that looks for new kinds every now
+    /// and then would not know them in time, and no requirement says when it must.
+    async fn define_kinds(&mut self, plan: &Plan) -> Result<(), RunError> {
+        let is_definition = |object: &Value| object["kind"] == "CustomResourceDefinition";
+        let defines = |action: &Action| match action {
+            Action::Apply { objects, .. } => objects.iter().all(is_definition),
+            _ => false,
+        };
+        for step in plan.steps.iter().take_while(|step| defines(&step.action)) {
+            let applied = self.act(&step.action).await;
+            applied.map_err(|error| RunError::Kinds(error_chain(&error)))?;
+        }
+        Ok(())
     }
 
     async fn stop_api(&mut self) {

@@ -73,6 +73,11 @@ pub trait Target: fmt::Debug + Send + Sync {
         case.controller.clone()
     }
 
+    /// Whether the kinds that a case begins with must be there before it starts.
+    fn wants_kinds_first(&self) -> bool {
+        false
+    }
+
     /// Whether it can be started with these gates and options.
     fn takes(&self, _setup: &ControllerSetup) -> bool {
         true
