@@ -14,9 +14,8 @@ use baton_core::{
 };
 
 /// Requirements that no case shows yet. An entry that has a case is one too many.
-const AHEAD: [&str; 12] = [
-    "APP-13", "CTP-12", "CTP-13", "GAT-06", "GRE-10", "GRE-11", "POL-09", "POL-10", "POL-12", "PRG-14", "REC-12",
-    "VAL-09",
+const AHEAD: &[&str] = &[
+    "CTP-12", "CTP-13", "EVQ-01", "EVQ-04", "EVQ-08", "GAT-06", "PRG-14", "RAT-02", "RAT-04", "VAL-09",
 ];
 
 #[test]
@@ -40,7 +39,7 @@ fn every_must_of_a_declared_feature_has_a_case() {
         .filter(|it| !proved.contains(&it.id))
         .map(|it| it.id.as_str())
         .collect();
-    let ahead: BTreeSet<&str> = AHEAD.into_iter().collect();
+    let ahead: BTreeSet<&str> = AHEAD.iter().copied().collect();
     assert_eq!(
         missing, ahead,
         "MUSTs without a case, and those that are known to have none"

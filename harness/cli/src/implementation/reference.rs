@@ -22,7 +22,7 @@ use kube::Client;
 pub const USER_AGENT: &str = "baton-controller";
 
 /// The features that the reference controller has.
-const FEATURES: [&str; 15] = [
+const FEATURES: [&str; 19] = [
     "Propagation",
     "ClusterPropagation",
     "StatePreservation",
@@ -35,6 +35,10 @@ const FEATURES: [&str; 15] = [
     "PreferNoExecute",
     "ClusterTaintPolicy",
     "Validation",
+    "EvictionQueue",
+    "EvictionRate",
+    "FeasibilityCheck",
+    "GracePeriod",
     "FailoverGate",
     "StatefulInjectionGate",
     "FlinkRecovery",

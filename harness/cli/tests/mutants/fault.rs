@@ -30,6 +30,8 @@ pub enum Of {
     Policies,
     /// `ClusterPropagationPolicy` alone.
     ClusterPolicies,
+    /// `ClusterTaintPolicy`.
+    TaintPolicies,
     /// Events on the control plane.
     Events,
     /// Copies of workloads on members.
@@ -49,6 +51,7 @@ impl Of {
             Self::Clusters => plural == "clusters",
             Self::Policies => matches!(plural, "propagationpolicies" | "clusterpropagationpolicies"),
             Self::ClusterPolicies => plural == "clusterpropagationpolicies",
+            Self::TaintPolicies => plural == "clustertaintpolicies",
             Self::Events => plural == "events",
             Self::Copies => false,
         }

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     names::RoleName,
     pattern::NAMESPACE,
+    select,
     spelling::suggestion,
     yaml::{
         Data, Node,
@@ -179,7 +180,8 @@ impl<'a> Reader<'a> {
                 .extend(role_node.and_then(|node| node.value().as_str().map(ToOwned::to_owned)));
             return None;
         };
-        if ["control", "members", NAMESPACE].contains(&role.as_str()) || !self.scope.roles.insert(role.clone()) {
+        let taken = ["control", "members", NAMESPACE].contains(&role.as_str());
+        if taken || select::number_of_member(&role).is_some() || !self.scope.roles.insert(role.clone()) {
             self.decoder.error(
                 role_node,
                 format!("`{role}` means something already"),

@@ -9,7 +9,9 @@ mod policy;
 mod prefer;
 mod preservation;
 mod purge;
+mod queue;
 mod recovery;
+mod tainting;
 mod taints;
 mod writers;
 
@@ -25,6 +27,8 @@ pub fn all() -> Vec<Mutant> {
         clearing::mutants(),
         taints::mutants(),
         prefer::mutants(),
+        tainting::mutants(),
+        queue::mutants(),
         application::mutants(),
         gates::mutants(),
         flink::mutants(),

@@ -14,6 +14,7 @@ use crate::{
     },
     names::RoleName,
     pattern::Pattern,
+    select,
     yaml::{Data, Node, decode::Fields, shape::Tagged},
 };
 
@@ -121,7 +122,7 @@ impl Reader<'_> {
             Ok(Pattern::Map(members)) => members,
             _ => std::collections::BTreeMap::default(),
         };
-        members.insert("clusterName".to_owned(), Pattern::Text(format!("${{{from}}}")));
+        members.insert("clusterName".to_owned(), named(&from));
         members.insert("status".to_owned(), status);
         let items = Pattern::Contains(vec![Pattern::Map(members)]);
         let status = Pattern::Map([("aggregatedStatus".to_owned(), items)].into());
@@ -135,7 +136,7 @@ impl Reader<'_> {
 
     fn task(&mut self, fields: &Fields<'_>, written: bool) -> Option<Condition> {
         let (of, from) = self.workload_from(fields)?;
-        let from = Pattern::Map([("fromCluster".to_owned(), Pattern::Text(format!("${{{from}}}")))].into());
+        let from = Pattern::Map([("fromCluster".to_owned(), named(&from))].into());
         let tasks = if written {
             Pattern::Contains(vec![from])
         } else {
@@ -285,5 +286,13 @@ impl Reader<'_> {
                 Some(if absent { Expect::Absent } else { Expect::Present })
             }
         }
+    }
+}
+
+/// The name of the member that plays a role, or whose name stands in the place of one.
+fn named(role: &RoleName) -> Pattern {
+    match select::number_of_member(role.as_str()) {
+        Some(_) => Pattern::Text(role.to_string()),
+        None => Pattern::Text(format!("${{{role}}}")),
     }
 }
