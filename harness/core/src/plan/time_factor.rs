@@ -179,7 +179,9 @@ impl Periods {
                 .for_each(|(key, member)| self.of_pattern(Some(key), member)),
             Pattern::Any(items) => items.iter().for_each(|item| self.of_pattern(key, item)),
             Pattern::Contains(items) | Pattern::Exactly(items) | Pattern::Lacks(items) => {
-                items.iter().for_each(|item| self.of_pattern(None, item));
+                for item in items {
+                    self.of_pattern(None, item);
+                }
             }
             _ => {}
         }
