@@ -15,13 +15,15 @@ use crate::{backend::BackendOptions, report::ReportFile};
     version,
     max_term_width = 100,
     after_help = "\
-Exit codes: 0 everything conforms, 1 something does not, 2 what was given is wrong, 3 the environment is broken,
+Exit codes: 0 everything conforms, 1 something does not, 2 invalid input, 3 the environment is broken,
 130 interrupted.
 
-Begin with `baton run`. Write a case of your own with `baton case new` and look at it with `baton plan`."
+Logs go to standard error: BATON_LOG=debug, or per crate as in BATON_LOG=baton_cluster=trace (the syntax of RUST_LOG).
+
+Start with `baton run`. Write your own case with `baton case new` and inspect it with `baton plan`."
 )]
 pub struct Cli {
-    /// The repository: where cases/, fixtures/ and snapshots/ are
+    /// The repository with cases/, fixtures/ and snapshots/
     #[arg(long, global = true, value_name = "DIR", default_value = ".")]
     pub root: PathBuf,
     /// What to do.
@@ -32,71 +34,71 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run cases against the reference controller and say whether it conforms
+    /// Run cases and report whether the implementation conforms
     ///
-    /// Every case gets a fleet of its own: a control plane and members, in this process, with time that passes
-    /// only when nothing else happens.
+    /// By default the reference controller is tested. Every case gets its own fleet, a control plane and members, in this
+    /// process; time there skips ahead whenever nothing is happening.
     Run(Box<Run>),
     /// List the cases, or the requirements and what proves them
     List(List),
-    /// Explain a requirement: what it says, where it comes from, and which cases prove it
+    /// Explain a requirement: its text, its source and the cases that prove it
     Explain {
-        /// Its id, such as REC-01
+        /// The requirement's id, such as REC-01
         requirement: String,
     },
-    /// Write a new case
+    /// Create a new case
     #[command(subcommand)]
     Case(Case),
-    /// Print what a case does, step by step, without doing it
+    /// Print the steps of a case without running it
     Plan {
         /// The case's name or file
         case: String,
     },
     /// Print a JSON Schema for editors
     ///
-    /// fixtures/schemas/ has them. A file is completed and checked while it is written if it begins with
-    /// `# yaml-language-server: $schema=` and the way to one of them.
+    /// They are also in fixtures/schemas/. An editor completes and checks a file whose first line is
+    /// `# yaml-language-server: $schema=PATH`.
     Schema {
-        /// Of which files
+        /// The kind of file
         #[arg(value_enum)]
         of: Schema,
     },
     /// Check case files without running them
     Lint {
-        /// The files; without any, all below cases/
+        /// Case files [default: all below cases/]
         files: Vec<PathBuf>,
     },
-    /// Write down what happens on clusters while somebody else drives, until it is interrupted
+    /// Record what happens on existing clusters until interrupted
     ///
-    /// Only reads. Secrets and tokens are left out. `baton judge --recording` judges what was written.
+    /// Only reads from the clusters. Secrets and tokens are left out. Judge the file with `baton judge --recording`.
     Record(Record),
-    /// Judge a timeline that was written earlier
+    /// Judge a timeline or a recording again
     Judge(Judge),
-    /// Make a page of a report or a recording; verify, compare and merge reports
+    /// Render, verify, compare and merge reports
     #[command(subcommand)]
     Report(Report),
-    /// Boot clusters and leave them running, to look at with kubectl
+    /// Start clusters to explore with kubectl
     ///
-    /// Prints where the kubeconfigs are and runs until it is interrupted.
+    /// Prints the paths of their kubeconfigs and runs until interrupted.
     Up(Up),
     /// Evaluate a Kubernetes JSONPath against a status
     ///
-    /// Prints the text that a failover would preserve. The file is JSON or YAML and holds what stands under `status`.
+    /// Prints the text that a failover would preserve. The file is JSON or YAML with the content of `status`.
     Jsonpath {
         /// The path, such as '{ .jobStatus.jobID }'
         #[arg(allow_hyphen_values = true)]
         path: String,
-        /// The file with the status; `-` reads standard input
+        /// The file with the status, or `-` for standard input
         file: PathBuf,
     },
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
         /// The shell
         shell: Shell,
     },
 }
 
-/// What there are schemas of.
+/// The kinds of files that have schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Schema {
     /// Case files
@@ -108,141 +110,144 @@ pub enum Schema {
 /// Options of `run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Cases by name or file; without any, all below cases/
+    /// Cases, by name or file [default: all below cases/]
     pub cases: Vec<String>,
-    /// Which of them
+    /// Which of them to run
     #[command(flatten)]
     pub selection: Selection,
-    /// How many cases run at once [default: one a processor]
+    /// How many cases run at once [default: one per processor]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
-    /// Run each case so many times, with one seed after the other
+    /// Run each case N times, each time with the next seed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub repeat: u64,
-    /// Try a case that failed again, up to so many times; a pass on a later try stays visible as such
+    /// Retry a failed case up to N times; reports show that it needed retries
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub retries: u32,
-    /// Begin no other case once one has failed
+    /// Start no further cases after the first failure
     #[arg(long)]
     pub fail_fast: bool,
-    /// Multiply all timeouts, for slow machines
+    /// Multiply all timeouts by FACTOR, for slow machines
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     pub timeout_factor: f64,
-    /// Multiply the periods of cases (tolerations, grace periods, how long they let time pass), where time passes as it
-    /// does outside: 0.05 makes 15s of 300s. Each case stays above 10s, and keeps its times where it relies on defaults
+    /// Multiply the periods of cases (tolerations, grace periods, elapse) by FACTOR in real time: 0.05 turns 300s into 15s
+    ///
+    /// A case keeps at least 10s, and its own times where it relies on defaults.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = time_factor)]
     pub time_factor: f64,
-    /// Keep the clusters of a case that failed, say where their kubeconfigs are and wait for Enter
+    /// Keep the clusters of a failed case, print their kubeconfigs and wait for Enter
     ///
-    /// Cases run one at a time then, and on embedded clusters in real time.
+    /// Cases then run one at a time, and on embedded clusters in real time.
     #[arg(long)]
     pub pause_on_failure: bool,
-    /// Write the timeline of every case into this folder; those that fail are kept in any case
+    /// Write the timelines of all cases to DIR; those of failed cases are always kept
     #[arg(long, value_name = "DIR")]
     pub timelines: Option<PathBuf>,
-    /// Write a report: yaml (ConformanceReport), junit, jsonl (events as they happen) or html; can be repeated
+    /// Write snapshots that are missing or differ, of cases that conform otherwise
+    #[arg(long)]
+    pub accept_snapshots: bool,
+    /// Write a report as yaml (ConformanceReport), junit, jsonl (events as they happen) or html; repeatable
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<ReportFile>,
-    /// The implementation under test: a target file, such as fixtures/targets/reference.yaml [default: the reference
-    /// controller, built in]
+    /// Test the implementation that this target file describes, such as fixtures/targets/karmada.yaml [default: the
+    /// built-in reference controller]
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
-    /// Run the cases though a failover does not work, or a feature of the target seems to be switched off
+    /// Skip the preflight check
     ///
-    /// Without it a target that is not built in has to let one workload fail over first.
+    /// The preflight lets one workload fail over before the first case, to find a target that is not set up for it.
+    /// The built-in reference controller has none.
     #[arg(long)]
     pub no_preflight: bool,
-    /// What decides where chance is allowed; the same seed gives the same run
+    /// Random seed; the same seed reproduces the same run
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Which clusters they run on
+    /// The clusters to run on
     #[command(flatten)]
     pub on: BackendOptions,
 }
 
-/// Which cases are run: those that fit all options that are given.
+/// Which cases are run: those that match all of the given options.
 #[derive(Debug, Args, Default)]
 pub struct Selection {
-    /// Only cases with this in their name or area/name; with * and ? it must fit all of it; can be repeated
+    /// Only cases whose name or area/name contains PATTERN, or matches it if it has * or ?; repeatable
     #[arg(long, value_name = "PATTERN")]
     pub filter: Vec<String>,
-    /// Only cases that are about this requirement, such as `REC-01`; can be repeated
+    /// Only cases for this requirement, such as REC-01; repeatable
     #[arg(long, value_name = "ID")]
     pub requirement: Vec<String>,
-    /// Only cases that need this feature, such as `LabelInjection`; can be repeated
+    /// Only cases that need this feature, such as LabelInjection; repeatable
     #[arg(long, value_name = "NAME")]
     pub feature: Vec<String>,
-    /// Only cases with this label, such as tier=smoke, or tier for any value; can be repeated
+    /// Only cases with this label, such as tier=smoke, or tier for any value; repeatable
     #[arg(long, value_name = "KEY[=VALUE]")]
     pub label: Vec<String>,
-    /// Only one of several parts of equal size, such as 2/4; `baton report merge` puts their reports together
+    /// Only one part of the cases, such as 2/4 for the second of four; `baton report merge` joins the reports
     #[arg(long, value_name = "PART/OF")]
     pub shard: Option<Shard>,
-    /// Only cases that failed when they were last run, as the folder of timelines knows
+    /// Only cases that failed in the last run, as recorded in the folder of timelines
     #[arg(long)]
     pub rerun_failed: bool,
 }
 
 fn factor(text: &str) -> Result<f64, String> {
-    let factor: f64 = text
-        .parse()
-        .map_err(|_| "a number is expected, such as 2.5".to_owned())?;
+    let factor: f64 = text.parse().map_err(|_| "expected a number, such as 2.5".to_owned())?;
     if factor.is_finite() && factor > 0.0 {
         Ok(factor)
     } else {
-        Err("a number greater than 0 is expected".to_owned())
+        Err("expected a number greater than 0".to_owned())
     }
 }
 
 /// What `report` does.
 #[derive(Debug, Subcommand)]
 pub enum Report {
-    /// Make an HTML page of a ConformanceReport with its timelines, or of a recording
+    /// Render a ConformanceReport or a recording as an HTML page
     ///
-    /// The page is one file that loads nothing.
+    /// The page is a single file without external resources.
     #[command(group(clap::ArgGroup::new("what").required(true)))]
     Html {
         /// The ConformanceReport
         #[arg(group = "what")]
         report: Option<PathBuf>,
-        /// A recording of some implementation: judged by the invariants alone
+        /// A recording; only the invariants judge it
         #[arg(long, value_name = "FILE", group = "what")]
         recording: Option<PathBuf>,
-        /// The folder with the timelines of the report; without it there is nothing to draw
+        /// The folder with the timelines of the report, which the page draws
         #[arg(long, value_name = "DIR", conflicts_with = "recording")]
         timelines: Option<PathBuf>,
-        /// The page
+        /// The page to write
         #[arg(short, long, value_name = "PATH")]
         output: PathBuf,
     },
     /// Judge the evidence of a ConformanceReport again
     ///
-    /// Every verdict must follow from its timeline, every timeline must be the one that was reported, and the report
-    /// must follow from its verdicts. Exit code 1 if anything does not.
+    /// Checks that every timeline is the one that was reported, that every verdict follows from its timeline, and that
+    /// the report follows from its verdicts. Exit code 1 if one of these does not hold.
     Verify {
         /// The ConformanceReport
         report: PathBuf,
-        /// Files of cases beside those below cases/
+        /// Case files in addition to those below cases/
         cases: Vec<PathBuf>,
-        /// The folder with its timelines
+        /// The folder with the timelines of the report
         #[arg(long, value_name = "DIR")]
         timelines: PathBuf,
     },
-    /// Say what became better or worse from one ConformanceReport to another
+    /// Show what got better or worse between two ConformanceReports
     ///
-    /// Exit code 1 if anything became worse.
+    /// Exit code 1 if something got worse.
     Compare {
-        /// The earlier one
+        /// The earlier report
         before: PathBuf,
-        /// The later one
+        /// The later report
         after: PathBuf,
     },
-    /// Make one ConformanceReport of those of all shards
+    /// Merge the ConformanceReports of all shards into one
     Merge {
         /// The reports of the shards
         #[arg(required = true)]
         reports: Vec<PathBuf>,
-        /// The merged report
+        /// The merged report to write
         #[arg(short, long, value_name = "PATH")]
         output: PathBuf,
     },
@@ -251,7 +256,7 @@ pub enum Report {
 /// What `case` does.
 #[derive(Debug, Subcommand)]
 pub enum Case {
-    /// Write a case that conforms, with comments, to begin with
+    /// Write a commented case that conforms, as a starting point
     New {
         /// The folder below cases/ and the case's name, such as recovery/my-case
         #[arg(value_name = "AREA/NAME")]
@@ -262,7 +267,7 @@ pub enum Case {
 /// Options of `list`.
 #[derive(Debug, Args)]
 pub struct List {
-    /// List the requirements instead, each with the cases that prove it
+    /// List the requirements with the cases that prove them instead
     #[arg(long)]
     pub requirements: bool,
 }
@@ -270,16 +275,16 @@ pub struct List {
 /// Options of `record`.
 #[derive(Debug, Args)]
 pub struct Record {
-    /// The kubeconfig with the contexts of the clusters; its current context does not matter
+    /// The kubeconfig with the contexts of the clusters; its current context is ignored
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: PathBuf,
     /// The context of the control plane
     #[arg(long, value_name = "CONTEXT")]
     pub control: String,
-    /// The context of a member; once for each
+    /// The context of a member; repeat it for each member
     #[arg(long = "member", value_name = "CONTEXT", required = true)]
     pub members: Vec<String>,
-    /// The file that is written
+    /// The file to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }
@@ -288,16 +293,16 @@ pub struct Record {
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("what").required(true)))]
 pub struct Judge {
-    /// A timeline that `baton run` wrote: judged by the case that it names
+    /// A timeline written by `baton run`; the case that it names judges it
     #[arg(group = "what")]
     pub timeline: Option<PathBuf>,
-    /// A recording of some implementation: judged by the invariants
+    /// A recording; the invariants judge it
     #[arg(long, value_name = "FILE", group = "what")]
     pub recording: Option<PathBuf>,
-    /// Judge the recording by this case too: its name or file
+    /// Also judge the recording by this case, given by name or file
     ///
-    /// Its steps are looked for in the recording: who drove did what the case does, in the same order, with workloads of
-    /// the same names. The namespace and the keys of taints may be others.
+    /// The recording must show the steps of the case in the same order and with workloads of the same names. The
+    /// namespace and the keys of taints may differ.
     #[arg(long, requires = "recording")]
     pub case: Option<String>,
 }
@@ -305,17 +310,17 @@ pub struct Judge {
 /// Options of `up`.
 #[derive(Debug, Args)]
 pub struct Up {
-    /// How many members; 0 gives a single API server
+    /// Number of members; 0 starts a single API server
     #[arg(long, default_value_t = 2)]
     pub members: usize,
-    /// Print one JSON document instead of words
+    /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
-    /// Run the reference controller too
+    /// Also run the reference controller
     #[arg(long, conflicts_with = "bare")]
     pub controller: bool,
-    /// Leave the clusters as new ones are: no failover API, no members registered, no workload simulator. `--backend
-    /// kubeconfig` brings these
+    /// Leave the clusters empty: no failover API, no registered members, no workload simulator; `--backend kubeconfig`
+    /// sets these up itself
     #[arg(long)]
     pub bare: bool,
 }

@@ -20,26 +20,26 @@ use crate::{
     provision::{self, BootError, NewClusters},
 };
 
-/// How long a case may let time pass where it passes as it does outside, if nobody says: a suite takes minutes then.
+/// How long a case may let time pass in real time by default: a suite takes minutes then.
 pub const MAX_CASE_TIME: Duration = Duration::from_secs(120);
 
 /// Options that say which clusters cases run on.
 #[derive(Debug, Args)]
 pub struct BackendOptions {
-    /// What cases run on
+    /// The clusters that cases run on
     #[arg(long, value_enum, default_value_t = BackendKind::Embedded)]
     pub backend: BackendKind,
-    /// Clusters that are made for the run
+    /// Clusters that are created for the run
     #[command(flatten)]
     pub new: NewClusters,
-    /// Let time pass as it does outside, instead of skipping it while nothing happens; other backends always do
+    /// Run embedded clusters in real time instead of skipping ahead while nothing happens; other backends always do
     #[arg(long)]
     pub real_time: bool,
-    /// Do not run cases that only wait for longer than this where time passes as it does outside, such as 10m; they
-    /// are unsupported then [default: 2m on clusters that are not embedded, and against programs]
+    /// Report cases as unsupported that let time pass for longer than this in real time, such as 10m [default: 2m on
+    /// clusters that are not embedded, and against programs]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub max_case_time: Option<Duration>,
-    /// The kubeconfig with the contexts of the clusters; its current context does not matter
+    /// The kubeconfig with the contexts of the clusters; its current context is ignored
     #[arg(
         long,
         value_name = "FILE",
@@ -55,7 +55,7 @@ pub struct BackendOptions {
         help_heading = "Existing clusters"
     )]
     pub control: Option<String>,
-    /// The context of a member; once for each
+    /// The context of a member; repeat it for each member
     #[arg(
         long = "member",
         value_name = "CONTEXT",
@@ -63,38 +63,37 @@ pub struct BackendOptions {
         help_heading = "Existing clusters"
     )]
     pub members: Vec<String>,
-    /// The folder with etcd, kube-apiserver and kube-controller-manager [default: that of `KUBEBUILDER_ASSETS`]
-    #[arg(long, value_name = "DIR", help_heading = "API servers of this machine")]
+    /// The folder with etcd, kube-apiserver and kube-controller-manager [default: $KUBEBUILDER_ASSETS]
+    #[arg(long, value_name = "DIR", help_heading = "Local API servers (envtest)")]
     pub assets: Option<PathBuf>,
-    /// Vouch that nothing on these clusters matters. Otherwise each must be marked: the annotation
-    /// baton.dev/test-cluster=true on its namespace kube-system
+    /// Confirm that these are test clusters; otherwise the namespace kube-system of each must have the annotation
+    /// baton.dev/test-cluster=true
     #[arg(long, help_heading = "Existing clusters")]
     pub yes_these_are_test_clusters: bool,
-    /// What the workload simulator makes run on the members; the rest they must run themselves
+    /// The workloads that are simulated on the members; the members must run the others themselves
     #[arg(long, value_enum, default_value_t = Simulate::All, help_heading = "Existing clusters")]
     pub simulate: Simulate,
-    /// An address of this machine that a target which is installed reaches, and the members too: members are registered
-    /// with doors there, so that cases can cut them off, and webhooks of cases listen there [default for webhooks:
-    /// loopback, if the members are reached there]
+    /// An address of this machine that the members and an installed target can reach; fault proxies for the members and
+    /// webhooks of cases listen there [default for webhooks: loopback, if the members are reached there]
     #[arg(long, value_name = "IP", help_heading = "Existing clusters")]
     pub address: Option<IpAddr>,
-    /// Leave on the clusters what a case has made, to look at it
+    /// Keep the objects that cases create on the clusters
     #[arg(long, help_heading = "Existing clusters")]
     pub keep: bool,
 }
 
-/// What clusters are made of.
+/// The kinds of clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BackendKind {
-    /// API servers in this process, new ones for every case
+    /// API servers in this process, new for every case
     Embedded,
-    /// Clusters that are there already
+    /// Existing clusters
     Kubeconfig,
-    /// Real API servers on this machine, each with an etcd: the programs that setup-envtest fetches
+    /// kube-apiserver and etcd on this machine, as fetched by setup-envtest
     Envtest,
-    /// kind clusters, made for the run
+    /// kind clusters, created for the run
     Kind,
-    /// k3s in containers, made for the run
+    /// k3s in containers, created for the run
     K3s,
 }
 
@@ -103,20 +102,20 @@ pub enum BackendKind {
 pub enum Simulate {
     /// All workloads: the members have neither kubelets nor controllers
     All,
-    /// Custom kinds alone, in the place of their operators
+    /// Only custom kinds, in place of their operators
     Custom,
-    /// Nothing
+    /// None
     None,
 }
 
-/// What a run wants of its clusters, whatever they are.
+/// What a run needs of its clusters.
 #[derive(Debug)]
 pub struct BackendNeeds<'a> {
     /// How many members its cases need.
     pub members: usize,
     /// Whether people are to look at them.
     pub open: bool,
-    /// Whether somebody wants an end before they are there.
+    /// Stops waiting for them.
     pub interrupt: &'a Interrupt,
 }
 
@@ -139,7 +138,7 @@ pub enum BackendError {
     #[error(transparent)]
     Boot(#[from] BootError),
     /// The system does not let the harness work.
-    #[error("no asynchronous runtime can be had")]
+    #[error("cannot start the async runtime")]
     Runtime(#[from] std::io::Error),
 }
 
@@ -147,7 +146,9 @@ impl BackendError {
     /// What to do about it.
     pub fn help(&self) -> String {
         match self {
-            Self::Access(AccessError::Kubeconfig { .. }) => "write one with the tool that made the clusters".to_owned(),
+            Self::Access(AccessError::Kubeconfig { .. }) => {
+                "write one with the tool that created the clusters".to_owned()
+            }
             Self::Check(error) => error.help(),
             Self::Envtest(error) => error.help(),
             Self::Boot(BootError::Made(error)) => error.help(),
@@ -246,7 +247,7 @@ impl BackendOptions {
 /// # Errors
 /// In words, if something is left behind.
 pub fn end(backend: &dyn Backend) -> Result<(), String> {
-    let runtime = runtime().map_err(|error| format!("no asynchronous runtime can be had: {error}"))?;
+    let runtime = runtime().map_err(|error| format!("cannot start the async runtime: {error}"))?;
     runtime
         .block_on(backend.shut_down())
         .map_err(|error| error_chain(&error))

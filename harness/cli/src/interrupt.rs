@@ -32,7 +32,7 @@ impl Interrupt {
         std::thread::spawn(move || {
             runtime.block_on(async {
                 either(&mut pressed, &mut terminated).await;
-                eprintln!("interrupted; what was made is being removed (once more: it is left behind)");
+                eprintln!("interrupted; cleaning up (press Ctrl-C again to leave everything behind)");
                 token.cancel();
                 either(&mut pressed, &mut terminated).await;
                 std::process::exit(INTERRUPTED);

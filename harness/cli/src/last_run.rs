@@ -20,13 +20,13 @@ const FILE: &str = "last-run.json";
 #[derive(Debug, Error)]
 pub enum LastRunError {
     /// There was none, or its folder is gone.
-    #[error("no earlier run is known in {}", .0.display())]
+    #[error("{} has no record of an earlier run", .0.display())]
     None(PathBuf),
     /// Its file is no such file.
-    #[error("{} cannot be understood", .0.display())]
+    #[error("{} is not a valid record of a run", .0.display())]
     Format(PathBuf, #[source] serde_json::Error),
     /// It was a run of other cases.
-    #[error("the earlier run in {} was one of the cases in {}", folder.display(), root.display())]
+    #[error("the earlier run in {} was of the cases in {}", folder.display(), root.display())]
     Other {
         /// The folder of timelines.
         folder: PathBuf,

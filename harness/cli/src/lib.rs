@@ -1,14 +1,17 @@
 //! The `baton` command, as a library for its binary and its tests.
 //!
-//! - [`args`]: the command line; [`commands`]: what each command does;
-//! - [`load`]: from files to checked cases; [`lint`]: what is suspicious about them;
-//! - [`select`]: which of them are run; [`last_run`]: what the run before came to;
-//! - [`backend`]: which clusters; [`provision`]: those that are made for a run; [`interrupt`]: Ctrl-C;
-//! - [`settings`]: how cases are run; [`run`]: cases on fleets; [`evidence`]: what is kept of them; [`pause`]: looks at the clusters of one that failed;
-//! - [`preflight`]: a failover before all others, so that nothing is run in vain;
-//! - [`implementation`]: the implementation under test; [`stale_baseline`]: entries of its baseline that no longer fail;
-//! - [`snapshots`]: what a run shows against the files under `snapshots/`;
-//! - [`output`], [`show`]: what people see; [`report`]: what is left in files.
+//! `baton run` goes through the modules in this order; read them in the same one:
+//!
+//! 1. [`args`]: the command line; [`commands`]: what each command does, `commands/run.rs` first.
+//! 2. [`load`]: case files and the target file become checked cases and targets; [`select`] keeps the cases that the
+//!    arguments ask for, [`last_run`] knows which of them failed before, [`lint`] warns of likely mistakes.
+//! 3. [`backend`]: the clusters to run on; [`provision`] creates those that are made for a run.
+//! 4. [`implementation`]: the implementation under test, built in or described by a target file.
+//! 5. [`settings`]: all of the above together; [`preflight`]: one failover before all others.
+//! 6. [`run`]: plans each case, carries it out on its own fleet, has the timeline judged and compares [`snapshots`].
+//!    [`evidence`] keeps timelines and logs, [`pause`] keeps the clusters of a failed case, [`interrupt`] is Ctrl-C.
+//! 7. The events of the run go to [`output`] (what people see), [`report`] (files) and [`stale_baseline`] (entries of the
+//!    baseline that no case breaks any more). [`show`] formats tables and errors for all commands, `stdout` prints them.
 
 pub mod args;
 pub mod backend;
@@ -30,3 +33,4 @@ pub mod settings;
 pub mod show;
 pub mod snapshots;
 pub mod stale_baseline;
+pub(crate) mod stdout;

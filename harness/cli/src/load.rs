@@ -17,6 +17,8 @@ use baton_core::{
 use baton_jsonpath::Template;
 use thiserror::Error;
 
+use crate::show::count;
+
 /// Where the repository's folders are.
 #[derive(Debug, Clone)]
 pub struct Roots {
@@ -55,7 +57,7 @@ pub struct Suite {
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// A folder or file is not there, or cannot be read.
-    #[error("{} cannot be read", path.display())]
+    #[error("cannot read {}", path.display())]
     Io {
         /// Which.
         path: PathBuf,
@@ -63,13 +65,13 @@ pub enum LoadError {
         source: io::Error,
     },
     /// The catalogue of requirements is wrong.
-    #[error("cases/requirements.yaml is wrong")]
+    #[error("cases/requirements.yaml is invalid")]
     Catalogue(#[from] baton_core::catalogue::CatalogueError),
     /// Cases are wrong: everything that is, in all files.
-    #[error("{} in the cases", count(.0.len()))]
+    #[error("{} in the cases", count(.0.len(), "error"))]
     Cases(Vec<Diagnostic>),
     /// A target file is not there, or cannot be read.
-    #[error("the target file {} cannot be read", path.display())]
+    #[error("cannot read the target file {}", path.display())]
     NoTarget {
         /// Which.
         path: PathBuf,
@@ -77,24 +79,16 @@ pub enum LoadError {
         source: io::Error,
     },
     /// A target file is wrong: everything that is.
-    #[error("{} in the target", count(.0.len()))]
+    #[error("{} in the target", count(.0.len(), "error"))]
     Target(Vec<Diagnostic>),
     /// No case has this name, and no file is there under it.
-    #[error("there is no case `{name}` and no such file")]
+    #[error("no case and no file is called `{name}`")]
     NoSuchCase {
         /// What was asked for.
         name: String,
         /// What to write instead.
         help: String,
     },
-}
-
-fn count(errors: usize) -> String {
-    if errors == 1 {
-        "1 error".to_owned()
-    } else {
-        format!("{errors} errors")
-    }
 }
 
 impl Suite {
@@ -207,7 +201,7 @@ fn fixture(fixtures: &Path, name: &str) -> Result<String, String> {
         .components()
         .all(|part| matches!(part, std::path::Component::Normal(_)));
     if !plain {
-        return Err("a path below fixtures/ is wanted".to_owned());
+        return Err("expected a path below fixtures/".to_owned());
     }
     fs::read_to_string(fixtures.join(name)).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),

@@ -1,6 +1,6 @@
 //! The `baton` binary.
 
-use std::process::ExitCode;
+use std::{io::IsTerminal as _, process::ExitCode};
 
 use baton::{args::Cli, commands};
 use clap::Parser as _;
@@ -13,12 +13,12 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // What came of a request is told by whoever made it; that a server does not answer yet is no error.
-    // Logs are for those who look for them; what a run has to say is on standard output.
+    // Results are on standard output. kube's client logs requests that fail, which cases do on purpose.
     let filter = EnvFilter::try_from_env("BATON_LOG").unwrap_or_else(|_| EnvFilter::new("error,kube_client=off"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .init();
     commands::execute(&cli).into()
 }

@@ -1,5 +1,6 @@
 //! What a run looks like: while it goes on, and at its end. Consumers of its events, and nothing else.
 
+use crate::stdout::outln;
 use std::{collections::BTreeMap, io::IsTerminal as _, path::PathBuf};
 
 use baton_core::{
@@ -40,13 +41,13 @@ impl Output {
                 }
             }
             Event::Paused { case, kubeconfigs } => match &self.progress {
-                Some(progress) => progress.suspend(|| println!("{}", pause_text(case, kubeconfigs))),
-                None => println!("{}", pause_text(case, kubeconfigs)),
+                Some(progress) => progress.suspend(|| outln!("{}", pause_text(case, kubeconfigs))),
+                None => outln!("{}", pause_text(case, kubeconfigs)),
             },
             Event::CaseEnded(result) => {
                 match &self.progress {
                     Some(progress) => progress.inc(1),
-                    None => println!(
+                    None => outln!(
                         "{:<14}{}{} ({})",
                         word(result),
                         named(result),
@@ -69,7 +70,11 @@ impl Output {
         let RunStart {
             cases, backend, target, ..
         } = start;
-        println!("{cases} cases on {backend} clusters against {}\n", target.name);
+        outln!(
+            "{} on {backend} clusters against {}\n",
+            show::count(*cases, "case"),
+            target.name
+        );
         if let Some(progress) = &self.progress {
             progress.set_length(*cases as u64);
             if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}") {
@@ -81,15 +86,15 @@ impl Output {
     fn end(&mut self, summary: &Summary) {
         match self.progress.take() {
             Some(progress) => progress.finish_and_clear(),
-            None => println!(),
+            None => outln!(),
         }
-        println!("{}\n", results(self.results.values()));
+        outln!("{}\n", results(self.results.values()));
         for result in self.results.values() {
             if let Some(text) = explanation(result) {
-                println!("{text}");
+                outln!("{text}");
             }
         }
-        println!("{}", sum(summary));
+        outln!("{}", sum(summary));
     }
 }
 
@@ -137,16 +142,16 @@ fn on_try(result: &CaseResult) -> String {
 }
 
 fn pause_text(case: &CaseId, kubeconfigs: &BTreeMap<ClusterName, PathBuf>) -> String {
-    let mut lines = vec![format!("\n{case} has failed; its clusters are kept to be looked at:")];
+    let mut lines = vec![format!("\n{case} failed; its clusters are still running:")];
     lines.extend(
         kubeconfigs
             .iter()
             .map(|(name, file)| format!("{name:<10} {}", file.display())),
     );
     if kubeconfigs.is_empty() {
-        lines.push("(they have no kubeconfigs)".to_owned());
+        lines.push("(without kubeconfigs)".to_owned());
     }
-    lines.push("Enter goes on; Ctrl-C ends the run".to_owned());
+    lines.push("press Enter to continue, Ctrl-C to end the run".to_owned());
     lines.join("\n")
 }
 
@@ -163,7 +168,7 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
                 format!("broken: {}", show::ids(verdict.broken().iter()))
             }
             CaseOutcome::Inconclusive { verdict, .. } => {
-                format!("cannot be told: {}", show::ids(verdict.open().iter()))
+                format!("inconclusive: {}", show::ids(verdict.open().iter()))
             }
             CaseOutcome::Deviates { .. } | CaseOutcome::Broken { .. } => String::new(),
             CaseOutcome::Unsupported { reasons } => reasons.join("; "),
@@ -196,7 +201,7 @@ pub fn not_judged(verdict: &Verdict) -> Vec<String> {
         .collect()
 }
 
-/// Why a case did not conform, for somebody who has never seen it.
+/// Why a case did not conform, for a reader who has never seen it.
 pub fn explanation(result: &CaseResult) -> Option<String> {
     let head = format!("--- {} {}: {}", named(result), word(result), result.title);
     let mut lines = vec![head];
@@ -204,17 +209,18 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
         lines.push(format!("try {number} failed: {failed}"));
     }
     match &result.outcome {
-        CaseOutcome::Conforms(_) if result.failed_tries.is_empty() => return None,
+        CaseOutcome::Conforms(_) if result.failed_tries.is_empty() && result.accepted.is_empty() => return None,
         CaseOutcome::Conforms(_) => {}
         CaseOutcome::Unsupported { .. } => return None,
         // The target file tells why.
         CaseOutcome::Deviates { .. } if !result.known.is_empty() => return None,
         CaseOutcome::Broken { reason } => lines.push(reason.clone()),
         CaseOutcome::Inconclusive { verdict, excerpt } => {
-            lines.push("nothing is wrong, but what came first cannot be told here:".to_owned());
+            lines
+                .push("no deviation was found, but the order of these events is unknown on these clusters:".to_owned());
             lines.extend(verdict.inconclusive.iter().map(|finding| format!("{finding}\n")));
             lines.push(format!(
-                "around the first of them (time, entry, cluster, what):\n{}\n",
+                "timeline around the first finding (time, entry, cluster, event):\n{}\n",
                 excerpt.join("\n")
             ));
         }
@@ -222,7 +228,11 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
             verdict,
             snapshots,
             excerpt,
+            likely_cause,
         } => {
+            if let Some(cause) = likely_cause {
+                lines.push(format!("likely cause: {cause}\n"));
+            }
             lines.extend(verdict.findings.iter().map(|finding| format!("{finding}\n")));
             lines.extend(not_judged(verdict));
             for snapshot in snapshots {
@@ -230,39 +240,43 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
                 match &snapshot.diff {
                     Some(diff) => lines.push(format!("snapshot {} differs from {file}:\n{diff}", snapshot.name)),
                     None => lines.push(format!(
-                        "snapshot {} has no file {file} yet; `cargo test` writes it, `cargo insta review` accepts it\n",
-                        snapshot.name
+                        "snapshot {} has no file {file} yet; write it with `baton run --accept-snapshots {}`\n",
+                        snapshot.name, result.case
                     )),
                 }
             }
             if !excerpt.is_empty() {
                 lines.push(format!(
-                    "around the first of them (time, entry, cluster, what):\n{}\n",
+                    "timeline around the first finding (time, entry, cluster, event):\n{}\n",
                     excerpt.join("\n")
                 ));
             }
         }
     }
+    for file in &result.accepted {
+        lines.push(format!("snapshot written: {}", file.display()));
+    }
     if let Some(evidence) = &result.evidence {
         let file = evidence.file.display();
-        lines.push(format!("the whole timeline: {file}"));
-        lines.push(format!("judge it again:     baton judge {file}\n"));
+        lines.push(format!("full timeline: {file}"));
+        lines.push(format!("judge again:   baton judge {file}\n"));
     }
     if let Some(file) = &result.log {
-        lines.push(format!("what the target wrote: {}\n", file.display()));
+        lines.push(format!("output of the target: {}\n", file.display()));
     }
     Some(lines.join("\n"))
 }
 
 fn sum(summary: &Summary) -> String {
-    let mut parts = vec![format!("{} conform", summary.conforming)];
+    let conform = if summary.conforming == 1 { "conforms" } else { "conform" };
+    let mut parts = vec![format!("{} {conform}", summary.conforming)];
     for (number, words) in [
         (summary.deviating, "deviate"),
         (summary.inconclusive, "inconclusive"),
         (summary.known, "deviate as the baseline says"),
         (summary.unsupported, "unsupported"),
         (summary.broken, "could not be run"),
-        (summary.not_begun, "not begun"),
+        (summary.not_begun, "not started"),
     ] {
         if number > 0 {
             parts.push(format!("{number} {words}"));

@@ -19,22 +19,22 @@ use crate::{interrupt::Interrupt, load::Roots};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "New clusters")]
 pub struct NewClusters {
-    /// The image of kind's nodes, or of k3s: the version of Kubernetes
+    /// The node image of kind or k3s, which sets the version of Kubernetes
     #[arg(long)]
     pub image: Option<String>,
-    /// How many members are made [default: as many as the cases need]
+    /// Number of members [default: as many as the cases need]
     #[arg(long = "members", value_name = "N")]
     pub member_count: Option<usize>,
-    /// What the names of kind clusters begin with
+    /// Prefix of the names of kind clusters
     #[arg(long, value_name = "PREFIX", default_value = "baton")]
     pub name_prefix: String,
-    /// Use kind clusters of these names that are there, and leave all of them there for the next run
+    /// Reuse existing kind clusters with these names, and keep them for the next run
     #[arg(long)]
     pub reuse: bool,
-    /// Let the target reach members by the containers' network: it runs in the control plane's cluster
+    /// Register members by their address in the container network, for a target that runs in the control plane
     #[arg(long)]
     pub internal: bool,
-    /// How many seconds a cluster may take to boot
+    /// Seconds until a cluster must have booted
     #[arg(long, value_name = "SECS", default_value_t = 600)]
     pub boot_timeout: u64,
 }
@@ -45,7 +45,7 @@ pub enum BootError {
     /// They cannot be had.
     #[error(transparent)]
     Made(#[from] ProvisionError),
-    /// Somebody did not want to wait for them.
+    /// The user did not wait for them.
     #[error("interrupted while clusters booted")]
     Interrupted,
 }
@@ -91,7 +91,7 @@ impl NewClusters {
 /// # Errors
 /// If they cannot be had.
 pub async fn boot(provisioner: Arc<dyn Provisioner>, interrupt: &Interrupt) -> Result<ProvisionedClusters, BootError> {
-    eprintln!("booting {} clusters", provisioner.name());
+    eprintln!("creating {} clusters", provisioner.name());
     tokio::select! {
         made = ProvisionedClusters::boot(Arc::clone(&provisioner)) => Ok(made?),
         () = interrupt.asked() => {

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, atomic::Ordering, mpsc},
     time::{Duration, Instant},
 };
@@ -21,6 +21,7 @@ use baton_cluster::{
 };
 use baton_core::{
     case::model::Case,
+    cause,
     digest::Digest,
     event::{CaseOutcome, CaseResult, Event, RunStart, SnapshotDifference, Suite, Summary},
     excerpt,
@@ -159,6 +160,7 @@ fn try_case(case: &Case, plan: &Plan, settings: &Settings, attempt: u32, emit: &
         evidence: None,
         log: None,
         known: BTreeSet::new(),
+        accepted: Vec::new(),
         failed_tries: Vec::new(),
     };
     if reasons.is_empty() {
@@ -195,7 +197,7 @@ fn too_long(plan: &Plan, settings: &Settings) -> Option<String> {
     let waits = plan.waits();
     (waits > max).then(|| {
         let (waits, max) = (waits.as_secs(), max.as_secs());
-        format!("lets {waits} s pass, which really takes that long here; --max-case-time allows {max} s")
+        format!("lets {waits} s pass in real time; --max-case-time allows {max} s")
     })
 }
 
@@ -208,6 +210,8 @@ pub struct Ran {
     pub verdict: Verdict,
     /// Snapshots that are not as their files.
     pub snapshots: Vec<SnapshotDifference>,
+    /// Snapshots that were written.
+    pub accepted: Vec<PathBuf>,
     /// The versions of Kubernetes that the clusters say they have, where they tell.
     pub kubernetes: BTreeMap<ClusterName, String>,
 }
@@ -231,7 +235,7 @@ pub fn execute(
         .enable_all()
         .start_paused(settings.backend.time_mode() == TimeMode::Virtual)
         .build();
-    let runtime = runtime.map_err(|error| format!("no asynchronous runtime can be had: {error}"))?;
+    let runtime = runtime.map_err(|error| format!("cannot start the async runtime: {error}"))?;
     runtime.block_on(async {
         let request = Request {
             case: case.clone(),
@@ -256,10 +260,7 @@ pub fn execute(
         }
         shut_down.map_err(|error| error_chain(&error))?;
         if !failures.is_empty() {
-            return Err(format!(
-                "what stands for kubelets and policy engines failed: {}",
-                failures.join("; ")
-            ));
+            return Err(format!("the workload simulator failed: {}", failures.join("; ")));
         }
         ran
     })
@@ -299,11 +300,18 @@ async fn on_fleet(
         () = settings.interrupt.asked() => return Err("interrupted".to_owned()),
     };
     let verdict = judge::judge(&plan, &timeline);
-    let snapshots = snapshots::differences(&settings.roots.snapshots, case, &verdict.snapshots);
+    let mut snapshots = snapshots::differences(&settings.roots.snapshots, case, &verdict.snapshots);
+    let mut accepted = Vec::new();
+    if settings.accept_snapshots && verdict.conforms() {
+        let differing = std::mem::take(&mut snapshots);
+        accepted = snapshots::accept(differing, &verdict.snapshots)
+            .map_err(|error| format!("cannot write a snapshot: {}", error_chain(&error)))?;
+    }
     Ok(Ran {
         timeline,
         verdict,
         snapshots,
+        accepted,
         kubernetes,
     })
 }
@@ -326,9 +334,11 @@ fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut
         timeline,
         verdict,
         snapshots,
+        accepted,
         kubernetes,
     } = ran;
     result.kubernetes = kubernetes;
+    result.accepted = accepted;
     result.migration = measure::first_migration(&timeline, &HARNESS);
     result.virtual_time = timeline.entries().last().map(|entry| entry.at).unwrap_or_default();
     let folder = match (&settings.timelines, conforms) {
@@ -349,13 +359,14 @@ fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut
             verdict,
             snapshots,
             excerpt,
+            likely_cause: cause::of_timeout(&timeline),
         }
     };
     if let Some(folder) = folder {
         match evidence::keep(&timeline, &folder.join(evidence::name(case, settings, attempt))) {
             Ok(evidence) => result.evidence = Some(evidence),
             Err(error) => {
-                let reason = format!("the timeline cannot be written into {}: {error}", folder.display());
+                let reason = format!("cannot write the timeline to {}: {error}", folder.display());
                 result.outcome = CaseOutcome::Broken { reason };
             }
         }

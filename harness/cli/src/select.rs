@@ -17,7 +17,7 @@ use crate::{args::Selection, run};
 #[derive(Debug, Error)]
 pub enum SelectError {
     /// There is no such requirement.
-    #[error("there is no requirement `{name}`")]
+    #[error("unknown requirement `{name}`")]
     Requirement {
         /// What was asked for.
         name: String,
@@ -25,7 +25,7 @@ pub enum SelectError {
         help: String,
     },
     /// There is no such feature.
-    #[error("there is no feature `{name}`")]
+    #[error("unknown feature `{name}`")]
     Feature {
         /// What was asked for.
         name: String,
@@ -41,7 +41,7 @@ pub enum SelectError {
         help: String,
     },
     /// Nothing fits.
-    #[error("no case fits {asked}")]
+    #[error("no case matches {asked}")]
     Nothing {
         /// What was asked for.
         asked: String,
@@ -188,7 +188,7 @@ fn what_there_is(cases: &[Case]) -> String {
         .map(|(area, count)| format!("{area} {count}"))
         .collect();
     format!(
-        "there are {} cases: {}; `baton list` names them",
+        "there are {} cases: {}; `baton list` shows them",
         cases.len(),
         areas.join(", ")
     )

@@ -45,6 +45,8 @@ pub struct Settings {
     pub interrupt: Interrupt,
     /// Where the timelines of all cases are written; those that fail are written anyway.
     pub timelines: Option<PathBuf>,
+    /// Whether snapshots of cases that conform otherwise are written instead of compared.
+    pub accept_snapshots: bool,
     /// How often each case is run, with one seed after the other.
     pub repeat: u64,
     /// How often a case that failed is tried again.
@@ -77,6 +79,7 @@ impl Settings {
             max_case_time: None,
             interrupt: Interrupt::default(),
             timelines: None,
+            accept_snapshots: false,
             repeat: 1,
             retries: 0,
             fail_fast: false,

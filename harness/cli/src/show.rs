@@ -11,17 +11,15 @@ use baton_core::{
 use comfy_table::{Cell, ContentArrangement, Table, presets};
 use miette::{GraphicalReportHandler, LabeledSpan, MietteDiagnostic, NamedSource, Report, Severity};
 
-/// A table in the house's form: no lines but under the head.
+/// A table without lines. On a terminal it fits its width; elsewhere no line is wrapped, so that `grep` finds rows.
 pub fn table(head: &[&str]) -> Table {
-    /// Where no terminal says how wide it is: what fits a log and a page.
-    const PLAIN_WIDTH: u16 = 116;
     let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    if !table.is_tty() {
-        table.set_width(PLAIN_WIDTH);
-    }
+    let arrangement = if table.is_tty() {
+        ContentArrangement::Dynamic
+    } else {
+        ContentArrangement::Disabled
+    };
+    table.load_style(presets::NOTHING).set_content_arrangement(arrangement);
     table.set_header(
         head.iter()
             .map(|text| Cell::new(text).add_attribute(comfy_table::Attribute::Bold)),
@@ -84,10 +82,11 @@ pub fn requirement(requirement: &Requirement, all: &[Case]) -> String {
         table.add_row([format!("{}/{}", case.area, case.id), case.title.clone()]);
     }
     let proved = match table.row_count() {
-        0 => "no case proves it yet".to_owned(),
+        0 => "no case proves it".to_owned(),
         count => format!(
-            "{}\n\nproved by {count}; run them with `baton run --requirement {id}`",
-            table.trim_fmt()
+            "{}\n\nproved by {}; run with `baton run --requirement {id}`",
+            table.trim_fmt(),
+            self::count(count, "case")
         ),
     };
     let level = level(requirement);
@@ -147,6 +146,12 @@ fn rendered(found: &[Diagnostic], severity: Severity) -> String {
         let _ = writeln!(text, "  at {place}\n");
     }
     text
+}
+
+/// A number of things: `1 case`, `2 cases`.
+pub fn count(number: usize, of: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {of}{s}")
 }
 
 /// A time, for people.

@@ -1,15 +1,20 @@
 //! Snapshots against their files.
 //!
 //! The files are insta's, so that `cargo test` and `baton run` compare with the same ones, and `cargo insta review`
-//! is how they change.
+//! or `baton run --accept-snapshots` is how they change.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use baton_core::{case::model::Case, event::SnapshotDifference, judge::SnapshotText};
 use similar::TextDiff;
+
+use crate::report::file;
+
+/// The head of a snapshot file, which names the test that compares it.
+const HEAD: &str = "---\nsource: harness/cli/tests/cases.rs\n---\n";
 
 /// The name of a snapshot among those of its area.
 pub fn name(case: &Case, snapshot: &SnapshotText) -> String {
@@ -40,6 +45,21 @@ pub fn differences(snapshots: &Path, case: &Case, taken: &[SnapshotText]) -> Vec
         })
     };
     taken.iter().filter_map(difference).collect()
+}
+
+/// Writes snapshots to their files, as insta would, and gives the files.
+///
+/// # Errors
+/// If one cannot be written.
+pub fn accept(differing: Vec<SnapshotDifference>, taken: &[SnapshotText]) -> io::Result<Vec<PathBuf>> {
+    let write = |difference: SnapshotDifference| {
+        let snapshot = taken.iter().find(|snapshot| snapshot.name == difference.name);
+        let text = snapshot.map(|snapshot| snapshot.text.trim_end()).unwrap_or_default();
+        fs::create_dir_all(difference.file.parent().unwrap_or(Path::new(".")))?;
+        file::write(&difference.file, format!("{HEAD}{text}\n").as_bytes())?;
+        Ok(difference.file)
+    };
+    differing.into_iter().map(write).collect()
 }
 
 /// What stands behind the head of a snapshot file.

@@ -65,7 +65,7 @@ impl StaleBaseline {
         let outdated = baseline.outdated(&self.about, &self.shown);
         let told = outdated.into_iter().map(|entry| {
             let (file, line, id) = (baseline.file.display(), entry.line, &entry.requirement);
-            format!("{file}:{line}: {id} is in the baseline, and no case breaks it any more; remove the entry")
+            format!("{file}:{line}: {id} is in the baseline, but no case breaks it any more; remove the entry")
         });
         told.collect()
     }

@@ -5,7 +5,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
 };
 
 fn root() -> PathBuf {
@@ -31,8 +31,8 @@ fn a_requirement_is_explained_with_its_cases() {
 fn an_unknown_requirement_is_refused_with_the_one_that_was_meant() {
     let (code, told, error) = baton(&root(), &["explain", "rec-1"]);
     assert_eq!((code, told.as_str()), (Some(2), ""));
-    let expected = "error: there is no requirement `rec-1`\n\
-                    help: did you mean `REC-01`? (`baton list --requirements` lists all)\n";
+    let expected = "error: unknown requirement `rec-1`\n\
+                    help: did you mean `REC-01`? (`baton list --requirements` shows all)\n";
     assert_eq!(error, expected);
 }
 
@@ -56,7 +56,7 @@ fn a_new_case_is_fine_and_conforms() {
     let file = folder.path().join("cases/mine/first-case.yaml");
     assert!(told.starts_with(&format!("{}\n", file.display())), "{told}");
     let (code, told, error) = baton(folder.path(), &["lint", file.to_str().unwrap()]);
-    assert_eq!((code, told.as_str()), (Some(0), "1 cases are fine\n"), "{error}");
+    assert_eq!((code, told.as_str()), (Some(0), "1 case without errors\n"), "{error}");
     let timelines = folder.path().join("timelines");
     let run = ["run", "first-case", "--timelines", timelines.to_str().unwrap()];
     let (code, told, error) = baton(folder.path(), &run);
@@ -70,12 +70,12 @@ fn a_new_case_overwrites_nothing_and_has_a_name_of_its_own() {
     let there = folder.path().join("cases/taints/no-schedule.yaml");
     let before = fs::read(&there).unwrap();
     for (name, words) in [
-        ("taints/no-schedule", "no-schedule.yaml is there already"),
-        ("mine/no-schedule", "there is a case `no-schedule` already"),
-        ("no-area", "`no-area` is no AREA/NAME"),
-        ("../outside", "`../outside` is no AREA/NAME"),
-        ("a/b/c", "`a/b/c` is no AREA/NAME"),
-        ("Mine/case", "`Mine/case` is no AREA/NAME"),
+        ("taints/no-schedule", "no-schedule.yaml already exists"),
+        ("mine/no-schedule", "the case `no-schedule` already exists"),
+        ("no-area", "`no-area` is not of the form AREA/NAME"),
+        ("../outside", "`../outside` is not of the form AREA/NAME"),
+        ("a/b/c", "`a/b/c` is not of the form AREA/NAME"),
+        ("Mine/case", "`Mine/case` is not of the form AREA/NAME"),
     ] {
         let (code, _, error) = baton(folder.path(), &["case", "new", name]);
         assert_eq!(code, Some(2), "{name}: {error}");
@@ -83,4 +83,61 @@ fn a_new_case_overwrites_nothing_and_has_a_name_of_its_own() {
     }
     assert_eq!(fs::read(&there).unwrap(), before);
     assert!(!folder.path().join("cases/mine").exists());
+}
+
+#[test]
+fn who_stops_reading_gets_no_panic() {
+    for arguments in [&["list"][..], &["list", "--requirements"], &["completions", "bash"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_baton"))
+            .args(arguments)
+            .current_dir(root())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), error.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn rows_are_not_wrapped_where_there_is_no_terminal() {
+    let (_, told, _) = baton(&root(), &["list", "--requirements"]);
+    let rows = told.lines().skip(1).take_while(|line| !line.trim().is_empty());
+    let ids: Vec<&str> = rows.map(|row| row.split_whitespace().next().unwrap()).collect();
+    assert!(ids.len() > 100 && ids.iter().all(|id| id.contains('-')), "{ids:?}");
+}
+
+#[test]
+fn snapshots_are_accepted_without_a_toolchain() {
+    let folder = repository();
+    let case = "proposal/deployment-directly.yaml";
+    fs::create_dir_all(folder.path().join("cases/proposal")).unwrap();
+    fs::copy(root().join("cases").join(case), folder.path().join("cases").join(case)).unwrap();
+    let timelines = folder.path().join("timelines");
+    let timelines = timelines.to_str().unwrap();
+    let run = |more: &[&str]| {
+        let arguments = ["run", "deployment-directly", "--timelines", timelines];
+        baton(folder.path(), &[&arguments, more].concat())
+    };
+    let (code, told, _) = run(&[]);
+    assert_eq!(code, Some(1), "{told}");
+    assert!(
+        told.contains("write it with `baton run --accept-snapshots deployment-directly`"),
+        "{told}"
+    );
+    let (code, told, _) = run(&["--accept-snapshots"]);
+    assert_eq!(code, Some(0), "{told}");
+    let file = "snapshots/proposal/deployment-directly-failover.snap";
+    assert!(
+        told.contains(&format!("snapshot written: {}", folder.path().join(file).display())),
+        "{told}"
+    );
+    let [written, stored] = [folder.path(), &root()].map(|root| fs::read_to_string(root.join(file)).unwrap());
+    assert_eq!(written, stored);
+    let (code, told, _) = run(&[]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!told.contains("snapshot written"), "{told}");
 }

@@ -307,7 +307,7 @@ fn after_an_interrupt_all_is_removed() {
     clusters.runtime.block_on(until_a_deployment(&clusters.servers[1]));
     interrupt(&child);
     let ran = Ran::of(child.wait_with_output().unwrap());
-    ran.expect(130, "interrupted; what was made is being removed");
+    ran.expect(130, "interrupted; cleaning up");
     assert_eq!(clusters.there(), before);
 }
 

@@ -85,10 +85,10 @@ fn what_is_wrong_is_told_before_anything_boots() {
         &["run", "--report", &twice, "--report", &twice],
         "two reports would be written to",
     );
-    assert_bad_input(&["run", "--report", "pdf=x"], "there is no format `pdf`");
+    assert_bad_input(&["run", "--report", "pdf=x"], "unknown format `pdf`");
     assert_bad_input(
         &["run", "--filter", "no-such-case"],
-        "no case fits --filter no-such-case",
+        "no case matches --filter no-such-case",
     );
     assert_bad_input(&["run", "--filter", "no-such-case"], "there are ");
     assert_bad_input(&["run", "--requirement", "REC-010"], "did you mean `REC-10`");
@@ -104,12 +104,12 @@ fn what_is_wrong_is_told_before_anything_boots() {
     // Why is told once, and what would help with a target file.
     assert_bad_input(
         &["run", "--target", &format!("{here}/none.yaml")],
-        "none.yaml cannot be read: No such file or directory (os error 2)\nhelp: fixtures/targets/ has examples",
+        "none.yaml: No such file or directory (os error 2)\nhelp: fixtures/targets/ has examples",
     );
     assert_bad_input(&["run", "--timeout-factor", "0"], "greater than 0");
     assert_bad_input(
         &["run", "--rerun-failed", "--timelines", here],
-        "no earlier run is known",
+        "has no record of an earlier run",
     );
 }
 

@@ -99,7 +99,7 @@ fn what_is_switched_off_is_told_with_its_flag() {
     let error = preflight(&spec("karmada.yaml"), &[]).unwrap_err();
     let told = error.to_string();
     assert!(
-        told.starts_with("FailoverGate or NoExecuteEviction seems to be switched off in this installation"),
+        told.starts_with("FailoverGate or NoExecuteEviction seems to be disabled in this installation"),
         "{told}"
     );
     assert!(told.contains("led to no eviction task within"), "{told}");
@@ -108,7 +108,7 @@ fn what_is_switched_off_is_told_with_its_flag() {
     assert_eq!(error.help(), help);
     let error = preflight(&spec("karmada.yaml"), &["Failover"]).unwrap_err();
     let told = error.to_string();
-    assert!(told.contains("the eviction task has nothing of its state"), "{told}");
+    assert!(told.contains("the eviction task has none of its state"), "{told}");
     let help = "is this set? karmada-controller-manager --feature-gates=StatefulFailoverInjection=true";
     assert_eq!(error.help(), help);
 }
@@ -117,7 +117,7 @@ fn what_is_switched_off_is_told_with_its_flag() {
 fn what_was_started_with_the_flag_is_broken() {
     let error = preflight(&spec("reference.yaml"), &["Failover"]).unwrap_err();
     assert!(matches!(error, PreflightError::Broken { .. }), "{error}");
-    let help = "it was started with --feature-gates=StatefulFailoverInjection=true, so that it is not switched off";
+    let help = "the target was started with --feature-gates=StatefulFailoverInjection=true, so the feature is enabled";
     assert_eq!(error.help(), help);
     let unknown = TargetSpec {
         switches: Vec::new(),
@@ -176,15 +176,15 @@ fn without_a_failover_nothing_else_is_run() {
     let (told, code) = run(&[]);
     assert_eq!(code, Some(3), "{told}");
     assert!(
-        told.contains("error: preflight: a failover cannot be tried:") && told.contains("  no lease"),
+        told.contains("error: preflight: the test failover could not be run:") && told.contains("  no lease"),
         "{told}"
     );
     assert!(
-        told.contains("no case was run; --no-preflight runs them all the same"),
+        told.contains("no case was run; --no-preflight skips this check"),
         "{told}"
     );
-    assert!(!told.contains("1 cases on"), "{told}");
+    assert!(!told.contains("1 case on"), "{told}");
     let (told, code) = run(&["--no-preflight"]);
     assert_eq!(code, Some(3), "{told}");
-    assert!(told.contains("1 cases on") && !told.contains("preflight"), "{told}");
+    assert!(told.contains("1 case on") && !told.contains("preflight"), "{told}");
 }

@@ -103,7 +103,7 @@ fn a_command_that_is_not_there_is_found_before_anything_runs() {
     let error = Described::new(spec).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the target's command no-such-controller is not there"
+        "the command no-such-controller of the target was not found"
     );
     let help = "looked beside baton and on PATH; `cargo build -p baton-controller` puts it beside baton";
     assert_eq!(error.help(), help);
@@ -323,5 +323,5 @@ fn a_command_whose_file_does_not_say_how_gates_are_passed_is_not_asked() {
     assert!(reason.contains("`run.exec.featureGates`"), "{reason}");
     spec.run = Launch::Installed;
     let reason = told(&spec).unwrap();
-    assert!(reason.contains("it runs already"), "{reason}");
+    assert!(reason.contains("it is already running"), "{reason}");
 }

@@ -148,6 +148,8 @@ pub struct CaseResult {
     pub log: Option<PathBuf>,
     /// The entries of the target's baseline that its deviation is put down to, all of it; empty if it is not known.
     pub known: BTreeSet<RequirementId>,
+    /// The snapshots that were written because the run accepts them.
+    pub accepted: Vec<PathBuf>,
     /// Why earlier tries failed, in a line each; empty unless it was tried again. The result is that of the last try.
     pub failed_tries: Vec<String>,
 }
@@ -181,6 +183,8 @@ pub enum CaseOutcome {
         snapshots: Vec<SnapshotDifference>,
         /// The timeline around the first finding, a line an entry.
         excerpt: Vec<String>,
+        /// What probably went wrong, if a step timed out and the timeline points to it.
+        likely_cause: Option<String>,
     },
     /// Nothing is to be objected to, but something that the case is about cannot be told: on these clusters two
     /// events were too close to each other to know which came first.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::cause;
 use crate::timeline::{Change, Entry, Event, Mark, ObjectId, Revision, StepEnd, Timeline};
 
 /// Entries shown before and after the moment.
@@ -40,14 +41,28 @@ fn line(entry: &Entry, before: &BTreeMap<ObjectId, &Value>) -> String {
                 Change::Modified => "changed",
                 Change::Deleted => "gone",
             };
-            let changed = changes(revision, before.get(&id).copied());
+            let before = before.get(&id).copied();
+            let changed = changes(revision, before);
+            let said = said(revision, before);
             format!(
-                "{at:>9.3} {seq:>5}  {:<8} {} {} {verb}{changed}",
+                "{at:>9.3} {seq:>5}  {:<8} {} {} {verb}{changed}{said}",
                 id.cluster, id.kind, id.name
             )
         }
         Event::Mark(mark) => format!("{at:>9.3} {seq:>5}  {}", words(mark)),
     }
+}
+
+/// What an Event says, or which conditions changed.
+fn said(revision: &Revision, before: Option<&Value>) -> String {
+    let said = match revision.change {
+        Change::List | Change::Deleted => Vec::new(),
+        Change::Added | Change::Modified => match cause::event_message(&revision.kind, &revision.object) {
+            Some(message) => vec![message],
+            None => cause::condition_changes(before, &revision.object),
+        },
+    };
+    said.into_iter().map(|line| format!("; {line}")).collect()
 }
 
 fn words(mark: &Mark) -> String {

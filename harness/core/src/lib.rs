@@ -1,21 +1,26 @@
-//! Everything about a run that needs no I/O.
+//! The conformance suite without I/O: cases, plans, timelines, verdicts, reports.
 //!
-//! In the order in which a run goes through it:
+//! A run goes through the modules in this order; read them in the same one:
 //!
-//! - [`names`]: case ids, cluster names, roles, requirement ids; [`catalogue`]: the requirements;
-//! - [`case`]: what people write into `cases/`, checked; [`pattern`]: what an object must look like, by subset;
-//! - [`implementation`]: what people write of the implementation under test, checked; [`schema`]: what files may hold, for editors;
-//! - [`plan`]: a case as a list of steps without choices;
-//! - [`timeline`]: what happened, on every cluster, in one order; [`redact`]: what never gets in;
-//! - [`select`] and [`watch`]: which objects a condition speaks of, and whether it holds on a growing timeline;
-//! - [`judge`]: what a closed timeline says about an implementation;
-//! - [`measure`]: what a migration cost;
-//! - [`event`] and [`excerpt`]: what people are told;
-//! - [`report`]: what a run leaves in files, and what can be made of such files; [`digest`]: what ties them to the
-//!   cases and to the evidence.
+//! 1. [`case`]: a case file becomes checked cases ([`case::read`]). It is parsed and decoded by [`yaml`], cites requirements
+//!    of the [`catalogue`], and says what objects must look like with a [`pattern`]. [`implementation`] does the same for
+//!    target files, which describe the implementation under test.
+//! 2. [`plan`]: a case becomes a list of steps without choices, once for its whole way.
+//! 3. [`timeline`]: what happened while the plan was carried out (by another crate), on every cluster, in one order.
+//!    [`redact`] keeps secrets out of it. [`watch`] says whether a condition holds on a timeline that still grows, and
+//!    [`select`] which objects it is about.
+//! 4. [`judge`]: a closed timeline and its plan give a verdict; [`measure`] says what the migration cost.
+//! 5. [`event`]: what a run reports while it goes on, the verdict included; [`excerpt`] is the part of the timeline that is
+//!    shown with it, [`cause`] what probably went wrong.
+//! 6. [`report`]: what a run leaves in files, and how such files are verified, compared and merged. [`digest`] ties them to
+//!    cases and evidence.
+//!
+//! [`names`] holds the ids that all of them share, [`spelling`] suggests the names that were probably meant, and [`schema`]
+//! gives JSON Schemas of the files that people write.
 
 pub mod case;
 pub mod catalogue;
+pub mod cause;
 pub mod digest;
 pub mod event;
 pub mod excerpt;

@@ -66,6 +66,7 @@ fn result(name: &str, timeline: &str) -> CaseResult {
             verdict,
             snapshots: Vec::new(),
             excerpt: Vec::new(),
+            likely_cause: None,
         }
     };
     CaseResult {
@@ -87,6 +88,7 @@ fn result(name: &str, timeline: &str) -> CaseResult {
         }),
         log: None,
         known: BTreeSet::new(),
+        accepted: Vec::new(),
         failed_tries: Vec::new(),
     }
 }
@@ -288,6 +290,31 @@ fn what_became_worse_is_told_apart_from_what_became_better() {
     let back = compare::compare(&after, &before);
     assert_eq!((back.better.len(), back.worse.len()), (2, 0));
     assert_eq!(compare::compare(&before, &before), compare::Comparison::default());
+}
+
+#[test]
+fn a_case_that_is_unsupported_is_better_than_one_that_could_not_be_run() {
+    let broken = CaseResult {
+        outcome: CaseOutcome::Broken {
+            reason: "no cluster".to_owned(),
+        },
+        ..unsupported("deployment-directly")
+    };
+    let (broken, unsupported) = (
+        report(vec![broken], None),
+        report(vec![unsupported("deployment-directly")], None),
+    );
+    let moved = |moved: &[compare::Moved]| moved.iter().map(|it| it.what.clone()).collect::<Vec<_>>();
+    let better = compare::compare(&broken, &unsupported);
+    assert!(
+        moved(&better.better).contains(&"deployment-directly".to_owned()),
+        "{better:?}"
+    );
+    let worse = compare::compare(&unsupported, &broken);
+    assert!(
+        moved(&worse.worse).contains(&"deployment-directly".to_owned()),
+        "{worse:?}"
+    );
 }
 
 #[test]

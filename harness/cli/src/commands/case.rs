@@ -1,5 +1,6 @@
 //! `baton case`: new case files.
 
+use crate::stdout::outln;
 use std::{
     fs,
     io::{self, Write as _},
@@ -22,11 +23,11 @@ const NAME: &str = "NAME";
 
 #[derive(Debug, Error)]
 enum NewCaseError {
-    #[error("`{0}` is no AREA/NAME")]
+    #[error("`{0}` is not of the form AREA/NAME")]
     Name(String),
-    #[error("there is a case `{name}` already")]
+    #[error("the case `{name}` already exists")]
     Taken { name: String },
-    #[error("{} is there already", .0.display())]
+    #[error("{} already exists", .0.display())]
     Exists(PathBuf),
     #[error("{} cannot be written", file.display())]
     Io { file: PathBuf, source: io::Error },
@@ -36,11 +37,13 @@ impl NewCaseError {
     fn help(&self) -> &'static str {
         match self {
             Self::Name(_) => {
-                "write a folder below cases/ and a name, such as recovery/my-case: small letters, digits, dashes"
+                "pass a folder below cases/ and a name in lower-case letters, digits and dashes, such as recovery/my-case"
             }
-            Self::Taken { .. } => "choose another name: reports and snapshots go by it; `baton list` names all cases",
-            Self::Exists(_) => "choose another name; nothing is overwritten",
-            Self::Io { .. } => "run this in the repository, or say where it is with --root",
+            Self::Taken { .. } => {
+                "choose another name, since it identifies the case in reports and snapshots; `baton list` shows all names"
+            }
+            Self::Exists(_) => "choose another name; existing files are not overwritten",
+            Self::Io { .. } => "run this in the repository, or pass its path with --root",
         }
     }
 }
@@ -51,8 +54,8 @@ pub(super) fn case(roots: &Roots, asked: &args::Case) -> Exit {
     with_suite(Suite::load(roots), |suite| match new(roots, &suite, name) {
         Ok(file) => {
             let case = file.file_stem().unwrap_or_default().display();
-            println!("{}", file.display());
-            println!(
+            outln!("{}", file.display());
+            outln!(
                 "check it with `baton lint {}`, run it with `baton run {case}`",
                 file.display()
             );

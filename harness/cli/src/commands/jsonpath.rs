@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, IsTerminal as _},
     path::Path,
 };
 
@@ -10,6 +10,7 @@ use baton_jsonpath::{EvaluateError, EvaluateErrorKind, Template};
 use serde_json::Value;
 
 use super::{Exit, bad_input};
+use crate::stdout::outln;
 
 /// Prints the text on standard output, or the error on standard error.
 pub fn jsonpath(path: &str, file: &Path) -> Exit {
@@ -20,7 +21,7 @@ pub fn jsonpath(path: &str, file: &Path) -> Exit {
     };
     let text = match text {
         Ok(text) => text,
-        Err(error) => return bad_input(&error, &format!("is {} the right file?", file.display())),
+        Err(error) => return bad_input(&error, &format!("check that {} is the right file", file.display())),
     };
     // YAML holds most of JSON too, but not all its escapes and numbers.
     let status: Value = match serde_json::from_str(&text).or_else(|_| serde_yaml::from_str(&text)) {
@@ -28,7 +29,10 @@ pub fn jsonpath(path: &str, file: &Path) -> Exit {
         Err(error) => return bad_input(&error, "the file must hold JSON or YAML"),
     };
     match template.evaluate(&status) {
-        Ok(found) => print(&found),
+        Ok(found) => {
+            outln!("{found}");
+            Exit::Conforms
+        }
         Err(error) => bad_input(&error, &help(&error, &status)),
     }
 }
@@ -38,20 +42,9 @@ fn read(file: &Path) -> io::Result<String> {
         return fs::read_to_string(file);
     }
     if io::stdin().is_terminal() {
-        eprintln!("reading the status from standard input; end it with Ctrl-D");
+        eprintln!("reading the status from standard input; press Ctrl-D to end it");
     }
     io::read_to_string(io::stdin())
-}
-
-/// Whoever reads may have read enough before the end.
-fn print(found: &str) -> Exit {
-    match writeln!(io::stdout().lock(), "{found}") {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("error: {error}");
-            Exit::Broken
-        }
-        Ok(()) | Err(_) => Exit::Conforms,
-    }
 }
 
 fn help(error: &EvaluateError, status: &Value) -> String {
@@ -60,7 +53,7 @@ fn help(error: &EvaluateError, status: &Value) -> String {
         .all(|key| status.get(key).is_some());
     match (&error.kind, error.help()) {
         (EvaluateErrorKind::NotFound { .. }, None) if is_object => {
-            "a path begins at the status: the file must hold what stands under `status`".to_owned()
+            "paths start at the status: pass a file with the content of `status`".to_owned()
         }
         (_, help) => help.unwrap_or_default(),
     }

@@ -1,5 +1,6 @@
 //! `baton judge`.
 
+use crate::stdout::{out, outln};
 use std::{fs, io::BufReader, path::Path};
 
 use baton_cluster::error_chain::error_chain;
@@ -44,8 +45,8 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
         return report(&judged.findings, &judged.inconclusive, &timeline);
     }
     let Some(begin) = timeline.begin() else {
-        eprintln!("error: {} does not say which case it belongs to", file.display());
-        eprintln!("help: if it is a recording of an implementation, judge it with --recording");
+        eprintln!("error: {} does not name its case", file.display());
+        eprintln!("help: judge a recording with --recording");
         return Exit::BadInput;
     };
     with_suite(Suite::select(roots, &[begin.case.to_string()]), |suite| {
@@ -64,17 +65,17 @@ fn recorded_by(case: &Case, timeline: &Timeline) -> Exit {
         assumed,
         missing,
     } = recorded::judge_by(&Plan::of(case), timeline);
-    println!("{}: {}\n", case.id, case.title);
+    outln!("{}: {}\n", case.id, case.title);
     for step in assumed {
-        println!("taken as done, since it leaves no trace here: {step}");
+        outln!("assumed, since it leaves no trace in a recording: {step}");
     }
     let exit = report(&verdict.findings, &verdict.inconclusive, timeline);
-    println!("shown: {}", show::ids(verdict.shown.iter()));
-    output::not_judged(&verdict).iter().for_each(|line| print!("{line}"));
+    outln!("shown: {}", show::ids(verdict.shown.iter()));
+    output::not_judged(&verdict).iter().for_each(|line| out!("{line}"));
     match missing {
         None => exit,
         Some(step) => {
-            println!("\nthe recording does not show this step, so that nothing behind it is judged: {step}");
+            outln!("\nthe recording does not show this step, so nothing after it is judged: {step}");
             exit.and(Exit::Broken)
         }
     }
@@ -84,36 +85,36 @@ fn judge_by(case: &Case, roots: &Roots, timeline: &Timeline) -> Exit {
     let verdict = judge::judge(&Plan::of(case), timeline);
     let differences = snapshots::differences(&roots.snapshots, case, &verdict.snapshots);
     for difference in &differences {
-        println!(
+        outln!(
             "snapshot {} differs from {}",
             difference.name,
             difference.file.display()
         );
-        println!("{}", difference.diff.as_deref().unwrap_or("there is no such file"));
+        outln!("{}", difference.diff.as_deref().unwrap_or("the file does not exist"));
     }
     let exit = report(&verdict.findings, &verdict.inconclusive, timeline);
-    println!("shown: {}", show::ids(verdict.shown.iter()));
-    output::not_judged(&verdict).iter().for_each(|line| print!("{line}"));
+    outln!("shown: {}", show::ids(verdict.shown.iter()));
+    output::not_judged(&verdict).iter().for_each(|line| out!("{line}"));
     if differences.is_empty() { exit } else { Exit::Deviates }
 }
 
-/// Says what was found. What cannot be told is no deviation, but nothing that conforms either.
+/// Prints the findings. What is inconclusive neither deviates nor conforms.
 fn report(findings: &[Finding], inconclusive: &[Finding], timeline: &Timeline) -> Exit {
     for finding in findings {
-        println!("{finding}\n");
+        outln!("{finding}\n");
     }
     if !inconclusive.is_empty() {
-        println!("what came first cannot be told:\n");
+        outln!("the order of these events is unknown:\n");
     }
     for finding in inconclusive {
-        println!("{finding}\n");
+        outln!("{finding}\n");
     }
     let Some(first) = findings.iter().chain(inconclusive).next() else {
-        println!("{} entries: nothing to object to", timeline.entries().len());
+        outln!("{} entries: no deviation", timeline.entries().len());
         return Exit::Conforms;
     };
-    println!("around the first of them (time, entry, cluster, what):");
-    println!("{}", excerpt::around(timeline, first.seq).join("\n"));
+    outln!("timeline around the first finding (time, entry, cluster, event):");
+    outln!("{}", excerpt::around(timeline, first.seq).join("\n"));
     if findings.is_empty() {
         Exit::Broken
     } else {

@@ -1,7 +1,6 @@
 //! What each command does, and the exit code it ends with.
 //!
-//! - [`execute`]: chooses; short commands are here;
-//! - `run`: from arguments to settings; `case`: new case files; `record`: recordings; `judge`: timelines and them; `jsonpath`: paths; `report`: what is made of reports.
+//! [`execute`] dispatches; short commands are here, each longer one has a module.
 
 mod case;
 mod jsonpath;
@@ -11,7 +10,8 @@ mod report;
 mod run;
 mod up;
 
-use std::{io, process::ExitCode};
+use crate::stdout::{out, outln};
+use std::process::ExitCode;
 
 use baton_cluster::error_chain::error_chain;
 use baton_core::{names::RequirementId, plan::Plan, schema};
@@ -27,15 +27,15 @@ use crate::{
 /// How the command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Everything conforms, or what was asked for was done.
+    /// Everything conforms, or the command succeeded.
     Conforms,
     /// Something does not conform.
     Deviates,
-    /// What was given is wrong.
+    /// The input is invalid.
     BadInput,
     /// The environment is broken.
     Broken,
-    /// Somebody wanted an end.
+    /// The user interrupted.
     Interrupted,
 }
 
@@ -65,7 +65,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Carries out a command. What it has to say stands on standard output, errors on standard error.
+/// Carries out a command. Results go to standard output, errors to standard error.
 pub fn execute(cli: &Cli) -> Exit {
     let roots = Roots::of(&cli.root);
     match &cli.command {
@@ -78,13 +78,13 @@ pub fn execute(cli: &Cli) -> Exit {
             } else {
                 show::cases(&suite.cases)
             };
-            println!("{text}");
+            outln!("{text}");
             Exit::Conforms
         }),
         Command::Explain { requirement } => with_suite(Suite::load(&roots), |suite| explain(&suite, requirement)),
         Command::Case(asked) => case::case(&roots, asked),
         Command::Plan { case } => with_suite(Suite::select(&roots, std::slice::from_ref(case)), |suite| {
-            suite.cases.iter().for_each(|case| print!("{}", Plan::of(case)));
+            suite.cases.iter().for_each(|case| out!("{}", Plan::of(case)));
             Exit::Conforms
         }),
         Command::Schema { of } => with_suite(Suite::load(&roots), |suite| print_schema(*of, &suite)),
@@ -96,7 +96,7 @@ pub fn execute(cli: &Cli) -> Exit {
             };
             with_suite(suite, |suite| {
                 eprint!("{}", show::warnings(&lint::warnings(&suite.cases)));
-                println!("{} cases are fine", suite.cases.len());
+                outln!("{} without errors", show::count(suite.cases.len(), "case"));
                 Exit::Conforms
             })
         }
@@ -106,7 +106,9 @@ pub fn execute(cli: &Cli) -> Exit {
         Command::Up(arguments) => up::up(arguments),
         Command::Jsonpath { path, file } => jsonpath::jsonpath(path, file),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "baton", &mut io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "baton", &mut script);
+            out!("{}", String::from_utf8_lossy(&script));
             Exit::Conforms
         }
     }
@@ -124,27 +126,27 @@ fn print_schema(of: Schema, suite: &Suite) -> Exit {
         Schema::Case => schema::of_cases(&suite.catalogue),
         Schema::Target => schema::of_targets(&suite.catalogue),
     };
-    println!("{schema:#}");
+    outln!("{schema:#}");
     Exit::Conforms
 }
 
 fn explain(suite: &Suite, id: &str) -> Exit {
     if let Some(requirement) = suite.catalogue.get(&RequirementId::new(id)) {
-        println!("{}", show::requirement(requirement, &suite.cases));
+        outln!("{}", show::requirement(requirement, &suite.cases));
         return Exit::Conforms;
     }
     let help = suite.catalogue.suggestion(id);
-    eprintln!("error: there is no requirement `{id}`");
-    eprintln!("help: {help} (`baton list --requirements` lists all)");
+    eprintln!("error: unknown requirement `{id}`");
+    eprintln!("help: {help} (`baton list --requirements` shows all)");
     Exit::BadInput
 }
 
-/// Says what is wrong with files.
+/// Prints what is wrong with files.
 fn not_loaded(error: &LoadError) -> Exit {
     match error {
         LoadError::Cases(found) | LoadError::Target(found) => eprint!("{}", show::diagnostics(found)),
         LoadError::NoSuchCase { help, .. } => return bad_input(error, help),
-        LoadError::Io { .. } => return bad_input(error, "run this in the repository, or say where it is with --root"),
+        LoadError::Io { .. } => return bad_input(error, "run this in the repository, or pass its path with --root"),
         LoadError::NoTarget { .. } => return bad_input(error, "fixtures/targets/ has examples of target files"),
         LoadError::Catalogue(_) => return bad_input(error, ""),
     }

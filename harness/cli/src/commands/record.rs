@@ -1,5 +1,6 @@
 //! `baton record`.
 
+use crate::stdout::outln;
 use std::{fs::File, io::BufWriter};
 
 use baton_cluster::{
@@ -10,7 +11,7 @@ use baton_cluster::{
 use super::{Exit, bad_input, up};
 use crate::args;
 
-/// Writes down what happens on clusters until it is interrupted.
+/// Records what happens on clusters until interrupted.
 pub(super) fn run(arguments: &args::Record) -> Exit {
     let file = match File::create(&arguments.output) {
         Ok(file) => file,
@@ -21,14 +22,14 @@ pub(super) fn run(arguments: &args::Record) -> Exit {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("error: no asynchronous runtime can be had: {error}");
+            eprintln!("error: cannot start the async runtime: {error}");
             return Exit::Broken;
         }
     };
     match runtime.block_on(written(arguments, file)) {
         Ok(Ok(lines)) => {
-            println!("{lines} lines in {}", arguments.output.display());
-            println!("judge them: baton judge --recording {}", arguments.output.display());
+            outln!("{lines} lines written to {}", arguments.output.display());
+            outln!("judge it: baton judge --recording {}", arguments.output.display());
             Exit::Conforms
         }
         Ok(Err(error)) => {
@@ -46,12 +47,12 @@ pub(super) fn run(arguments: &args::Record) -> Exit {
 async fn written(arguments: &args::Record, file: File) -> Result<Result<usize, RecordError>, AccessError> {
     let clusters = Clusters::of_contexts(&arguments.kubeconfig, &arguments.control, &arguments.members).await?;
     let interrupted = async {
-        // Whoever cannot be interrupted records until it is killed; every line is written at once.
+        // Without signals it records until it is killed; every line is written at once.
         if let Err(error) = up::interrupted().await {
-            eprintln!("warning: interrupts cannot be received: {}", error_chain(&error));
+            eprintln!("warning: Ctrl-C cannot be received: {}", error_chain(&error));
             std::future::pending::<()>().await;
         }
     };
-    println!("recording; Ctrl-C ends it");
+    outln!("recording; press Ctrl-C to stop");
     Ok(record(&clusters, BufWriter::new(file), interrupted).await)
 }

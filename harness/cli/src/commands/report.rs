@@ -1,5 +1,6 @@
 //! `baton report`.
 
+use crate::stdout::outln;
 use std::{
     fs,
     io::{self, BufReader},
@@ -31,7 +32,7 @@ use crate::{
     show, snapshots,
 };
 
-/// Why nothing can be made of what was given.
+/// Why a report cannot be processed.
 #[derive(Debug, Error)]
 enum InputError {
     #[error("{} cannot be read", path.display())]
@@ -46,11 +47,11 @@ enum InputError {
     Write { path: PathBuf, source: io::Error },
     #[error("the report cannot be written")]
     Form(#[from] ReportError),
-    #[error("the page cannot be made")]
+    #[error("the page cannot be rendered")]
     Page(#[from] minijinja::Error),
 }
 
-/// Does what is asked with reports.
+/// Renders, verifies, compares or merges reports.
 pub(super) fn report(roots: &Roots, arguments: &args::Report) -> Exit {
     let done = match arguments {
         args::Report::Html {
@@ -98,7 +99,7 @@ fn write(path: &Path, text: &str) -> Result<Exit, InputError> {
         source,
     };
     file::write(path, text.as_bytes()).map_err(wrong)?;
-    println!("{}", path.display());
+    outln!("{}", path.display());
     Ok(Exit::Conforms)
 }
 
@@ -144,25 +145,25 @@ fn verify_report(roots: &Roots, report: &Path, more: &[PathBuf], timelines: &Pat
         };
         let came = verify::verify(&report, &context);
         for objection in &came.objections {
-            println!("{objection}");
+            outln!("{objection}");
         }
         let judged = report.cases.len() - came.not_run;
         let confirmed = came.confirmed;
-        let mut words = format!("{confirmed} of {judged} verdicts are borne out by their timelines");
+        let mut words = format!("{confirmed} of {judged} verdicts follow from their timelines");
         if came.not_run > 0 {
-            words = format!("{words}; {} cases were not run", came.not_run);
+            words = format!("{words}; {} not run", show::count(came.not_run, "case"));
         }
         if came.missing > 0 {
             words = format!(
-                "{words}; the run was interrupted: {} of the chosen cases are missing",
+                "{words}; the run was interrupted: {} of the selected cases missing",
                 came.missing
             );
         }
         if came.objections.is_empty() {
-            println!("confirmed: {words}");
+            outln!("confirmed: {words}");
             Exit::Conforms
         } else {
-            println!("\nREFUTED: {words}");
+            outln!("\nREFUTED: {words}");
             Exit::Deviates
         }
     }))
@@ -171,7 +172,7 @@ fn verify_report(roots: &Roots, report: &Path, more: &[PathBuf], timelines: &Pat
 fn compare_reports(before: &Path, after: &Path) -> Result<Exit, InputError> {
     let comparison = compare::compare(&read_report(before)?, &read_report(after)?);
     for note in &comparison.notes {
-        println!("note: {note}");
+        outln!("note: {note}");
     }
     let mut table = show::table(&["", "WHAT", "BEFORE", "AFTER"]);
     let parts = [
@@ -186,9 +187,9 @@ fn compare_reports(before: &Path, after: &Path) -> Result<Exit, InputError> {
         }
     }
     if parts.iter().all(|(_, moved)| moved.is_empty()) {
-        println!("no result is another one");
+        outln!("no result changed");
     } else {
-        println!("{}", table.trim_fmt());
+        outln!("{}", table.trim_fmt());
     }
     Ok(if comparison.worse.is_empty() {
         Exit::Conforms

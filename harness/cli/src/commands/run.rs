@@ -1,5 +1,6 @@
 //! `baton run`.
 
+use crate::stdout::outln;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -27,7 +28,7 @@ use crate::{
     stale_baseline::StaleBaseline,
 };
 
-/// Runs the cases of a suite as the arguments say. Whatever is wrong with them is told before anything boots.
+/// Runs the cases of a suite as the arguments say. Invalid arguments are reported before any cluster boots.
 pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
     let folder = arguments.timelines.clone().unwrap_or_else(evidence::folder_by_default);
     let before = LastRun::read(&folder, &roots.cases);
@@ -37,7 +38,7 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         (Err(error), true) => return bad_input(error, "run the cases once without --rerun-failed"),
     };
     if failed.is_some_and(std::collections::BTreeSet::is_empty) {
-        println!("nothing failed in the last run");
+        outln!("no case failed in the last run");
         return Exit::Conforms;
     }
     let selected = match select::select(suite.cases, &suite.catalogue, &arguments.selection, failed) {
@@ -47,7 +48,7 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
     if let Some(folder) = &arguments.timelines
         && let Err(error) = fs::create_dir_all(folder)
     {
-        eprintln!("error: timelines cannot be written into {}: {error}", folder.display());
+        eprintln!("error: cannot write timelines to {}: {error}", folder.display());
         return Exit::BadInput;
     }
     // What the baseline says is held against all cases, not only against those that are run.
@@ -75,7 +76,7 @@ fn run_preflight(preflight: Option<&Preflight>, settings: &Settings) -> Result<(
     };
     let error = match preflight.run(settings) {
         Ok(outcome) => {
-            println!("{}", preflight::message(&outcome));
+            outln!("{}", preflight::message(&outcome));
             return Ok(());
         }
         Err(error) => error,
@@ -90,7 +91,7 @@ fn run_preflight(preflight: Option<&Preflight>, settings: &Settings) -> Result<(
     if !error.help().is_empty() {
         eprintln!("help: {}", error.help());
     }
-    eprintln!("help: no case was run; --no-preflight runs them all the same");
+    eprintln!("help: no case was run; --no-preflight skips this check");
     Err(Exit::Broken)
 }
 
@@ -114,7 +115,7 @@ fn carry_out(
     if let Err(error) = last_run.write(folder) {
         // What the run came to does not depend on it.
         eprintln!(
-            "warning: --rerun-failed will not know of this run: {}: {error}",
+            "warning: cannot record this run for --rerun-failed in {}: {error}",
             folder.display()
         );
     }
@@ -123,7 +124,7 @@ fn carry_out(
         eprintln!("error: {reason}");
     }
     match reports.finish() {
-        Ok(written) => tell_written(&written),
+        Ok(written) => print_written(&written),
         Err(error) => {
             eprintln!("error: {}", error_chain(&error));
             return Exit::Broken;
@@ -145,14 +146,14 @@ fn carry_out(
     }
 }
 
-fn tell_written(written: &[PathBuf]) {
+fn print_written(written: &[PathBuf]) {
     for report in written {
-        println!("report: {}", report.display());
+        outln!("report: {}", report.display());
     }
 }
 
 fn exit(summary: &Summary) -> Exit {
-    // What the clusters are too slow to tell is the clusters' fault.
+    // An inconclusive order is the fault of the clusters.
     match (summary.broken, summary.deviating, summary.inconclusive) {
         (0, 0, 0) => Exit::Conforms,
         (0, 1.., _) => Exit::Deviates,
@@ -196,6 +197,7 @@ fn settings(roots: &Roots, arguments: &args::Run, selected: &Selected) -> Result
         timeouts: default.timeouts.scaled(arguments.timeout_factor),
         time_factor: arguments.time_factor,
         timelines: arguments.timelines.clone(),
+        accept_snapshots: arguments.accept_snapshots,
         repeat: arguments.repeat,
         retries: arguments.retries,
         fail_fast: arguments.fail_fast,

@@ -1,5 +1,6 @@
-//! Clusters to look at: booted, announced, kept until somebody interrupts.
+//! `baton up`: clusters to explore, kept until interrupted.
 
+use crate::stdout::outln;
 use baton_cluster::{
     error_chain::error_chain,
     fleet::{
@@ -20,12 +21,12 @@ use std::{
 use super::Exit;
 use crate::{args, implementation::Reference};
 
-/// Boots clusters, says where they are and runs until it is interrupted. Leaves nothing behind.
+/// Boots clusters, prints their kubeconfigs and runs until interrupted. Leaves nothing behind.
 pub fn up(arguments: &args::Up) -> Exit {
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("error: no asynchronous runtime can be had: {error}");
+            eprintln!("error: cannot start the async runtime: {error}");
             return Exit::Broken;
         }
     };
@@ -58,10 +59,10 @@ async fn boot_and_wait(arguments: &args::Up) -> Result<(), String> {
     }
     let ended = Box::new(fleet).shut_down().await;
     ended.map_err(|error| error_chain(&error))?;
-    interrupted.map_err(|error| format!("interrupts cannot be received: {error}"))
+    interrupted.map_err(|error| format!("Ctrl-C cannot be received: {error}"))
 }
 
-/// Returns when somebody wants an end: Ctrl-C, or the signal that service managers send.
+/// Returns on Ctrl-C, or on the signal that service managers send.
 pub(crate) async fn interrupted() -> std::io::Result<()> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
@@ -105,7 +106,7 @@ fn announce(fleet: &Embedded, arguments: &args::Up) -> Result<(), String> {
     description.kubeconfig = merged(&description).map_err(|error| error_chain(&*error))?;
     if arguments.json {
         let text = serde_json::to_string(&description).map_err(|error| error_chain(&error))?;
-        println!("{text}");
+        outln!("{text}");
         return Ok(());
     }
     let all: Vec<_> = std::iter::once(&description.control)
@@ -117,17 +118,17 @@ fn announce(fleet: &Embedded, arguments: &args::Up) -> Result<(), String> {
             .as_ref()
             .map(|file| file.display().to_string())
             .unwrap_or_default();
-        println!("{:<10} {file}", cluster.name);
+        outln!("{:<10} {file}", cluster.name);
     }
     if let Some(file) = &description.control.kubeconfig {
-        println!("\ntry:  kubectl --kubeconfig {} get clusters", file.display());
+        outln!("\ntry:  kubectl --kubeconfig {} get clusters", file.display());
     }
     if let Some(file) = &description.kubeconfig {
-        println!("all of them, by contexts: {}", file.display());
+        outln!("all clusters, as contexts: {}", file.display());
     }
     if !arguments.controller && !arguments.bare {
-        println!("no controller runs; start the reference controller with `baton up --controller`, or another one");
+        outln!("no controller is running; start the reference controller with `baton up --controller`, or your own");
     }
-    println!("Ctrl-C ends everything");
+    outln!("press Ctrl-C to stop");
     Ok(())
 }

@@ -26,7 +26,7 @@ use super::{Reference, programs::Programs};
 #[derive(Debug, Error)]
 pub enum TargetFileError {
     /// There is no such program.
-    #[error("the target's command {command} is not there")]
+    #[error("the command {command} of the target was not found")]
     NoCommand {
         /// As it stands in the file.
         command: String,
@@ -63,7 +63,7 @@ pub enum TargetFileError {
     #[error("certificates cannot be made")]
     NoCertificates(#[source] io::Error),
     /// Nothing can be installed on clusters that begin empty.
-    #[error("the target is said to be installed, and embedded clusters begin empty")]
+    #[error("the target is `installed`, but embedded clusters start empty")]
     NothingInstalled,
 }
 
@@ -77,7 +77,7 @@ impl TargetFileError {
             }
             Self::Webhooks { .. } => "`spec.controlPlane.webhooks` names files with webhook configurations in YAML",
             Self::NoCertificates(_) => "",
-            Self::NothingInstalled => "run it on the clusters where it is installed, or let the target be an `exec`",
+            Self::NothingInstalled => "run against the clusters where it is installed, or start it with `exec`",
         }
     }
 }
@@ -123,12 +123,14 @@ impl Described {
     fn cannot_start_with(&self, asked: &ControllerSetup) -> Option<String> {
         let programs = match &self.run {
             Run::Reference => return None,
-            Run::Installed => return Some("asks what the target says when it starts, and it runs already".to_owned()),
+            Run::Installed => {
+                return Some("needs the output of the target at its start, but it is already running".to_owned());
+            }
             Run::Exec(programs) => programs,
         };
         let lacking = programs.lacks(asked)?;
         Some(format!(
-            "asks what the target says when it starts with another set-up, and its file does not say how that is passed \
+            "starts the target with other settings, but the target file does not say how to pass them \
              (`run.exec.{lacking}`)"
         ))
     }
@@ -193,7 +195,7 @@ impl Target for Described {
             )
         };
         if matches!(self.run, Run::Installed) && any(stops) {
-            reasons.push("stops and starts the target, which runs by itself here".to_owned());
+            reasons.push("stops and starts the target, but this target runs on its own".to_owned());
         }
         for step in &case.steps {
             if let Action::Start(start) = &step.action {
@@ -251,7 +253,7 @@ impl Target for Described {
     ) -> Result<Box<dyn Running>, TargetError> {
         match &self.run {
             Run::Reference => Reference.start(fleet, asked, log).await,
-            Run::Installed => Err(TargetError::Start("it runs already".to_owned())),
+            Run::Installed => Err(TargetError::Start("it is already running".to_owned())),
             Run::Exec(programs) => {
                 let mut setup = self.spec.controller.clone();
                 setup.feature_gates.extend(asked.feature_gates.clone());

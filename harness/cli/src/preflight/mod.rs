@@ -34,7 +34,7 @@ const LAST_LINES: usize = 12;
 #[derive(Debug, Error)]
 pub enum PreflightError {
     /// A feature is declared, nothing of it happens, and something may not be switched on.
-    #[error("{} seems to be switched off in this installation: {seen}", features.join(" or "))]
+    #[error("{} seems to be disabled in this installation: {seen}", features.join(" or "))]
     Off {
         /// The features that would have shown.
         features: Vec<String>,
@@ -44,7 +44,7 @@ pub enum PreflightError {
         flags: String,
     },
     /// It does not work, and nothing is known that would have to be switched on.
-    #[error("a failover does not work: {seen}")]
+    #[error("the test failover did not work: {seen}")]
     Broken {
         /// What was seen.
         seen: String,
@@ -52,10 +52,10 @@ pub enum PreflightError {
         set: String,
     },
     /// It could not be tried.
-    #[error("a failover cannot be tried: {0}")]
+    #[error("the test failover could not be run: {0}")]
     NotRun(String),
     /// The canary is no case; that is Baton's own fault.
-    #[error("the canary is no case: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    #[error("the built-in test case is invalid: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Canary(Vec<Diagnostic>),
 }
 
@@ -65,10 +65,10 @@ impl PreflightError {
         match self {
             Self::Off { flags, .. } => flags.clone(),
             Self::Broken { set, .. } if !set.is_empty() => {
-                format!("it was started with {set}, so that it is not switched off")
+                format!("the target was started with {set}, so the feature is enabled")
             }
             Self::Broken { .. } => {
-                "if something must be switched on for it, name that under `switches` in the target file".to_owned()
+                "if the target needs a flag for it, add the flag to `switches` in the target file".to_owned()
             }
             Self::NotRun(_) | Self::Canary(_) => String::new(),
         }
@@ -186,7 +186,7 @@ impl Preflight {
 fn canary(catalogue: &Catalogue) -> Result<Case, PreflightError> {
     let context = ReadContext {
         catalogue,
-        fixture: &|_| Err("the canary has no files".to_owned()),
+        fixture: &|_| Err("the test case has no files".to_owned()),
         fixtures: &[],
         check_path: &|_| Ok(()),
         check_admission: &|_, _| Ok(()),
@@ -216,7 +216,7 @@ fn flags(switches: &[&Switch], programs: &[Exec]) -> String {
             None => argument,
         }
     });
-    format!("is this set? {}", told.collect::<Vec<_>>().join(", "))
+    format!("check that this is set: {}", told.collect::<Vec<_>>().join(", "))
 }
 
 /// With what the target wrote, and with the place of the timeline.
@@ -227,10 +227,10 @@ fn with_evidence(error: PreflightError, settings: &Settings, timeline: &Timeline
     let mut more = String::new();
     let lines = last_lines(log, LAST_LINES);
     if !lines.is_empty() {
-        more = format!("\nthe target's last lines:\n  {}", lines.join("\n  "));
+        more = format!("\nlast lines of the target:\n  {}", lines.join("\n  "));
     }
     if kept {
-        more = format!("{more}\nthe whole timeline: {}", file.display());
+        more = format!("{more}\nfull timeline: {}", file.display());
     }
     match error {
         PreflightError::Off { features, seen, flags } => PreflightError::Off {
@@ -250,6 +250,6 @@ fn with_evidence(error: PreflightError, settings: &Settings, timeline: &Timeline
 pub fn message(outcome: &PreflightOutcome) -> String {
     match outcome {
         PreflightOutcome::Passed { wall } => format!("preflight: a workload failed over in {}", show::seconds(*wall)),
-        PreflightOutcome::Skipped(reasons) => format!("preflight: left out: {}", reasons.join("; ")),
+        PreflightOutcome::Skipped(reasons) => format!("preflight: skipped: {}", reasons.join("; ")),
     }
 }

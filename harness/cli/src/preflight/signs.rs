@@ -83,13 +83,13 @@ fn ended_badly(timeline: &Timeline) -> Option<(usize, &StepEnd)> {
 /// What a step says that ended badly.
 fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign {
     let Some(step) = plan.steps.get(step) else {
-        return Sign::Wrong("the run ended too early".to_owned());
+        return Sign::Wrong("the run ended early".to_owned());
     };
     let waited = match end {
         StepEnd::Done => return Sign::Fine,
         StepEnd::TimedOut { waited_secs, .. } => format!("within {waited_secs} s"),
         StepEnd::Refused { message } => return Sign::Wrong(format!("{}: refused: {message}", step.action)),
-        StepEnd::TargetEnded => return Sign::Wrong(format!("the target ended by itself: {}", status(timeline))),
+        StepEnd::TargetEnded => return Sign::Wrong(format!("the target exited: {}", status(timeline))),
         StepEnd::HotLoop(hot) => return Sign::Wrong(hot.to_string()),
     };
     let origin = RoleName::new("origin");
@@ -99,7 +99,7 @@ fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign
             format!("a policy for a Deployment led to no scheduling result {waited}"),
         ),
         Action::BindRole { .. } => Sign::Wrong(format!(
-            "the workload was evicted, and no other member was chosen {waited}"
+            "the workload was evicted, but not scheduled to another member {waited}"
         )),
         Action::Wait { until, .. } => match &until.expect {
             Expect::Absent if failovers::tasks(timeline.entries()).is_empty() => {
@@ -108,11 +108,11 @@ fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign
                 Sign::Absent(Stage::Eviction, seen)
             }
             Expect::Absent => Sign::Wrong(format!(
-                "an eviction task was written, and the old copy was not removed {waited}"
+                "an eviction task was written, but the old copy was not removed {waited}"
             )),
-            Expect::Present => Sign::Wrong(format!("the old copy was removed, and no new one was created {waited}")),
+            Expect::Present => Sign::Wrong(format!("the old copy was removed, but no new one was created {waited}")),
             Expect::Match(_) | Expect::NoMatch(_) => Sign::Wrong(format!(
-                "the workload's status did not come from the member into its binding {waited}"
+                "the workload's status did not get from the member into its binding {waited}"
             )),
         },
         other => Sign::Wrong(format!("{other}: not {waited}")),
@@ -131,7 +131,7 @@ fn status(timeline: &Timeline) -> &str {
 fn carried_along(timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -> Sign {
     let tasks = failovers::tasks(timeline.entries());
     let Some(task) = tasks.first() else {
-        return Sign::Wrong("the workload moved, and no eviction task was ever written".to_owned());
+        return Sign::Wrong("the workload moved, but no eviction task was written".to_owned());
     };
     let injected = labels_of_new_copy(timeline);
     let found = [
@@ -142,11 +142,11 @@ fn carried_along(timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -> Sign {
         match state.get(ALIAS).map(String::as_str) {
             Some(STATE) => {}
             Some(other) => {
-                let seen = format!("{what} {does} {ALIAS}={other}, and {STATE} was expected");
+                let seen = format!("{what} {does} {ALIAS}={other}, expected {STATE}");
                 return Sign::Wrong(seen);
             }
             None => {
-                let seen = format!("the workload moved, and {what} has nothing of its state");
+                let seen = format!("the workload moved, but {what} has none of its state");
                 return Sign::Absent(stage, seen);
             }
         }

@@ -52,16 +52,16 @@ impl FromStr for ReportFile {
         const FORMATS: &str = "yaml, junit, jsonl and html";
         let (format, path) = text
             .split_once('=')
-            .ok_or_else(|| format!("FORMAT=PATH is expected, such as yaml=report.yaml; the formats are {FORMATS}"))?;
+            .ok_or_else(|| format!("expected FORMAT=PATH, such as yaml=report.yaml; the formats are {FORMATS}"))?;
         let format = match format {
             "yaml" => Format::Yaml,
             "junit" => Format::Junit,
             "jsonl" => Format::Jsonl,
             "html" => Format::Html,
-            other => return Err(format!("there is no format `{other}`; the formats are {FORMATS}")),
+            other => return Err(format!("unknown format `{other}`; the formats are {FORMATS}")),
         };
         if path.is_empty() {
-            return Err("a path is missing behind `=`".to_owned());
+            return Err("expected a path after `=`".to_owned());
         }
         Ok(Self {
             format,
@@ -91,7 +91,7 @@ pub enum WriteError {
     #[error("an event cannot be written as JSON")]
     Line(#[from] serde_json::Error),
     /// The page's template and what is put in do not fit together.
-    #[error("the page cannot be made")]
+    #[error("the page cannot be rendered")]
     Page(#[from] minijinja::Error),
 }
 
@@ -99,8 +99,8 @@ impl WriteError {
     /// What to do about it; empty if nothing is known to help.
     pub fn help(&self) -> &'static str {
         match self {
-            Self::File { .. } => "a report goes into a folder that is there and can be written to",
-            Self::Twice(_) => "give each report a path of its own",
+            Self::File { .. } => "the folder must exist and be writable",
+            Self::Twice(_) => "give each report a different path",
             Self::Form(_) | Self::Line(_) | Self::Page(_) => "",
         }
     }
@@ -211,9 +211,9 @@ mod tests {
     #[test]
     fn a_wrong_report_says_what_is_expected() {
         let told = |text: &str| text.parse::<ReportFile>().unwrap_err();
-        assert!(told("report.yaml").starts_with("FORMAT=PATH is expected"));
-        assert!(told("pdf=x").starts_with("there is no format `pdf`"));
-        assert_eq!(told("yaml="), "a path is missing behind `=`");
+        assert!(told("report.yaml").starts_with("expected FORMAT=PATH"));
+        assert!(told("pdf=x").starts_with("unknown format `pdf`"));
+        assert_eq!(told("yaml="), "expected a path after `=`");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The page: one HTML file with everything in it, for people.
 //!
-//! Its template, styles and script are files of their own under `page/`. Data goes into it escaped, or as JSON that
+//! Its template, styles and script are files under `page/`. Data goes into it escaped, or as JSON that
 //! no HTML can hide in; the script draws a timeline when its case is opened.
 
 use std::{collections::BTreeMap, fmt::Write as _};
@@ -18,6 +18,8 @@ use baton_core::{
 use minijinja::{AutoEscape, Environment, Value, value::Serde};
 use serde::Serialize;
 
+use crate::show::count;
+
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLES: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
@@ -25,7 +27,7 @@ const SCRIPT: &str = include_str!("page/page.js");
 /// So many cases that do not conform are open at first; more would only be slow to open.
 const OPEN_AT_FIRST: usize = 3;
 
-/// TimelineViews of timelines, by case and seed.
+/// Views of timelines, by case and seed.
 pub type TimelineViews = BTreeMap<(CaseId, u64), TimelineView>;
 
 /// A page as the template wants it.
@@ -78,7 +80,7 @@ struct CaseView<'a> {
     timeline_view: Option<&'a TimelineView>,
 }
 
-/// A choice of a filter.
+/// An option of a filter.
 #[derive(Serialize)]
 struct Choice<Key> {
     key: Key,
@@ -147,10 +149,7 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
     let not_judged = BTreeMap::new();
     let (state, words) = match (judged.findings.len(), judged.inconclusive.len()) {
         (0, 0) => (CaseOutcome::Conforms, "nothing to object to".to_owned()),
-        (0, open) => (
-            CaseOutcome::Inconclusive,
-            format!("{} cannot be told", count(open, "order")),
-        ),
+        (0, open) => (CaseOutcome::Inconclusive, format!("{} unknown", count(open, "order"))),
         (found, _) => (CaseOutcome::Deviates, count(found, "finding")),
     };
     let view = CaseView {
@@ -312,9 +311,4 @@ fn verdict_of(report: &ConformanceReport) -> VerdictView {
         state,
         words: words.join(", "),
     }
-}
-
-fn count(number: usize, of: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{number} {of}{s}")
 }

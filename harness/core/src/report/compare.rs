@@ -63,9 +63,11 @@ fn requirements(report: &ConformanceReport) -> Results {
 fn cases(report: &ConformanceReport) -> Results {
     let rank = |case: &CaseReport| match case.result {
         CaseOutcome::Deviates | CaseOutcome::KnownDeviation => 0,
-        CaseOutcome::Broken | CaseOutcome::Inconclusive | CaseOutcome::Unsupported => 1,
-        CaseOutcome::Conforms if !case.failed_tries.is_empty() => 2,
-        CaseOutcome::Conforms => 3,
+        CaseOutcome::Broken => 1,
+        CaseOutcome::Inconclusive => 2,
+        CaseOutcome::Unsupported => 3,
+        CaseOutcome::Conforms if !case.failed_tries.is_empty() => 4,
+        CaseOutcome::Conforms => 5,
     };
     let mut results = Results::new();
     for case in &report.cases {

@@ -1,0 +1,238 @@
+//! Why something may not have happened: what Events say, which conditions changed, and the mistakes that cases make often.
+
+use serde_json::Value;
+
+use crate::{
+    select::BINDING_KINDS,
+    timeline::{Change, Entry, Event, Mark, ObjectId, Revision, StepEnd, Timeline, World},
+};
+
+/// What an Event says: `Warning EvictionBlocked: …`; nothing if the object is no Event.
+pub fn event_message(kind: &str, event: &Value) -> Option<String> {
+    if kind != "Event" {
+        return None;
+    }
+    // core/v1 and events.k8s.io/v1 name the text differently.
+    let message = text(event, "/message").or_else(|| text(event, "/note"))?;
+    let words = [text(event, "/type"), text(event, "/reason")];
+    let head = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    Some(format!("{head}: {message}"))
+}
+
+/// The conditions whose status changed, or that are new: `Ready=False (NodeNotReady): …`.
+pub fn condition_changes(before: Option<&Value>, after: &Value) -> Vec<String> {
+    let status_before = |kind: &str| {
+        let condition = conditions(before?).find(|it| it["type"].as_str() == Some(kind))?;
+        condition["status"].as_str()
+    };
+    let changed = conditions(after).filter_map(|condition| {
+        let (kind, status) = (condition["type"].as_str()?, condition["status"].as_str()?);
+        (status_before(kind) != Some(status)).then(|| in_words(kind, status, condition))
+    });
+    changed.collect()
+}
+
+/// The likely cause of a step that timed out; nothing if no step did, or nothing points to a cause.
+pub fn of_timeout(timeline: &Timeline) -> Option<String> {
+    let entries = timeline.entries();
+    let timed_out = entries.iter().position(is_timeout)?;
+    let entries = &entries[..timed_out];
+    let world = World::after(entries);
+    several_clusters(&world)
+        .or_else(|| tolerated(&world))
+        .or_else(|| last_warning(entries))
+        .or_else(|| false_condition(&world))
+}
+
+fn is_timeout(entry: &Entry) -> bool {
+    matches!(
+        &entry.event,
+        Event::Mark(Mark::StepEnded {
+            end: StepEnd::TimedOut { .. },
+            ..
+        })
+    )
+}
+
+/// Roles are bound to one cluster: a workload on two of them binds none.
+fn several_clusters(world: &World) -> Option<String> {
+    let (id, binding) = bindings(world).find(|(_, binding)| list(binding, "/spec/clusters").len() > 1)?;
+    let names = list(binding, "/spec/clusters").iter();
+    let names: Vec<&str> = names.filter_map(|cluster| cluster["name"].as_str()).collect();
+    Some(format!(
+        "{} {} is scheduled to {}: if one cluster is intended, set `spreadConstraints` in the policy",
+        id.kind,
+        id.name,
+        names.join(" and ")
+    ))
+}
+
+/// A taint that a workload tolerates for a time that has not run out.
+fn tolerated(world: &World) -> Option<String> {
+    let taints: Vec<(&str, &str)> = world
+        .objects()
+        .filter(|(id, _)| id.kind == "Cluster")
+        .flat_map(|(id, cluster)| {
+            let taints = list(cluster, "/spec/taints").iter();
+            let no_execute = taints.filter(|taint| taint["effect"] == "NoExecute");
+            no_execute.filter_map(|taint| Some((id.name.as_str(), taint["key"].as_str()?)))
+        })
+        .collect();
+    bindings(world).find_map(|(_, binding)| {
+        let here = list(binding, "/spec/clusters");
+        let is_here = |name: &str| here.iter().any(|cluster| cluster["name"] == name);
+        list(binding, "/spec/placement/clusterTolerations")
+            .iter()
+            .find_map(|toleration| {
+                let seconds = toleration["tolerationSeconds"]
+                    .as_u64()
+                    .filter(|seconds| *seconds > 0)?;
+                let (cluster, key) = taints.iter().find(|(cluster, key)| {
+                    is_here(cluster) && toleration["key"].as_str().is_none_or(|it| it == *key)
+                })?;
+                Some(format!(
+                    "the taint {key} on {cluster} is tolerated for {seconds} s: let that time pass with `elapse`"
+                ))
+            })
+    })
+}
+
+fn last_warning(entries: &[Entry]) -> Option<String> {
+    let mut warnings = entries.iter().rev().filter_map(|entry| match &entry.event {
+        Event::Revision(Revision {
+            kind, object, change, ..
+        }) if *change != Change::Deleted && object["type"] == "Warning" => event_message(kind, object),
+        Event::Revision(_) | Event::Mark(_) => None,
+    });
+    warnings.next()
+}
+
+/// A condition of a binding or a Work that is false.
+fn false_condition(world: &World) -> Option<String> {
+    let watched = |id: &ObjectId| BINDING_KINDS.contains(&id.kind.as_str()) || id.kind == "Work";
+    world.objects().filter(|(id, _)| watched(id)).find_map(|(id, object)| {
+        let condition = conditions(object).find(|it| it["status"] == "False")?;
+        let words = in_words(condition["type"].as_str()?, "False", condition);
+        Some(format!("{} {}: {words}", id.kind, id.name))
+    })
+}
+
+fn bindings(world: &World) -> impl Iterator<Item = (&ObjectId, &Value)> {
+    let objects = world.objects().map(|(id, object)| (id, &**object));
+    objects.filter(|(id, _)| BINDING_KINDS.contains(&id.kind.as_str()))
+}
+
+fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
+    list(object, "/status/conditions").iter()
+}
+
+fn in_words(kind: &str, status: &str, condition: &Value) -> String {
+    let reason = text(condition, "/reason").map(|reason| format!(" ({reason})"));
+    let message = text(condition, "/message").map(|message| format!(": {message}"));
+    format!(
+        "{kind}={status}{}{}",
+        reason.unwrap_or_default(),
+        message.unwrap_or_default()
+    )
+}
+
+fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+    let list = object.pointer(pointer).and_then(Value::as_array);
+    list.map(Vec::as_slice).unwrap_or_default()
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
+    let text = object.pointer(pointer).and_then(Value::as_str);
+    text.filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::names::ClusterName;
+
+    fn timeline(objects: &[(&str, Value)]) -> Timeline {
+        let revision = |(kind, object): &(&str, Value)| {
+            Event::Revision(Revision {
+                cluster: ClusterName::control(),
+                kind: (*kind).to_owned(),
+                change: Change::Added,
+                object: Arc::new(object.clone()),
+                by: None,
+            })
+        };
+        let timed_out = Event::Mark(Mark::StepEnded {
+            step: 0,
+            end: StepEnd::TimedOut {
+                phase: "evict".to_owned(),
+                waited_secs: 60.0,
+            },
+        });
+        let events = objects.iter().map(revision).chain([timed_out]);
+        let entries = (1..).zip(events).map(|(seq, event)| Entry {
+            at: Duration::ZERO,
+            seq,
+            event,
+        });
+        Timeline::new(entries.collect()).unwrap()
+    }
+
+    fn binding(clusters: &Value, placement: &Value) -> (&'static str, Value) {
+        let spec = json!({"clusters": clusters, "placement": placement});
+        (
+            "ResourceBinding",
+            json!({"metadata": {"name": "deploy-deployment"}, "spec": spec}),
+        )
+    }
+
+    fn warning() -> (&'static str, Value) {
+        let message = "eviction from member1 waits: rule 1 matches nothing";
+        let event = json!({"metadata": {"name": "e"}, "type": "Warning", "reason": "Blocked", "message": message});
+        ("Event", event)
+    }
+
+    #[test]
+    fn a_warning_event_is_a_likely_cause() {
+        let found = of_timeout(&timeline(&[warning()])).unwrap();
+        assert_eq!(
+            found,
+            "Warning Blocked: eviction from member1 waits: rule 1 matches nothing"
+        );
+        assert_eq!(of_timeout(&timeline(&[])), None);
+    }
+
+    #[test]
+    fn two_clusters_and_a_toleration_come_before_warnings() {
+        let two = binding(&json!([{"name": "member1"}, {"name": "member2"}]), &json!({}));
+        let found = of_timeout(&timeline(&[two, warning()])).unwrap();
+        assert!(found.contains("is scheduled to member1 and member2"), "{found}");
+        let taints = json!([{"key": "baton.dev/failed", "effect": "NoExecute"}]);
+        let cluster = (
+            "Cluster",
+            json!({"metadata": {"name": "member1"}, "spec": {"taints": taints}}),
+        );
+        let tolerations = json!([{"key": "baton.dev/failed", "effect": "NoExecute", "tolerationSeconds": 300}]);
+        let one = binding(
+            &json!([{"name": "member1"}]),
+            &json!({"clusterTolerations": tolerations}),
+        );
+        let found = of_timeout(&timeline(&[cluster, one, warning()])).unwrap();
+        assert!(found.contains("on member1 is tolerated for 300 s"), "{found}");
+    }
+
+    #[test]
+    fn conditions_are_told_when_their_status_changes() {
+        let object = |status: &str| {
+            json!({"status": {"conditions": [
+                {"type": "Ready", "status": status, "reason": "Lost", "message": "no answer"},
+            ]}})
+        };
+        let changes = condition_changes(Some(&object("True")), &object("False"));
+        assert_eq!(changes, ["Ready=False (Lost): no answer"]);
+        assert!(condition_changes(Some(&object("False")), &object("False")).is_empty());
+    }
+}
