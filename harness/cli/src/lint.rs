@@ -294,7 +294,7 @@ mod tests {
         let near = told("x-{ .job.jobID }", &status);
         assert_eq!(near.as_deref(), Some("job.jobID: did you mean `jobId`?"));
         let none = told("{.job.jobId}{.zzz.y}", &status);
-        assert_eq!(none.as_deref(), Some("zzz: possible are any, info, job, list"));
+        assert_eq!(none.as_deref(), Some("zzz: expected one of any, info, job, list"));
         let deep = told("{.job.jobId.x}", &status);
         assert_eq!(
             deep.as_deref(),

@@ -110,7 +110,7 @@ fn a_baseline_that_no_longer_fails_fails_with_the_last_of_its_cases() {
     let file = target_file(folder.path(), FEATURES, entry);
     let (output, said) = with(TARGET, file.to_str().unwrap(), &["user_labels", "longest_label_value"]);
     assert!(!output.status.success(), "{said}");
-    let words = "REC-09 is in the baseline, and no case breaks it any more; remove the entry";
+    let words = "REC-09 is in the baseline, but no case breaks it any more; remove the entry";
     assert_eq!(said.matches(words).count(), 1, "{said}");
     let (output, said) = with(TARGET, file.to_str().unwrap(), &["longest_label_value"]);
     assert!(output.status.success(), "its case was not run: {said}");

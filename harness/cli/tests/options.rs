@@ -197,7 +197,7 @@ fn the_clusters_of_a_case_that_failed_are_kept_until_enter() {
     let output = baton(&["run", &case, "--pause-on-failure", "--timelines", here], "\n");
     let text = told(&output);
     assert!(
-        text.contains("expects-too-much has failed; its clusters are kept"),
+        text.contains("expects-too-much failed; its clusters are still running"),
         "{text}"
     );
     let kubeconfig = text
@@ -331,7 +331,7 @@ fn lint_warns_of_paths_that_no_status_has() {
     assert!(text.contains(message) && text.contains("jobStatus.jobIdd"), "{text}");
     assert!(text.contains("did you mean `jobId`?"), "{text}");
     assert!(text.contains("consecutive-without-state.yaml:29:68"), "{text}");
-    assert!(text.contains("1 cases are fine"), "{text}");
+    assert!(text.contains("1 case without errors"), "{text}");
     let scenario = changed("preservation/any-kind.yaml", &[("{ .succeeded }", "{ .suceeded }")]);
     let text = lint(&scenario);
     assert_eq!(
@@ -344,7 +344,7 @@ fn lint_warns_of_paths_that_no_status_has() {
     // One that misses on purpose, and all that there are.
     assert_eq!(
         lint(&changed("preservation/path-misses.yaml", &[])),
-        "4 cases are fine\n"
+        "4 cases without errors\n"
     );
     let output = baton(&["lint"], "");
     assert!(output.status.success());

@@ -103,13 +103,13 @@ fn what_is_switched_off_is_told_with_its_flag() {
         "{told}"
     );
     assert!(told.contains("led to no eviction task within"), "{told}");
-    let help = "is this set? karmada-controller-manager --feature-gates=Failover=true, \
+    let help = "check that this is set: karmada-controller-manager --feature-gates=Failover=true, \
                 karmada-controller-manager --enable-no-execute-taint-eviction=true";
     assert_eq!(error.help(), help);
     let error = preflight(&spec("karmada.yaml"), &["Failover"]).unwrap_err();
     let told = error.to_string();
     assert!(told.contains("the eviction task has none of its state"), "{told}");
-    let help = "is this set? karmada-controller-manager --feature-gates=StatefulFailoverInjection=true";
+    let help = "check that this is set: karmada-controller-manager --feature-gates=StatefulFailoverInjection=true";
     assert_eq!(error.help(), help);
 }
 
@@ -124,7 +124,7 @@ fn what_was_started_with_the_flag_is_broken() {
         ..spec("karmada.yaml")
     };
     let error = preflight(&unknown, &["Failover"]).unwrap_err();
-    assert!(error.help().contains("under `switches` in the target file"), "{error}");
+    assert!(error.help().contains("`switches` in the target file"), "{error}");
 }
 
 #[test]

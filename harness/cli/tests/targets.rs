@@ -150,7 +150,7 @@ fn an_entry_of_the_baseline_that_no_longer_fails_is_told() {
         outdated.on_event(event);
     });
     let told = outdated.of(&baseline);
-    let expected = "target.yaml:12: REC-01 is in the baseline, and no case breaks it any more; remove the entry";
+    let expected = "target.yaml:12: REC-01 is in the baseline, but no case breaks it any more; remove the entry";
     assert_eq!(told, [expected], "the other entry is about a case that was not run");
 }
 

@@ -1,4 +1,4 @@
-//! What a name that is not known was probably meant to be.
+//! Suggestions for misspelt names.
 
 /// The nearest of the names that are possible, if one is near enough to have been meant.
 pub fn nearest<'a>(name: &str, possible: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -28,8 +28,8 @@ pub fn suggestion<'a>(name: &str, possible: impl IntoIterator<Item = &'a str> + 
     }
     let all: Vec<_> = possible.into_iter().collect();
     match all.len() {
-        0 => "there is none to choose from".to_owned(),
-        1..=MANY => format!("possible are {}", all.join(", ")),
-        more => format!("possible are {}, … ({more} in all)", all[..MANY].join(", ")),
+        0 => "there are none".to_owned(),
+        1..=MANY => format!("expected one of {}", all.join(", ")),
+        more => format!("expected one of {}, … ({more} in total)", all[..MANY].join(", ")),
     }
 }

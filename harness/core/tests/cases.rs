@@ -37,13 +37,13 @@ spec:
     let found = common::read_bytes(Path::new("several.yaml"), twice.as_bytes()).unwrap_err();
     assert_eq!(
         common::lines(&found),
-        "several.yaml:11:7: a second scenario without a name (take another name)"
+        "several.yaml:11:7: only one scenario may go without a name (choose another name)"
     );
     let cases = common::read_bytes(Path::new("several.yaml"), text.as_bytes()).unwrap();
     let plans = cases.iter().map(|case| Plan::of(case).to_string()).collect::<String>();
     insta::assert_snapshot!(plans);
     let wrong = text.replace("title: A $(kind)", "title: A $(kin)");
     let found = common::read_bytes(Path::new("several.yaml"), wrong.as_bytes()).unwrap_err();
-    let told = "several.yaml:6:10: `$(kin)` is no parameter of every scenario (did you mean `kind`?)";
+    let told = "several.yaml:6:10: not every scenario has a parameter `kin` (did you mean `kind`?)";
     assert_eq!(common::lines(&found), told);
 }

@@ -65,11 +65,11 @@ fn the_good_case_is_good() {
 
 #[rstest]
 #[case("{Failover: true}", "[Failover]", "9:30: featureGates must be a map, not a list")]
-#[case("{resource-eviction-rate: 0.5}", "fast", "9:57: options must be a map, not a text")]
+#[case("{resource-eviction-rate: 0.5}", "fast", "9:57: options must be a map, not a string")]
 #[case(
     "[{invariant: noLabelOnTemplate, reason: to see that it can be}]",
     "all",
-    "46:11: exempt must be a list, not a text"
+    "46:11: exempt must be a list, not a string"
 )]
 #[case(
     "noLabelOnTemplate",
@@ -79,22 +79,22 @@ fn the_good_case_is_good() {
 #[case(
     "file: deploy.yaml",
     "file: ../secrets.yaml",
-    "11:45: `../secrets.yaml` is no path below fixtures/ (name a file below fixtures/, such as `workloads/deploy.yaml`)"
+    "11:45: `../secrets.yaml` is not a path below fixtures/ (pass a file below fixtures/, such as `workloads/deploy.yaml`)"
 )]
 #[case(
     "file: deploy.yaml",
     "file: /etc/passwd",
-    "11:45: `/etc/passwd` is no path below fixtures/ (name a file below fixtures/, such as `workloads/deploy.yaml`)"
+    "11:45: `/etc/passwd` is not a path below fixtures/ (pass a file below fixtures/, such as `workloads/deploy.yaml`)"
 )]
 #[case(
     "file: deploy.yaml",
     "file: depoy.yaml",
-    "11:45: fixtures/depoy.yaml cannot be read: it is not there (did you mean `deploy.yaml`?)"
+    "11:45: cannot read fixtures/depoy.yaml: it is not there (did you mean `deploy.yaml`?)"
 )]
 #[case(
     "name: after",
     "name: ../after",
-    "44:24: `../after` cannot be a snapshot's name (letters, digits, dashes and underscores, at most 63)"
+    "44:24: `../after` cannot be a snapshot's name (use at most 63 letters, digits, dashes and underscores)"
 )]
 #[case(
     "elapse: 1h30m",
@@ -109,29 +109,29 @@ fn the_good_case_is_good() {
 #[case(
     "{from: \"${origin}\"}",
     "{from: \"${origan}\", to: \"${nobody}\"}",
-    "22:75: `${origan}` refers to no role or capture before this step (did you mean `origin`?)\nc.yaml:22:92: `${nobody}` refers to no role or capture before this step (possible are origin, replicas, namespace)"
+    "22:75: `${origan}` is neither a role nor a capture of an earlier step (did you mean `origin`?)\nc.yaml:22:92: `${nobody}` is neither a role nor a capture of an earlier step (expected one of origin, replicas, namespace)"
 )]
 #[case(
     "jsonPath: \"{.replicas}\"",
     "jsonPath: \"{.replicas\"",
-    "18:97: the JSONPath `{.replicas` does not parse: unclosed action (paths are written as in `{ .jobStatus.jobID }`)"
+    "18:97: invalid JSONPath `{.replicas`: unclosed action (write paths like `{ .jobStatus.jobID }`)"
 )]
 #[case("effect: NoExecute}\n    - hold", "effect: !!str NoExecute}\n    - hold", "nothing")]
 #[case(
     "effect: NoExecute}\n    - hold",
     "effect: !secret NoExecute}\n    - hold",
-    "24:48: tags such as `!secret` mean nothing here (leave it out; quotes make a text of anything)"
+    "24:48: tags such as `!secret` mean nothing here (remove it; quotes make anything a string)"
 )]
 #[case(
     "members: 3",
     "members: 3\n  <<: {members: 4}",
-    "9:3: YAML 1.2 has no merge keys (write the members out)"
+    "9:3: YAML 1.2 has no merge keys (write out the fields)"
 )]
-#[case("members: 3", "members: 3\n  [a]: 4", "9:3: a key must be a text")]
+#[case("members: 3", "members: 3\n  [a]: 4", "9:3: a key must be a string")]
 #[case(
     "members: 3",
     "members: 3\n  members: 4\n  titel: x",
-    "9:3: `members` stands here a second time (keep one of them)\nc.yaml:10:3: spec has no field `titel` (did you mean `title`?)"
+    "9:3: duplicate key `members` (remove one of them)\nc.yaml:10:3: unknown field `titel` in spec (did you mean `title`?)"
 )]
 #[case(
     "requirements: [STP-01, REC-01, PRG-03]",
@@ -146,27 +146,27 @@ fn the_good_case_is_good() {
 #[case(
     "role: origin,",
     "role: \"o}\",",
-    "19:24: `o}` cannot be a role's name (letters, digits, dashes and underscores, at most 63)"
+    "19:24: `o}` cannot be a role's name (use at most 63 letters, digits, dashes and underscores)"
 )]
 #[case(
     "members: 3",
     "members: 3\n  scenarios: [{name: One}, {name: two, with: [x]}]",
-    "9:22: `One` cannot be a scenario's name (small letters, digits and dashes: it names files)\nc.yaml:9:46: with must be a map, not a list"
+    "9:22: `One` cannot be a scenario's name (use lower-case letters, digits and dashes, since it names files)\nc.yaml:9:46: with must be a map, not a list"
 )]
 #[case(
     "members: 3",
     "members: 3\n  scenarios: [{name: one, with: {k: [1]}}]\n  $(k): 4",
-    "10:3: a key must be a text"
+    "10:3: a key must be a string"
 )]
 #[case(
     "for: statusCollected, of: *deploy,",
     "for: statusCollected, on: origin, of: *deploy,",
-    "23:36: a wait for statusCollected has no field `on` (possible are for, of, from, status, phase)"
+    "23:36: unknown field `on` in a wait for statusCollected (expected one of for, of, from, status, phase)"
 )]
 #[case(
     "match: {metadata: {labels: {a: \"${replicas}\"}}}, proves: [REC-01]",
     "absent: true, proves: [REC-01]",
-    "39:15: `absent` does not go with the mode `firstSeen`"
+    "39:15: `absent` cannot be combined with the mode `firstSeen` (an object that is seen exists; use `now`, `never` or `consistently`)"
 )]
 fn a_mistake_is_told_with_its_place(#[case] from: &str, #[case] to: &str, #[case] want: &str) {
     let told = told_of(from, to);
@@ -182,7 +182,8 @@ fn a_mistake_is_told_with_its_place(#[case] from: &str, #[case] to: &str, #[case
 fn a_role_is_bound_before_it_is_used() {
     let told = told_of("bindRole: {role: destination", "bindRole: {role: elsewhere");
     assert_eq!(
-        told.matches("no role `destination` is bound before this step").count(),
+        told.matches("the role `destination` is not bound before this step")
+            .count(),
         2,
         "{told}"
     );
@@ -201,10 +202,10 @@ fn soon(text: &[u8], want: &str) {
 
 #[rstest]
 #[case("a: 1\n\tb: 2", "1:4", "indent with spaces")]
-#[case("a: b: c", "1:5", "in quotes")]
+#[case("a: b: c", "1:5", "quote strings")]
 #[case("a: [1, 2\nb: 3", "2:2", "close the bracket")]
 #[case("a: {b: 1", "1:4", "close the bracket")]
-#[case("a: @x", "1:4", "in quotes")]
+#[case("a: @x", "1:4", "quote the string")]
 #[case("a: \"x", "1:4", "close the quote")]
 #[case("a: 'it's'", "1:8", "written twice")]
 #[case("a: \"\\q\"", "1:4", "written twice")]
@@ -212,7 +213,7 @@ fn soon(text: &[u8], want: &str) {
 #[case("- a\nb: 1", "2:1", "indented alike")]
 fn what_is_no_yaml_is_told_with_advice(#[case] text: &str, #[case] place: &str, #[case] advice: &str) {
     let told = told(text);
-    assert!(told.starts_with(&format!("c.yaml:{place}: this is no YAML")), "{told}");
+    assert!(told.starts_with(&format!("c.yaml:{place}: invalid YAML")), "{told}");
     assert!(told.contains(advice), "{told}");
 }
 
@@ -231,40 +232,34 @@ fn reading_ends_soon() {
     let steps: String = (1..400).map(step).collect();
     soon(format!("a0: &a0 [x]\n{steps}").as_bytes(), "nested too deeply");
     soon(format!("{}{}", "[".repeat(300_000), "]".repeat(300_000)).as_bytes(), "");
-    soon("&a [".repeat(60).as_bytes(), "no YAML");
+    soon("&a [".repeat(60).as_bytes(), "invalid YAML");
     let key = |i: usize| format!("k{i}: 1\n");
     // One line, which columns are counted in; and as many keys as fit.
     soon(format!("[{}]", "a,".repeat(90_000)).as_bytes(), "a case must be a map");
-    soon(
-        (0..49_000).map(key).collect::<String>().as_bytes(),
-        "more things are wrong",
-    );
-    soon("k: 1\n".repeat(49_000).as_bytes(), "more things are wrong");
+    soon((0..49_000).map(key).collect::<String>().as_bytes(), "more errors");
+    soon("k: 1\n".repeat(49_000).as_bytes(), "more errors");
     let unknown = "REC-99, ".repeat(50_000);
-    soon(
-        GOOD.replace("STP-01, REC-01,", &unknown).as_bytes(),
-        "more things are wrong",
-    );
-    soon(format!("{}: 1", "k".repeat(1_000)).as_bytes(), "has no field");
+    soon(GOOD.replace("STP-01, REC-01,", &unknown).as_bytes(), "more errors");
+    soon(format!("{}: 1", "k".repeat(1_000)).as_bytes(), "unknown field");
     let scenario = |i: usize| format!("    - {{name: s{i}}}\n");
     // Scenarios times values times uses.
     let scenarios: String = (0..5_000).map(scenario).collect();
     let many = GOOD.replace("  steps:\n", &format!("  scenarios:\n{scenarios}  steps:\n"));
-    soon(many.as_bytes(), "the scenarios come to too many values");
+    soon(many.as_bytes(), "the scenarios are too large");
     let value = format!("[{}]", "a,".repeat(10_000));
     let uses = "$(v),".repeat(10_000);
     let big = format!("spec: {{scenarios: [{{name: s, with: {{v: {value}}}}}], steps: [{uses}]}}");
-    soon(big.as_bytes(), "the scenarios come to too many values");
+    soon(big.as_bytes(), "the scenarios are too large");
     soon(&vec![b' '; 50 << 20], "too large");
-    soon(&[0xff, 0xfe, 0x61, 0x00], "c.yaml:1:1: this is no UTF-8");
+    soon(&[0xff, 0xfe, 0x61, 0x00], "c.yaml:1:1: invalid UTF-8");
     soon(
         "a: é\nb: é".as_bytes().split_last().map_or(&[], |(_, rest)| rest),
-        "c.yaml:2:4: this is no UTF-8",
+        "c.yaml:2:4: invalid UTF-8",
     );
     soon(b"", "the file is empty");
     soon(b"# only this\n", "the file is empty");
     soon(b"---\n", "a case must be a map, not nothing");
-    soon(b"a: *a", "no YAML");
+    soon(b"a: *a", "invalid YAML");
     soon(b"a: &a [*a]", "");
     soon(b"\0", "");
 }

@@ -46,10 +46,10 @@ fn fill_members(
     for (key, value) in members {
         fill(key, values, decoder, count);
         if !matches!(key.data, Data::Scalar { .. }) {
-            decoder.error(key, "a key must be a text", "");
+            decoder.error(key, "a key must be a string", "");
         } else if !known.insert(key.key().to_owned()) {
-            let message = format!("`{}` stands here a second time", key.key());
-            decoder.error(key, message, "keep one of them");
+            let message = format!("duplicate key `{}`", key.key());
+            decoder.error(key, message, "remove one of them");
         }
         fill(value, values, decoder, count);
     }
@@ -70,13 +70,13 @@ fn fill_text(text: &str, values: &BTreeMap<&str, &Node>, node: &Node, decoder: &
             Some(Data::List(_) | Data::Map(_)) => {
                 decoder.error(
                     node,
-                    format!("`$({name})` is no single value"),
-                    "let it stand alone here",
+                    format!("`$({name})` is not a single value"),
+                    "use it alone here, without other text",
                 );
             }
             None => {
                 let help = decoder.suggestion(name, values.keys().copied());
-                decoder.error(node, format!("`$({name})` is no parameter of every scenario"), help);
+                decoder.error(node, format!("not every scenario has a parameter `{name}`"), help);
             }
         }
         rest = behind;

@@ -99,7 +99,7 @@ pub(super) fn setup(fields: &Fields<'_>, decoder: &mut Decoder) -> ControllerSet
                 Data::Scalar { text, .. } => {
                     setup.options.insert(key.key().to_owned(), text.clone());
                 }
-                Data::List(_) | Data::Map(_) => decoder.error(value, "an option has one value", ""),
+                Data::List(_) | Data::Map(_) => decoder.error(value, "an option must be a single value", ""),
             }
         }
     }
@@ -134,7 +134,7 @@ impl Reader<'_> {
         let items = self.decoder.list(steps_node, "steps");
         let steps: Vec<_> = items.iter().filter_map(|item| self.step(item)).collect();
         if matches!(&steps_node.data, Data::List(items) if items.is_empty()) {
-            self.decoder.error(steps_node, "a case needs a step", "");
+            self.decoder.error(steps_node, "a case needs at least one step", "");
         }
         let invariants = spec
             .get("invariants")
@@ -238,8 +238,8 @@ impl Reader<'_> {
             {
                 let steps = at("steps").items();
                 let place = steps.iter().find(|node| node.line == step.line).unwrap_or(spec);
-                let message = format!("a snapshot before this one is called `{}` too", snapshot.name);
-                self.decoder.error(place, message, "its file would be the same");
+                let message = format!("an earlier snapshot is also called `{}`", snapshot.name);
+                self.decoder.error(place, message, "both would use the same file");
             }
         }
     }
@@ -256,7 +256,7 @@ impl Reader<'_> {
         }
         let unlisted: Vec<_> = proved.difference(&case.requirements).collect();
         if !unlisted.is_empty() {
-            let help = "add it here, so that one sees what the case is about";
+            let help = "add it here";
             self.decoder
                 .error(node, format!("the case also proves {}", listed(unlisted)), help);
         }

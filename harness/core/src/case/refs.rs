@@ -120,7 +120,7 @@ impl Scope {
                 suggestion(&name, self.roles.iter().map(String::as_str))
             )
         };
-        decoder.error(node, format!("no role `{name}` is bound before this step"), help);
+        decoder.error(node, format!("the role `{name}` is not bound before this step"), help);
         None
     }
 
@@ -156,11 +156,7 @@ impl Scope {
                 .chain(KNOWN_KINDS.iter().map(|(kind, _, _)| *kind))
                 .collect();
             let help = format!("{}; or add `apiVersion`", suggestion(&kind, kinds));
-            decoder.error(
-                kind_node.unwrap_or(node),
-                format!("the kind `{kind}` is not known here"),
-                help,
-            );
+            decoder.error(kind_node.unwrap_or(node), format!("unknown kind `{kind}`"), help);
             return None;
         };
         let namespaced = known.is_none_or(|(_, namespaced)| namespaced);
@@ -229,7 +225,7 @@ impl Scope {
             if name != NAMESPACE && !self.roles.contains(name) && !self.captures.contains(name) {
                 let known = self.roles.iter().chain(&self.captures).map(String::as_str);
                 let known: Vec<_> = known.chain([NAMESPACE]).collect();
-                let message = format!("`${{{name}}}` refers to no role or capture before this step");
+                let message = format!("`${{{name}}}` is neither a role nor a capture of an earlier step");
                 let help = decoder.suggestion(name, known);
                 decoder.error(node, message, help);
             }
@@ -286,7 +282,7 @@ pub(crate) fn requirement(
         return Some(id);
     }
     let help = decoder.help(|| catalogue.suggestion(text));
-    decoder.error(node, format!("there is no requirement `{text}`"), help);
+    decoder.error(node, format!("unknown requirement `{text}`"), help);
     None
 }
 
@@ -301,7 +297,7 @@ pub(crate) fn features(catalogue: &Catalogue, node: &Node, decoder: &mut Decoder
         } else {
             let names: Vec<_> = known.iter().map(|it| it.as_str()).collect();
             let help = decoder.suggestion(&text, names);
-            decoder.error(item, format!("there is no feature `{text}`"), help);
+            decoder.error(item, format!("unknown feature `{text}`"), help);
         }
     }
     features

@@ -33,8 +33,8 @@ pub fn expand(root: &Node, decoder: &mut Decoder) -> Vec<(Option<String>, Node)>
         let mut node = without_scenarios(root);
         parameters::fill(&mut node, &scenario.values, decoder, &mut count);
         if count > MOST_NODES {
-            let help = format!("{MOST_NODES} values are possible in all scenarios together");
-            decoder.error(scenario.node, "the scenarios come to too many values", help);
+            let help = format!("all scenarios together may have {MOST_NODES} values");
+            decoder.error(scenario.node, "the scenarios are too large", help);
             break;
         }
         expanded.push((scenario.name, node));
@@ -63,10 +63,10 @@ fn read<'n>(scenarios: &'n Node, decoder: &mut Decoder) -> Vec<Scenario<'n>> {
         };
         if !names.insert(name.clone()) {
             let (at, message) = match (&name, fields.get("name")) {
-                (Some(name), Some(node)) => (node, format!("a second scenario `{name}`")),
-                _ => (node, "a second scenario without a name".to_owned()),
+                (Some(name), Some(node)) => (node, format!("duplicate scenario `{name}`")),
+                _ => (node, "only one scenario may go without a name".to_owned()),
             };
-            decoder.error(at, message, "take another name");
+            decoder.error(at, message, "choose another name");
         }
         let values = fields.get("with").map(|node| decoder.members(node, "with"));
         let values = values.unwrap_or_default().iter();

@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
             return None;
         };
         let [(key, body)] = members.as_slice() else {
-            let help = "begin each step with a dash of its own";
+            let help = "start each step with its own dash";
             self.decoder
                 .error(node, format!("a step has one name, not {}", members.len()), help);
             return None;
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         let Some((_, read)) = Self::STEPS.iter().find(|(known, _)| *known == name) else {
             self.decoder.error(
                 key,
-                format!("there is no step `{name}`"),
+                format!("unknown step `{name}`"),
                 suggestion(name, names.iter().copied()),
             );
             return None;
@@ -105,8 +105,7 @@ impl<'a> Reader<'a> {
             (Some(node), _) => self.scope.place(node, &mut self.decoder),
             (None, Some(Subject::Object(_))) => {
                 let help = "`control`, `members` or a role";
-                self.decoder
-                    .error(fields.node, "this step must say where: `on` is missing", help);
+                self.decoder.error(fields.node, "this step needs `on`", help);
                 None
             }
             (None, _) => Some(Place::Control),
@@ -184,8 +183,8 @@ impl<'a> Reader<'a> {
         if taken || select::number_of_member(&role).is_some() || !self.scope.roles.insert(role.clone()) {
             self.decoder.error(
                 role_node,
-                format!("`{role}` means something already"),
-                "take another name",
+                format!("the name `{role}` is already in use"),
+                "choose another name",
             );
         }
         Some(Action::BindRole {
@@ -223,8 +222,8 @@ impl<'a> Reader<'a> {
         if name == NAMESPACE || self.scope.roles.contains(&name) || !self.scope.captures.insert(name.clone()) {
             self.decoder.error(
                 name_node,
-                format!("`{name}` means something already"),
-                "take another name",
+                format!("the name `{name}` is already in use"),
+                "choose another name",
             );
         }
         if let (Some(now), None) = (now, of) {

@@ -70,7 +70,7 @@ impl<'a> Builder<'a> {
         options.set_emit_comments(false);
         for event in Parser::new_from_str_with_options(text, options) {
             let (event, span) = event.map_err(|error| {
-                let message = format!("this is no YAML: {}", error.info());
+                let message = format!("invalid YAML: {}", error.info());
                 self.stop(Span::empty(*error.marker()), message, advice(error.kind()))
             })?;
             let node = match event {
@@ -112,7 +112,7 @@ impl<'a> Builder<'a> {
                 Some(key) => members.push((key, node)),
             },
             None if root.is_some() => {
-                let help = "put each case into a file of its own";
+                let help = "put each case into its own file";
                 return Err(Box::new(self.diagnostic(
                     &node,
                     "a second YAML document begins here".to_owned(),
@@ -164,13 +164,13 @@ impl<'a> Builder<'a> {
         let mut kept = Vec::with_capacity(members.len());
         for (key, value) in members {
             let wrong = match &key.data {
-                Data::List(_) | Data::Map(_) => Some(("a key must be a text".to_owned(), "")),
+                Data::List(_) | Data::Map(_) => Some(("a key must be a string".to_owned(), "")),
                 Data::Scalar { text, plain: true } if text == "<<" => {
-                    Some(("YAML 1.2 has no merge keys".to_owned(), "write the members out"))
+                    Some(("YAML 1.2 has no merge keys".to_owned(), "write out the fields"))
                 }
-                Data::Scalar { text, plain: true } if text.is_empty() => Some(("a key is missing here".to_owned(), "")),
+                Data::Scalar { text, plain: true } if text.is_empty() => Some(("missing key".to_owned(), "")),
                 Data::Scalar { text, .. } if !known.insert(text.clone()) => {
-                    Some((format!("`{text}` stands here a second time"), "keep one of them"))
+                    Some((format!("duplicate key `{text}`"), "remove one of them"))
                 }
                 Data::Scalar { .. } => None,
             };
@@ -189,7 +189,7 @@ impl<'a> Builder<'a> {
         };
         let at = self.node(span.tag_span().unwrap_or(span), Data::List(Vec::new()));
         let message = format!("tags such as `{}` mean nothing here", tag.original());
-        let help = "leave it out; quotes make a text of anything";
+        let help = "remove it; quotes make anything a string";
         self.found.push(self.diagnostic(&at, message, help));
     }
 
@@ -208,7 +208,7 @@ impl<'a> Builder<'a> {
 
     fn expand(&mut self, anchor: usize, span: Span, depth: usize) -> Built<Node> {
         let Some((node, size)) = self.anchors.get(&anchor) else {
-            return Err(self.stop(span, "this alias stands inside what it refers to".to_owned(), ""));
+            return Err(self.stop(span, "this alias is inside its own anchor".to_owned(), ""));
         };
         let (node, size) = (node, *size);
         if depth + size.depth > DEEPEST {
@@ -283,7 +283,7 @@ fn advice(kind: &ErrorKind) -> &'static str {
         | ErrorKind::TabInPlainScalar
         | ErrorKind::TabAtBlockScalarStart => "indent with spaces",
         ErrorKind::MappingValueNotAllowed | ErrorKind::MappingKeyNotAllowed => {
-            "put a text that holds `: ` in quotes; members of one map are indented alike; a bracket may be open"
+            "quote strings that contain `: `; members of one map are indented alike; a bracket may be open"
         }
         ErrorKind::InvalidColonPlacement
         | ErrorKind::ExpectedFlowMappingSeparator
@@ -291,11 +291,11 @@ fn advice(kind: &ErrorKind) -> &'static str {
         | ErrorKind::UnexpectedEofFlowMapping
         | ErrorKind::UnexpectedEofFlowSequence
         | ErrorKind::UnclosedFlowCollection { .. } => "close the bracket that was opened before, or put a comma",
-        ErrorKind::UnexpectedCharacter { .. } => "put the text in quotes",
+        ErrorKind::UnexpectedCharacter { .. } => "quote the string",
         ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => "close the quote",
         ErrorKind::InvalidTrailingSingleQuotedScalar => "a single quote within single quotes is written twice",
         ErrorKind::UnknownQuotedScalarEscape => "a backslash within double quotes is written twice",
-        ErrorKind::UnknownAnchor => "an anchor stands before its aliases, as `&name`",
+        ErrorKind::UnknownAnchor => "define the anchor, `&name`, before its aliases",
         ErrorKind::ExpectedBlockMappingKey | ErrorKind::ExpectedBlockSequenceEntry | ErrorKind::InvalidIndentation => {
             "members of one map, and items of one list, are indented alike"
         }
@@ -304,7 +304,7 @@ fn advice(kind: &ErrorKind) -> &'static str {
 }
 
 /// What a file with too much in it can do about it.
-const TOO_MUCH: &str = "100000 values and 4 MiB of text are possible, with aliases expanded";
+const TOO_MUCH: &str = "at most 100000 values and 4 MiB of text, with aliases expanded";
 
 fn size(node: &Node) -> Size {
     let (nodes, bytes, depth) = match &node.data {

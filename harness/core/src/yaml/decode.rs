@@ -77,7 +77,7 @@ impl Decoder {
         self.found.truncate(MOST);
         if let (1.., Some(last)) = (more, self.found.last().cloned()) {
             self.found.push(Diagnostic {
-                message: format!("and {more} more things are wrong after this"),
+                message: format!("and {more} more errors"),
                 help: None,
                 ..last
             });
@@ -124,7 +124,7 @@ impl Decoder {
         if !text.is_empty() && text.chars().all(plain) {
             return Some(text);
         }
-        let help = "small letters, digits and dashes: it names files";
+        let help = "use lower-case letters, digits and dashes, since it names files";
         self.error(node, format!("`{text}` cannot be {what}"), help);
         None
     }
@@ -139,7 +139,7 @@ impl Decoder {
         if plain && (1..=LONGEST).contains(&text.len()) {
             return Some(text);
         }
-        let help = "letters, digits, dashes and underscores, at most 63";
+        let help = "use at most 63 letters, digits, dashes and underscores";
         self.error(node, format!("`{text}` cannot be {what}"), help);
         None
     }
@@ -156,7 +156,7 @@ impl Decoder {
         };
         for (key, _) in members {
             if !possible.contains(&key.key()) {
-                let message = format!("{what} has no field `{}`", key.key());
+                let message = format!("unknown field `{}` in {what}", key.key());
                 let help = self.suggestion(key.key(), possible.iter().copied());
                 self.error(key, message, help);
             }
@@ -204,13 +204,13 @@ impl Decoder {
             Data::Scalar { text, .. } if !matches!(node.value(), Value::Null) => {
                 self.error(
                     node,
-                    format!("{what} must be a text, not {}", node.describe()),
+                    format!("{what} must be a string, not {}", node.describe()),
                     format!("write \"{text}\""),
                 );
                 None
             }
             _ => {
-                self.error(node, format!("{what} must be a text, not {}", node.describe()), "");
+                self.error(node, format!("{what} must be a string, not {}", node.describe()), "");
                 None
             }
         }
@@ -234,7 +234,7 @@ impl Decoder {
         if found.is_none() {
             let names: Vec<_> = possible.iter().map(|(name, _)| *name).collect();
             let help = self.suggestion(&text, names);
-            self.error(node, format!("`{text}` is no {what}"), help);
+            self.error(node, format!("unknown {what} `{text}`"), help);
         }
         found
     }

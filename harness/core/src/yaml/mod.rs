@@ -62,7 +62,7 @@ impl Node {
             (Data::List(_), _) => "a list".to_owned(),
             (Data::Map(_), _) => "a map".to_owned(),
             (Data::Scalar { .. }, Value::Null) => "nothing".to_owned(),
-            (Data::Scalar { .. }, Value::String(_)) => "a text".to_owned(),
+            (Data::Scalar { .. }, Value::String(_)) => "a string".to_owned(),
             (Data::Scalar { text, .. }, Value::Bool(_) | Value::Number(_)) => format!("`{text}`"),
             (Data::Scalar { .. }, Value::Array(_) | Value::Object(_)) => "a value".to_owned(),
         }
@@ -158,7 +158,7 @@ pub fn parse(file: &Path, bytes: &[u8]) -> Result<(Node, Vec<Diagnostic>), Box<D
             line,
             column: String::from_utf8_lossy(&bytes[start..at]).chars().count() + 1,
             span: at..at,
-            message: "this is no UTF-8".to_owned(),
+            message: "invalid UTF-8".to_owned(),
             help: Some("save the file in the encoding UTF-8".to_owned()),
         })
     })?;
@@ -214,9 +214,9 @@ mod tests {
         assert!(
             read("a: 1\na: 2")
                 .unwrap_err()
-                .starts_with("c.yaml:2:1: `a` stands here a second time")
+                .starts_with("c.yaml:2:1: duplicate key `a`")
         );
-        assert!(read("a: [1").unwrap_err().contains("this is no YAML"));
+        assert!(read("a: [1").unwrap_err().contains("invalid YAML"));
         assert!(read(&"[".repeat(10_000)).unwrap_err().contains("recursion limit"));
         assert!(
             read(&format!("{}{}", "[".repeat(100), "]".repeat(100)))
@@ -231,7 +231,7 @@ mod tests {
                 .contains("too many values")
         );
         let error = parse(Path::new("c.yaml"), b"a: 1\nb: \xff").unwrap_err();
-        assert_eq!((error.line, error.message.as_str()), (2, "this is no UTF-8"));
+        assert_eq!((error.line, error.message.as_str()), (2, "invalid UTF-8"));
         let large = vec![b' '; 50 << 20];
         assert!(
             parse(Path::new("c.yaml"), &large)

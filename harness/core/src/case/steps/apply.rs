@@ -36,7 +36,7 @@ impl Reader<'_> {
                 self.decoder.error(
                     node,
                     "apply takes `file` or `resource`, not both",
-                    "make two steps of it",
+                    "split it into two steps",
                 );
                 return None;
             }
@@ -113,10 +113,10 @@ impl Reader<'_> {
         let file = self.decoder.text(node, "file")?;
         let rules = self.fixture(node, &file)?;
         if let Err(reason) = (self.context.check_admission)(&file, &rules) {
-            let help = "`apiVersion: baton.dev/v1alpha1`, `kind: AdmissionRules` are wanted";
+            let help = "`apiVersion: baton.dev/v1alpha1`, `kind: AdmissionRules` are expected";
             self.decoder.error(
                 node,
-                format!("fixtures/{file} holds no admission rules: {reason}"),
+                format!("fixtures/{file} is not a file of admission rules: {reason}"),
                 help,
             );
         }
@@ -137,9 +137,9 @@ impl Reader<'_> {
     fn fixture(&mut self, node: &Node, name: &str) -> Option<String> {
         let below = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', ':', '\0']);
         if !name.split('/').all(below) {
-            let help = "name a file below fixtures/, such as `workloads/deploy.yaml`";
+            let help = "pass a file below fixtures/, such as `workloads/deploy.yaml`";
             self.decoder
-                .error(node, format!("`{name}` is no path below fixtures/"), help);
+                .error(node, format!("`{name}` is not a path below fixtures/"), help);
             return None;
         }
         match (self.context.fixture)(name) {
@@ -147,7 +147,7 @@ impl Reader<'_> {
             Err(reason) => {
                 let help = suggestion(name, self.context.fixtures.iter().map(String::as_str));
                 self.decoder
-                    .error(node, format!("fixtures/{name} cannot be read: {reason}"), help);
+                    .error(node, format!("cannot read fixtures/{name}: {reason}"), help);
                 None
             }
         }
@@ -162,13 +162,16 @@ impl Reader<'_> {
             Ok(objects) if objects.iter().all(is_object) => Some(objects),
             Ok(_) => {
                 let help = "every document in it needs apiVersion, kind and metadata.name";
-                self.decoder
-                    .error(node, format!("fixtures/{name} holds something that is no object"), help);
+                self.decoder.error(
+                    node,
+                    format!("fixtures/{name} contains a document that is not a Kubernetes object"),
+                    help,
+                );
                 None
             }
             Err(error) => {
                 self.decoder
-                    .error(node, format!("fixtures/{name} is no YAML: {error}"), "");
+                    .error(node, format!("fixtures/{name} is not valid YAML: {error}"), "");
                 None
             }
         }
@@ -203,9 +206,9 @@ impl Reader<'_> {
                     continue;
                 };
                 if let Err(reason) = (self.context.check_path)(&text) {
-                    let message = format!("the JSONPath `{text}` does not parse: {reason}");
+                    let message = format!("invalid JSONPath `{text}`: {reason}");
                     self.decoder
-                        .error(path, message, "paths are written as in `{ .jobStatus.jobID }`");
+                        .error(path, message, "write paths like `{ .jobStatus.jobID }`");
                 }
             }
         }

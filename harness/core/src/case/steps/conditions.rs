@@ -175,7 +175,7 @@ impl Reader<'_> {
             (_, Some(node)) => {
                 self.decoder.error(
                     node,
-                    "`for` goes with the mode `consistently`",
+                    "`for` is only for the mode `consistently`",
                     "use `phase` for a timeout",
                 );
                 None
@@ -191,14 +191,17 @@ impl Reader<'_> {
         let within = within.and_then(|node| self.within(node, mode, fields.get("phase").is_some()));
         if let (Some((_, Subject::NoticeOf(_))), Some(Mode::Observed | Mode::Never | Mode::FirstSeen)) = (&target, mode)
         {
-            let message = "`noticeOf` speaks of what is seen since the last step, not of revisions";
+            let message = "`noticeOf` is about what was seen since the last step, not about revisions";
             let help = "use `eventually`, `now` or `consistently`";
             self.decoder.error(fields.node, message, help);
         }
         if let (Some(Mode::FirstSeen), Some(Expect::Absent)) = (mode, &expect) {
-            let help = "what is seen is there; use `now`, `never` or `consistently`";
-            self.decoder
-                .error(fields.node, "`absent` does not go with the mode `firstSeen`", help);
+            let help = "an object that is seen exists; use `now`, `never` or `consistently`";
+            self.decoder.error(
+                fields.node,
+                "`absent` cannot be combined with the mode `firstSeen`",
+                help,
+            );
         }
         let default = if mode == Some(Mode::FirstSeen) {
             Phase::Create
@@ -224,13 +227,13 @@ impl Reader<'_> {
     /// A time to wait that is the assertion's own.
     fn within(&mut self, node: &Node, mode: Option<Mode>, has_phase: bool) -> Option<Duration> {
         if let Some(Mode::Now | Mode::Consistently(_) | Mode::Never) = mode {
-            let help = "it goes with `eventually`, `observed` and `firstSeen`";
+            let help = "`within` is for `eventually`, `observed` and `firstSeen`";
             self.decoder
-                .error(node, "this mode does not wait, so `within` says nothing", help);
+                .error(node, "this mode does not wait, so `within` has no effect", help);
         }
         if has_phase {
             self.decoder
-                .error(node, "`within` takes the place of `phase`", "keep one of them");
+                .error(node, "`within` replaces `phase`", "remove one of them");
         }
         self.decoder.duration(node, "within")
     }
@@ -260,7 +263,7 @@ impl Reader<'_> {
                 };
                 let help = self.decoder.suggestion(&field, known.iter().map(String::as_str));
                 self.decoder
-                    .error(node, format!("`{field}` is no field that this assertion matches"), help);
+                    .error(node, format!("this assertion does not match the field `{field}`"), help);
             }
         }
         claims
@@ -272,9 +275,12 @@ impl Reader<'_> {
             .filter_map(|name| fields.get(name).map(|node| (name, node)))
             .collect();
         let [(name, node)] = given.as_slice() else {
-            let help = "say what must hold with one of `match`, `noMatch`, `absent: true`, `present: true`";
-            self.decoder
-                .error(fields.node, format!("this assertion says {} things", given.len()), help);
+            let help = "use exactly one of `match`, `noMatch`, `absent: true`, `present: true`";
+            self.decoder.error(
+                fields.node,
+                format!("this assertion has {} conditions", given.len()),
+                help,
+            );
             return None;
         };
         match *name {

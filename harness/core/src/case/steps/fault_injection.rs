@@ -106,9 +106,9 @@ impl Reader<'_> {
         let code = node.value().as_u64().and_then(|code| u16::try_from(code).ok());
         let code = code.filter(|code| (400..600).contains(code));
         if code.is_none() {
-            let help = "such as 409 (somebody else was faster) or 503 (not available)";
+            let help = "such as 409 (conflict) or 503 (unavailable)";
             self.decoder
-                .error(node, "a request fails with an HTTP status from 400 to 599", help);
+                .error(node, "expected an HTTP status from 400 to 599", help);
         }
         code
     }
@@ -142,8 +142,8 @@ impl Reader<'_> {
             [("refuses", node)] => self.start(node, &shapes::REFUSES, Expected::Refusal),
             [("warns", node)] => self.start(node, &shapes::WARNS, Expected::Warning),
             _ => {
-                let help = "make a step of each";
-                let message = format!("this step does {} things to the controller", given.len());
+                let help = "split it into one step each";
+                let message = format!("this step has {} actions on the controller", given.len());
                 self.decoder.error(fields.node, message, help);
                 None
             }
@@ -174,9 +174,9 @@ impl Reader<'_> {
             if is_stop && !steps[number + 1..].iter().any(is_start) {
                 let nodes = node.items();
                 let place = nodes.iter().find(|it| it.line == step.line).unwrap_or(node);
-                let help = "add `controller: start` where it is to go on; that step waits until it has stopped";
+                let help = "add `controller: start` where it should continue; that step waits until it has stopped";
                 self.decoder
-                    .error(place, "nothing starts the controller again after this stop", help);
+                    .error(place, "no step starts the controller again after this stop", help);
             }
         }
     }
