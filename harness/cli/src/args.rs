@@ -328,7 +328,7 @@ pub struct Up {
 fn time_factor(text: &str) -> Result<f64, String> {
     let factor: Option<f64> = text.parse().ok();
     let factor = factor.filter(|factor| *factor > 0.0 && *factor <= 1.0);
-    factor.ok_or_else(|| "a number above 0 and up to 1 is expected".to_owned())
+    factor.ok_or_else(|| "expected a number above 0 and up to 1".to_owned())
 }
 
 #[cfg(test)]
