@@ -9,6 +9,8 @@ pub const SCHEDULED: &str = "Scheduled";
 pub const FULLY_APPLIED: &str = "FullyApplied";
 /// On bindings: a failover cannot go on, and why.
 pub const FAILOVER_BLOCKED: &str = "FailoverBlocked";
+/// On bindings: an eviction waits, and why (OBS-05).
+pub const EVICTION_PENDING: &str = "EvictionPending";
 /// On Works: the object is on the member.
 pub const APPLIED: &str = "Applied";
 /// On Works: the object is gone from the member; absent until it is to go.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::api::failover::ClusterFailoverBehavior;
 use crate::api::policy::{Placement, ReplicaSchedulingType};
-use crate::api::{BindingSpec, Cluster, GracefulEvictionTask, PurgeMode, StatePreservation};
+use crate::api::{BindingSpec, Cluster, GracefulEvictionTask, PurgeMode, StatePreservation, Taint};
 use crate::preserve::{self, Obstacle};
 use crate::selector;
 use crate::settings::Settings;
@@ -29,9 +29,10 @@ pub fn mode_of(task: &GracefulEvictionTask) -> PurgeMode {
     task.purge_mode.unwrap_or_default().canonical()
 }
 
-/// When the workload has to leave the cluster. `Never` while the gate `Failover` is off (GAT-01).
-pub fn eviction_time(spec: &BindingSpec, cluster: &Cluster, settings: &Settings) -> EvictionTime {
-    if !settings.failover {
+/// When the workload has to leave a cluster with these taints. `Never` while the gate `Failover` or the taint manager is
+/// off (GAT-01, GAT-07).
+pub fn eviction_time(spec: &BindingSpec, taints: &[Taint], settings: &Settings) -> EvictionTime {
+    if !settings.failover || !settings.controllers.taint_manager {
         return EvictionTime::Never;
     }
     let tolerations = spec
@@ -43,7 +44,7 @@ pub fn eviction_time(spec: &BindingSpec, cluster: &Cluster, settings: &Settings)
             SignedDuration::from_secs(i64::from(seconds))
         })
     });
-    taints::eviction_time(&cluster.spec.taints, tolerations, prefer_after)
+    taints::eviction_time(taints, tolerations, prefer_after)
 }
 
 /// Why no cluster could ever take what leaves this one; `None` if one could (PRE-01, PRE-02). Only the affinity counts:

@@ -37,11 +37,14 @@ fn the_task_says_what_happened() {
 fn gates_rule_eviction_and_state() {
     let spec = binding(&stateful("Directly")).spec;
     let failed = cluster("member1", &no_execute());
-    assert_eq!(eviction_time(&spec, &failed, &settings()), EvictionTime::Now);
+    assert_eq!(
+        eviction_time(&spec, &failed.spec.taints, &settings()),
+        EvictionTime::Now
+    );
     assert_eq!(
         eviction_time(
             &spec,
-            &failed,
+            &failed.spec.taints,
             &Settings {
                 failover: false,
                 ..settings()

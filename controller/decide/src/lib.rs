@@ -9,12 +9,13 @@
 //! - [`manifest`], [`inject`] and [`works`]: each cluster gets its copy, with the preserved state as labels
 //! - [`execute`]: the copy is made, or removed, on the member
 //! - [`health`] and [`aggregate`]: what the members report comes back to the binding
-//! - [`preserve`], [`evict`] and [`queue`]: a cluster fails, and the workload leaves it with its state
-//! - [`unhealthy`]: the same for an application that is not healthy; [`purge`]: the eviction is over
+//! - [`preserve`], [`affected`], [`evict`] and [`queue`]: a cluster fails, and the workload leaves it with its state
+//! - [`unhealthy`]: the same for an application that is not healthy; [`purge`] and [`plugins`]: the eviction is over
 //! - [`member`]: what the cluster object says about the member; [`tainting`]: the taints that follow from it
 //!
 //! Errors and waits are values here: a decision that cannot be taken yet says what it waits for, and until when.
 
+pub mod affected;
 pub mod aggregate;
 pub mod api;
 pub mod bind;
@@ -28,6 +29,7 @@ pub mod manifest;
 pub mod matching;
 pub mod member;
 pub mod names;
+pub mod plugins;
 pub mod preserve;
 pub mod purge;
 pub mod queue;

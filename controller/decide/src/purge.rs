@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::{Binding, BindingStatus, GracefulEvictionTask, PurgeMode, ResourceHealth};
+use crate::api::{Binding, BindingStatus, GracefulEvictionTask, PurgeMode};
 use crate::evict::mode_of;
+use crate::plugins;
 use crate::settings::Settings;
 
 /// Whether a task is over.
@@ -64,16 +65,11 @@ fn outcome(
 ) -> TaskOutcome {
     let clusters = &binding.spec.clusters;
     let is_back = clusters.iter().any(|target| target.name == task.from_cluster);
-    let is_healthy = |name: &str| {
-        let item = status.aggregated_status.iter().find(|item| item.cluster_name == name);
-        item.is_some_and(|item| item.applied && item.health == ResourceHealth::Healthy)
-    };
-    // An empty result is no healthy one: what was left has nowhere to go (PRG-06).
-    let has_successor = !clusters.is_empty() && clusters.iter().all(|target| is_healthy(&target.name));
+    let has_successor = || plugins::has_healthy_successor(binding, status);
     match mode_of(task) {
         // The state is needed until the new copy has recovered (REC-11), the task until the old one is gone (PRG-02).
         PurgeMode::Directly | PurgeMode::Immediately => {
-            if has_successor && !occupied.contains(&task.from_cluster) {
+            if has_successor() && !occupied.contains(&task.from_cluster) {
                 TaskOutcome::Clear
             } else {
                 TaskOutcome::Keep
@@ -87,7 +83,8 @@ fn outcome(
             }
         }
         PurgeMode::Gracefully | PurgeMode::Graciously => {
-            if is_back || has_successor || (task.suppress_deletion == Some(false)) {
+            let passes = plugins::pass(&settings.evict_plugins, binding, status);
+            if is_back || passes || task.suppress_deletion == Some(false) {
                 return TaskOutcome::Clear;
             }
             if clusters.is_empty() || task.suppress_deletion == Some(true) {
@@ -180,6 +177,24 @@ mod tests {
             !is_over("Gracefully", &[], &[], OLD, short),
             "no cluster, whatever the time"
         );
+    }
+
+    #[test]
+    fn without_plugins_only_time_the_result_and_users_clear_a_task() {
+        let task = json!({"fromCluster": "member1", "purgeMode": "Gracefully", "reason": "r", "producer": "p",
+            "creationTimestamp": "2026-01-01T00:00:00Z"});
+        let binding = binding(&json!({"clusters": [{"name": "member2"}], "gracefulEvictionTasks": [task]}));
+        let item = json!({"clusterName": "member2", "applied": true, "health": "Healthy"});
+        let status = serde_json::from_value(json!({"aggregatedStatus": [item]})).unwrap();
+        let none = Settings {
+            evict_plugins: BTreeSet::new(),
+            ..Settings::default()
+        };
+        let left =
+            |settings: &Settings, second| decide(&binding, &status, &BTreeSet::new(), settings, at(second)).tasks;
+        assert_eq!(left(&none, 599).len(), 1);
+        assert!(left(&none, 600).is_empty());
+        assert!(left(&Settings::default(), 10).is_empty());
     }
 
     #[test]

@@ -1,18 +1,23 @@
 //! The eviction queue: first in, first out, and not faster than the rate allows (EVQ, RAT).
 //!
 //! It lives in memory and is rebuilt from the taints after a restart (EVQ-04). A binding whose eviction is blocked steps
-//! aside so that it holds up no other; one that tolerates for ever never gets in (TNT-08).
+//! aside so that it holds up no other, and comes back at the end (EVQ-08); one that tolerates for ever never gets in
+//! (TNT-08).
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::keys::ObjectKey;
+use crate::keys::{Gvk, ObjectKey};
 use crate::settings::Settings;
 
 /// From this rate on, in evictions per second, there is no limit.
 const UNLIMITED: f64 = 1e6;
+/// Over how long the rate of processed evictions is measured.
+const MEASURED_OVER: SignedDuration = SignedDuration::from_secs(60);
 
 /// A binding and the cluster that it is to leave.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Entry {
     /// The binding.
     pub binding: ObjectKey,
@@ -23,54 +28,123 @@ pub struct Entry {
 /// May this binding be evicted now?
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Turn {
-    /// Yes. Say [`EvictionQueue::done`] when its task is written.
+    /// Yes. Say [`EvictionQueue::finish`] when its task is written.
     Now,
     /// Not before this time.
     At(Timestamp),
     /// Others are before it; it is woken when its turn comes.
     Later,
-    /// Evictions are stopped: too many clusters are faulty (RAT-03).
+    /// The rate is 0 (RAT-03).
     Stopped,
+}
+
+/// How an entry leaves the queue.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// Its task is written.
+    Evicted,
+    /// Its cluster recovered.
+    Dropped,
+    /// No cluster could take it (PRE-01).
+    Infeasible,
+    /// Its state cannot be preserved at present.
+    Blocked,
+}
+
+/// An entry that was processed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    /// The cluster.
+    pub cluster: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How long it was in the queue.
+    pub waited: SignedDuration,
+}
+
+/// What the metrics say about one cluster (OBS-03, OBS-04).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClusterFigures {
+    /// The bindings in the queue, by kind.
+    pub waiting: BTreeMap<Gvk, u64>,
+    /// Processed entries per second, over the last minute.
+    pub rate: f64,
+    /// The share of processed entries that were evicted; `None` while nothing was processed.
+    pub success: Option<f64>,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    enqueued: Timestamp,
+    entry: Entry,
+    kind: Gvk,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Log {
+    /// When entries were processed, within the last minute.
+    recent: Vec<Timestamp>,
+    processed: u64,
+    evicted: u64,
 }
 
 /// The bindings that wait for their eviction.
 #[derive(Clone, Debug, Default)]
 pub struct EvictionQueue {
-    waiting: Vec<Entry>,
-    /// From when on the next eviction is allowed.
-    free_from: Option<Timestamp>,
+    /// In the order of their coming.
+    waiting: Vec<Waiting>,
+    /// Entries that cannot leave at present. They are queued (EVQ-05), and have no turn.
+    aside: BTreeSet<Entry>,
+    /// When the last eviction was due, or carried out if that was later.
+    last: Option<Timestamp>,
+    logs: BTreeMap<String, Log>,
 }
 
 impl EvictionQueue {
-    /// Puts a binding into the queue, unless it is there already (EVQ-01).
-    pub fn join(&mut self, entry: &Entry) {
-        if !self.waiting.contains(entry) {
-            self.waiting.push(entry.clone());
+    /// Puts a binding into the queue, unless it is there already (EVQ-01). One that had stepped aside comes back at the
+    /// end (EVQ-08).
+    pub fn join(&mut self, entry: &Entry, kind: &Gvk, now: Timestamp) {
+        self.aside.remove(entry);
+        if self.waiting.iter().any(|waiting| waiting.entry == *entry) {
+            return;
         }
+        // Of those that come at one moment the key decides, not chance.
+        let place = self
+            .waiting
+            .partition_point(|waiting| (waiting.enqueued, &waiting.entry) <= (now, entry));
+        let entry = entry.clone();
+        let waiting = Waiting {
+            enqueued: now,
+            entry,
+            kind: kind.clone(),
+        };
+        self.waiting.insert(place, waiting);
     }
 
     /// Whether a binding is in the queue.
     pub fn has(&self, entry: &Entry) -> bool {
-        self.waiting.contains(entry)
+        self.aside.contains(entry) || self.waiting.iter().any(|waiting| waiting.entry == *entry)
     }
 
-    /// Takes a binding out: its cluster recovered (EVQ-02), it is blocked, or it is gone.
-    pub fn remove(&mut self, entry: &Entry) {
-        self.waiting.retain(|waiting| waiting != entry);
+    /// Whether a binding is in the queue and has a turn.
+    pub fn is_waiting(&self, entry: &Entry) -> bool {
+        self.waiting.iter().any(|waiting| waiting.entry == *entry)
     }
 
-    /// Takes all entries of a binding out, except that for one of these clusters.
+    /// Takes out all entries of a binding, except those for these clusters.
     pub fn keep_only(&mut self, binding: &ObjectKey, clusters: &[&str]) {
-        self.waiting
-            .retain(|waiting| waiting.binding != *binding || clusters.contains(&waiting.cluster.as_str()));
+        let stays = |entry: &Entry| entry.binding != *binding || clusters.contains(&entry.cluster.as_str());
+        self.waiting.retain(|waiting| stays(&waiting.entry));
+        self.aside.retain(stays);
     }
 
     /// Whose turn it is.
     pub fn head(&self) -> Option<&Entry> {
-        self.waiting.first()
+        self.waiting.first().map(|waiting| &waiting.entry)
     }
 
-    /// Whether it is this binding's turn, at this rate of evictions per second.
+    /// Whether it is this binding's turn, at this rate of evictions per second. A new rate counts from the last eviction
+    /// on (RAT-05).
     pub fn turn(&self, entry: &Entry, rate: f64, now: Timestamp) -> Turn {
         let Some(interval) = interval(rate) else {
             return Turn::Stopped;
@@ -78,23 +152,79 @@ impl EvictionQueue {
         if rate >= UNLIMITED {
             return Turn::Now;
         }
-        if self.waiting.first().is_some_and(|first| first != entry) {
+        if self.head().is_some_and(|first| first != entry) {
             return Turn::Later;
         }
-        match self.free_from {
-            Some(free_from) if free_from > now + slack(interval) => Turn::At(free_from),
+        match self.due(interval) {
+            Some(due) if due > now + slack(interval) => Turn::At(due),
             Some(_) | None => Turn::Now,
         }
     }
 
-    /// The task of this binding is written: it leaves the queue, and the next one waits as long as the rate says
-    /// (RAT-01).
-    pub fn done(&mut self, entry: &Entry, rate: f64, now: Timestamp) {
-        self.remove(entry);
-        let Some(interval) = interval(rate) else { return };
-        let since = self.free_from.map_or(now, |free_from| free_from.max(now));
-        self.free_from = since.checked_add(interval).ok();
+    fn due(&self, interval: SignedDuration) -> Option<Timestamp> {
+        self.last.and_then(|last| last.checked_add(interval).ok())
     }
+
+    /// An entry has been processed. Evicted and dropped ones leave the queue; the others step aside. After an eviction
+    /// the next one waits as long as the rate says (RAT-01).
+    pub fn finish(&mut self, entry: &Entry, outcome: Outcome, rate: f64, now: Timestamp) -> Option<Finished> {
+        if outcome == Outcome::Evicted {
+            let due = interval(rate).and_then(|interval| self.due(interval));
+            self.last = Some(due.map_or(now, |due| due.max(now)));
+        }
+        let was_aside = self.aside.remove(entry);
+        let place = self.waiting.iter().position(|waiting| waiting.entry == *entry);
+        let waiting = place.map(|place| self.waiting.remove(place));
+        if matches!(outcome, Outcome::Infeasible | Outcome::Blocked) {
+            self.aside.insert(entry.clone());
+            if was_aside {
+                return None;
+            }
+        } else if waiting.is_none() && !was_aside && outcome == Outcome::Dropped {
+            return None;
+        }
+        let log = self.logs.entry(entry.cluster.clone()).or_default();
+        log.recent.retain(|at| now.duration_since(*at) < MEASURED_OVER);
+        log.recent.push(now);
+        log.processed += 1;
+        log.evicted += u64::from(outcome == Outcome::Evicted);
+        Some(Finished {
+            cluster: entry.cluster.clone(),
+            outcome,
+            waited: waiting.map_or(SignedDuration::ZERO, |waiting| now.duration_since(waiting.enqueued)),
+        })
+    }
+
+    /// The cluster has recovered, or is gone: its figures begin anew.
+    pub fn forget_cluster(&mut self, cluster: &str) {
+        self.logs.remove(cluster);
+    }
+
+    /// What the metrics say, by cluster.
+    pub fn figures(&self, now: Timestamp) -> BTreeMap<String, ClusterFigures> {
+        let mut figures: BTreeMap<String, ClusterFigures> = BTreeMap::new();
+        for waiting in &self.waiting {
+            let cluster = figures.entry(waiting.entry.cluster.clone()).or_default();
+            *cluster.waiting.entry(waiting.kind.clone()).or_default() += 1;
+        }
+        for (cluster, log) in &self.logs {
+            let recent = log.recent.iter().filter(|at| now.duration_since(**at) < MEASURED_OVER);
+            let figures = figures.entry(cluster.clone()).or_default();
+            figures.rate = number(recent.count()) / MEASURED_OVER.as_secs_f64();
+            figures.success = (log.processed > 0).then(|| share(log.evicted, log.processed));
+        }
+        figures
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "there are no 2^52 of anything here")]
+fn number(count: usize) -> f64 {
+    count as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "there are no 2^52 evictions")]
+fn share(part: u64, all: u64) -> f64 {
+    part as f64 / all as f64
 }
 
 /// The time between two evictions; `None` if there are to be none.
@@ -109,16 +239,44 @@ fn slack(interval: SignedDuration) -> SignedDuration {
     if interval < tick { tick } else { SignedDuration::ZERO }
 }
 
-/// The rate that applies while `faulty` of `all` clusters are faulty (RAT-01 to RAT-03).
+/// The rate that applies while `faulty` of `all` clusters are faulty (RAT-01 to RAT-04).
 pub fn rate(faulty: usize, all: usize, settings: &Settings) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "no federation has 2^52 clusters")]
-    let share = if all == 0 { 0.0 } else { faulty as f64 / all as f64 };
-    if share <= settings.unhealthy_cluster_threshold {
-        settings.eviction_rate
-    } else if all > settings.large_cluster_num_threshold {
-        settings.secondary_eviction_rate
-    } else {
-        0.0
+    match Load::of(faulty, all, settings) {
+        Load::Normal => settings.eviction_rate,
+        Load::Large => settings.secondary_eviction_rate,
+        Load::Small => 0.0,
+    }
+}
+
+/// Why the rate is 0, for people.
+pub fn stopped_because(faulty: usize, all: usize, settings: &Settings) -> String {
+    match Load::of(faulty, all, settings) {
+        Load::Normal => "evictions are switched off: resource-eviction-rate is 0".to_owned(),
+        Load::Large => "evictions are switched off: secondary-resource-eviction-rate is 0".to_owned(),
+        Load::Small => format!("too many clusters are faulty: {faulty} of {all}"),
+    }
+}
+
+/// How many clusters are faulty.
+enum Load {
+    /// Not too many.
+    Normal,
+    /// Too many of a large federation.
+    Large,
+    /// Too many of a small one.
+    Small,
+}
+
+impl Load {
+    fn of(faulty: usize, all: usize, settings: &Settings) -> Self {
+        let share = if all == 0 { 0.0 } else { number(faulty) / number(all) };
+        if share <= settings.unhealthy_cluster_threshold {
+            Self::Normal
+        } else if all > settings.large_cluster_num_threshold {
+            Self::Large
+        } else {
+            Self::Small
+        }
     }
 }
 
@@ -134,16 +292,20 @@ mod tests {
         }
     }
 
+    fn kind() -> Gvk {
+        Gvk::new("apps/v1", "Deployment")
+    }
+
     #[test]
     fn the_first_at_once_then_one_every_other_second() {
         let mut queue = EvictionQueue::default();
         let (a, b) = (entry("a", "member1"), entry("b", "member1"));
-        queue.join(&a);
-        queue.join(&b);
-        queue.join(&a);
+        queue.join(&a, &kind(), at(0));
+        queue.join(&b, &kind(), at(0));
+        queue.join(&a, &kind(), at(0));
         assert_eq!(queue.turn(&b, 0.5, at(0)), Turn::Later);
         assert_eq!(queue.turn(&a, 0.5, at(0)), Turn::Now);
-        queue.done(&a, 0.5, at(0));
+        queue.finish(&a, Outcome::Evicted, 0.5, at(0));
         assert_eq!(queue.head(), Some(&b));
         assert_eq!(queue.turn(&b, 0.5, at(1)), Turn::At(at(2)));
         assert_eq!(queue.turn(&b, 0.5, at(2)), Turn::Now);
@@ -153,10 +315,10 @@ mod tests {
     fn no_budget_is_saved_up_while_idle() {
         let mut queue = EvictionQueue::default();
         let (a, b, c) = (entry("a", "m"), entry("b", "m"), entry("c", "m"));
-        queue.done(&a, 0.5, at(0));
-        queue.join(&b);
-        queue.join(&c);
-        queue.done(&b, 0.5, at(100));
+        queue.finish(&a, Outcome::Evicted, 0.5, at(0));
+        queue.join(&b, &kind(), at(0));
+        queue.join(&c, &kind(), at(0));
+        queue.finish(&b, Outcome::Evicted, 0.5, at(100));
         assert_eq!(queue.turn(&c, 0.5, at(100)), Turn::At(at(102)));
     }
 
@@ -165,9 +327,9 @@ mod tests {
         let mut queue = EvictionQueue::default();
         for number in 0..100 {
             let entry = entry(&number.to_string(), "m");
-            queue.join(&entry);
+            queue.join(&entry, &kind(), at(0));
             assert_eq!(queue.turn(&entry, 1e5, at(0)), Turn::Now, "{number}");
-            queue.done(&entry, 1e5, at(0));
+            queue.finish(&entry, Outcome::Evicted, 1e5, at(0));
         }
     }
 
@@ -175,8 +337,8 @@ mod tests {
     fn without_a_limit_no_binding_waits() {
         let mut queue = EvictionQueue::default();
         let (a, b) = (entry("a", "m"), entry("b", "m"));
-        queue.join(&a);
-        queue.join(&b);
+        queue.join(&a, &kind(), at(0));
+        queue.join(&b, &kind(), at(0));
         assert_eq!(queue.turn(&b, UNLIMITED, at(0)), Turn::Now);
         assert_eq!(queue.turn(&b, 1e5, at(0)), Turn::Later);
     }
@@ -184,8 +346,8 @@ mod tests {
     #[test]
     fn those_of_a_recovered_cluster_leave() {
         let mut queue = EvictionQueue::default();
-        queue.join(&entry("a", "member1"));
-        queue.join(&entry("a", "member2"));
+        queue.join(&entry("a", "member1"), &kind(), at(0));
+        queue.join(&entry("a", "member2"), &kind(), at(0));
         queue.keep_only(&ObjectKey::new(Some("ns"), "a"), &["member2"]);
         assert_eq!(queue.head(), Some(&entry("a", "member2")));
     }
@@ -208,5 +370,62 @@ mod tests {
         }
         let queue = EvictionQueue::default();
         assert_eq!(queue.turn(&entry("a", "m"), 0.0, at(0)), Turn::Stopped);
+    }
+
+    #[test]
+    fn a_new_rate_counts_from_the_last_eviction_on() {
+        let mut queue = EvictionQueue::default();
+        let (a, b) = (entry("a", "m"), entry("b", "m"));
+        queue.join(&a, &kind(), at(0));
+        queue.join(&b, &kind(), at(0));
+        queue.finish(&a, Outcome::Evicted, 0.1, at(0));
+        assert_eq!(queue.turn(&b, 0.1, at(1)), Turn::At(at(10)));
+        assert_eq!(queue.turn(&b, 0.5, at(1)), Turn::At(at(2)));
+        assert_eq!(queue.turn(&b, 0.5, at(3)), Turn::Now);
+    }
+
+    #[test]
+    fn who_cannot_leave_steps_aside_stays_queued_and_comes_back_last() {
+        let mut queue = EvictionQueue::default();
+        let (a, b, c) = (entry("a", "m"), entry("b", "m"), entry("c", "m"));
+        queue.join(&c, &kind(), at(0));
+        queue.join(&a, &kind(), at(1));
+        queue.join(&b, &kind(), at(1));
+        assert_eq!(queue.head(), Some(&c), "first in, first out");
+        assert!(queue.finish(&c, Outcome::Blocked, 0.5, at(2)).is_some());
+        assert!(queue.finish(&c, Outcome::Blocked, 0.5, at(3)).is_none(), "counted once");
+        assert_eq!(queue.head(), Some(&a));
+        assert!(queue.has(&c) && !queue.is_waiting(&c));
+        queue.join(&c, &kind(), at(4));
+        queue.finish(&a, Outcome::Evicted, 0.5, at(4));
+        queue.finish(&b, Outcome::Dropped, 0.5, at(4));
+        assert_eq!(queue.head(), Some(&c));
+    }
+
+    #[test]
+    fn figures_say_what_waits_and_how_it_went() {
+        let mut queue = EvictionQueue::default();
+        for name in ["a", "b", "c"] {
+            queue.join(&entry(name, "m"), &kind(), at(0));
+        }
+        let finished = queue.finish(&entry("a", "m"), Outcome::Evicted, 0.5, at(5)).unwrap();
+        assert_eq!(finished.waited, SignedDuration::from_secs(5));
+        queue.finish(&entry("b", "m"), Outcome::Infeasible, 0.5, at(6));
+        let figures = queue.figures(at(7)).remove("m").unwrap();
+        assert_eq!(figures.waiting, BTreeMap::from([(kind(), 1)]));
+        assert_eq!((figures.rate, figures.success), (2.0 / 60.0, Some(0.5)));
+        assert!(queue.figures(at(70))["m"].rate.abs() < f64::EPSILON);
+        queue.forget_cluster("m");
+        assert_eq!(queue.figures(at(70))["m"].success, None);
+    }
+
+    #[test]
+    fn why_evictions_stop_is_said() {
+        let none = Settings {
+            eviction_rate: 0.0,
+            ..Settings::default()
+        };
+        assert!(stopped_because(1, 3, &none).contains("resource-eviction-rate"));
+        assert!(stopped_because(2, 3, &none).contains("too many clusters"));
     }
 }

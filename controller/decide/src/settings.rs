@@ -1,8 +1,11 @@
 //! The controller's feature gates and options, as far as decisions depend on them.
 
+use std::collections::BTreeSet;
+
 use jiff::SignedDuration;
 
 use crate::api::PurgeMode;
+use crate::plugins::Plugin;
 
 /// Feature gates and options.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +26,36 @@ pub struct Settings {
     pub unhealthy_cluster_threshold: f64,
     /// A federation of more clusters than this is large (RAT-02).
     pub large_cluster_num_threshold: usize,
+    /// The plugins that clear evictions (GRE-08).
+    pub evict_plugins: BTreeSet<Plugin>,
+    /// Which controllers run (GAT-07).
+    pub controllers: Controllers,
+}
+
+/// Which of the controllers that can be switched off run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct Controllers {
+    /// Taints move workloads.
+    pub taint_manager: bool,
+    /// Policies taint clusters.
+    pub cluster_taint_policy: bool,
+    /// Unhealthy applications move.
+    pub application_failover: bool,
+    /// Evictions that are over are cleared.
+    pub graceful_eviction: bool,
+}
+
+impl Controllers {
+    /// All of them, or none.
+    pub fn all(on: bool) -> Self {
+        Self {
+            taint_manager: on,
+            cluster_taint_policy: on,
+            application_failover: on,
+            graceful_eviction: on,
+        }
+    }
 }
 
 impl Default for Settings {
@@ -36,6 +69,8 @@ impl Default for Settings {
             secondary_eviction_rate: 0.1,
             unhealthy_cluster_threshold: 0.55,
             large_cluster_num_threshold: 10,
+            evict_plugins: BTreeSet::from([Plugin::ResourceHealth]),
+            controllers: Controllers::all(true),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::api::{Taint, TaintEffect};
 /// Whether a toleration is about this taint (TNT-09).
 pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let effect = toleration.effect.as_deref().unwrap_or_default();
-    if !effect.is_empty() && effect != name(taint.effect) {
+    if !effect.is_empty() && effect != taint.effect.name() {
         return false;
     }
     let key = toleration.key.as_deref().unwrap_or_default();
@@ -21,15 +21,6 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
             !key.is_empty()
                 && toleration.value.as_deref().unwrap_or_default() == taint.value.as_deref().unwrap_or_default()
         }
-    }
-}
-
-fn name(effect: TaintEffect) -> &'static str {
-    match effect {
-        TaintEffect::NoSchedule => "NoSchedule",
-        TaintEffect::PreferNoSchedule => "PreferNoSchedule",
-        TaintEffect::NoExecute => "NoExecute",
-        TaintEffect::PreferNoExecute => "PreferNoExecute",
     }
 }
 

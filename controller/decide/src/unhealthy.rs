@@ -20,7 +20,9 @@ const GRACE_PERIOD_SECONDS: i32 = 600;
 
 /// When the copy on a cluster has to leave it because of its health (APP-01 to APP-06).
 pub fn eviction_time(binding: &Binding, cluster: &str, settings: &Settings, now: Timestamp) -> EvictionTime {
-    let Some(behavior) = behavior(&binding.spec).filter(|_| settings.failover) else {
+    let Some(behavior) =
+        behavior(&binding.spec).filter(|_| settings.failover && settings.controllers.application_failover)
+    else {
         return EvictionTime::Never;
     };
     let items = &binding.status.aggregated_status;

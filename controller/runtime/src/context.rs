@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use baton_decide::api::{Cluster, Resource};
+use baton_decide::affected::Affected;
+use baton_decide::api::{BindingSpec, Cluster, Resource, Taint};
 use baton_decide::keys::{Gvk, ObjectKey};
-use baton_decide::queue::EvictionQueue;
+use baton_decide::queue::{self, Entry, EvictionQueue};
 use baton_decide::settings::Settings;
 use baton_decide::tainting;
 use jiff::Timestamp;
@@ -71,6 +72,7 @@ struct Inner {
     connections: Mutex<MemberConnections>,
     evictions: Mutex<EvictionQueue>,
     tainting: Mutex<BTreeMap<String, tainting::Memory>>,
+    affected: Mutex<Affected>,
 }
 
 impl Context {
@@ -92,6 +94,7 @@ impl Context {
             connections: Mutex::default(),
             evictions: Mutex::default(),
             tainting: Mutex::default(),
+            affected: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -129,6 +132,23 @@ impl Context {
     /// The eviction queue. Not to be held over an await.
     pub fn evictions(&self) -> MutexGuard<'_, EvictionQueue> {
         self.inner.evictions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An entry of the eviction queue has been processed.
+    pub fn finish_eviction(&self, entry: &Entry, outcome: queue::Outcome, rate: f64) {
+        self.evictions().finish(entry, outcome, rate, self.now());
+    }
+
+    /// The taints of a cluster that may evict the binding (EVQ-06).
+    pub fn affecting_taints(&self, binding: &ObjectKey, spec: &BindingSpec, cluster: &Cluster) -> Vec<Taint> {
+        let mut affected = self.inner.affected.lock().unwrap_or_else(PoisonError::into_inner);
+        affected.taints(binding, spec, cluster, self.settings())
+    }
+
+    /// Forgets which taints affected the binding, except on these clusters.
+    pub fn forget_taints(&self, binding: &ObjectKey, clusters: &[&str]) {
+        let mut affected = self.inner.affected.lock().unwrap_or_else(PoisonError::into_inner);
+        affected.keep_only(binding, clusters);
     }
 
     /// Decides with what is remembered of a cluster's conditions.

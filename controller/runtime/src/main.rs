@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use baton_controller::options::Deletion;
+use baton_controller::options::TABLE;
 use baton_controller::{Controller, Options, PushMembers, crds};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tracing_subscriber::EnvFilter;
@@ -39,55 +39,9 @@ struct Run {
     /// Context of the kubeconfig.
     #[arg(long)]
     context: Option<String>,
-    /// Feature gates: Failover=true|false (default false), StatefulFailoverInjection=true|false (default false).
-    #[arg(long, value_name = "GATE=BOOL,…", default_value = "")]
-    feature_gates: String,
-    /// How workloads leave a tainted cluster whose policy has no `failover.cluster`: Directly or Gracefully.
-    #[arg(long, value_name = "MODE", default_value = "Gracefully")]
-    no_execute_taint_eviction_purge_mode: String,
-    /// Evictions per second.
-    #[arg(long, value_name = "RATE", default_value_t = 0.5)]
-    resource_eviction_rate: f64,
-    /// Evictions per second while too many clusters of a large federation are faulty.
-    #[arg(long, value_name = "RATE", default_value_t = 0.1)]
-    secondary_resource_eviction_rate: f64,
-    /// The share of faulty clusters that is too many.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.55)]
-    unhealthy_cluster_threshold: f64,
-    /// A federation of more clusters than this is large.
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
-    large_cluster_num_threshold: usize,
-    /// How long an old copy waits for its healthy successor at most, if its policy does not say.
-    #[arg(long, value_name = "DURATION", default_value = "10m")]
-    graceful_eviction_timeout: String,
-    /// Whether what a member object owns (pods) goes before it or after it.
-    #[arg(long, value_enum, default_value_t = DeletionArgument::Foreground)]
-    member_deletion: DeletionArgument,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum DeletionArgument {
-    Foreground,
-    Background,
 }
 
 impl Run {
-    fn options(&self) -> anyhow::Result<Options> {
-        let mut options = Options::default();
-        options.set_feature_gates(&self.feature_gates)?;
-        options.set_purge_mode(&self.no_execute_taint_eviction_purge_mode)?;
-        options.set_eviction_rate(self.resource_eviction_rate)?;
-        options.set_secondary_eviction_rate(self.secondary_resource_eviction_rate)?;
-        options.set_unhealthy_cluster_threshold(self.unhealthy_cluster_threshold)?;
-        options.set_graceful_eviction_timeout(&self.graceful_eviction_timeout)?;
-        options.settings.large_cluster_num_threshold = self.large_cluster_num_threshold;
-        options.deletion = match self.member_deletion {
-            DeletionArgument::Foreground => Deletion::Foreground,
-            DeletionArgument::Background => Deletion::Background,
-        };
-        Ok(options)
-    }
-
     async fn client(&self) -> anyhow::Result<Client> {
         let choice = KubeConfigOptions {
             context: self.context.clone(),
@@ -116,7 +70,8 @@ fn main() -> ExitCode {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .init();
-    match start(Arguments::parse()) {
+    let matches = command().get_matches();
+    match start(&matches) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error:#}");
@@ -125,11 +80,29 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(arguments: Arguments) -> anyhow::Result<()> {
+/// The command line: what is declared here, and a flag for each option of the table.
+fn command() -> clap::Command {
+    Arguments::command().args(TABLE.iter().map(|spec| {
+        let flag = Arg::new(spec.name).long(spec.name).value_name(spec.value);
+        let help = match spec.default {
+            Some(default) if !default.is_empty() => format!("{} [default: {default}]", spec.help),
+            Some(_) | None => spec.help.to_owned(),
+        };
+        flag.help(help).allow_hyphen_values(true)
+    }))
+}
+
+fn start(matches: &ArgMatches) -> anyhow::Result<()> {
+    let arguments = Arguments::from_arg_matches(matches)?;
     if let Some(Command::Crds { folder }) = arguments.command {
         return Ok(crds::write(&folder)?);
     }
-    let options = arguments.run.options()?;
+    let mut options = Options::default();
+    for spec in TABLE {
+        if let Some(value) = matches.get_one::<String>(spec.name) {
+            options.set(spec.name, value)?;
+        }
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(&arguments.run, options))
 }

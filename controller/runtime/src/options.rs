@@ -1,12 +1,17 @@
-//! Feature gates and options, checked once, at start-up (GAT-05).
+//! Feature gates and options, checked once, at start-up (GAT-05, GAT-09).
+//!
+//! [`TABLE`] has them all: the program's flags are made of it, and whoever starts the controller as a library sets the
+//! same options by the same names with [`Options::set`].
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use baton_decide::api::PurgeMode;
-use baton_decide::settings::Settings;
+use baton_decide::plugins::Plugin;
+use baton_decide::settings::{Controllers, Settings};
 use jiff::SignedDuration;
 
-/// What the controller can be told.
+/// The options of a controller.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// What decisions depend on.
@@ -27,127 +32,245 @@ pub enum Deletion {
     Background,
 }
 
-/// Options that were refused.
+/// One option: a flag of the program, and a name for [`Options::set`].
+#[derive(Clone, Copy, Debug)]
+pub struct OptionSpec {
+    /// Its name, without dashes before it.
+    pub name: &'static str,
+    /// What its value is.
+    pub value: &'static str,
+    /// The value that counts if it is not given; none if it has no effect then.
+    pub default: Option<&'static str>,
+    /// What it does.
+    pub help: &'static str,
+    set: fn(&mut Options, &str) -> Result<(), Refusal>,
+}
+
+/// A value was refused: what was expected.
+type Refusal = String;
+
+/// All options.
+pub const TABLE: &[OptionSpec] = &[
+    OptionSpec {
+        name: "feature-gates",
+        value: "GATE=BOOL,…",
+        default: Some(""),
+        help: "Feature gates: Failover=true|false (default false), StatefulFailoverInjection=true|false (default false)",
+        set: |options, value| options.set_gates(value),
+    },
+    OptionSpec {
+        name: "no-execute-taint-eviction-purge-mode",
+        value: "MODE",
+        default: Some("Gracefully"),
+        help: "How workloads leave a tainted cluster if their policy has no failover.cluster: Directly or Gracefully",
+        set: |options, value| options.set_purge_mode(value),
+    },
+    OptionSpec {
+        name: "resource-eviction-rate",
+        value: "RATE",
+        default: Some("0.5"),
+        help: "Evictions per second; 0 switches evictions off",
+        set: |options, value| {
+            options.settings.eviction_rate = rate(value)?;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "secondary-resource-eviction-rate",
+        value: "RATE",
+        default: Some("0.1"),
+        help: "Evictions per second while too many clusters of a large federation are faulty",
+        set: |options, value| {
+            options.settings.secondary_eviction_rate = rate(value)?;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "unhealthy-cluster-threshold",
+        value: "SHARE",
+        default: Some("0.55"),
+        help: "The share of faulty clusters above which evictions slow down or stop, from 0 to 1",
+        set: |options, value| {
+            let share = value.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+            options.settings.unhealthy_cluster_threshold = share.ok_or("expected a share from 0 to 1")?;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "large-cluster-num-threshold",
+        value: "COUNT",
+        default: Some("10"),
+        help: "The number of clusters above which a federation is large",
+        set: |options, value| {
+            let count = value.parse().map_err(|_| "expected a whole number, 0 or more")?;
+            options.settings.large_cluster_num_threshold = count;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "graceful-eviction-timeout",
+        value: "DURATION",
+        default: Some("10m"),
+        help: "How long an old copy waits for its healthy successor at most, if its policy does not say",
+        set: |options, value| {
+            let timeout = value.parse().ok().filter(SignedDuration::is_positive);
+            options.settings.graceful_eviction_timeout = timeout.ok_or("expected a duration above 0, such as 10m")?;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "evict-plugins",
+        value: "NAMES",
+        default: Some("ResourceHealth"),
+        help: "The plugins that end a graceful eviction, comma-separated; known is ResourceHealth, none is allowed",
+        set: |options, value| options.set_evict_plugins(value),
+    },
+    OptionSpec {
+        name: "controllers",
+        value: "NAMES",
+        default: Some("*"),
+        help: "The controllers to run, comma-separated: * for all, NAME to switch one on, -NAME to switch one off; names \
+               are taint-manager, cluster-taint-policy, application-failover, graceful-eviction",
+        set: |options, value| options.set_controllers(value),
+    },
+    OptionSpec {
+        name: "enable-taint-manager",
+        value: "BOOL",
+        default: None,
+        help: "Deprecated, without effect: use --controllers",
+        set: |options, value| {
+            bool::from_str(value).map_err(|_| "expected true or false")?;
+            options.warnings.push(
+                "option enable-taint-manager is deprecated and has no effect: use controllers=-taint-manager"
+                    .to_owned(),
+            );
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "member-deletion",
+        value: "ORDER",
+        default: Some("foreground"),
+        help: "Whether what a member object owns (pods) goes before it or after it: foreground or background",
+        set: |options, value| {
+            options.deletion = match value {
+                "foreground" => Deletion::Foreground,
+                "background" => Deletion::Background,
+                _ => return Err("expected foreground or background".to_owned()),
+            };
+            Ok(())
+        },
+    },
+];
+
+/// An option that was refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum OptionsError {
-    /// There is no such gate.
-    #[error("unknown feature gate {0:?}; known are Failover, StatefulFailoverInjection, GracefulEviction")]
-    UnknownGate(String),
-    /// A gate is on or off.
-    #[error("feature gate {gate} is {value:?}; write {gate}=true or {gate}=false")]
-    GateValue {
-        /// The gate.
-        gate: String,
-        /// What was written.
-        value: String,
-    },
+    /// There is no such option.
+    #[error("the reference controller has no option {0}")]
+    Unknown(String),
     /// An option's value makes no sense.
-    #[error("option --{option} is {value:?}; {expected}")]
+    #[error("option {option} is {value:?}: {reason}")]
     Value {
         /// The option.
         option: &'static str,
-        /// What was written.
+        /// The value that was given.
         value: String,
         /// What was expected.
-        expected: &'static str,
+        reason: String,
     },
 }
 
 impl Options {
-    /// Sets gates as `Failover=true,StatefulFailoverInjection=true` does.
-    pub fn set_feature_gates(&mut self, gates: &str) -> Result<(), OptionsError> {
-        for gate in gates.split(',').map(str::trim).filter(|gate| !gate.is_empty()) {
-            let (name, value) = gate.split_once('=').unwrap_or((gate, ""));
-            self.set_feature_gate(name.trim(), value.trim())?;
-        }
-        Ok(())
-    }
-
-    fn set_feature_gate(&mut self, gate: &str, value: &str) -> Result<(), OptionsError> {
-        if !["Failover", "StatefulFailoverInjection", "GracefulEviction"].contains(&gate) {
-            return Err(OptionsError::UnknownGate(gate.to_owned()));
-        }
-        let on = bool::from_str(&value.to_lowercase()).map_err(|_| OptionsError::GateValue {
-            gate: gate.to_owned(),
+    /// Sets an option by its name.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionsError> {
+        let spec = TABLE.iter().find(|spec| spec.name == name);
+        let spec = spec.ok_or_else(|| OptionsError::Unknown(name.to_owned()))?;
+        (spec.set)(self, value.trim()).map_err(|reason| OptionsError::Value {
+            option: spec.name,
             value: value.to_owned(),
-        })?;
-        match gate {
-            "Failover" => self.settings.failover = on,
-            "StatefulFailoverInjection" => self.settings.stateful_injection = on,
-            _ => self.warnings.push(
-                "feature gate GracefulEviction is deprecated and has no effect: purge modes rule how workloads leave"
-                    .to_owned(),
-            ),
+            reason,
+        })
+    }
+
+    /// Sets a feature gate.
+    pub fn set_gate(&mut self, gate: &str, on: bool) -> Result<(), OptionsError> {
+        self.set("feature-gates", &format!("{gate}={on}"))
+    }
+
+    fn set_gates(&mut self, gates: &str) -> Result<(), Refusal> {
+        for gate in names(gates) {
+            let (name, value) = gate.split_once('=').unwrap_or((gate, ""));
+            let (name, value) = (name.trim(), value.trim());
+            if !["Failover", "StatefulFailoverInjection", "GracefulEviction"].contains(&name) {
+                return Err(format!(
+                    "unknown feature gate {name:?}; known are Failover, StatefulFailoverInjection, GracefulEviction"
+                ));
+            }
+            let on = bool::from_str(&value.to_lowercase());
+            let on = on.map_err(|_| format!("feature gate {name} is {value:?}; write {name}=true or {name}=false"))?;
+            match name {
+                "Failover" => self.settings.failover = on,
+                "StatefulFailoverInjection" => self.settings.stateful_injection = on,
+                _ => self.warnings.push(
+                    "feature gate GracefulEviction is deprecated and has no effect: purge modes rule how workloads \
+                     leave"
+                        .to_owned(),
+                ),
+            }
         }
         Ok(())
     }
 
-    /// Sets `--no-execute-taint-eviction-purge-mode` (PRG-08).
-    pub fn set_purge_mode(&mut self, mode: &str) -> Result<(), OptionsError> {
+    fn set_purge_mode(&mut self, mode: &str) -> Result<(), Refusal> {
         self.settings.default_purge_mode = match mode {
             "Directly" => PurgeMode::Directly,
             "Gracefully" => PurgeMode::Gracefully,
-            other => {
-                return Err(OptionsError::Value {
-                    option: "no-execute-taint-eviction-purge-mode",
-                    value: other.to_owned(),
-                    expected: "Directly and Gracefully are known",
-                });
-            }
+            _ => return Err("expected Directly or Gracefully".to_owned()),
         };
         Ok(())
     }
 
-    /// Sets `--resource-eviction-rate`, evictions per second (RAT-01).
-    pub fn set_eviction_rate(&mut self, rate: f64) -> Result<(), OptionsError> {
-        self.settings.eviction_rate = checked_rate("resource-eviction-rate", rate)?;
+    fn set_evict_plugins(&mut self, list: &str) -> Result<(), Refusal> {
+        let plugins: Result<BTreeSet<Plugin>, String> = names(list).map(str::parse).collect();
+        let known = || Plugin::ALL.map(Plugin::name).join(", ");
+        self.settings.evict_plugins =
+            plugins.map_err(|unknown| format!("unknown plugin {unknown:?}; known are {}", known()))?;
         Ok(())
     }
 
-    /// Sets `--secondary-resource-eviction-rate`, evictions per second (RAT-02).
-    pub fn set_secondary_eviction_rate(&mut self, rate: f64) -> Result<(), OptionsError> {
-        self.settings.secondary_eviction_rate = checked_rate("secondary-resource-eviction-rate", rate)?;
-        Ok(())
-    }
-
-    /// Sets `--unhealthy-cluster-threshold`, a share from 0 to 1 (RAT-02).
-    pub fn set_unhealthy_cluster_threshold(&mut self, share: f64) -> Result<(), OptionsError> {
-        if !(0.0..=1.0).contains(&share) {
-            return Err(OptionsError::Value {
-                option: "unhealthy-cluster-threshold",
-                value: share.to_string(),
-                expected: "a share from 0 to 1 is expected",
-            });
+    fn set_controllers(&mut self, list: &str) -> Result<(), Refusal> {
+        let mut controllers = Controllers::all(names(list).any(|name| name == "*"));
+        for item in names(list).filter(|name| *name != "*") {
+            let (name, on) = item.strip_prefix('-').map_or((item, true), |name| (name, false));
+            let switch = match name {
+                "taint-manager" | "taintManager" => &mut controllers.taint_manager,
+                "cluster-taint-policy" => &mut controllers.cluster_taint_policy,
+                "application-failover" => &mut controllers.application_failover,
+                "graceful-eviction" => &mut controllers.graceful_eviction,
+                _ => {
+                    return Err(format!(
+                        "unknown controller {name:?}; known are taint-manager, cluster-taint-policy, \
+                         application-failover, graceful-eviction"
+                    ));
+                }
+            };
+            *switch = on;
         }
-        self.settings.unhealthy_cluster_threshold = share;
-        Ok(())
-    }
-
-    /// Sets `--graceful-eviction-timeout`, such as `10m`.
-    pub fn set_graceful_eviction_timeout(&mut self, timeout: &str) -> Result<(), OptionsError> {
-        let parsed: Result<SignedDuration, _> = timeout.parse();
-        self.settings.graceful_eviction_timeout =
-            parsed
-                .ok()
-                .filter(SignedDuration::is_positive)
-                .ok_or_else(|| OptionsError::Value {
-                    option: "graceful-eviction-timeout",
-                    value: timeout.to_owned(),
-                    expected: "a duration such as 10m is expected",
-                })?;
+        self.settings.controllers = controllers;
         Ok(())
     }
 }
 
-fn checked_rate(option: &'static str, rate: f64) -> Result<f64, OptionsError> {
-    if rate.is_finite() && rate >= 0.0 {
-        return Ok(rate);
-    }
-    Err(OptionsError::Value {
-        option,
-        value: rate.to_string(),
-        expected: "a number of evictions per second is expected",
-    })
+/// The items of a comma-separated list.
+fn names(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
+fn rate(value: &str) -> Result<f64, Refusal> {
+    let rate = value.parse::<f64>().ok();
+    let rate = rate.filter(|rate| rate.is_finite() && *rate >= 0.0);
+    rate.ok_or_else(|| "expected a number of evictions per second, 0 or more".to_owned())
 }
 
 #[cfg(test)]
@@ -155,41 +278,69 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gates_are_off_until_told_and_unknown_ones_are_refused_by_name() {
+    fn the_defaults_of_the_table_are_the_defaults() {
         let mut options = Options::default();
-        assert!(!options.settings.failover && !options.settings.stateful_injection);
-        options
-            .set_feature_gates("Failover=true, StatefulFailoverInjection=true")
-            .unwrap();
-        assert!(options.settings.failover && options.settings.stateful_injection);
-        options.set_feature_gates("GracefulEviction=false").unwrap();
-        assert_eq!(options.warnings.len(), 1);
-        let error = options.set_feature_gates("Failovr=true").unwrap_err();
-        assert!(error.to_string().contains("Failovr"), "{error}");
-        assert!(
-            options
-                .set_feature_gates("Failover=perhaps")
-                .unwrap_err()
-                .to_string()
-                .contains("perhaps")
-        );
-        assert!(options.set_feature_gates("Failover").is_err());
+        for spec in TABLE {
+            if let Some(default) = spec.default {
+                options.set(spec.name, default).unwrap();
+            }
+        }
+        assert_eq!(options, Options::default());
     }
 
     #[test]
-    fn option_values_are_checked() {
+    fn what_makes_no_sense_is_refused_with_option_and_value() {
+        for (name, value) in [
+            ("feature-gates", "Failovr=true"),
+            ("feature-gates", "Failover=perhaps"),
+            ("feature-gates", "Failover"),
+            ("no-execute-taint-eviction-purge-mode", "Never"),
+            ("resource-eviction-rate", "-1"),
+            ("resource-eviction-rate", "NaN"),
+            ("secondary-resource-eviction-rate", "fast"),
+            ("unhealthy-cluster-threshold", "1.5"),
+            ("unhealthy-cluster-threshold", "-0.1"),
+            ("large-cluster-num-threshold", "2.5"),
+            ("large-cluster-num-threshold", "-1"),
+            ("graceful-eviction-timeout", "soon"),
+            ("graceful-eviction-timeout", "0s"),
+            ("evict-plugins", "ResourceHealth,Whim"),
+            ("controllers", "*,-failover"),
+            ("enable-taint-manager", "maybe"),
+            ("member-deletion", "sideways"),
+        ] {
+            let error = Options::default().set(name, value).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(value), "{error}");
+        }
+        let error = Options::default().set("evict-rate", "1").unwrap_err();
+        assert_eq!(error.to_string(), "the reference controller has no option evict-rate");
+    }
+
+    #[test]
+    fn deprecated_ones_are_accepted_with_a_warning() {
         let mut options = Options::default();
-        options.set_purge_mode("Directly").unwrap();
-        assert!(
-            options
-                .set_purge_mode("Never")
-                .unwrap_err()
-                .to_string()
-                .contains("Never")
-        );
-        options.set_graceful_eviction_timeout("10m").unwrap();
-        assert!(options.set_graceful_eviction_timeout("soon").is_err());
-        assert!(options.set_eviction_rate(f64::NAN).is_err());
-        assert!(options.set_unhealthy_cluster_threshold(1.5).is_err());
+        options.set("feature-gates", "GracefulEviction=false").unwrap();
+        options.set("enable-taint-manager", "false").unwrap();
+        assert_eq!(options.warnings.len(), 2);
+        assert!(options.settings.controllers.taint_manager);
+    }
+
+    #[test]
+    fn gates_plugins_and_controllers_are_lists() {
+        let mut options = Options::default();
+        options
+            .set("feature-gates", "Failover=true, StatefulFailoverInjection=True")
+            .unwrap();
+        assert!(options.settings.failover && options.settings.stateful_injection);
+        options.set("evict-plugins", "").unwrap();
+        assert!(options.settings.evict_plugins.is_empty());
+        options.set("controllers", "*,-taint-manager").unwrap();
+        let expected = Controllers {
+            taint_manager: false,
+            ..Controllers::all(true)
+        };
+        assert_eq!(options.settings.controllers, expected);
+        options.set("controllers", "graceful-eviction").unwrap();
+        assert!(!options.settings.controllers.application_failover);
     }
 }

@@ -114,6 +114,18 @@ pub enum TaintEffect {
     PreferNoExecute,
 }
 
+impl TaintEffect {
+    /// The effect as it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoSchedule => "NoSchedule",
+            Self::PreferNoSchedule => "PreferNoSchedule",
+            Self::NoExecute => "NoExecute",
+            Self::PreferNoExecute => "PreferNoExecute",
+        }
+    }
+}
+
 /// What is known of a member.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A label key: an optional DNS subdomain and a slash, then up to 63 characters (VAL-02).
-const LABEL_KEY: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$";
+pub(super) const LABEL_KEY: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$";
 /// Text and closed `{…}` actions, quotes inside them closed too; the rest of the grammar no pattern can check (VAL-02).
 const JSON_PATH_TEMPLATE: &str = r#"^([^{]|\{([^{}'"]|'([^'\\]|\\.)*'|"([^"\\]|\\.)*")*\})+$"#;
 

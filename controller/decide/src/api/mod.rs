@@ -22,7 +22,7 @@ pub use binding::{
 pub use cluster::{ClusterSpec, ClusterStatus, Taint, TaintEffect};
 pub use failover::{FailoverBehavior, PurgeMode, StatePreservation, StatePreservationRule};
 pub use policy::{Placement, PropagationSpec, ResourceSelector};
-pub use taint_policy::ClusterTaintPolicySpec;
+pub use taint_policy::{ClusterTaintPolicySpec, ClusterTaintPolicyStatus};
 pub use work::{WorkSpec, WorkStatus};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -76,7 +76,7 @@ pub type Work = Resource<WorkSpec, WorkStatus>;
 /// `Cluster`.
 pub type Cluster = Resource<ClusterSpec, ClusterStatus>;
 /// `ClusterTaintPolicy`.
-pub type ClusterTaintPolicy = Resource<ClusterTaintPolicySpec, serde_json::Value>;
+pub type ClusterTaintPolicy = Resource<ClusterTaintPolicySpec, ClusterTaintPolicyStatus>;
 
 /// The schema of a point in time.
 fn date_time(_: &mut schemars::SchemaGenerator) -> schemars::Schema {

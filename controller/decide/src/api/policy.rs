@@ -78,7 +78,7 @@ pub struct ResourceSelector {
 /// What to do about an object on the member that is not ours.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub enum ConflictResolution {
-    /// EvictionTime it, and say so.
+    /// Leave it alone, and report a conflict.
     #[default]
     Abort,
     /// Take it over.

@@ -1,14 +1,16 @@
 //! `ClusterTaintPolicy`: when a cluster's conditions hold long enough, it is tainted.
 
+use jiff::Timestamp;
 use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cluster::TaintEffect;
+use super::failover::LABEL_KEY;
 use super::policy::ClusterAffinity;
 
-/// A taint's key is a label key.
-const TAINT_KEY: &str = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$";
+/// A label value (VAL-03).
+const LABEL_VALUE: &str = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
 
 /// Which clusters are tainted with what, and when. The fields without `Seconds` in them are the proposal's; those under
 /// "released form" are the same in the spelling of released implementations (CTP-09).
@@ -18,12 +20,19 @@ const TAINT_KEY: &str = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-
     version = "v1alpha1",
     kind = "ClusterTaintPolicy",
     plural = "clustertaintpolicies",
+    status = "ClusterTaintPolicyStatus",
     category = "karmada-io",
     doc = "Taints clusters while their conditions hold.",
     crates(kube_core = "kube_core"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "!(has(self.targetCluster) || has(self.matchConditions) || has(self.taintsToAdd)) || \
+        !(has(self.targetClusters) || has(self.addOnConditions) || has(self.removeOnConditions) || has(self.taints))",
+    "message": "targetCluster, matchConditions and taintsToAdd cannot be combined with targetClusters, addOnConditions, \
+        removeOnConditions and taints"
+}]))]
 pub struct ClusterTaintPolicySpec {
     /// The clusters; all if unset (CTP-05).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,8 +40,9 @@ pub struct ClusterTaintPolicySpec {
     /// What must hold, all of it; nothing means always (CTP-04).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub match_conditions: Vec<MatchCondition>,
-    /// The taints.
+    /// The taints; each key and effect once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key", "effect"]))]
     pub taints_to_add: Vec<TaintToAdd>,
     /// Released form of `targetCluster`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,12 +97,13 @@ pub enum ConditionStatus {
 #[serde(rename_all = "camelCase")]
 pub struct TaintToAdd {
     /// Key of the taint.
-    #[schemars(length(min = 1, max = 317), regex(pattern = TAINT_KEY))]
+    #[schemars(length(min = 1, max = 317), regex(pattern = LABEL_KEY))]
     pub key: String,
     /// Effect of the taint.
     pub effect: TaintEffect,
     /// Value of the taint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = LABEL_VALUE))]
     pub value: Option<String>,
     /// How long the conditions must hold; 300 if unset (CTP-03). Seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,11 +119,49 @@ pub struct TaintToAdd {
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct PlainTaint {
     /// Key of the taint.
-    #[schemars(length(min = 1, max = 317), regex(pattern = TAINT_KEY))]
+    #[schemars(length(min = 1, max = 317), regex(pattern = LABEL_KEY))]
     pub key: String,
     /// Effect of the taint.
     pub effect: TaintEffect,
     /// Value of the taint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = LABEL_VALUE))]
     pub value: Option<String>,
+}
+
+/// What a policy has done.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct ClusterTaintPolicyStatus {
+    /// The taints that the policy has added; it removes no others (CTP-12).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taints: Vec<AddedTaint>,
+    /// Since when the conditions match a cluster, or do not, where the cluster's own conditions do not tell (CTP-16).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<MatchWindow>,
+}
+
+/// A taint that a policy has added to a cluster.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct AddedTaint {
+    /// The cluster.
+    pub cluster: String,
+    /// Key of the taint.
+    pub key: String,
+    /// Effect of the taint.
+    pub effect: TaintEffect,
+    /// `timeAdded` of the taint.
+    #[schemars(schema_with = "super::date_time")]
+    pub since: Timestamp,
+}
+
+/// Since when the conditions of a policy match a cluster, or do not.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct MatchWindow {
+    /// The cluster.
+    pub cluster: String,
+    /// Whether they match.
+    pub matches: bool,
+    /// Since when.
+    #[schemars(schema_with = "super::date_time")]
+    pub since: Timestamp,
 }

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use baton_decide::api::Cluster;
+use baton_decide::api::{Cluster, ClusterTaintPolicy, ClusterTaintPolicyStatus};
 use baton_decide::keys::ObjectKey;
 use baton_decide::member::{self, Probe};
 use baton_decide::names;
 use baton_decide::tainting;
 use serde_json::json;
 
+use super::evict::is_faulty;
 use crate::context::{Context, Failure, MEMBER_PATIENCE, Outcome};
 use crate::error_chain::error_chain;
+use crate::events::{self, About, EventType};
 use crate::kinds::Kinds;
-use crate::object_api::Part;
+use crate::object_api::{Part, WriteError};
 use crate::source::{Source, resource};
 
 /// Taints the cluster as policies want it (CTP), and dates the taints of others.
@@ -23,17 +25,67 @@ pub async fn run(context: &Context, name: &str) -> Outcome {
         context.forget_tainting(name);
         return Ok(None);
     };
+    if !is_faulty(&cluster) {
+        context.evictions().forget_cluster(name);
+    }
     let policies = context.cache().taint_policies();
-    let now = context.now();
+    let (now, settings) = (context.now(), context.settings());
+    let gate = settings.failover && settings.controllers.cluster_taint_policy;
     let decision = context.with_tainting(name, |memory| {
-        tainting::decide(&cluster, policies.iter().map(Arc::as_ref), memory, now)
+        tainting::decide(&cluster, policies.iter().map(Arc::as_ref), memory, gate, now)
     });
+    for policy in &policies {
+        if let Some(status) = decision.statuses.get(policy.name()) {
+            record(context, policy, status).await?;
+        }
+    }
     let mut tainted = cluster.as_ref().clone();
     tainted.spec.taints = member::stamp(&decision.taints, now);
-    context
+    let written = context
         .change(&Source::Clusters, &key_of(name), &cluster, &tainted, Part::Main)
-        .await?;
+        .await;
+    tell(context, &cluster, &decision.notes, written.as_ref().err()).await;
+    written?;
     Ok(decision.again)
+}
+
+/// Writes down what a policy has done. Where its definition has no status, that is kept in memory alone.
+async fn record(
+    context: &Context,
+    policy: &Arc<ClusterTaintPolicy>,
+    status: &ClusterTaintPolicyStatus,
+) -> Result<(), Failure> {
+    let mut changed = policy.as_ref().clone();
+    changed.status = status.clone();
+    let source = Source::TaintPolicies;
+    let written = context
+        .change(&source, &key_of(policy.name()), policy, &changed, Part::Status)
+        .await;
+    match written {
+        Err(error) if !error.is_not_found() => Err(error.into()),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Events on the cluster: what policies have changed, or could not change.
+async fn tell(context: &Context, cluster: &Cluster, notes: &[String], failed: Option<&WriteError>) {
+    let about = About {
+        api_version: "cluster.karmada.io/v1alpha1".to_owned(),
+        kind: "Cluster".to_owned(),
+        key: key_of(cluster.name()),
+        uid: cluster.metadata.uid.clone(),
+    };
+    for note in notes {
+        match failed {
+            None => events::publish(context, &about, EventType::Normal, "TaintClusterSucceed", note).await,
+            // It is decided anew at once.
+            Some(WriteError::Conflict { .. }) => {}
+            Some(error) => {
+                let message = format!("{note}; not written: {}", error_chain(error));
+                events::publish(context, &about, EventType::Warning, "TaintClusterFailed", &message).await;
+            }
+        }
+    }
 }
 
 /// Asks the member how it is, and writes down what it says.

@@ -6,8 +6,8 @@ use baton_decide::aggregate;
 use baton_decide::api::{Cluster, GracefulEvictionTask, TaintEffect};
 use baton_decide::conditions::ConditionUpdate;
 use baton_decide::evict;
-use baton_decide::keys::ObjectKey;
-use baton_decide::queue::{self, Entry, Turn};
+use baton_decide::keys::{ObjectKey, TemplateKey};
+use baton_decide::queue::{self, Entry, Outcome, Turn};
 use baton_decide::taints::EvictionTime;
 
 use super::notes::Notes;
@@ -23,7 +23,9 @@ const QUEUED: &str = "EvictionQueued";
 /// Reason of the event: a binding waits no longer, its cluster recovered.
 const DROPPED: &str = "EvictionDropped";
 /// Reason of the event: a binding was evicted.
-const EVICTED: &str = "Evicted";
+pub const EVICTED: &str = "EvictWorkloadFromClusterSucceed";
+/// Reason of the event: a binding cannot be evicted at present.
+pub const NOT_EVICTED: &str = "EvictWorkloadFromClusterFailed";
 
 /// What is to happen to the copy on one cluster.
 enum Step {
@@ -32,9 +34,9 @@ enum Step {
     /// It leaves at this time, if the taint is still there then.
     Wait(jiff::Timestamp),
     /// It cannot leave, and this is why.
-    Blocked(ConditionUpdate),
+    Blocked(Outcome, ConditionUpdate),
     /// It leaves.
-    EvictionTime(Box<GracefulEvictionTask>),
+    Evict(Box<GracefulEvictionTask>),
 }
 
 /// Evicts the binding from clusters that failed, as far as it is its turn.
@@ -61,16 +63,17 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
             return Ok(());
         };
         match decide(context, &view, &entry) {
-            Step::Stay => recovered(context, &entry, notes),
+            Step::Stay => recovered(context, &view, &entry, notes),
             Step::Wait(until) => {
-                recovered(context, &entry, notes);
+                recovered(context, &view, &entry, notes);
                 notes.look_at(Some(until));
             }
-            Step::Blocked(condition) => {
-                step_aside(context, &entry);
+            Step::Blocked(outcome, condition) => {
+                finish(context, &view, &entry, outcome);
+                notes.wait(condition.clone());
                 notes.block(condition);
             }
-            Step::EvictionTime(task) => take_turn(context, key, &view, &entry, *task, notes).await?,
+            Step::Evict(task) => take_turn(context, key, &view, &entry, *task, notes).await?,
         }
     }
     Ok(())
@@ -84,7 +87,8 @@ fn decide(context: &Context, view: &View, entry: &Entry) -> Step {
     let settings = context.settings();
     // A queued binding stays queued while its cluster is faulty, even if its policy changes (EVQ-05).
     let is_queued = context.evictions().has(entry) && is_faulty(cluster);
-    match evict::eviction_time(spec, cluster, settings) {
+    let taints = context.affecting_taints(&entry.binding, spec, cluster);
+    match evict::eviction_time(spec, &taints, settings) {
         _ if is_queued => {}
         EvictionTime::Now => {}
         EvictionTime::At(at) if at <= context.now() => {}
@@ -92,17 +96,15 @@ fn decide(context: &Context, view: &View, entry: &Entry) -> Step {
         EvictionTime::OnceStamped | EvictionTime::Never => return Step::Stay,
     }
     if let Some(why) = evict::infeasible(spec, &entry.cluster, &view.clusters) {
-        return Step::Blocked(ConditionUpdate::yes(
-            "NoClusterMatches",
-            format!("eviction from {} is given up: {why}", entry.cluster),
-        ));
+        let message = format!("eviction from {} is given up: {why}", entry.cluster);
+        return Step::Blocked(Outcome::Infeasible, ConditionUpdate::yes("NoClusterMatches", message));
     }
     let collected = aggregate::collected(&view.binding.status, &entry.cluster);
     match evict::task(spec, &entry.cluster, collected, settings, context.now()) {
-        Ok(task) => Step::EvictionTime(Box::new(task)),
+        Ok(task) => Step::Evict(Box::new(task)),
         Err(obstacle) => {
             let message = format!("eviction from {} waits: {obstacle}", entry.cluster);
-            Step::Blocked(ConditionUpdate::yes(obstacle.reason(), message))
+            Step::Blocked(Outcome::Blocked, ConditionUpdate::yes(obstacle.reason(), message))
         }
     }
 }
@@ -114,7 +116,7 @@ async fn collect_first(context: &Context, key: &ObjectKey, entry: &Entry) -> Res
     };
     let leaves = view.clusters.get(&entry.cluster).is_some_and(|cluster| {
         is_faulty(cluster)
-            && evict::eviction_time(&view.binding.spec, cluster, context.settings()) != EvictionTime::Never
+            && evict::eviction_time(&view.binding.spec, &cluster.spec.taints, context.settings()) != EvictionTime::Never
     });
     let shown = aggregate::collected(&view.binding.status, &entry.cluster);
     let present = aggregate::binding_status(&view.binding, &view.works, context.now());
@@ -136,24 +138,36 @@ async fn take_turn(
     let (is_new, turn) = {
         let mut evictions = context.evictions();
         let is_new = !evictions.has(entry);
-        evictions.join(entry);
+        let kind = TemplateKey::of(&view.binding.spec.resource).gvk;
+        evictions.join(entry, &kind, context.now());
         (is_new, evictions.turn(entry, rate, context.now()))
     };
     if is_new && turn != Turn::Now {
         notes.tell(QUEUED, format!("waits for its eviction from {}", entry.cluster));
     }
+    let wait = |reason: &str, why: &str| {
+        let message = format!("eviction from {} waits: {why}", entry.cluster);
+        ConditionUpdate::yes(reason, message)
+    };
     match turn {
-        Turn::Later => return Ok(()),
+        Turn::Later => {
+            notes.wait(wait("Queued", "others are before it in the queue"));
+            return Ok(());
+        }
         Turn::At(at) => {
+            notes.wait(wait(
+                "RateLimited",
+                "it is the next, as soon as the eviction rate allows",
+            ));
             notes.look_at(Some(at));
             return Ok(());
         }
         Turn::Stopped => {
-            let message = format!(
-                "eviction from {} waits: too many clusters are faulty at once",
-                entry.cluster
-            );
-            notes.block(ConditionUpdate::yes("EvictionsStopped", message));
+            let (faulty, all) = faulty(view);
+            let why = queue::stopped_because(faulty, all, context.settings());
+            let condition = wait("EvictionsStopped", &why);
+            notes.wait(condition.clone());
+            notes.block(condition);
             return Ok(());
         }
         Turn::Now => {}
@@ -164,8 +178,7 @@ async fn take_turn(
     context
         .change(&source, key, &view.binding, &evicted, Part::Main)
         .await?;
-    context.evictions().done(entry, rate, context.now());
-    wake_next(context);
+    finish(context, view, entry, Outcome::Evicted);
     notes.tell(
         EVICTED,
         format!("evicted from {}, whose taints are not tolerated", entry.cluster),
@@ -174,11 +187,18 @@ async fn take_turn(
 }
 
 fn rate(context: &Context, view: &View) -> f64 {
-    let faulty = view.clusters.values().filter(|cluster| is_faulty(cluster)).count();
-    queue::rate(faulty, view.clusters.len(), context.settings())
+    let (faulty, all) = faulty(view);
+    queue::rate(faulty, all, context.settings())
 }
 
-fn is_faulty(cluster: &Arc<Cluster>) -> bool {
+/// How many clusters are faulty, of how many.
+fn faulty(view: &View) -> (usize, usize) {
+    let faulty = view.clusters.values().filter(|cluster| is_faulty(cluster)).count();
+    (faulty, view.clusters.len())
+}
+
+/// Whether a cluster counts as faulty: it is tainted so that workloads leave it.
+pub fn is_faulty(cluster: &Arc<Cluster>) -> bool {
     let faulty = |effect| matches!(effect, TaintEffect::NoExecute | TaintEffect::PreferNoExecute);
     cluster.spec.taints.iter().any(|taint| faulty(taint.effect))
 }
@@ -191,21 +211,28 @@ pub fn leave_queue(context: &Context, key: &ObjectKey) {
 fn keep_only(context: &Context, key: &ObjectKey, clusters: &[&str]) {
     let before = context.evictions().head().cloned();
     context.evictions().keep_only(key, clusters);
+    context.forget_taints(key, clusters);
     wake_next_unless(context, before.as_ref());
 }
 
 /// The cluster is well again, or tolerated: what waited for its eviction stays (EVQ-02).
-fn recovered(context: &Context, entry: &Entry, notes: &mut Notes) {
+fn recovered(context: &Context, view: &View, entry: &Entry, notes: &mut Notes) {
     if context.evictions().has(entry) {
         notes.tell(DROPPED, format!("is no longer to be evicted from {}", entry.cluster));
+        finish(context, view, entry, Outcome::Dropped);
     }
-    step_aside(context, entry);
 }
 
-fn step_aside(context: &Context, entry: &Entry) {
+/// The entry has been processed: the next one has its turn.
+fn finish(context: &Context, view: &View, entry: &Entry, outcome: Outcome) {
+    let rate = rate(context, view);
     let before = context.evictions().head().cloned();
-    context.evictions().remove(entry);
-    wake_next_unless(context, before.as_ref());
+    context.finish_eviction(entry, outcome, rate);
+    if outcome == Outcome::Evicted {
+        wake_next(context);
+    } else {
+        wake_next_unless(context, before.as_ref());
+    }
 }
 
 fn wake_next_unless(context: &Context, before: Option<&Entry>) {

@@ -12,6 +12,8 @@ pub struct Notes {
     pub scheduled: Option<ConditionUpdate>,
     /// What keeps a failover from going on.
     pub blocked: Option<ConditionUpdate>,
+    /// The condition `EvictionPending`: why an eviction waits.
+    pub pending: Option<ConditionUpdate>,
     /// What happened and is worth an event: reason and message (OBS-02).
     pub events: Vec<(&'static str, String)>,
 }
@@ -28,6 +30,11 @@ impl Notes {
     /// Something happened that is worth an event.
     pub fn tell(&mut self, reason: &'static str, message: String) {
         self.events.push((reason, message));
+    }
+
+    /// The first eviction that waits counts.
+    pub fn wait(&mut self, condition: ConditionUpdate) {
+        self.pending.get_or_insert(condition);
     }
 
     /// The first obstacle that was found counts.

@@ -16,6 +16,9 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
     let Some(view) = gather(context, key) else {
         return Ok(());
     };
+    if !context.settings().controllers.graceful_eviction {
+        return Ok(());
+    }
     let now = context.now();
     let status = aggregate::binding_status(&view.binding, &view.works, now);
     let decision = purge::decide(&view.binding, &status, &view.occupied(), context.settings(), now);

@@ -6,6 +6,7 @@ use baton_decide::conditions::{self, ConditionUpdate};
 use baton_decide::keys::ObjectKey;
 use baton_decide::preserve;
 
+use super::evict::NOT_EVICTED;
 use super::notes::Notes;
 use super::view::{View, gather};
 use crate::context::{Context, Failure};
@@ -24,7 +25,16 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<()
     if let Some(scheduled) = &notes.scheduled {
         conditions::set(&mut status.conditions, conditions::SCHEDULED, scheduled.clone(), now);
         let blocked = notes.blocked.clone().or_else(|| obstacle(&view, scheduled));
-        set_blocked(&mut status, blocked, now);
+        let over = ConditionUpdate::no("NotBlocked", "what blocked the failover is gone");
+        set_while(&mut status, conditions::FAILOVER_BLOCKED, blocked, over, now);
+        let over = ConditionUpdate::no("NotPending", "no eviction waits");
+        set_while(
+            &mut status,
+            conditions::EVICTION_PENDING,
+            notes.pending.clone(),
+            over,
+            now,
+        );
     }
     let before = conditions::get(&view.binding.status.conditions, conditions::FAILOVER_BLOCKED).cloned();
     let after = conditions::get(&status.conditions, conditions::FAILOVER_BLOCKED).cloned();
@@ -45,7 +55,12 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<()
         } else {
             EventType::Normal
         };
-        events.push((event_type, &after.reason, &after.message));
+        let reason = if notes.blocked.is_some() {
+            NOT_EVICTED
+        } else {
+            &after.reason
+        };
+        events.push((event_type, reason, &after.message));
     }
     for (event_type, reason, message) in events {
         for about in concerned(&view.binding, key) {
@@ -55,15 +70,18 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<()
     Ok(())
 }
 
-/// The condition appears with the first obstacle, and turns `False` when it is gone.
-fn set_blocked(status: &mut BindingStatus, blocked: Option<ConditionUpdate>, now: jiff::Timestamp) {
-    let was_blocked = conditions::status(&status.conditions, conditions::FAILOVER_BLOCKED) == Some("True");
-    let condition = match blocked {
-        Some(condition) => condition,
-        None if was_blocked => ConditionUpdate::no("NotBlocked", "what blocked the failover is gone"),
-        None => return,
-    };
-    conditions::set(&mut status.conditions, conditions::FAILOVER_BLOCKED, condition, now);
+/// A condition that appears when there is something to say, and turns `False` when it is over.
+fn set_while(
+    status: &mut BindingStatus,
+    type_: &str,
+    condition: Option<ConditionUpdate>,
+    over: ConditionUpdate,
+    now: jiff::Timestamp,
+) {
+    let was_true = conditions::status(&status.conditions, type_) == Some("True");
+    if let Some(condition) = condition.or(was_true.then_some(over)) {
+        conditions::set(&mut status.conditions, type_, condition, now);
+    }
 }
 
 /// What keeps a failover from going on, apart from the eviction itself: an old copy that cannot be removed (PRG-02,

@@ -6,6 +6,7 @@ use baton_decide::keys::ObjectKey;
 use baton_decide::taints::EvictionTime;
 use baton_decide::unhealthy;
 
+use super::evict::EVICTED;
 use super::notes::Notes;
 use super::view::gather;
 use crate::context::{Context, Failure};
@@ -52,7 +53,7 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
                 context
                     .change(&source, key, &view.binding, &evicted, Part::Main)
                     .await?;
-                notes.tell("Evicted", format!("evicted from {name}, where it was not healthy"));
+                notes.tell(EVICTED, format!("evicted from {name}, where it was not healthy"));
             }
             Err(obstacle) => {
                 notes.block(ConditionUpdate::yes(

@@ -370,7 +370,7 @@ async fn kubelet(member: ApiServer) {
 pub fn stateful() -> Options {
     let mut options = Options::default();
     options
-        .set_feature_gates("Failover=true,StatefulFailoverInjection=true")
+        .set("feature-gates", "Failover=true,StatefulFailoverInjection=true")
         .unwrap();
     options
 }

@@ -34,7 +34,7 @@ async fn writes_per_failover_are_constant() {
 /// Lets so many workloads fail at once and counts the writes that moving all of them takes.
 async fn writes_of_failovers(count: usize) -> usize {
     let mut options = stateful();
-    options.set_eviction_rate(1e6).unwrap();
+    options.set("resource-eviction-rate", "1e6").unwrap();
     let mut fleet = Fleet::start(&["member1", "member2"]).await;
     fleet.control(options);
     for number in 0..count {

@@ -104,9 +104,9 @@ pub async fn alone(kubeconfig: &str) -> Result<(), Failure> {
     config.headers.push(agent);
     let mut options = Options::default();
     for gate in GATES {
-        options.set_feature_gates(&format!("{gate}=true"))?;
+        options.set_gate(gate, true)?;
     }
-    options.set_eviction_rate(NO_LIMIT)?;
+    options.set("resource-eviction-rate", &NO_LIMIT.to_string())?;
     let control = Client::try_from(config)?;
     let members = PushMembers::new(control.clone());
     let controller = Controller::start(control, members, Arc::new(Timestamp::now), options);

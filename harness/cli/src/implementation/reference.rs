@@ -135,26 +135,10 @@ fn options(setup: &ControllerSetup) -> Result<Options, TargetError> {
     let refused = |error: OptionsError| TargetError::Setup(error.to_string());
     let mut options = Options::default();
     for (gate, on) in &setup.feature_gates {
-        options.set_feature_gates(&format!("{gate}={on}")).map_err(refused)?;
+        options.set_gate(gate, *on).map_err(refused)?;
     }
     for (name, value) in &setup.options {
-        let number = || {
-            let parsed = value.parse::<f64>();
-            parsed.map_err(|_| TargetError::Setup(format!("option {name} is {value:?}; a number is expected")))
-        };
-        let set = match name.as_str() {
-            "no-execute-taint-eviction-purge-mode" => options.set_purge_mode(value),
-            "resource-eviction-rate" => options.set_eviction_rate(number()?),
-            "secondary-resource-eviction-rate" => options.set_secondary_eviction_rate(number()?),
-            "unhealthy-cluster-threshold" => options.set_unhealthy_cluster_threshold(number()?),
-            "graceful-eviction-timeout" => options.set_graceful_eviction_timeout(value),
-            _ => {
-                return Err(TargetError::Setup(format!(
-                    "the reference controller has no option {name}"
-                )));
-            }
-        };
-        set.map_err(refused)?;
+        options.set(name, value).map_err(refused)?;
     }
     Ok(options)
 }
