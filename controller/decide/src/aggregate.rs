@@ -12,12 +12,22 @@ use crate::conditions::{self, ConditionUpdate};
 use crate::health;
 use crate::keys;
 
+/// An object as it was seen on a member.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// The object.
+    pub object: &'a Value,
+    /// The resource that its kind is served as, such as `deployments`.
+    pub resource: &'a str,
+}
+
 /// The status of a Work whose object was seen on the member, or was seen to be absent.
-pub fn work_status(work: &Work, object: Option<&Value>, now: Timestamp) -> WorkStatus {
+pub fn work_status(work: &Work, seen: Option<Seen<'_>>, now: Timestamp) -> WorkStatus {
     let mut status = work.status.clone();
     let earlier = work.status.manifest_statuses.first();
-    let seen = object.zip(keys::member_object(work)).map(|(object, target)| {
-        let collected = object
+    let seen = seen.zip(keys::member_object(work)).map(|(seen, target)| {
+        let collected = seen
+            .object
             .get("status")
             .filter(|status| status.as_object().is_none_or(|fields| !fields.is_empty()));
         ManifestStatus {
@@ -26,11 +36,12 @@ pub fn work_status(work: &Work, object: Option<&Value>, now: Timestamp) -> WorkS
                 group: target.gvk.group,
                 version: target.gvk.version,
                 kind: target.gvk.kind,
+                resource: seen.resource.to_owned(),
                 namespace: target.key.namespace.unwrap_or_default(),
                 name: target.key.name,
             },
             status: collected.cloned(),
-            health: health::of(object),
+            health: health::of(seen.object),
             first_collected: earlier
                 .and_then(|earlier| earlier.first_collected)
                 .or_else(|| collected.map(|_| now)),
@@ -129,6 +140,13 @@ mod tests {
     use crate::testing::{at, binding};
     use serde_json::json;
 
+    fn deployment(object: &Value) -> Seen<'_> {
+        Seen {
+            object,
+            resource: "deployments",
+        }
+    }
+
     fn work(status: &Value) -> Work {
         serde_json::from_value(json!({
             "metadata": {"name": "deploy-1", "namespace": "karmada-es-member1"},
@@ -144,20 +162,20 @@ mod tests {
         let object = json!({"kind": "Deployment", "metadata": {"generation": 1}, "spec": {"replicas": 1},
             "status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1, "odd": {"x": 1}}});
         let mut work = work(&json!({}));
-        work.status = work_status(&work, Some(&object), at(1));
+        work.status = work_status(&work, Some(deployment(&object)), at(1));
         let seen = &work.status.manifest_statuses[0];
         assert_eq!(
             (seen.status.as_ref(), seen.health),
             (object.get("status"), ResourceHealth::Healthy)
         );
-        assert_eq!(work_status(&work, Some(&object), at(2)), work.status);
+        assert_eq!(work_status(&work, Some(deployment(&object)), at(2)), work.status);
         assert_eq!(work_status(&work, None, at(2)).manifest_statuses, []);
     }
 
     #[test]
     fn an_empty_status_is_none() {
         let object = json!({"kind": "Deployment", "spec": {}, "status": {}});
-        let status = work_status(&work(&json!({})), Some(&object), at(1));
+        let status = work_status(&work(&json!({})), Some(deployment(&object)), at(1));
         assert_eq!(
             (
                 status.manifest_statuses[0].status.as_ref(),

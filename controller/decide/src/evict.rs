@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::api::failover::ClusterFailoverBehavior;
 use crate::api::policy::{Placement, ReplicaSchedulingType};
-use crate::api::{BindingSpec, Cluster, GracefulEvictionTask, PurgeMode, StatePreservation, Taint};
+use crate::api::{BindingSpec, Cluster, GracefulEvictionTask, PurgeMode, StatePreservation, Taint, TaintEffect};
 use crate::preserve::{self, Obstacle};
 use crate::selector;
 use crate::settings::Settings;
@@ -27,6 +27,12 @@ const PREFER_NO_EXECUTE: SignedDuration = SignedDuration::from_secs(300);
 /// A task's purge mode under its present name; a task without one is graceful.
 pub fn mode_of(task: &GracefulEvictionTask) -> PurgeMode {
     task.purge_mode.unwrap_or_default().canonical()
+}
+
+/// Whether a cluster counts as faulty: it is tainted so that workloads leave it.
+pub fn is_faulty(cluster: &Cluster) -> bool {
+    let faulty = |effect| matches!(effect, TaintEffect::NoExecute | TaintEffect::PreferNoExecute);
+    cluster.spec.taints.iter().any(|taint| faulty(taint.effect))
 }
 
 /// When the workload has to leave a cluster with these taints. `Never` while the gate `Failover` or the taint manager is

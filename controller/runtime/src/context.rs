@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use baton_decide::affected::Affected;
 use baton_decide::api::{BindingSpec, Cluster, Resource, Taint};
+use baton_decide::evict;
 use baton_decide::keys::{Gvk, ObjectKey};
 use baton_decide::queue::{self, Entry, EvictionQueue};
 use baton_decide::settings::Settings;
@@ -22,6 +23,7 @@ use crate::clock::Clock;
 use crate::kinds::{KindError, Kinds};
 use crate::member_connections::{Identity, MemberConnections};
 use crate::members::{ConnectError, Members};
+use crate::metrics::Metrics;
 use crate::object_api::{ObjectApi, Part, WriteError};
 use crate::options::Options;
 use crate::queue::{Key, Urgency};
@@ -73,6 +75,7 @@ struct Inner {
     evictions: Mutex<EvictionQueue>,
     tainting: Mutex<BTreeMap<String, tainting::Memory>>,
     affected: Mutex<Affected>,
+    metrics: Metrics,
 }
 
 impl Context {
@@ -95,6 +98,7 @@ impl Context {
             evictions: Mutex::default(),
             tainting: Mutex::default(),
             affected: Mutex::default(),
+            metrics: Metrics::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -136,7 +140,25 @@ impl Context {
 
     /// An entry of the eviction queue has been processed.
     pub fn finish_eviction(&self, entry: &Entry, outcome: queue::Outcome, rate: f64) {
-        self.evictions().finish(entry, outcome, rate, self.now());
+        let finished = self.evictions().finish(entry, outcome, rate, self.now());
+        if let Some(finished) = finished {
+            self.inner.metrics.finished(&finished);
+        }
+    }
+
+    /// A cluster has recovered: the figures of its evictions begin anew.
+    pub fn forget_evictions(&self, cluster: &str) {
+        self.evictions().forget_cluster(cluster);
+        self.inner.metrics.forget_cluster(cluster);
+    }
+
+    /// The metrics as text.
+    pub fn metrics(&self) -> String {
+        let clusters = self.cache().clusters();
+        let faulty = clusters.values().filter(|cluster| evict::is_faulty(cluster)).count();
+        self.inner
+            .metrics
+            .text(&self.evictions(), faulty, clusters.len(), self.now())
     }
 
     /// The taints of a cluster that may evict the binding (EVQ-06).

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::pending;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use crate::clock::Clock;
 use crate::context::{Context, Failure, Outcome};
 use crate::error_chain::error_chain;
 use crate::members::Members;
+use crate::metrics;
 use crate::object_api::WriteError;
 use crate::options::Options;
 use crate::queue::{Key, Queue, Urgency};
@@ -38,6 +40,7 @@ pub struct Controller;
 pub struct Running {
     stop: CancellationToken,
     task: Option<JoinHandle<()>>,
+    context: Context,
 }
 
 impl Controller {
@@ -52,12 +55,38 @@ impl Controller {
         let stop = CancellationToken::new();
         let (sender, events) = unbounded_channel();
         let context = Context::new(control, members, clock, options, sender);
-        let task = tokio::spawn(Loop::new(context).run(events, stop.clone()));
-        Running { stop, task: Some(task) }
+        let task = tokio::spawn(Loop::new(context.clone()).run(events, stop.clone()));
+        Running {
+            stop,
+            task: Some(task),
+            context,
+        }
     }
 }
 
 impl Running {
+    /// The metrics, in the text format of Prometheus (OBS-01).
+    pub fn metrics(&self) -> String {
+        self.context.metrics()
+    }
+
+    /// Serves the metrics at `/metrics` of an address, as long as the controller runs.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on.
+    pub async fn serve_metrics(&self, address: SocketAddr) -> std::io::Result<()> {
+        let context = self.context.clone();
+        let serving = metrics::serve(address, move || context.metrics()).await?;
+        let stopped = self.stop.clone().cancelled_owned();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = serving => {}
+                () = stopped => {}
+            }
+        });
+        Ok(())
+    }
+
     /// Stops the controller and waits until it has stopped.
     pub async fn stop(mut self) {
         self.stop.cancel();

@@ -7,6 +7,7 @@
 //! - `cache`: what the watches have seen, kept in `table`s of `compact` objects by `source`; `watch`: the watches
 //! - `context`: what reconcilers share; `object_api`: reads and writes of single objects; `events`: Kubernetes events;
 //!   `kinds`: the resource of a kind
+//! - [`metrics`]: what is counted, and where it is served
 //! - `reconcile`: the components, each of them gather, decide, apply, status
 //! - [`crds`]: the definitions of the API as YAML
 //!
@@ -24,6 +25,7 @@ mod events;
 mod kinds;
 mod member_connections;
 pub mod members;
+pub mod metrics;
 mod object_api;
 pub mod options;
 mod queue;

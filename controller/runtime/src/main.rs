@@ -110,7 +110,14 @@ fn start(matches: &ArgMatches) -> anyhow::Result<()> {
 async fn run(arguments: &Run, options: Options) -> anyhow::Result<()> {
     let client = arguments.client().await?;
     let members = PushMembers::new(client.clone());
+    let metrics_address = options.metrics_address;
     let controller = Controller::start(client, members, Arc::new(jiff::Timestamp::now), options);
+    if let Some(address) = metrics_address
+        && let Err(error) = controller.serve_metrics(address).await
+    {
+        // Another controller on this machine may have the address; this one works all the same.
+        tracing::warn!(%address, %error, "metrics are not served");
+    }
     tracing::info!("the controller runs; interrupt it to stop");
     interrupted().await?;
     controller.stop().await;

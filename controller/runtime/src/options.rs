@@ -4,6 +4,7 @@
 //! same options by the same names with [`Options::set`].
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use baton_decide::api::PurgeMode;
@@ -12,7 +13,7 @@ use baton_decide::settings::{Controllers, Settings};
 use jiff::SignedDuration;
 
 /// The options of a controller.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// What decisions depend on.
     pub settings: Settings,
@@ -20,6 +21,19 @@ pub struct Options {
     pub warnings: Vec<String>,
     /// How member objects are deleted.
     pub deletion: Deletion,
+    /// Where the program serves metrics; nowhere if unset.
+    pub metrics_address: Option<SocketAddr>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            warnings: Vec::new(),
+            deletion: Deletion::default(),
+            metrics_address: Some(SocketAddr::from(([127, 0, 0, 1], 8080))),
+        }
+    }
 }
 
 /// How member objects are deleted.
@@ -144,6 +158,23 @@ pub const TABLE: &[OptionSpec] = &[
                 "option enable-taint-manager is deprecated and has no effect: use controllers=-taint-manager"
                     .to_owned(),
             );
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "metrics-bind-address",
+        value: "ADDRESS",
+        default: Some("127.0.0.1:8080"),
+        help: "Where the program serves metrics, at /metrics; 0 for nowhere",
+        set: |options, value| {
+            options.metrics_address = match value {
+                "0" => None,
+                address => Some(
+                    address
+                        .parse()
+                        .map_err(|_| "expected an address such as 127.0.0.1:8080, or 0")?,
+                ),
+            };
             Ok(())
         },
     },
@@ -307,6 +338,7 @@ mod tests {
             ("evict-plugins", "ResourceHealth,Whim"),
             ("controllers", "*,-failover"),
             ("enable-taint-manager", "maybe"),
+            ("metrics-bind-address", "everywhere"),
             ("member-deletion", "sideways"),
         ] {
             let error = Options::default().set(name, value).unwrap_err().to_string();

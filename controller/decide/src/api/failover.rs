@@ -39,7 +39,7 @@ pub struct ClusterFailoverBehavior {
     pub grace_period_seconds: Option<i32>,
     /// How long after a `PreferNoExecute` taint the workload is evicted; 300 if unset, 0 at once (PNE-02). Seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0), extend("default" = 300))]
     pub toleration_seconds: Option<i32>,
     /// What state is read from the old copy's status and handed to the new one as labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ pub struct ClusterFailoverBehavior {
 /// Failover behaviour when the application is unhealthy.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = [{
+#[schemars(extend("required" = ["decisionConditions"], "x-kubernetes-validations" = [{
     "rule": "!has(self.gracePeriodSeconds) || !has(self.purgeMode) || self.purgeMode in ['Gracefully', 'Graciously']",
     "message": "gracePeriodSeconds is only allowed when purgeMode is Gracefully"
 }]))]
@@ -70,7 +70,7 @@ pub struct ApplicationFailoverBehavior {
     pub grace_period_seconds: Option<i32>,
     /// How long the scheduler keeps off the cluster that was left; 600 if unset, 0 for ever (APP-08). Seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0), extend("default" = 600))]
     pub block_predecessor_seconds: Option<i32>,
     /// What state is read from the old copy's status and handed to the new one as labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,7 +97,7 @@ pub struct PreConditions {
 pub struct DecisionConditions {
     /// How long the workload must be unhealthy without a break; 10 if unset. Seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0), extend("default" = 10))]
     pub toleration_seconds: Option<i32>,
 }
 

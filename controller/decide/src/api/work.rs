@@ -92,6 +92,10 @@ pub struct ResourceIdentifier {
     pub version: String,
     /// Kind.
     pub kind: String,
+    /// The resource that the kind is served as, such as `deployments`.
+    #[serde(default)]
+    #[schemars(required)]
+    pub resource: String,
     /// Namespace; empty for cluster-scoped objects.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use baton_decide::api::{Cluster, ClusterTaintPolicy, ClusterTaintPolicyStatus};
+use baton_decide::evict::is_faulty;
 use baton_decide::keys::ObjectKey;
 use baton_decide::member::{self, Probe};
 use baton_decide::names;
 use baton_decide::tainting;
 use serde_json::json;
 
-use super::evict::is_faulty;
 use crate::context::{Context, Failure, MEMBER_PATIENCE, Outcome};
 use crate::error_chain::error_chain;
 use crate::events::{self, About, EventType};
@@ -26,7 +26,7 @@ pub async fn run(context: &Context, name: &str) -> Outcome {
         return Ok(None);
     };
     if !is_faulty(&cluster) {
-        context.evictions().forget_cluster(name);
+        context.forget_evictions(name);
     }
     let policies = context.cache().taint_policies();
     let (now, settings) = (context.now(), context.settings());

@@ -1,11 +1,9 @@
 //! A cluster failed: what runs there is queued, and leaves it with its state when its turn comes (STP, TNT, EVQ, RAT).
 
-use std::sync::Arc;
-
 use baton_decide::aggregate;
-use baton_decide::api::{Cluster, GracefulEvictionTask, TaintEffect};
+use baton_decide::api::GracefulEvictionTask;
 use baton_decide::conditions::ConditionUpdate;
-use baton_decide::evict;
+use baton_decide::evict::{self, is_faulty};
 use baton_decide::keys::{ObjectKey, TemplateKey};
 use baton_decide::queue::{self, Entry, Outcome, Turn};
 use baton_decide::taints::EvictionTime;
@@ -195,12 +193,6 @@ fn rate(context: &Context, view: &View) -> f64 {
 fn faulty(view: &View) -> (usize, usize) {
     let faulty = view.clusters.values().filter(|cluster| is_faulty(cluster)).count();
     (faulty, view.clusters.len())
-}
-
-/// Whether a cluster counts as faulty: it is tainted so that workloads leave it.
-pub fn is_faulty(cluster: &Arc<Cluster>) -> bool {
-    let faulty = |effect| matches!(effect, TaintEffect::NoExecute | TaintEffect::PreferNoExecute);
-    cluster.spec.taints.iter().any(|taint| faulty(taint.effect))
 }
 
 /// Takes a binding that is gone out of the queue.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use baton_decide::aggregate;
+use baton_decide::aggregate::{self, Seen};
 use baton_decide::api::policy::ConflictResolution;
 use baton_decide::api::{Cluster, Work, WorkStatus};
 use baton_decide::conditions::{self, ConditionUpdate};
@@ -98,7 +98,7 @@ async fn on_member(
     let present = look(context, &member, name).await?;
     let resolution = resolution(context, work);
     match execute::decide(work, present.as_deref(), resolution) {
-        Action::Nothing => finish(context, key, present, applied()).await,
+        Action::Nothing => finish(context, key, present.map(|present| (&member, present)), applied()).await,
         Action::Malformed => {
             finish(
                 context,
@@ -115,7 +115,7 @@ async fn on_member(
         Action::Apply(object) => {
             let applied_object = apply(&member, &object).await?;
             context.note(&member.source, applied_object.clone());
-            finish(context, key, Some(Arc::new(applied_object)), applied()).await
+            finish(context, key, Some((&member, Arc::new(applied_object))), applied()).await
         }
         Action::Delete { uid } => {
             let present = delete(context, &member, uid).await?;
@@ -236,14 +236,23 @@ async fn release(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
 }
 
 /// Writes what was seen, and whether the object is applied.
-async fn finish(context: &Context, key: &ObjectKey, object: Option<Arc<Value>>, condition: ConditionUpdate) -> Outcome {
+async fn finish(
+    context: &Context,
+    key: &ObjectKey,
+    object: Option<(&Member, Arc<Value>)>,
+    condition: ConditionUpdate,
+) -> Outcome {
     let Some(work) = context.cache().work(key) else {
         return Ok(None);
     };
     if work.is_being_deleted() {
         return Ok(None);
     }
-    let mut status = aggregate::work_status(&work, object.as_deref(), context.now());
+    let seen = object.as_ref().map(|(member, object)| Seen {
+        object,
+        resource: &member.resource.plural,
+    });
+    let mut status = aggregate::work_status(&work, seen, context.now());
     conditions::set(&mut status.conditions, conditions::APPLIED, condition, context.now());
     write_status(context, key, status).await?;
     Ok(None)
