@@ -1,0 +1,49 @@
+# What people do here. `just` lists it; each line works without just too.
+
+# List the recipes.
+default:
+    @just --list
+
+# Run the suite on embedded clusters, or some cases: just run 'purge/*'.
+run *cases:
+    cargo run -p baton -- run {{ if cases == "" { "" } else { "--filter '" + cases + "'" } }}
+
+# Formatting, lints and the tests that take a minute.
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    cargo test -p baton-core -p baton-decide -p baton-jsonpath
+
+# All tests.
+test:
+    cargo test --workspace
+
+# Build the known defects into the controller; some case must find each.
+mutants *names:
+    cargo test -p baton --test mutants {{ names }}
+
+# Begin a new case: just case recovery/my-case.
+case name:
+    cargo run -p baton -- case new {{ name }}
+
+# Write the schemas for editors anew.
+schemas:
+    cargo run -p baton -- schema case > fixtures/schemas/case.json
+    cargo run -p baton -- schema target > fixtures/schemas/target.json
+
+# Look at snapshots that changed, and accept them (needs cargo-insta).
+review:
+    cargo insta review
+
+# Real API servers: build their programs (needs Go), then run the proposal's cases on them.
+envtest:
+    harness/assets.sh
+    KUBEBUILDER_ASSETS=$PWD/target/assets cargo run -p baton -- run --backend envtest --filter 'proposal/*'
+
+# Print the figures of the harness (release build).
+bench:
+    cargo bench -p baton --bench figures
+
+# All that CI runs.
+ci:
+    .ci/run
