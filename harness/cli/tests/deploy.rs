@@ -31,6 +31,7 @@ fn command_lines(text: &str, before: &str) -> Vec<String> {
 #[case("fixtures/deploy/jobs.yaml", "exec baton run", 1)]
 #[case(".github/workflows/suite.yaml", "-p baton -- run", 1)]
 #[case(".github/workflows/kind.yaml", "-p baton -- run", 1)]
+#[case(".github/workflows/envtest.yaml", "-p baton -- run", 1)]
 fn commands_are_understood(#[case] file: &str, #[case] before: &str, #[case] times: usize) {
     let text = fs::read_to_string(root().join(file)).unwrap();
     let lines = command_lines(&text, before);
