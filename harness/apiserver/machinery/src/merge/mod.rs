@@ -2,7 +2,7 @@
 //!
 //! Read [`types`] first: the [`types::TypeModel`] tells which lists are sets or maps and what is atomic. On it build
 //! `typed` (validate, field sets, compare, merge, remove: the operations of structured merge), [`apply`] (managers of
-//! updates, server-side apply), `versioned` (owners in other versions), [`strategic`] and [`json_patch`] (what their names say), and [`field_validation`] (unknown and duplicate fields).
+//! updates, server-side apply), `versioned` (owners in other versions), [`strategic`], [`json_patch`] and [`merge_patch`] (what their names say), and [`field_validation`] (unknown and duplicate fields).
 //! Everything is a pure function of JSON values.
 
 pub mod apply;
@@ -11,6 +11,7 @@ pub mod field_validation;
 pub mod json_patch;
 mod last_applied;
 mod managed_fields;
+pub mod merge_patch;
 mod order;
 pub mod set;
 pub mod strategic;

@@ -8,7 +8,7 @@ use baton_apimachinery::go_json;
 use baton_apimachinery::merge::apply::{ApplyError, apply};
 use baton_apimachinery::merge::json_patch::{self, JsonPatchError};
 use baton_apimachinery::merge::strategic::{self, MergeError};
-use baton_apimachinery::merge::{conflict::Conflicts, field_validation};
+use baton_apimachinery::merge::{conflict::Conflicts, field_validation, merge_patch};
 use baton_apimachinery::meta;
 use baton_apimachinery::yaml;
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ impl Core {
         self.change_by(call, warnings, |old| {
             let change = || {
                 let mut new = old.clone();
-                ::json_patch::merge(&mut new, &patch);
+                merge_patch::apply(&mut new, &patch);
                 new
             };
             patched(call, change(), duplicates.clone(), || change().to_string())
@@ -140,12 +140,12 @@ pub(in crate::handlers) fn patch_other(call: &Call, old: &Value) -> Result<Value
         }
         "application/merge-patch+json" => {
             let mut new = old.clone();
-            ::json_patch::merge(&mut new, &merge_patch_in(call)?);
+            merge_patch::apply(&mut new, &merge_patch_in(call)?);
             Ok(new)
         }
         STRATEGIC if call.resource.custom().is_none() => {
             let mut new = old.clone();
-            ::json_patch::merge(&mut new, &strategic_patch_in(call)?);
+            merge_patch::apply(&mut new, &strategic_patch_in(call)?);
             Ok(new)
         }
         _ => Err(unsupported(call)),
