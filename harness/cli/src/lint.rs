@@ -1,7 +1,7 @@
 //! What is suspicious about cases though it is not wrong: only `baton lint` tells it.
 //!
-//! So far that is one thing: the path of a state preservation rule that names a field which the status of the workload
-//! cannot have. The schema of a status is known of kinds that the case defines itself, as long as it is closed, and of
+//! One thing is an assertion that proves more than two requirements as a whole, so that one field refutes them all. The
+//! other is the path of a state preservation rule that names a field which the status of the workload cannot have. The schema of a status is known of kinds that the case defines itself, as long as it is closed, and of
 //! some built-in kinds. Of a path only the plain keys that it begins with are looked at; what comes after a wildcard, an
 //! index, a filter or a descent may be anything. A case that is about STP-06 misses on purpose and is not looked at.
 
@@ -11,7 +11,7 @@ use std::{
 };
 
 use baton_core::{
-    case::model::{Action, Case, Step, Subject},
+    case::model::{Action, Case, Expect, Step, Subject},
     spelling::suggestion,
     yaml::Diagnostic,
 };
@@ -84,7 +84,41 @@ pub fn warnings(cases: &[Case]) -> Vec<Diagnostic> {
     found
 }
 
+/// An assertion that proves more than this many requirements should say which of its fields shows which.
+const WITHOUT_FIELDS: usize = 2;
+
+/// Assertions that blame many requirements for one field.
+fn sweeping(case: &Case) -> Vec<Diagnostic> {
+    let source = fs::read_to_string(&case.file).unwrap_or_default();
+    let of_step = |step: &Step| {
+        let Action::Assert(assertion) = &step.action else {
+            return None;
+        };
+        let claimed = assertion.proves.of_no_field();
+        let by_fields = matches!(assertion.condition.expect, Expect::Match(_));
+        (claimed > WITHOUT_FIELDS && by_fields).then(|| {
+            let start: usize = source.split_inclusive('\n').take(step.line - 1).map(str::len).sum();
+            let length = source[start..].lines().next().unwrap_or_default().len();
+            Diagnostic {
+                file: case.file.clone(),
+                line: step.line,
+                column: 1,
+                span: start..start + length,
+                message: format!("one field that differs refutes all {claimed} requirements of this assertion"),
+                help: Some("say which field shows which: `proves: {STP-02: preservedLabelState}`".to_owned()),
+            }
+        })
+    };
+    case.steps.iter().filter_map(of_step).collect()
+}
+
 fn of_case(case: &Case) -> Vec<Diagnostic> {
+    let mut found = sweeping(case);
+    found.extend(missing_fields(case));
+    found
+}
+
+fn missing_fields(case: &Case) -> Vec<Diagnostic> {
     if case.requirements.contains(&MISSES.into()) {
         return Vec::new();
     }

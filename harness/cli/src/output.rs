@@ -235,6 +235,7 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
             }
             lines.extend(verdict.findings.iter().map(|finding| format!("{finding}\n")));
             lines.extend(not_judged(verdict));
+            lines.extend(verdict.warnings.iter().map(|warning| format!("warning: {warning}\n")));
             for snapshot in snapshots {
                 let file = snapshot.file.display();
                 match &snapshot.diff {

@@ -347,7 +347,9 @@ fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut
         (None, true) => None,
     };
     let excerpt = around_first(&verdict, &timeline);
-    result.outcome = if conforms {
+    result.outcome = if let Some(reason) = verdict.unsupported {
+        CaseOutcome::Unsupported { reasons: vec![reason] }
+    } else if conforms {
         CaseOutcome::Conforms(verdict)
     } else if verdict.findings.is_empty() && snapshots.is_empty() {
         CaseOutcome::Inconclusive { verdict, excerpt }

@@ -113,7 +113,7 @@ pub async fn create(client: &Client, object: &Value, namespace: &str) -> Result<
 
 /// Applies an object (server-side, forced), into `namespace` if it is of a namespaced kind and names none itself.
 /// Returns once a definition is in force.
-pub async fn apply(client: &Client, object: &Value, namespace: &str) -> Result<(), ActionError> {
+pub async fn apply(client: &Client, object: &Value, namespace: &str) -> Result<Value, ActionError> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let (Some(api_version), Some(kind), Some(name)) = (text("/apiVersion"), text("/kind"), text("/metadata/name"))
     else {
@@ -124,7 +124,7 @@ pub async fn apply(client: &Client, object: &Value, namespace: &str) -> Result<(
     let api = scoped(client, &served, Some(text("/metadata/namespace").unwrap_or(namespace)));
     let params = PatchParams::apply(BATON).force();
     let applied = api.patch(name, &params, &Patch::Apply(object)).await;
-    applied.map_err(refused(&what))?;
+    let applied = applied.map_err(refused(&what))?;
     if kind == "CustomResourceDefinition" {
         let api: Api<CustomResourceDefinition> = Api::all(client.clone());
         let established = wait::await_condition(api, name, conditions::is_crd_established()).await;
@@ -133,7 +133,8 @@ pub async fn apply(client: &Client, object: &Value, namespace: &str) -> Result<(
             source: Box::new(source),
         })?;
     }
-    Ok(())
+    // What comes from the API as JSON can be JSON again.
+    Ok(serde_json::to_value(applied).unwrap_or_default())
 }
 
 /// Creates a namespace, if it is not there.

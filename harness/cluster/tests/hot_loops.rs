@@ -133,7 +133,11 @@ fn wait_for_nothing() -> Action {
         expect: Expect::Present,
     };
     let phase = Phase::Collect;
-    Action::Wait { until, phase }
+    Action::Wait {
+        until,
+        phase,
+        otherwise: None,
+    }
 }
 
 fn is_the_loop(hot: &HotLoop) {

@@ -77,6 +77,7 @@ fn words(mark: &Mark) -> String {
             StepEnd::TargetEnded => format!("-- step {} not ended: the target was gone", step + 1),
             StepEnd::HotLoop(hot) => format!("-- step {} not ended: {hot}", step + 1),
             StepEnd::Refused { message } => format!("-- step {} refused: {message}", step + 1),
+            StepEnd::Unsupported { reason } => format!("-- step {} unsupported: {reason}", step + 1),
         },
         Mark::RoleBound { role, cluster } => format!("-- {cluster} is the {role}"),
         Mark::Captured { name, value } => format!("-- {name} = {value}"),

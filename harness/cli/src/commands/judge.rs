@@ -72,6 +72,13 @@ fn recorded_by(case: &Case, timeline: &Timeline) -> Exit {
     let exit = report(&verdict.findings, &verdict.inconclusive, timeline);
     outln!("shown: {}", show::ids(verdict.shown.iter()));
     output::not_judged(&verdict).iter().for_each(|line| out!("{line}"));
+    verdict
+        .warnings
+        .iter()
+        .for_each(|warning| outln!("warning: {warning}"));
+    if let Some(reason) = &verdict.unsupported {
+        outln!("unsupported: {reason}");
+    }
     match missing {
         None => exit,
         Some(step) => {
@@ -95,6 +102,13 @@ fn judge_by(case: &Case, roots: &Roots, timeline: &Timeline) -> Exit {
     let exit = report(&verdict.findings, &verdict.inconclusive, timeline);
     outln!("shown: {}", show::ids(verdict.shown.iter()));
     output::not_judged(&verdict).iter().for_each(|line| out!("{line}"));
+    verdict
+        .warnings
+        .iter()
+        .for_each(|warning| outln!("warning: {warning}"));
+    if let Some(reason) = &verdict.unsupported {
+        outln!("unsupported: {reason}");
+    }
     if differences.is_empty() { exit } else { Exit::Deviates }
 }
 

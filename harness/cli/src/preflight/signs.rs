@@ -90,6 +90,7 @@ fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign
         StepEnd::TimedOut { waited_secs, .. } => format!("within {waited_secs} s"),
         StepEnd::Refused { message } => return Sign::Wrong(format!("{}: refused: {message}", step.action)),
         StepEnd::TargetEnded => return Sign::Wrong(format!("the target exited: {}", status(timeline))),
+        StepEnd::Unsupported { reason } => return Sign::Wrong(format!("{}: unsupported: {reason}", step.action)),
         StepEnd::HotLoop(hot) => return Sign::Wrong(hot.to_string()),
     };
     let origin = RoleName::new("origin");

@@ -35,6 +35,8 @@ pub(super) enum ActError {
     Rules(Vec<RulesError>),
     #[error("{0} is not there")]
     NotThere(String),
+    #[error("a {kind} has no field {field}")]
+    Undefined { kind: String, field: String },
     #[error("{kind} on {cluster} is not observed, {waited:?} after its definition was applied")]
     NotObserved {
         kind: String,
@@ -63,7 +65,9 @@ impl Run<'_> {
                 for cluster in on.iter().flat_map(|place| clusters(place, &known)) {
                     for object in objects {
                         let object = with_references(object, &known.bindings);
-                        actions::apply(&self.client(&cluster)?, &object, self.fleet.namespace()).await?;
+                        let applied = actions::apply(&self.client(&cluster)?, &object, self.fleet.namespace()).await;
+                        undefined(&object, applied.as_ref().map_err(|error| error_chain(error)))?;
+                        applied?;
                         self.until_heard_of(&cluster, &object).await?;
                         self.until_enabled(&cluster, &object).await?;
                     }
@@ -190,6 +194,49 @@ impl Run<'_> {
     }
 }
 
+/// The group of the policies, whose fields differ between implementations.
+const POLICIES: &str = "policy.karmada.io/";
+
+/// What an API server says of a field that the definition of a kind does not have.
+const NOT_DECLARED: &str = ": field not declared in schema";
+
+/// Objects to a policy that the API server did not store as it was sent, because its definition lacks a field.
+fn undefined(object: &Value, applied: Result<&Value, String>) -> Result<(), ActError> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    if !text("/apiVersion").starts_with(POLICIES) {
+        return Ok(());
+    }
+    let field = match applied {
+        Ok(stored) => dropped(&object["spec"], &stored["spec"], "spec"),
+        Err(said) => said
+            .split_once(NOT_DECLARED)
+            .and_then(|(before, _)| before.rsplit([' ', ':']).next().map(ToOwned::to_owned)),
+    };
+    let kind = text("/kind").to_owned();
+    field.map_or(Ok(()), |field| Err(ActError::Undefined { kind, field }))
+}
+
+/// The first field of what was sent that is not in what was stored.
+fn dropped(sent: &Value, stored: &Value, path: &str) -> Option<String> {
+    match (sent, stored) {
+        (Value::Object(sent), Value::Object(stored)) => {
+            let mut given = sent.iter().filter(|(_, value)| !value.is_null());
+            given.find_map(|(key, value)| {
+                let path = format!("{path}.{key}");
+                match stored.get(key) {
+                    Some(stored) => dropped(value, stored, &path),
+                    None => Some(path),
+                }
+            })
+        }
+        (Value::Array(sent), Value::Array(stored)) if sent.len() == stored.len() => {
+            let mut pairs = sent.iter().zip(stored).enumerate();
+            pairs.find_map(|(i, (sent, stored))| dropped(sent, stored, &format!("{path}[{i}]")))
+        }
+        _ => None,
+    }
+}
+
 pub(super) fn clusters(place: &Place, known: &Known) -> Vec<ClusterName> {
     select::clusters(place, &known.bindings, &known.members)
 }
@@ -205,5 +252,42 @@ pub(super) fn with_references(value: &Value, bindings: &Bindings) -> Value {
                 .collect(),
         ),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn field(applied: Result<&Value, String>) -> Option<String> {
+        let sent = json!({
+            "apiVersion": "policy.karmada.io/v1alpha1",
+            "kind": "PropagationPolicy",
+            "spec": {"failover": {"application": {"preConditions": {"delaySeconds": 1}, "left": null}}, "l": [{"a": 1}]},
+        });
+        match undefined(&sent, applied) {
+            Err(ActError::Undefined { field, .. }) => Some(field),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_field_that_the_definition_lacks_is_named() {
+        let whole = json!({
+            "spec": {"failover": {"application": {"preConditions": {"delaySeconds": 1, "more": 2}}}, "l": [{"a": 2}]},
+        });
+        assert_eq!(field(Ok(&whole)), None);
+        let pruned = json!({"spec": {"failover": {"application": {}}, "l": [{"a": 1}]}});
+        let expected = Some("spec.failover.application.preConditions".to_owned());
+        assert_eq!(field(Ok(&pruned)), expected);
+        let refused = "applying PropagationPolicy policy: failed to create typed patch object: \
+                       .spec.failover.application.preConditions: field not declared in schema";
+        assert_eq!(
+            field(Err(refused.to_owned())),
+            Some(format!(".{}", expected.unwrap_or_default()))
+        );
+        assert_eq!(field(Err("not allowed".to_owned())), None);
     }
 }

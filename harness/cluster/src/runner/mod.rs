@@ -339,7 +339,7 @@ impl Run<'_> {
             let (go_on, comes_to_rest) = match &end {
                 StepEnd::Done => (true, true),
                 StepEnd::TimedOut { .. } | StepEnd::Refused { .. } => (is_assertion, true),
-                StepEnd::TargetEnded => (false, true),
+                StepEnd::TargetEnded | StepEnd::Unsupported { .. } => (false, true),
                 StepEnd::HotLoop(_) => (false, false),
             };
             self.recorder.mark(Mark::StepEnded { step: number, end });
@@ -361,7 +361,14 @@ impl Run<'_> {
 
     async fn step(&mut self, action: &Action) -> StepEnd {
         match action {
-            Action::Wait { until, phase } => self.wait_for(until, *phase).await,
+            Action::Wait {
+                until,
+                phase,
+                otherwise,
+            } => match (self.wait_for(until, *phase).await, otherwise) {
+                (StepEnd::TimedOut { .. }, Some(reason)) => StepEnd::Unsupported { reason: reason.clone() },
+                (end, _) => end,
+            },
             Action::BindRole { role, from, not } => self.bind_role(role, from, not).await,
             Action::CaptureNow(name) => {
                 self.recorder.mark(Mark::Captured {
@@ -396,6 +403,9 @@ impl Run<'_> {
             | Action::Hold { .. }
             | Action::Release { .. } => match self.act(action).await {
                 Ok(()) => StepEnd::Done,
+                Err(act::ActError::Undefined { kind, field }) => StepEnd::Unsupported {
+                    reason: format!("the definition of {kind} on the control plane has no field {field}"),
+                },
                 Err(error) => StepEnd::Refused {
                     message: error_chain(&error),
                 },

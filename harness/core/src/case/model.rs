@@ -191,6 +191,9 @@ pub enum Action {
         until: Condition,
         /// The phase whose timeout counts.
         phase: Phase,
+        /// `orUnsupported`: what the implementation has not if it does not come, so that the case is not for it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        otherwise: Option<String>,
     },
     /// `assert`: judged on the timeline; `eventually`, `observed` and `firstSeen` also wait, `consistently` lets time pass.
     Assert(Assertion),

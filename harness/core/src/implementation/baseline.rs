@@ -138,6 +138,8 @@ mod tests {
             inconclusive: Vec::new(),
             shown: BTreeSet::new(),
             not_judged: BTreeMap::new(),
+            warnings: Vec::new(),
+            unsupported: None,
             snapshots: Vec::new(),
         }
     }

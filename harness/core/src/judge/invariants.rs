@@ -313,10 +313,15 @@ fn listed(clusters: &BTreeSet<ClusterName>) -> String {
     clusters.iter().map(ClusterName::as_str).collect::<Vec<_>>().join(", ")
 }
 
+/// What a finding of an invariant is called.
+pub fn title(invariant: Invariant) -> String {
+    format!("invariant {}", invariant.name())
+}
+
 fn finding(invariant: Invariant, entry: &Entry, object: Option<ObjectId>, expected: String, seen: String) -> Finding {
     Finding {
         requirements: invariant.proves(),
-        title: format!("invariant {}", invariant.name()),
+        title: title(invariant),
         step: None,
         expected,
         seen,

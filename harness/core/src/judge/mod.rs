@@ -22,7 +22,7 @@ use crate::{
     case::model::Invariant,
     names::{CaseId, RequirementId},
     plan::Plan,
-    timeline::Timeline,
+    timeline::{Mark, Timeline},
 };
 
 pub use finding::Finding;
@@ -45,11 +45,40 @@ pub struct Verdict {
     /// The requirements that the case was to show and that are neither shown nor refuted, each with the reason: an
     /// earlier step failed, or a situation did not last.
     pub not_judged: BTreeMap<RequirementId, String>,
-    /// The texts to compare with the files under `snapshots/`.
+    /// What is no fault, but worth knowing: an implementation other than the reference may write what changes nothing.
+    pub warnings: Vec<Finding>,
+    /// What the implementation has not, if the case is not for it; then nothing else is said.
+    pub unsupported: Option<String>,
+    /// The texts to compare with the files under `snapshots/`: they hold what the reference does, letter by letter, so
+    /// that no other implementation is compared with them.
     pub snapshots: Vec<SnapshotText>,
 }
 
+/// The user agent of the reference controller.
+const REFERENCE: &str = "baton-controller";
+
+/// Whether a timeline is of the reference controller, as the harness knows it: built in.
+fn is_of_reference(timeline: &Timeline) -> bool {
+    timeline.marks().any(|(_, mark)| match mark {
+        Mark::Writers(writers) => writers.contains(REFERENCE),
+        _ => false,
+    })
+}
+
 impl Verdict {
+    fn unsupported(case: CaseId, reason: String) -> Self {
+        Self {
+            case,
+            findings: Vec::new(),
+            inconclusive: Vec::new(),
+            shown: BTreeSet::new(),
+            not_judged: BTreeMap::new(),
+            warnings: Vec::new(),
+            unsupported: Some(reason),
+            snapshots: Vec::new(),
+        }
+    }
+
     /// Whether there is nothing to object to, and nothing that cannot be told.
     pub fn conforms(&self) -> bool {
         self.findings.is_empty() && self.inconclusive.is_empty()
@@ -90,8 +119,16 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
             None => steps.leave_open(invariant.proves(), "nothing happened that it applies to"),
         }
     }
+    if let Some(reason) = steps.unsupported {
+        return Verdict::unsupported(plan.case.clone(), reason);
+    }
+    let of_reference = is_of_reference(timeline);
+    let (warnings, broken): (Vec<_>, Vec<_>) = invariants
+        .findings
+        .into_iter()
+        .partition(|finding| !of_reference && finding.title == invariants::title(Invariant::NoWriteChangesNothing));
     let mut findings = steps.findings;
-    findings.extend(invariants.findings);
+    findings.extend(broken);
     findings.sort_by_key(|finding| (finding.seq, finding.step));
     if findings.is_empty() {
         findings.extend(vacuous(plan, &invariants.judged, timeline));
@@ -107,7 +144,9 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
         inconclusive: invariants.inconclusive,
         shown: proved,
         not_judged,
-        snapshots: steps.snapshots,
+        warnings,
+        unsupported: None,
+        snapshots: if of_reference { steps.snapshots } else { Vec::new() },
     }
 }
 

@@ -22,9 +22,10 @@ impl Situations {
         let mut standing: Vec<(usize, &Action)> = Vec::new();
         let open = plan.steps.iter().enumerate().map(|(number, step)| {
             standing.retain(|(_, made)| !ends(made, &step.action));
-            let open = standing
-                .last()
+            let words = standing
+                .iter()
                 .map(|(number, made)| format!("“{made}” (step {})", number + 1));
+            let open = (!standing.is_empty()).then(|| words.collect::<Vec<_>>().join(" and "));
             if begins(&step.action) {
                 standing.push((number, &step.action));
             }

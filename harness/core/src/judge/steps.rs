@@ -25,6 +25,8 @@ pub struct Judged {
     pub not_judged: BTreeMap<RequirementId, String>,
     /// Why the run as a whole shows nothing: a situation did not last, or the case did not come to its end.
     pub incomplete: Option<String>,
+    /// What the implementation has not, if the run ended for that.
+    pub unsupported: Option<String>,
     pub snapshots: Vec<SnapshotText>,
 }
 
@@ -80,6 +82,10 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
             judged.incomplete = Some(reason);
             break;
         };
+        if let Some((StepEnd::Unsupported { reason }, _)) = &run.end {
+            judged.unsupported = Some(reason.clone());
+            break;
+        }
         match &step.action {
             Action::Assert(assertion) => {
                 let standpoint = Standpoint::at(plan, number);
@@ -270,7 +276,7 @@ fn judge_start(number: usize, start: &Start, run: &Ran<'_>, timeline: &Timeline,
     let words = if said.is_empty() {
         "nothing".to_owned()
     } else {
-        said.join("; ")
+        nearest_words(said, &start.mentions)
     };
     judged.findings.push(Finding {
         requirements: start.proves.clone(),
@@ -316,6 +322,27 @@ fn judge_refused(number: usize, refused: &Refused, run: &Ran<'_>, timeline: &Tim
     });
 }
 
+/// Of all that was said, what has most of what was expected, and the last words: a program may say a great deal.
+fn nearest_words(said: &[String], mentions: &[String]) -> String {
+    const MOST: usize = 4;
+    const LONGEST: usize = 300;
+    let score = |message: &String| mentions.iter().filter(|text| message.contains(text.as_str())).count();
+    let mut order: Vec<usize> = (0..said.len()).rev().collect();
+    order.sort_by_key(|place| std::cmp::Reverse(score(&said[*place])));
+    let mut kept: Vec<usize> = order.into_iter().take(MOST).collect();
+    kept.sort_unstable();
+    let left_out = said.len() - kept.len();
+    let brief = |place: usize| match said[place].char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &said[place][..end]),
+        None => said[place].clone(),
+    };
+    let words = kept.into_iter().map(brief).collect::<Vec<_>>().join("; ");
+    match left_out {
+        0 => words,
+        more => format!("{words} (and {more} messages more)"),
+    }
+}
+
 fn failed(
     number: usize,
     assertion: &Assertion,
@@ -353,7 +380,9 @@ fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timeline: &Timelin
     let entries = timeline.entries();
     let (seen, entry) = match run.end {
         // That the target ended, or time did, is told once, and not again for the step.
-        Some((StepEnd::Done | StepEnd::TargetEnded | StepEnd::HotLoop(_), _)) => return None,
+        Some((StepEnd::Done | StepEnd::TargetEnded | StepEnd::HotLoop(_) | StepEnd::Unsupported { .. }, _)) => {
+            return None;
+        }
         Some((StepEnd::TimedOut { phase, waited_secs }, entry)) => (
             format!("nothing of the kind for {waited_secs} s (phase {phase})"),
             entry,

@@ -75,7 +75,12 @@ fn action(action: &Action, to: &str) -> Action {
             on,
             of: subject(of, to),
         },
-        Action::Wait { until, phase } => Action::Wait {
+        Action::Wait {
+            until,
+            phase,
+            otherwise,
+        } => Action::Wait {
+            otherwise,
             until: condition(until, to),
             phase,
         },

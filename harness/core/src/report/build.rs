@@ -171,6 +171,7 @@ impl CaseReport {
             not_judged: BTreeMap::new(),
             known: result.known.clone(),
             findings: Vec::new(),
+            warnings: Vec::new(),
             snapshots: Vec::new(),
             reasons: Vec::new(),
             evidence: result.evidence.as_ref().map(|evidence| EvidenceReport {
@@ -188,6 +189,7 @@ impl CaseReport {
             event::CaseOutcome::Conforms(verdict) => {
                 report.shown.clone_from(&verdict.shown);
                 report.not_judged.clone_from(&verdict.not_judged);
+                report.warnings = verdict.warnings.iter().map(FindingReport::of).collect();
             }
             event::CaseOutcome::Deviates { verdict, snapshots, .. } => {
                 report.result = if result.known.is_empty() {
@@ -197,6 +199,7 @@ impl CaseReport {
                 };
                 report.shown.clone_from(&verdict.shown);
                 report.not_judged.clone_from(&verdict.not_judged);
+                report.warnings = verdict.warnings.iter().map(FindingReport::of).collect();
                 report.broken = verdict.broken();
                 report.findings = verdict.findings.iter().map(FindingReport::of).collect();
                 report.snapshots = snapshots.iter().map(|snapshot| snapshot.name.clone()).collect();
@@ -205,6 +208,7 @@ impl CaseReport {
                 report.result = CaseOutcome::Inconclusive;
                 report.shown.clone_from(&verdict.shown);
                 report.not_judged.clone_from(&verdict.not_judged);
+                report.warnings = verdict.warnings.iter().map(FindingReport::of).collect();
                 report.findings = verdict.inconclusive.iter().map(FindingReport::of).collect();
             }
             event::CaseOutcome::Unsupported { reasons } => {

@@ -279,6 +279,9 @@ pub struct CaseReport {
     /// Everything that was not as it says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingReport>,
+    /// What is no fault, but worth knowing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<FindingReport>,
     /// Names of snapshots that are not as their files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<String>,

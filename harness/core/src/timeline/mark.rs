@@ -107,6 +107,11 @@ pub enum StepEnd {
         /// What the cluster answered.
         message: String,
     },
+    /// The implementation has not what the case is about; nothing more was asked of it.
+    Unsupported {
+        /// What it has not.
+        reason: String,
+    },
 }
 
 /// What was written again and again while the clock stood still.
@@ -245,7 +250,7 @@ impl Mark {
                 *text = redact::text(text);
             }
             Self::StepEnded { end, .. } | Self::CleanedUp { end } => {
-                if let StepEnd::Refused { message } = end {
+                if let StepEnd::Refused { message } | StepEnd::Unsupported { reason: message } = end {
                     *message = redact::text(message);
                 }
             }

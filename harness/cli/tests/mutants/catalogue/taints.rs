@@ -83,6 +83,18 @@ fn times() -> Vec<Mutant> {
             },
         },
         Mutant {
+            name: "late-by-half-a-minute",
+            breaks: "TNT-03",
+            defect: "an eviction comes thirty seconds after it was due",
+            fault: |_| {
+                tolerations(|toleration| {
+                    if let Some(seconds) = toleration.get("tolerationSeconds").and_then(Value::as_i64) {
+                        toleration["tolerationSeconds"] = json!(seconds + 30);
+                    }
+                })
+            },
+        },
+        Mutant {
             name: "longest-toleration-counts",
             breaks: "TNT-04",
             defect: "of several tolerations that match, the longest counts",
@@ -93,6 +105,24 @@ fn times() -> Vec<Mutant> {
             breaks: "TNT-05",
             defect: "a taint that was removed in time evicts all the same",
             fault: |_| taints_that_stay(),
+        },
+        Mutant {
+            name: "restart-pauses-the-clock",
+            breaks: "TNT-07",
+            defect: "the time that the controller was away does not count as tolerated",
+            fault: |clock| {
+                // A life of the controller that begins after the taint came is one after a restart.
+                let begun = clock();
+                Fault::none().read(Of::Clusters, move |cluster| {
+                    for taint in list(cluster, "/spec/taints") {
+                        let added = text(taint, "/timeAdded").parse::<jiff::Timestamp>();
+                        let Ok(added) = added else { continue };
+                        if added < begun {
+                            taint["timeAdded"] = json!((added + jiff::SignedDuration::from_secs(50)).to_string());
+                        }
+                    }
+                })
+            },
         },
         Mutant {
             name: "restart-resets-the-clock",
@@ -117,6 +147,18 @@ fn times() -> Vec<Mutant> {
 
 fn tolerations_misread() -> Vec<Mutant> {
     vec![
+        Mutant {
+            name: "equal-never-tolerates",
+            breaks: "TNT-09",
+            defect: "a toleration with the operator Equal, or without one, tolerates nothing",
+            fault: |_| {
+                tolerations(|toleration| {
+                    if text(toleration, "/operator") != "Exists" {
+                        toleration["key"] = json!("none");
+                    }
+                })
+            },
+        },
         Mutant {
             name: "equal-compares-keys",
             breaks: "TNT-09",

@@ -49,7 +49,15 @@ impl fmt::Display for Action {
             Self::Inject(fault) => fault.fmt(f),
             Self::Start(start) => start.fmt(f),
             Self::Elapse(time) => write!(f, "let {} s pass", time.as_secs_f64()),
-            Self::Wait { until, phase } => write!(f, "wait until {until} (phase {})", phase.name()),
+            Self::Wait {
+                until,
+                phase,
+                otherwise,
+            } => {
+                write!(f, "wait until {until} (phase {})", phase.name())?;
+                let otherwise = otherwise.as_ref();
+                otherwise.map_or(Ok(()), |reason| write!(f, ", unsupported otherwise: {reason}"))
+            }
             Self::Assert(assertion) => {
                 write!(f, "assert {}: {}", assertion.mode, assertion.condition)?;
                 match (assertion.mode, assertion.within) {

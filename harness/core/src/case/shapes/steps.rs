@@ -307,6 +307,11 @@ const AWAITED: &[(&str, &[Field])] = &[
             PLACE,
             OF,
             Field::needed("match", Holds::Pattern, "What it must be like."),
+            Field::optional(
+                "orUnsupported",
+                Holds::Text,
+                "If it does not come in time, the case is unsupported for this reason, and not a deviation.",
+            ),
             TIME,
         ],
     ),

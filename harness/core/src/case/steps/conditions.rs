@@ -58,7 +58,14 @@ impl Awaited {
 impl Reader<'_> {
     pub(super) fn wait(&mut self, node: &Node) -> Option<Action> {
         let (until, phase) = self.awaited(node, &shapes::WAIT)?;
-        Some(Action::Wait { until, phase })
+        let otherwise = node
+            .get("orUnsupported")
+            .and_then(|node| self.decoder.text(node, "orUnsupported"));
+        Some(Action::Wait {
+            until,
+            phase,
+            otherwise,
+        })
     }
 
     /// What is waited for.

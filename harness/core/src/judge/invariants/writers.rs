@@ -32,7 +32,9 @@ pub(super) fn nothing_left(timeline: &Timeline) -> Found {
         StepEnd::TimedOut { waited_secs, .. } => format!(", after {waited_secs} s"),
         StepEnd::TargetEnded => "; the target had ended".to_owned(),
         StepEnd::HotLoop(hot) => format!("; {hot}"),
-        StepEnd::Refused { message } => format!("; clean-up was refused: {message}"),
+        StepEnd::Refused { message } | StepEnd::Unsupported { reason: message } => {
+            format!("; clean-up was refused: {message}")
+        }
     };
     let until = timeline.entries().partition_point(|it| it.seq <= entry.seq);
     for id in left_over(&timeline.entries()[..until]) {

@@ -250,6 +250,9 @@ impl Walk<'_> {
                 )),
                 StepEnd::HotLoop(hot) => Some((What::Failed, format!("step {} not ended: {hot}", step + 1))),
                 StepEnd::Refused { message } => Some((What::Failed, format!("step {} refused: {message}", step + 1))),
+                StepEnd::Unsupported { reason } => {
+                    Some((What::Failed, format!("step {} unsupported: {reason}", step + 1)))
+                }
             },
             Mark::RoleBound { role, cluster } => Some((What::Step, format!("{cluster} is the {role}"))),
             Mark::Captured { name, value } => Some((What::Step, format!("{name} = {value}"))),
