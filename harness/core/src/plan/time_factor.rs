@@ -235,7 +235,12 @@ impl Scale {
                 merge: self.value(&merge),
             },
             Action::Elapse(time) => Action::Elapse(self.time(time)),
-            Action::Wait { until, phase } => Action::Wait {
+            Action::Wait {
+                until,
+                phase,
+                otherwise,
+            } => Action::Wait {
+                otherwise,
                 until: self.condition(until),
                 phase,
             },
