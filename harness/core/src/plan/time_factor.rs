@@ -37,7 +37,7 @@ const SIMULATED: &str = "simulator.baton.dev/";
 
 impl Plan {
     /// The factor that this plan can bear, which is at least `wanted`: its periods stay whole seconds and do not fall
-    /// below [`FLOOR`]. It is 1 for a plan that names no period.
+    /// below [`FLOOR`]. It is 1 for a plan that names no period, or starts the target again.
     pub fn bearable(&self, setup: &ControllerSetup, wanted: f64) -> f64 {
         let mut found = Periods::default();
         for step in &self.steps {
@@ -49,7 +49,11 @@ impl Plan {
             .chain(found.simulated.iter().copied())
             .chain(of_options.clone())
             .min();
-        if wanted >= 1.0 || (least.is_none() && !found.for_ever) {
+        // Programs take as long as ever to start again, and a period goes on meanwhile.
+        let restarts =
+            |step: &PlannedStep| matches!(step.action, Action::Inject(Fault::StartController) | Action::Start(_));
+        let relies_on_others = least.is_none() && !found.for_ever;
+        if wanted >= 1.0 || relies_on_others || self.steps.iter().any(restarts) {
             return 1.0;
         }
         let floor = least.map_or(0.0, |least| FLOOR.as_secs_f64() / least.as_secs_f64());
@@ -203,7 +207,7 @@ impl Scale {
         time.mul_f64(self.factor)
     }
 
-    /// How long something must hold: what ends before a period does still ends well before it.
+    /// How long something must hold, or time passes: what ends before a period does still ends well before it.
     fn held(&self, time: Duration) -> Duration {
         let next = self.periods.iter().filter(|period| **period > time).min();
         let scaled = self.time(time);
@@ -234,7 +238,7 @@ impl Scale {
                 of,
                 merge: self.value(&merge),
             },
-            Action::Elapse(time) => Action::Elapse(self.time(time)),
+            Action::Elapse(time) => Action::Elapse(self.held(time)),
             Action::Wait {
                 until,
                 phase,
@@ -384,6 +388,10 @@ mod tests {
         near(bearable(vec![tolerating(&[5, 300])]), 1.0);
         near(bearable(vec![tolerating(&[0, 300])]), 0.05);
         near(bearable(vec![consistently(60)]), 0.05);
+        near(
+            bearable(vec![tolerating(&[300]), Action::Inject(Fault::StartController)]),
+            1.0,
+        );
     }
 
     #[test]
@@ -400,6 +408,7 @@ mod tests {
             tolerating(&[300]),
             consistently(299),
             Action::Elapse(Duration::from_secs(60)),
+            Action::Elapse(Duration::from_secs(299)),
         ]);
         let faster = plan.faster(0.05);
         assert_eq!(faster.steps[0].action, tolerating(&[15]));
@@ -411,6 +420,7 @@ mod tests {
         let expected = Pattern::from_value(&json!({"tolerationSeconds": 15, "other": 300})).unwrap();
         assert_eq!(assertion.condition.expect, Expect::Match(expected));
         assert_eq!(faster.steps[2].action, Action::Elapse(Duration::from_secs(3)));
+        assert_eq!(faster.steps[3].action, Action::Elapse(Duration::from_millis(13_500)));
         assert_eq!(*faster.faster(0.05), *faster, "once is enough");
     }
 
