@@ -197,7 +197,9 @@ impl Pattern {
                 }
             }
             Self::Contains(items) | Self::Exactly(items) | Self::Lacks(items) | Self::Any(items) => {
-                items.iter().for_each(|item| item.note_places(here, places));
+                for item in items {
+                    item.note_places(here, places);
+                }
             }
             Self::Absent
             | Self::Present

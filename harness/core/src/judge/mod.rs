@@ -135,7 +135,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     }
     let mut told = requirements(&findings);
     told.extend(requirements(&invariants.inconclusive));
-    let mut not_judged = steps.not_judged;
+    let mut not_judged = steps.left_open;
     not_judged.retain(|id, _| !told.contains(id));
     proved.retain(|id| !told.contains(id) && !not_judged.contains_key(id));
     Verdict {

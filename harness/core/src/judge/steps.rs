@@ -22,7 +22,7 @@ pub struct Judged {
     pub findings: Vec<Finding>,
     pub proved: BTreeSet<RequirementId>,
     /// What steps were to prove and did not, though nothing refutes it; each with the reason.
-    pub not_judged: BTreeMap<RequirementId, String>,
+    pub left_open: BTreeMap<RequirementId, String>,
     /// Why the run as a whole shows nothing: a situation did not last, or the case did not come to its end.
     pub incomplete: Option<String>,
     /// What the implementation has not, if the run ended for that.
@@ -34,7 +34,7 @@ impl Judged {
     /// Notes that these are not judged, and why.
     pub fn leave_open(&mut self, ids: impl IntoIterator<Item = RequirementId>, reason: &str) {
         for id in ids {
-            self.not_judged.entry(id).or_insert_with(|| reason.to_owned());
+            self.left_open.entry(id).or_insert_with(|| reason.to_owned());
         }
     }
 }

@@ -56,39 +56,9 @@ impl Pattern {
                     wrong(format!("{expected:?}"));
                 }
             }
-            (Self::Mentions(texts), value) => {
-                let seen = value.and_then(Value::as_str).unwrap_or_default();
-                let missing = texts.iter().map(|text| resolve(text, bindings));
-                let missing: Vec<_> = missing.filter(|text| !seen.contains(text.as_str())).collect();
-                if !missing.is_empty() {
-                    wrong(format!("a text with {missing:?} in it"));
-                }
-            }
-            (Self::AtLeast(bound), value) => {
-                if value.and_then(Value::as_f64).is_none_or(|seen| seen < *bound) {
-                    wrong(self.describe(bindings));
-                }
-            }
-            (Self::AtMost(bound), value) => {
-                if value.and_then(Value::as_f64).is_none_or(|seen| seen > *bound) {
-                    wrong(self.describe(bindings));
-                }
-            }
-            (Self::OneOf(values), value) => {
-                if !values.iter().any(|one| is_value(one, value, bindings)) {
-                    wrong(self.describe(bindings));
-                }
-            }
-            (Self::Any(patterns), value) => {
-                let each = patterns.iter().map(|pattern| {
-                    let mut differs = Vec::new();
-                    pattern.compare(value, bindings, path, &mut differs);
-                    differs
-                });
-                // Of those that do not match, the nearest says most.
-                let nearest = each.min_by_key(|differs| weight(differs));
-                if nearest.is_some_and(|differs| !differs.is_empty()) {
-                    wrong(self.describe(bindings));
+            (Self::Mentions(_) | Self::AtLeast(_) | Self::AtMost(_) | Self::OneOf(_) | Self::Any(_), value) => {
+                if let Some(expected) = self.not_as_wanted(value, bindings, path) {
+                    wrong(expected);
                 }
             }
             (Self::Exact(expected), value) => {
@@ -120,6 +90,36 @@ impl Pattern {
         }
     }
 
+    /// What a matcher with an argument wants, if the value is not that.
+    fn not_as_wanted(&self, value: Option<&Value>, bindings: &Bindings, path: &str) -> Option<String> {
+        let number = value.and_then(Value::as_f64);
+        let wanted = match self {
+            Self::Mentions(texts) => {
+                let seen = value.and_then(Value::as_str).unwrap_or_default();
+                let missing = texts.iter().map(|text| resolve(text, bindings));
+                let missing: Vec<_> = missing.filter(|text| !seen.contains(text.as_str())).collect();
+                return (!missing.is_empty()).then(|| format!("a text with {missing:?} in it"));
+            }
+            Self::AtLeast(bound) => number.is_some_and(|seen| seen >= *bound),
+            Self::AtMost(bound) => number.is_some_and(|seen| seen <= *bound),
+            Self::OneOf(values) => values.iter().any(|one| is_value(one, value, bindings)),
+            Self::Any(patterns) => patterns.iter().any(|pattern| {
+                let mut differs = Vec::new();
+                pattern.compare(value, bindings, path, &mut differs);
+                differs.is_empty()
+            }),
+            Self::Absent
+            | Self::Present
+            | Self::Text(_)
+            | Self::Exact(_)
+            | Self::Map(_)
+            | Self::Contains(_)
+            | Self::Exactly(_)
+            | Self::Lacks(_) => true,
+        };
+        (!wanted).then(|| self.describe(bindings))
+    }
+
     fn compare_list(&self, items: &[Value], bindings: &Bindings, path: &str, found: &mut Vec<Mismatch>) {
         let seen = || brief(&Value::Array(items.to_vec()));
         let whole = |expected: String, seen: String, weight: usize| Mismatch {
@@ -134,12 +134,11 @@ impl Pattern {
                     if items.iter().any(|item| pattern.matches(Some(item), bindings)) {
                         continue;
                     }
-                    match pattern.nearest(items, bindings, path) {
-                        Some(differs) => found.extend(differs),
-                        None => {
-                            let expected = format!("an element like {}", pattern.describe(bindings));
-                            found.push(whole(expected, seen(), pattern.demands()));
-                        }
+                    if let Some(differs) = pattern.nearest(items, bindings, path) {
+                        found.extend(differs);
+                    } else {
+                        let expected = format!("an element like {}", pattern.describe(bindings));
+                        found.push(whole(expected, seen(), pattern.demands()));
                     }
                 }
             }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Action, Condition, Expect, Mode, Place, SnapshotPart, Subject};
+use super::{Action, Assertion, Condition, Expect, Mode, Place, SnapshotPart, Subject};
 use crate::{pattern::Bindings, redact};
 
 impl fmt::Display for Action {
@@ -58,21 +58,7 @@ impl fmt::Display for Action {
                 let otherwise = otherwise.as_ref();
                 otherwise.map_or(Ok(()), |reason| write!(f, ", unsupported otherwise: {reason}"))
             }
-            Self::Assert(assertion) => {
-                write!(f, "assert {}: {}", assertion.mode, assertion.condition)?;
-                match (assertion.mode, assertion.within) {
-                    (_, Some(time)) => write!(f, " (within {} s)", time.as_secs_f64())?,
-                    (Mode::Eventually | Mode::Observed | Mode::FirstSeen, None) => {
-                        write!(f, " (phase {})", assertion.phase.name())?;
-                    }
-                    (Mode::Now | Mode::Consistently(_) | Mode::Never, None) => {}
-                }
-                if assertion.proves.is_empty() {
-                    Ok(())
-                } else {
-                    write!(f, " [{}]", assertion.proves)
-                }
-            }
+            Self::Assert(assertion) => assertion.fmt(f),
             Self::Snapshot(snapshot) => {
                 let parts = snapshot
                     .of
@@ -86,6 +72,24 @@ impl fmt::Display for Action {
                     .as_ref()
                     .map_or(Ok(()), |role| write!(f, " when first seen on {role}"))
             }
+        }
+    }
+}
+
+impl fmt::Display for Assertion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "assert {}: {}", self.mode, self.condition)?;
+        match (self.mode, self.within) {
+            (_, Some(time)) => write!(f, " (within {} s)", time.as_secs_f64())?,
+            (Mode::Eventually | Mode::Observed | Mode::FirstSeen, None) => {
+                write!(f, " (phase {})", self.phase.name())?;
+            }
+            (Mode::Now | Mode::Consistently(_) | Mode::Never, None) => {}
+        }
+        if self.proves.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " [{}]", self.proves)
         }
     }
 }
