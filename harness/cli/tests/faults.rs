@@ -171,7 +171,7 @@ async fn faulty(server: &ApiServer, fault: Fault, name: &str) -> Arc<FaultProxy>
             })
         })
     };
-    let front = FaultProxy::open(name, Ipv4Addr::LOCALHOST.into(), upstream, Kinds::new()).await;
+    let front = FaultProxy::open(name, Ipv4Addr::LOCALHOST.into(), upstream, Kinds::new(), Vec::new()).await;
     let front = Arc::new(front.unwrap());
     *own.lock().unwrap() = Some(Arc::clone(&front));
     front

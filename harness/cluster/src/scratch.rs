@@ -1,8 +1,9 @@
 //! Folders for things that are thrown away, also those of a harness that was killed and could not do it itself.
 
 use std::{
-    fs::{self, File, TryLockError},
-    io,
+    fs::{self, File, Permissions, TryLockError},
+    io::{self, Write as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -31,7 +32,11 @@ impl Scratch {
             // Whoever else removes it meanwhile is welcome.
             let _ = fs::remove_dir_all(left);
         }
-        let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?;
+        // Kubeconfigs with an administrator's token lie in it.
+        let folder = tempfile::Builder::new()
+            .prefix(prefix)
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(parent)?;
         let (unlocked, name) = (folder.path().join("new"), folder.path().join(LOCK));
         let lock = File::create(&unlocked)?;
         lock.lock()?;
@@ -44,6 +49,15 @@ impl Scratch {
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
+}
+
+/// Writes a new file that only its owner can read.
+///
+/// # Errors
+/// If it is there already, or cannot be written.
+pub(crate) fn write_private(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(content.as_ref())
 }
 
 /// Folders whose lock nobody holds.
@@ -63,6 +77,20 @@ fn left_behind(parent: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn others_can_neither_enter_the_folder_nor_read_its_files() {
+        let parent = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new_in(parent.path(), "baton-test-").unwrap();
+        let file = scratch.path().join("kubeconfig");
+        write_private(&file, "token").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(scratch.path()), mode(&file)), (0o700, 0o600));
+        assert!(
+            write_private(&file, "another").is_err(),
+            "a file, or a link, that is there already"
+        );
+    }
 
     #[test]
     fn what_a_killed_harness_has_left_is_removed_and_nothing_else() {

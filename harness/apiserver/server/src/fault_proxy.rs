@@ -72,17 +72,24 @@ impl fmt::Debug for FaultProxy {
 
 impl FaultProxy {
     /// Opens one on a free port of an address of this machine; its certificate is good for this address and for
-    /// loopback. `name` stands in its kubeconfig.
+    /// loopback. `name` stands in its kubeconfig. For `reserved_agents` see [`Options`](crate::Options::reserved_agents).
     ///
     /// # Errors
     /// If there is no free port, or no certificate can be made.
-    pub async fn open(name: &str, address: IpAddr, upstream: Upstream, kinds: Kinds) -> io::Result<Self> {
+    pub async fn open(
+        name: &str,
+        address: IpAddr,
+        upstream: Upstream,
+        kinds: Kinds,
+        reserved_agents: Vec<String>,
+    ) -> io::Result<Self> {
         let faults = FaultInjector::of_proxy();
         let created = Arc::new(OnceLock::new());
         let passing = Arc::new(Passing {
             faults: faults.clone(),
             upstream,
             kinds,
+            reserved_agents,
             created: Arc::clone(&created),
         });
         let token = serving::tls::random_token()?;
@@ -121,12 +128,17 @@ struct Passing {
     faults: FaultInjector,
     upstream: Upstream,
     kinds: Kinds,
+    reserved_agents: Vec<String>,
     created: Arc<OnceLock<Created>>,
 }
 
 impl Handler for Passing {
     fn faults(&self) -> &FaultInjector {
         &self.faults
+    }
+
+    fn reserved_agents(&self) -> &[String] {
+        &self.reserved_agents
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>, caller: Caller) -> io::Result<Response<ResponseBody>> {

@@ -44,6 +44,9 @@ pub struct Options {
     pub collect_garbage: bool,
     /// How many events per resource a watch can go back; a watcher that falls further behind is cut off with 410.
     pub history: usize,
+    /// User agents that only clients in this process have. An HTTPS client that uses one of them, or none at all, is
+    /// known by another name: a header says who somebody claims to be, not who it is.
+    pub reserved_agents: Vec<String>,
 }
 
 impl Options {
@@ -56,6 +59,7 @@ impl Options {
             seed: 0,
             collect_garbage: true,
             history: 10_000,
+            reserved_agents: Vec::new(),
         }
     }
 }

@@ -90,8 +90,7 @@ impl ApiServer {
 
     /// Serves HTTPS on a free port of 127.0.0.1, for kubectl and programs in other languages.
     pub async fn serve(&self) -> io::Result<Serving> {
-        let ids = &self.core.ids;
-        let token = format!("{}{}", ids.suffix(), ids.uid());
+        let token = serving::tls::random_token()?;
         let loopback = Ipv4Addr::LOCALHOST.into();
         controllers::ensure_running(&self.core);
         serving::open(self.core.clone(), &self.core.options.name, loopback, token).await

@@ -40,7 +40,7 @@ impl Both {
             })
         });
         let kinds = Kinds::from([((String::new(), "configmaps".to_owned()), "ConfigMap".to_owned())]);
-        let proxy = FaultProxy::open("proxy", Ipv4Addr::LOCALHOST.into(), upstream, kinds)
+        let proxy = FaultProxy::open("proxy", Ipv4Addr::LOCALHOST.into(), upstream, kinds, Vec::new())
             .await
             .expect("a port");
         Self { server, proxy }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use baton_apiserver::{ApiServer, Options};
+use baton_apiserver::{ApiServer, Change, Options};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Api, ListParams, PostParams};
@@ -79,4 +79,47 @@ async fn a_client_certificate_is_enough() {
             .len(),
         4
     );
+}
+
+#[tokio::test]
+async fn a_client_cannot_take_a_name_that_is_reserved() {
+    let mut options = Options::new("test", Arc::new(|| Timestamp::UNIX_EPOCH));
+    options.reserved_agents = vec!["in-process".to_owned()];
+    let server = ApiServer::new(options);
+    let serving = server.serve().await.expect("an endpoint");
+    let mut commits = server.commits();
+    for agent in ["in-process", "honest/1.0"] {
+        let kubeconfig = Kubeconfig::from_yaml(&serving.kubeconfig()).expect("a kubeconfig");
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default());
+        let mut config = config.await.expect("a configuration");
+        config
+            .headers
+            .push((http::header::USER_AGENT, agent.parse().expect("a header")));
+        let maps: Api<ConfigMap> = Api::default_namespaced(Client::try_from(config).expect("a client"));
+        let name = agent.split('/').next().expect("a name");
+        maps.create(&PostParams::default(), &config_map(name))
+            .await
+            .expect("created");
+    }
+    let inside: Api<ConfigMap> = Api::default_namespaced(Client::new(server.service("in-process"), "default"));
+    inside
+        .create(&PostParams::default(), &config_map("inside"))
+        .await
+        .expect("created");
+    let mut by = Vec::new();
+    while let Some(commit) = commits.try_recv() {
+        if commit.kind == "ConfigMap" && commit.change == Change::Added {
+            by.push(commit.by.to_string());
+        }
+    }
+    assert_eq!(by, ["client that calls itself in-process", "honest/1.0", "in-process"]);
+}
+
+#[tokio::test]
+async fn the_token_does_not_follow_from_name_and_seed() {
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        tokens.push(server().serve().await.expect("an endpoint").token().to_owned());
+    }
+    assert_ne!(tokens[0], tokens[1]);
 }

@@ -13,7 +13,7 @@ pub use baton_apiserver::{Change, Commits, Counted};
 use baton_core::{
     case::model::Case,
     names::ClusterName,
-    timeline::{Begin, Mark},
+    timeline::{Begin, HARNESS, Mark},
 };
 use jiff::Timestamp;
 use kube::Client;
@@ -31,7 +31,7 @@ use crate::{
     admission::Admission,
     clock::{Clock, tokio_clock},
     observer::{Recorder, exact::Taps},
-    scratch::Scratch,
+    scratch::{Scratch, write_private},
     simulator::{self, Rules, RulesError, Simulator},
     storage::Storage,
 };
@@ -239,6 +239,7 @@ fn servers(options: &Options, clock: &Clock) -> (BTreeMap<ClusterName, ApiServer
             let mut with = apiserver::Options::new(name.as_str(), Arc::clone(clock));
             with.revisions = revisions.clone();
             with.seed = options.seed;
+            with.reserved_agents = reserved_agents();
             (name, ApiServer::new(with))
         })
         .collect();
@@ -247,6 +248,11 @@ fn servers(options: &Options, clock: &Clock) -> (BTreeMap<ClusterName, ApiServer
         .observed
         .then(|| Taps::new(taps().collect(), revisions.current()));
     (servers, taps)
+}
+
+/// Names under which the harness and the clusters' own parts write: no target may take one and be taken for them.
+pub(super) fn reserved_agents() -> Vec<String> {
+    HARNESS.map(ToOwned::to_owned).to_vec()
 }
 
 async fn prepare(
@@ -317,7 +323,7 @@ impl Doors {
         for (name, server) in servers {
             let door = server.serve().await.map_err(io("opening a port"))?;
             let path = kubeconfig(&folder, name);
-            let written = tokio::fs::write(&path, door.kubeconfig()).await;
+            let written = write_private(&path, door.kubeconfig());
             written.map_err(io("writing a kubeconfig"))?;
             serving.insert(name.clone(), door);
         }

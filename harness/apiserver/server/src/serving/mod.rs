@@ -83,6 +83,9 @@ pub(crate) trait Handler: Send + Sync + 'static {
     /// What can be done to it.
     fn faults(&self) -> &FaultInjector;
 
+    /// User agents that no client of an endpoint may have.
+    fn reserved_agents(&self) -> &[String];
+
     /// Answers a request of somebody who has been let in.
     fn answer(
         self: Arc<Self>,
@@ -94,6 +97,10 @@ pub(crate) trait Handler: Send + Sync + 'static {
 impl Handler for Core {
     fn faults(&self) -> &FaultInjector {
         &self.faults
+    }
+
+    fn reserved_agents(&self) -> &[String] {
+        &self.options.reserved_agents
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>, caller: Caller) -> io::Result<Response<ResponseBody>> {
@@ -196,7 +203,7 @@ impl<B: Handler> Listener<B> {
         let caller = Caller {
             user: Arc::from("kubernetes-admin"),
             groups: Arc::from(["system:masters".to_owned(), "system:authenticated".to_owned()]),
-            user_agent: Arc::from(user_agent),
+            user_agent: known_as(user_agent, self.handler.reserved_agents()),
             side: Side::Outside,
         };
         Arc::clone(&self.handler).answer(request, caller).await
@@ -210,6 +217,17 @@ impl<B: Handler> Listener<B> {
         let (scheme, token) = given.split_once(' ').unwrap_or_default();
         scheme.eq_ignore_ascii_case("bearer") && self.authorization.strip_prefix("Bearer ") == Some(token.trim())
     }
+}
+
+/// What the client of an endpoint is known by: never by a name that belongs to somebody in this process.
+fn known_as(user_agent: &str, reserved: &[String]) -> Arc<str> {
+    if user_agent.is_empty() {
+        return Arc::from("unnamed client");
+    }
+    if reserved.iter().any(|name| name == user_agent) {
+        return Arc::from(format!("client that calls itself {user_agent}"));
+    }
+    Arc::from(user_agent)
 }
 
 /// The next connection; never, while there is no listener.

@@ -13,7 +13,10 @@ use serde_json::json;
 use tokio::{net::TcpStream, time::Instant};
 
 use super::{Assets, EnvtestError, certificates::Certificates, process::Process};
-use crate::{fleet::external::Access, scratch::Scratch};
+use crate::{
+    fleet::external::Access,
+    scratch::{Scratch, write_private},
+};
 
 /// How long the programs of a cluster may take to serve.
 const SERVES_WITHIN: Duration = Duration::from_secs(120);
@@ -66,7 +69,7 @@ impl ControlPlane {
         let [client, peer, port] = free_ports()?;
         let kubeconfig = kubeconfig(port, &certificates);
         let path = folder.path().join("kubeconfig");
-        fs::write(&path, &kubeconfig).map_err(io_failed("writing a kubeconfig"))?;
+        write_private(&path, &kubeconfig).map_err(io_failed("writing a kubeconfig"))?;
         let output = |program: &str| folder.path().join(format!("{program}.log"));
         let start = |program: &Path, args: Vec<String>, called: &str| {
             Process::start(program, args, &output(called)).map_err(io_failed(&format!("starting {called}")))

@@ -1,12 +1,13 @@
 //! What the servers of one cluster trust and show: made anew each time, and thrown away with the cluster.
 
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
 
 use super::EnvtestError;
+use crate::scratch::write_private;
 
 /// Everything of one cluster, as PEM.
 pub(super) struct Certificates {
@@ -60,7 +61,7 @@ impl Certificates {
             ("accounts.pub", &self.accounts.0),
             ("accounts.key", &self.accounts.1),
         ];
-        let write = |(name, text): (&str, &String)| fs::write(folder.join(name), text);
+        let write = |(name, text): (&str, &String)| write_private(&folder.join(name), text);
         let written: io::Result<()> = files.into_iter().try_for_each(write);
         written.map_err(|source| EnvtestError::Io {
             what: "writing certificates".to_owned(),

@@ -19,7 +19,7 @@ use kube::client::Body;
 
 use super::{Access, refused};
 use crate::{
-    fleet::{FleetError, TargetLocation, register::Endpoint},
+    fleet::{FleetError, TargetLocation, embedded::reserved_agents, register::Endpoint},
     observer::{served, watching::Watching},
 };
 
@@ -107,7 +107,7 @@ async fn open(access: &Access, address: IpAddr) -> Result<(ClusterName, FaultPro
         .into_iter()
         .map(|(resource, _)| ((resource.group, resource.plural), resource.kind))
         .collect();
-    let proxy = FaultProxy::open(name.as_str(), address, upstream(client), kinds).await;
+    let proxy = FaultProxy::open(name.as_str(), address, upstream(client), kinds, reserved_agents()).await;
     let proxy = proxy.map_err(|source| FleetError::Io {
         what: format!("opening a port on {address}"),
         source,

@@ -46,7 +46,7 @@ use crate::{
         Recorder,
         watching::{FencePost, Watched, Watching},
     },
-    scratch::Scratch,
+    scratch::{Scratch, write_private},
     simulator::{self, Rules, Simulator},
     storage::Storage,
 };
@@ -213,7 +213,7 @@ async fn cluster(access: &Access, proxies: &FaultProxies, folder: &Scratch) -> R
         }
         None => access.clone(),
     };
-    let written = tokio::fs::write(&kubeconfig, through.kubeconfig()).await;
+    let written = write_private(&kubeconfig, through.kubeconfig());
     written.map_err(io_failed("writing a kubeconfig"))?;
     Ok(Cluster {
         name,
