@@ -2,7 +2,9 @@
 
 use std::{
     fs, io,
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 
 use baton_core::{
@@ -14,11 +16,33 @@ use baton_core::{
 };
 use tempfile::TempDir;
 
-use crate::settings::Settings;
+use crate::{report::file, settings::Settings};
 
-/// Where timelines of cases that failed are kept if nobody says where.
+/// Where timelines of cases that failed are kept by default: a folder of the user's state. Without a home, a new
+/// folder each time, because others could prepare one whose name they know.
 pub fn folder_by_default() -> PathBuf {
-    std::env::temp_dir().join("baton-timelines")
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+        let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+        state.map_or_else(new_folder, |state| state.join("baton/timelines"))
+    });
+    FOLDER.clone()
+}
+
+/// An absolute path that the environment names.
+fn absolute(variable: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(std::env::var_os(variable)?);
+    path.is_absolute().then_some(path)
+}
+
+fn new_folder() -> PathBuf {
+    let folder = tempfile::Builder::new().prefix("baton-timelines-").tempdir();
+    // Where even that fails, writing into the present folder says why.
+    folder.map_or_else(|_| PathBuf::from("baton-timelines"), TempDir::keep)
+}
+
+/// Creates a folder and those above it, for its owner alone; one that is there stays as it is.
+pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// The name of a case's timeline: with the seed if there are several, with the try if it is not the first.
@@ -34,13 +58,14 @@ pub(crate) fn name(case: &Case, settings: &Settings, attempt: u32) -> String {
 }
 
 /// Writes a timeline.
-pub(crate) fn keep(timeline: &Timeline, file: &Path) -> io::Result<Evidence> {
-    fs::create_dir_all(file.parent().unwrap_or(file))?;
+pub(crate) fn keep(timeline: &Timeline, path: &Path) -> io::Result<Evidence> {
+    create_folder(path.parent().unwrap_or(path))?;
     let mut text = Vec::new();
     timeline.write(&mut text).map_err(io::Error::other)?;
-    fs::write(file, &text)?;
+    // What is there already is replaced, and a link is not followed.
+    file::write(path, &text)?;
     Ok(Evidence {
-        file: file.to_owned(),
+        file: path.to_owned(),
         digest: Digest::of_bytes(&text),
     })
 }
@@ -80,15 +105,34 @@ impl Log {
             None if broken => settings.timelines.clone().unwrap_or_else(folder_by_default),
             None => return,
         };
-        let file = folder.join(&self.name);
-        if written && fs::create_dir_all(&folder).is_ok() && self.copy(&file).is_ok() {
-            result.log = Some(file);
+        let log = folder.join(&self.name);
+        if written && create_folder(&folder).is_ok() && self.copy(&log).is_ok() {
+            result.log = Some(log);
         }
     }
 
     /// What a target writes may hold anything.
     fn copy(&self, to: &Path) -> io::Result<()> {
         let log = fs::read(&self.file)?;
-        fs::write(to, redact::text(&String::from_utf8_lossy(&log)))
+        file::write(to, redact::text(&String::from_utf8_lossy(&log)).as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_link_in_the_folder_leads_nowhere() {
+        let root = tempfile::tempdir().unwrap();
+        let (folder, other) = (root.path().join("timelines"), root.path().join("of-somebody-else"));
+        fs::write(&other, "theirs").unwrap();
+        create_folder(&folder).unwrap();
+        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+        symlink(&other, folder.join("case.jsonl")).unwrap();
+        keep(&Timeline::new(Vec::new()).unwrap(), &folder.join("case.jsonl")).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "theirs");
     }
 }

@@ -12,7 +12,7 @@ use baton_core::{event::CaseResult, names::CaseId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::report::file;
+use crate::{evidence, report::file};
 
 const FILE: &str = "last-run.json";
 
@@ -96,7 +96,7 @@ impl LastRun {
     pub fn write(mut self, folder: &Path) -> io::Result<()> {
         self.failed.retain(|case| !self.ended.contains(case));
         self.failed.append(&mut self.failed_now);
-        fs::create_dir_all(folder)?;
+        evidence::create_folder(folder)?;
         file::write(&folder.join(FILE), &serde_json::to_vec(&self)?)
     }
 }

@@ -90,8 +90,9 @@ async fn a_client_cannot_take_a_name_that_is_reserved() {
     let mut commits = server.commits();
     for agent in ["in-process", "honest/1.0"] {
         let kubeconfig = Kubeconfig::from_yaml(&serving.kubeconfig()).expect("a kubeconfig");
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default());
-        let mut config = config.await.expect("a configuration");
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+            .await
+            .expect("a configuration");
         config
             .headers
             .push((http::header::USER_AGENT, agent.parse().expect("a header")));
