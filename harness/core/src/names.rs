@@ -72,3 +72,10 @@ impl ClusterName {
         self.0 == Self::CONTROL
     }
 }
+
+/// The number in the name of a member: all fleets call theirs `member1`, `member2`, …
+pub fn number_of_member(name: &str) -> Option<usize> {
+    let digits = name.strip_prefix("member")?;
+    let number = digits.parse().ok().filter(|number| *number > 0)?;
+    (format!("{number}") == digits).then_some(number)
+}

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     case::model::{ObjectRef, Place, Subject},
-    names::{ClusterName, RoleName},
+    names::{ClusterName, RoleName, number_of_member},
     pattern::Bindings,
     timeline::{ObjectId, World},
 };
@@ -30,13 +30,6 @@ pub fn clusters(place: &Place, bindings: &Bindings, members: &[ClusterName]) -> 
 pub fn member<'a>(role: &'a RoleName, bindings: &'a Bindings) -> Option<&'a str> {
     let bound = bindings.get(role.as_str()).map(String::as_str);
     bound.or_else(|| number_of_member(role.as_str()).map(|_| role.as_str()))
-}
-
-/// The number in the name of a member: all fleets call theirs `member1`, `member2`, …
-pub fn number_of_member(name: &str) -> Option<usize> {
-    let digits = name.strip_prefix("member")?;
-    let number = digits.parse().ok().filter(|number| *number > 0)?;
-    (format!("{number}") == digits).then_some(number)
 }
 
 /// Where a subject is looked for: bindings, Works and Clusters are on the control plane wherever the step looks.

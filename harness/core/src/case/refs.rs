@@ -10,9 +10,8 @@ use super::{
 };
 use crate::{
     catalogue::Catalogue,
-    names::{Feature, RequirementId, RoleName},
+    names::{Feature, RequirementId, RoleName, number_of_member},
     pattern::{self, NAMESPACE, Pattern},
-    select,
     spelling::suggestion,
     yaml::{Data, Node, decode::Decoder},
 };
@@ -108,7 +107,7 @@ impl Scope {
     /// A role that must be bound, or the name of a member.
     pub fn role(&self, node: &Node, decoder: &mut Decoder) -> Option<RoleName> {
         let name = decoder.text(node, "a role")?;
-        let is_member = select::number_of_member(&name).is_some_and(|number| number <= self.members);
+        let is_member = number_of_member(&name).is_some_and(|number| number <= self.members);
         if is_member || self.roles.contains(&name) {
             return Some(RoleName::new(name));
         }

@@ -13,9 +13,8 @@ use super::{
     shapes::steps as shapes,
 };
 use crate::{
-    names::RoleName,
+    names::{RoleName, number_of_member},
     pattern::NAMESPACE,
-    select,
     spelling::suggestion,
     yaml::{
         Data, Node,
@@ -180,7 +179,7 @@ impl<'a> Reader<'a> {
             return None;
         };
         let taken = ["control", "members", NAMESPACE].contains(&role.as_str());
-        if taken || select::number_of_member(&role).is_some() || !self.scope.roles.insert(role.clone()) {
+        if taken || number_of_member(&role).is_some() || !self.scope.roles.insert(role.clone()) {
             self.decoder.error(
                 role_node,
                 format!("the name `{role}` is already in use"),

@@ -12,9 +12,8 @@ use crate::{
         refs,
         shapes::steps as shapes,
     },
-    names::RoleName,
+    names::{RoleName, number_of_member},
     pattern::Pattern,
-    select,
     yaml::{Data, Node, decode::Fields, shape::Tagged},
 };
 
@@ -304,7 +303,7 @@ impl Reader<'_> {
 
 /// The name of the member that plays a role, or whose name stands in the place of one.
 fn named(role: &RoleName) -> Pattern {
-    match select::number_of_member(role.as_str()) {
+    match number_of_member(role.as_str()) {
         Some(_) => Pattern::Text(role.to_string()),
         None => Pattern::Text(format!("${{{role}}}")),
     }
