@@ -15,7 +15,7 @@ use baton_core::{
 
 /// Requirements that no case shows yet. An entry that has a case is one too many.
 const AHEAD: &[&str] = &[
-    "CTP-12", "CTP-13", "EVQ-01", "EVQ-04", "EVQ-08", "GAT-06", "PRG-14", "RAT-02", "RAT-04", "VAL-09",
+    "CTP-13", "EVQ-01", "EVQ-04", "EVQ-08", "PRG-14", "RAT-02", "RAT-04", "VAL-09",
 ];
 
 #[test]
