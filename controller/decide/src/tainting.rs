@@ -22,8 +22,11 @@ pub struct Memory {
     /// Since when the conditions of each policy match, or do not.
     windows: BTreeMap<(String, Side), (bool, Timestamp)>,
     /// The taints that each policy has added, and when.
-    added: BTreeMap<String, BTreeMap<(String, &'static str), (TaintEffect, Timestamp)>>,
+    added: BTreeMap<String, Added>,
 }
+
+/// Taints by key and effect, and when each was added.
+type Added = BTreeMap<(String, &'static str), (TaintEffect, Timestamp)>;
 
 /// What conditions of a policy are about.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

@@ -237,7 +237,7 @@ impl Context {
         ObjectApi::new(self.inner.control.client(), resource, key)
     }
 
-    /// Makes `new` of `old`, of our own API, and takes note of the answer. ConditionUpdate whether anything was written.
+    /// Makes `new` of `old`, of our own API, and takes note of the answer. Returns whether anything was written.
     pub async fn change<S, T>(
         &self,
         source: &Source,

@@ -109,6 +109,10 @@ pub enum Schema {
 
 /// Options of `run`.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own on the command line"
+)]
 pub struct Run {
     /// Cases, by name or file [default: all below cases/]
     pub cases: Vec<String>,
@@ -176,8 +180,12 @@ pub struct Selection {
     /// Only cases for this requirement, such as REC-01; repeatable
     #[arg(long, value_name = "ID")]
     pub requirement: Vec<String>,
-    /// Only cases that need this feature, such as LabelInjection; repeatable
-    #[arg(long, value_name = "NAME")]
+    /// Features that the cases need
+    #[arg(
+        long,
+        value_name = "NAME",
+        help = "Only cases that need this feature, such as LabelInjection; repeatable"
+    )]
     pub feature: Vec<String>,
     /// Only cases with this label, such as tier=smoke, or tier for any value; repeatable
     #[arg(long, value_name = "KEY[=VALUE]")]
@@ -233,7 +241,7 @@ pub enum Report {
         #[arg(long, value_name = "DIR")]
         timelines: PathBuf,
     },
-    /// Show what got better or worse between two ConformanceReports
+    /// Show what got better or worse between two reports
     ///
     /// Exit code 1 if something got worse.
     Compare {
@@ -242,7 +250,7 @@ pub enum Report {
         /// The later report
         after: PathBuf,
     },
-    /// Merge the ConformanceReports of all shards into one
+    /// Merge the reports of all shards into one
     Merge {
         /// The reports of the shards
         #[arg(required = true)]

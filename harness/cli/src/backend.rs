@@ -63,8 +63,13 @@ pub struct BackendOptions {
         help_heading = "Existing clusters"
     )]
     pub members: Vec<String>,
-    /// The folder with etcd, kube-apiserver and kube-controller-manager [default: $KUBEBUILDER_ASSETS]
-    #[arg(long, value_name = "DIR", help_heading = "Local API servers (envtest)")]
+    /// The folder with etcd, kube-apiserver and kube-controller-manager
+    #[arg(
+        long,
+        value_name = "DIR",
+        help_heading = "Local API servers (envtest)",
+        help = "The folder with etcd, kube-apiserver and kube-controller-manager [default: $KUBEBUILDER_ASSETS]"
+    )]
     pub assets: Option<PathBuf>,
     /// Confirm that these are test clusters; otherwise the namespace kube-system of each must have the annotation
     /// baton.dev/test-cluster=true

@@ -65,7 +65,7 @@ fn what_is_wrong_is_said() {
         "{.jobStatus}",
         "apiVersion: v1\nkind: Foo\nstatus: {jobStatus: {}}\n",
         "error: jobStatus is not found (column 2)\n\
-         help: a path begins at the status: the file must hold what stands under `status`\n",
+         help: paths start at the status: pass a file with the content of `status`\n",
     );
     let (code, text, error) = jsonpath("{.a}", "{\"a\": 1");
     assert_eq!((code, text.as_str()), (Some(2), ""));

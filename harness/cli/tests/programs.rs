@@ -182,7 +182,7 @@ fn a_program_that_is_not_there_is_found_before_anything_runs() {
     let missing = two("./no-such-program");
     assert_eq!(
         missing.to_string(),
-        "the target's command ./no-such-program is not there"
+        "the command ./no-such-program of the target was not found"
     );
     assert!(
         missing.help().ends_with("no-such-program; build it"),

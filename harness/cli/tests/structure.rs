@@ -4,6 +4,13 @@
 //! tokens of a macro. What `lib.rs` exports under a name of its own counts as the module that it comes from. Tests
 //! are left out.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here fails a test"
+)]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,

@@ -62,7 +62,7 @@ fn said(revision: &Revision, before: Option<&Value>) -> String {
             None => cause::condition_changes(before, &revision.object),
         },
     };
-    said.into_iter().map(|line| format!("; {line}")).collect()
+    said.iter().fold(String::new(), |text, line| text + "; " + line)
 }
 
 fn words(mark: &Mark) -> String {

@@ -58,11 +58,8 @@ fn ids<'a>(ids: impl IntoIterator<Item = &'a RequirementId>) -> Vec<&'a str> {
 fn it_says_what_the_timeline_shows(#[case] name: &str, #[case] broken: &[&str], #[case] not_judged: &[&str]) {
     let verdict = verdict(name, &Lines::of(name));
     let told = || {
-        verdict
-            .findings
-            .iter()
-            .map(|it| format!("{it}\n\n"))
-            .collect::<String>()
+        let findings = verdict.findings.iter();
+        findings.fold(String::new(), |text, it| text + &format!("{it}\n\n"))
     };
     assert_eq!(ids(&verdict.broken()), broken, "\n{}", told());
     assert_eq!(ids(verdict.not_judged.keys()), not_judged, "\n{}", told());
@@ -102,7 +99,7 @@ fn the_field_of_a_stateful_set_that_the_case_asks_for_is_collected() {
     let statuses = lines.0.iter().filter(|line| line["kind"] == "ResourceBinding");
     let last = statuses
         .filter_map(|line| line.pointer("/object/status/aggregatedStatus/0/status"))
-        .last()
+        .next_back()
         .unwrap();
     let case = common::case_named("any-kind-statefulset");
     let asked = case.steps.iter().find_map(|step| match &step.action {
@@ -176,7 +173,9 @@ fn cut_for_long(lines: &mut Lines) {
     let start = lines.0.remove(began);
     let mut moved = vec![start];
     moved.extend(marks);
-    moved.iter_mut().for_each(|line| line["t"] = at.clone());
+    for line in &mut moved {
+        line["t"] = at.clone();
+    }
     lines.0.splice(after - 1..after - 1, moved);
     later(lines, after, 30.0);
 }
@@ -219,11 +218,8 @@ fn one_thing_makes_the_difference(#[case] name: &str, #[case] change: fn(&mut Li
     change(&mut lines);
     let verdict = verdict(name, &lines);
     let told = || {
-        verdict
-            .findings
-            .iter()
-            .map(|it| format!("{it}\n\n"))
-            .collect::<String>()
+        let findings = verdict.findings.iter();
+        findings.fold(String::new(), |text, it| text + &format!("{it}\n\n"))
     };
     assert_eq!(ids(&verdict.broken()), broken, "\n{}", told());
 }

@@ -17,7 +17,7 @@ fn guides() -> Vec<PathBuf> {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if path.is_dir() && !name.starts_with('.') && name != "target" && name != "node_modules" {
                 below(&path, found);
-            } else if name.ends_with(".md") {
+            } else if path.extension().is_some_and(|it| it == "md") {
                 found.push(path);
             }
         }

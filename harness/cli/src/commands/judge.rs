@@ -71,7 +71,9 @@ fn recorded_by(case: &Case, timeline: &Timeline) -> Exit {
     }
     let exit = report(&verdict.findings, &verdict.inconclusive, timeline);
     outln!("shown: {}", show::ids(verdict.shown.iter()));
-    output::not_judged(&verdict).iter().for_each(|line| out!("{line}"));
+    for line in output::not_judged(&verdict) {
+        out!("{line}");
+    }
     verdict.warnings.iter().for_each(|warning| outln!("warning: {warning}"));
     if let Some(reason) = &verdict.unsupported {
         outln!("unsupported: {reason}");
@@ -98,7 +100,9 @@ fn judge_by(case: &Case, roots: &Roots, timeline: &Timeline) -> Exit {
     }
     let exit = report(&verdict.findings, &verdict.inconclusive, timeline);
     outln!("shown: {}", show::ids(verdict.shown.iter()));
-    output::not_judged(&verdict).iter().for_each(|line| out!("{line}"));
+    for line in output::not_judged(&verdict) {
+        out!("{line}");
+    }
     verdict.warnings.iter().for_each(|warning| outln!("warning: {warning}"));
     if let Some(reason) = &verdict.unsupported {
         outln!("unsupported: {reason}");

@@ -65,11 +65,7 @@ impl Run<'_> {
                 for cluster in on.iter().flat_map(|place| clusters(place, &known)) {
                     for object in objects {
                         let object = with_references(object, &known.bindings);
-                        let applied = actions::apply(&self.client(&cluster)?, &object, self.fleet.namespace()).await;
-                        undefined(&object, applied.as_ref().map_err(|error| error_chain(error)))?;
-                        applied?;
-                        self.until_heard_of(&cluster, &object).await?;
-                        self.until_enabled(&cluster, &object).await?;
+                        self.apply(&cluster, &object).await?;
                     }
                 }
             }
@@ -125,6 +121,15 @@ impl Run<'_> {
             | Action::Snapshot(_) => {}
         }
         Ok(())
+    }
+
+    /// Applies an object, and waits until the cluster and those who need its kind know it.
+    async fn apply(&mut self, cluster: &ClusterName, object: &Value) -> Result<(), ActError> {
+        let applied = actions::apply(&self.client(cluster)?, object, self.fleet.namespace()).await;
+        undefined(object, applied.as_ref().map_err(|error| error_chain(error)))?;
+        applied?;
+        self.until_heard_of(cluster, object).await?;
+        self.until_enabled(cluster, object).await
     }
 
     /// Waits until what is to be changed is there everywhere: the target may not have made it yet. If it does not come,
@@ -280,14 +285,11 @@ mod tests {
         });
         assert_eq!(field(Ok(&whole)), None);
         let pruned = json!({"spec": {"failover": {"application": {}}, "l": [{"a": 1}]}});
-        let expected = Some("spec.failover.application.preConditions".to_owned());
-        assert_eq!(field(Ok(&pruned)), expected);
+        let expected = "spec.failover.application.preConditions";
+        assert_eq!(field(Ok(&pruned)), Some(expected.to_owned()));
         let refused = "applying PropagationPolicy policy: failed to create typed patch object: \
                        .spec.failover.application.preConditions: field not declared in schema";
-        assert_eq!(
-            field(Err(refused.to_owned())),
-            Some(format!(".{}", expected.unwrap_or_default()))
-        );
+        assert_eq!(field(Err(refused.to_owned())), Some(format!(".{expected}")));
         assert_eq!(field(Err("not allowed".to_owned())), None);
     }
 }

@@ -154,10 +154,8 @@ fn pairs(taken: &[Taken], texts: &[String]) -> Vec<(usize, usize)> {
     for (i, j) in same.into_iter().chain([(old.len(), new.len())]) {
         let kind = |text: &String| text.split(' ').take(2).collect::<Vec<_>>().join(" ");
         let mut left: Vec<usize> = (before.0..i).collect();
-        for new_step in before.1..j {
-            let same_kind = left
-                .iter()
-                .position(|old_step| kind(&old[*old_step]) == kind(&new[new_step]));
+        for (new_step, text) in new.iter().enumerate().take(j).skip(before.1) {
+            let same_kind = left.iter().position(|old_step| kind(&old[*old_step]) == kind(text));
             if let Some(place) = same_kind {
                 all.push((left[place], new_step));
                 left.drain(..=place);

@@ -9,6 +9,7 @@ use crate::{
     pieces::{list, remove},
 };
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub fn mutants() -> Vec<Mutant> {
     vec![
         Mutant {
@@ -62,7 +63,7 @@ pub fn mutants() -> Vec<Mutant> {
             defect: "the grace period of a policy is ignored",
             fault: |_| {
                 Fault::none().read(Of::Policies, |policy| {
-                    remove(policy, "/spec/failover/cluster", "gracePeriodSeconds")
+                    remove(policy, "/spec/failover/cluster", "gracePeriodSeconds");
                 })
             },
         },
@@ -89,7 +90,7 @@ pub fn mutants() -> Vec<Mutant> {
             defect: "application failover does not ask whether the workload was healthy once if a delay is set",
             fault: |_| {
                 Fault::none().read(Of::Policies, |policy| {
-                    remove(policy, "/spec/failover/application/preConditions", "healthyState")
+                    remove(policy, "/spec/failover/application/preConditions", "healthyState");
                 })
             },
         },

@@ -116,7 +116,7 @@ fn conditions_and_targets() -> Vec<Mutant> {
             defect: "a policy taints clusters that it excludes",
             fault: |_| {
                 Fault::none().read(Of::TaintPolicies, |policy| {
-                    remove(policy, "/spec/targetCluster", "exclude")
+                    remove(policy, "/spec/targetCluster", "exclude");
                 })
             },
         },

@@ -56,6 +56,7 @@ fn effects() -> Vec<Mutant> {
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn times() -> Vec<Mutant> {
     vec![
         Mutant {
