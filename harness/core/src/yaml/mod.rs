@@ -6,7 +6,7 @@
 //! - [`parse`]: the file as a tree of [`Node`]s with positions; `build` makes it of a parser's events, `scalar` says what a
 //!   text without quotes means;
 //! - [`shape`]: what a map may hold, said once for readers and for the schemas of editors;
-//! - [`decode`]: takes the tree apart and keeps everything that is wrong; [`Diagnostic`]: one such thing.
+//! - `decode`: takes the tree apart and keeps everything that is wrong; [`Diagnostic`]: one such thing.
 
 mod build;
 pub(crate) mod decode;
