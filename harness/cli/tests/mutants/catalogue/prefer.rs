@@ -31,7 +31,8 @@ pub fn mutants() -> Vec<Mutant> {
             defect: "a workload does not wait its 300 seconds if its policy does not say how long",
             fault: |_| {
                 of_policy(|_, cluster| {
-                    if cluster.get("tolerationSeconds").is_none() {
+                    // What policies do not say stands in them as the default.
+                    if cluster.get("tolerationSeconds").is_none_or(|it| it == 300) {
                         cluster["tolerationSeconds"] = json!(0);
                     }
                 })

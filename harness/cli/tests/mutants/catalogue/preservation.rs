@@ -363,7 +363,7 @@ pub fn silent() -> Fault {
         .skipped(Of::Events, |_| true)
         .written(Of::Bindings, |body| {
             if let Some(conditions) = body.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
-                conditions.retain(|condition| condition["type"] != "FailoverBlocked");
+                conditions.retain(|it| it["type"] != "FailoverBlocked" && it["type"] != "EvictionPending");
                 for condition in conditions.iter_mut().filter(|condition| condition["status"] == "False") {
                     condition["message"] = Value::from("not yet");
                 }
