@@ -10,12 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton::{
-    load::{Roots, Suite},
-    run,
-    settings::Settings,
-    show,
-};
+use baton::{files::Roots, load::Suite, run, settings::Settings, show};
 use baton_cluster::fleet::{
     Fleet as _, TimeMode,
     embedded::{Embedded, InProcess, Options, Time},

@@ -23,7 +23,8 @@ Logs go to standard error: BATON_LOG=debug, or per crate as in BATON_LOG=baton_c
 Start with `baton run`. Write your own case with `baton case new` and inspect it with `baton plan`."
 )]
 pub struct Cli {
-    /// The repository with cases/, fixtures/ and snapshots/
+    /// A folder with cases/, fixtures/ and snapshots/: the whole suite if it has cases/requirements.yaml, otherwise files
+    /// of your own, in addition to the suite in this program
     #[arg(long, global = true, value_name = "DIR", default_value = ".")]
     pub root: PathBuf,
     /// What to do.
@@ -49,10 +50,11 @@ pub enum Command {
     /// Create a new case
     #[command(subcommand)]
     Case(Case),
-    /// Print the steps of a case without running it
+    /// Print the steps of cases without running them
     Plan {
-        /// The case's name or file
-        case: String,
+        /// Cases, by name, file or folder
+        #[arg(required = true)]
+        cases: Vec<String>,
     },
     /// Print a JSON Schema for editors
     ///
@@ -65,8 +67,9 @@ pub enum Command {
     },
     /// Check case files without running them
     Lint {
-        /// Case files [default: all below cases/]
-        files: Vec<PathBuf>,
+        /// Cases, by name, file or folder [default: all]
+        #[arg(value_name = "CASES")]
+        files: Vec<String>,
     },
     /// Record what happens on existing clusters until interrupted
     ///
@@ -114,7 +117,7 @@ pub enum Schema {
     reason = "each is a flag of its own on the command line"
 )]
 pub struct Run {
-    /// Cases, by name or file [default: all below cases/]
+    /// Cases, by name, file or folder [default: all]
     pub cases: Vec<String>,
     /// Which of them to run
     #[command(flatten)]

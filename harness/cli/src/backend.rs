@@ -15,8 +15,8 @@ use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 
 use crate::{
+    files::Roots,
     interrupt::Interrupt,
-    load::Roots,
     provision::{self, BootError, NewClusters},
 };
 

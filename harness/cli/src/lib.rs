@@ -17,6 +17,7 @@ pub mod args;
 pub mod backend;
 pub mod commands;
 pub mod evidence;
+pub mod files;
 pub mod implementation;
 pub mod interrupt;
 pub mod last_run;

@@ -1,48 +1,26 @@
-//! From the repository's files to checked cases.
+//! From the suite's files to checked cases.
 
 use std::{
-    fs,
-    io::{self, Read as _},
+    io,
     path::{Path, PathBuf},
 };
 
 use baton_cluster::{admission::AdmissionRules, error_chain::error_chain, simulator::RulesError};
 use baton_core::{
-    case::{model::Case, read, refs::ReadContext},
+    case::{model::Case, read as case_file, refs::ReadContext},
     catalogue::Catalogue,
     implementation::{self, TargetSpec},
+    names::CaseId,
     spelling::suggestion,
-    yaml::{self, Diagnostic},
+    yaml::Diagnostic,
 };
 use baton_jsonpath::Template;
 use thiserror::Error;
 
-use crate::show::count;
-
-/// Where the repository's folders are.
-#[derive(Debug, Clone)]
-pub struct Roots {
-    /// The cases, and the catalogue of requirements.
-    pub cases: PathBuf,
-    /// The files that cases apply.
-    pub fixtures: PathBuf,
-    /// The files that snapshots are compared with.
-    pub snapshots: PathBuf,
-    /// How kind clusters are configured.
-    pub kind_config: PathBuf,
-}
-
-impl Roots {
-    /// The folders of a repository.
-    pub fn of(root: &Path) -> Self {
-        Self {
-            cases: root.join("cases"),
-            fixtures: root.join("fixtures"),
-            snapshots: root.join("snapshots"),
-            kind_config: root.join("kind-config"),
-        }
-    }
-}
+use crate::{
+    files::{self, Roots},
+    show::count,
+};
 
 /// Checked cases, and the requirements they cite.
 #[derive(Debug)]
@@ -51,6 +29,8 @@ pub struct Suite {
     pub cases: Vec<Case>,
     /// The requirements.
     pub catalogue: Catalogue,
+    /// What is wrong with files whose cases are left out.
+    pub broken: Vec<Diagnostic>,
 }
 
 /// Why there is no suite.
@@ -92,18 +72,26 @@ pub enum LoadError {
 }
 
 impl Suite {
-    /// Reads all cases below `cases/`.
+    /// Reads all cases below `cases/`. What is wrong with some does not keep the others from being read.
+    ///
+    /// # Errors
+    /// If files cannot be read, or the catalogue is wrong.
     pub fn load(roots: &Roots) -> Result<Self, LoadError> {
-        let files = files_below(&roots.cases, &is_case)?;
+        let names = roots
+            .yaml_below("cases")
+            .map_err(|source| not_read(&roots.path("cases"), source))?;
+        let files = names.iter().map(|name| roots.path(name)).collect::<Vec<_>>();
         Self::load_files(roots, &files)
     }
 
     /// Reads these files.
+    ///
+    /// # Errors
+    /// If files cannot be read, or the catalogue is wrong.
     pub fn load_files(roots: &Roots, files: &[PathBuf]) -> Result<Self, LoadError> {
-        let catalogue_file = roots.cases.join("requirements.yaml");
-        let catalogue = Catalogue::parse(&String::from_utf8_lossy(&read_suite_file(&catalogue_file)?))?;
-        let fixtures = fixtures_of(&roots.fixtures);
-        let fixture = |name: &str| fixture(&roots.fixtures, name);
+        let catalogue = Catalogue::parse(&String::from_utf8_lossy(&read(roots, files::CATALOGUE)?))?;
+        let fixtures = fixtures_of(roots);
+        let fixture = |name: &str| fixture(roots, name);
         let check_path = |path: &str| Template::parse(path).map(|_| ()).map_err(|error| error.to_string());
         let check_admission = |file: &str, text: &str| {
             let told = |wrong: Vec<RulesError>| wrong.iter().map(|it| error_chain(it)).collect::<Vec<_>>().join("; ");
@@ -117,137 +105,182 @@ impl Suite {
             check_admission: &check_admission,
         };
         let mut cases = Vec::new();
-        let mut wrong = Vec::new();
+        let mut broken = Vec::new();
         for file in files {
-            match read::read(file, &area(&roots.cases, file), &read_suite_file(file)?, &context) {
+            let name = roots.name_of(file);
+            let text = match &name {
+                Some(name) if name == files::CATALOGUE => continue,
+                Some(name) => read(roots, name)?,
+                None => files::read(file).map_err(|source| not_read(file, source))?,
+            };
+            match case_file::read(file, area(name.as_deref()), &text, &context) {
                 Ok(found) => cases.extend(found),
-                Err(found) => wrong.extend(found),
+                Err(found) => broken.extend(found),
             }
         }
-        wrong.extend(read::duplicates(&cases));
-        if wrong.is_empty() {
-            Ok(Self { cases, catalogue })
+        broken.extend(case_file::duplicates(&cases));
+        Ok(Self {
+            cases,
+            catalogue,
+            broken,
+        })
+    }
+
+    /// Reads the cases that are asked for: by name, by the name of their file without its ending, by file, or by
+    /// folder; all of them if nothing is asked for. Only what is wrong with these files is told.
+    ///
+    /// # Errors
+    /// Also if there is no such case.
+    pub fn select(roots: &Roots, wanted: &[String]) -> Result<Self, LoadError> {
+        if wanted.is_empty() {
+            return Self::load(roots);
+        }
+        let mut files = Vec::new();
+        let mut names = Vec::new();
+        for it in wanted {
+            let path = Path::new(it);
+            if path.is_dir() {
+                files.extend(files::yaml_files(path).map_err(|source| not_read(path, source))?);
+            } else if path.is_file() {
+                files.push(path.to_owned());
+            } else {
+                names.push(it.as_str());
+            }
+        }
+        let of_files = Self::load_files(roots, &files)?;
+        if names.is_empty() {
+            return Ok(of_files);
+        }
+        let mut suite = Self::load(roots)?;
+        if let Some(name) = names.iter().find(|name| !suite.knows(name)) {
+            return Err(suite.no_such_case(name));
+        }
+        let asked = |file: &Path, id: Option<&CaseId>| {
+            names
+                .iter()
+                .any(|name| id.is_some_and(|id| id.as_str() == *name) || is_stem(file, name))
+        };
+        suite.cases.retain(|case| asked(&case.file, Some(&case.id)));
+        suite.broken.retain(|diagnostic| asked(&diagnostic.file, None));
+        for case in of_files.cases {
+            // What is asked for twice is run once.
+            if !suite
+                .cases
+                .iter()
+                .any(|it| it.id == case.id && same(&it.file, &case.file))
+            {
+                suite.cases.push(case);
+            }
+        }
+        suite.broken.extend(of_files.broken);
+        suite.broken.extend(case_file::duplicates(&suite.cases));
+        Ok(suite)
+    }
+
+    /// The suite if nothing is wrong with any file.
+    ///
+    /// # Errors
+    /// Everything that is.
+    pub fn whole(self) -> Result<Self, LoadError> {
+        if self.broken.is_empty() {
+            Ok(self)
         } else {
-            Err(LoadError::Cases(wrong))
+            Err(LoadError::Cases(self.broken))
         }
     }
 
-    /// Reads the cases with these names, or in these files; all of them if there are none.
-    pub fn select(roots: &Roots, wanted: &[String]) -> Result<Self, LoadError> {
-        let (files, names): (Vec<_>, Vec<_>) = wanted.iter().partition(|it| Path::new(it).is_file());
-        let files: Vec<PathBuf> = files.into_iter().map(PathBuf::from).collect();
-        if !files.is_empty() && names.is_empty() {
-            return Self::load_files(roots, &files);
+    /// Whether a case or a file has this name.
+    fn knows(&self, name: &str) -> bool {
+        let files = self.cases.iter().map(|case| &case.file);
+        self.cases.iter().any(|case| case.id.as_str() == name)
+            || files
+                .chain(self.broken.iter().map(|it| &it.file))
+                .any(|file| is_stem(file, name))
+    }
+
+    fn no_such_case(&self, name: &str) -> LoadError {
+        let known: Vec<_> = self.cases.iter().map(|case| case.id.as_str()).collect();
+        LoadError::NoSuchCase {
+            name: name.to_owned(),
+            help: suggestion(name, known),
         }
-        let mut all = Self::load(roots)?;
-        for name in &names {
-            if !all.cases.iter().any(|case| case.id.as_str() == name.as_str()) {
-                let known: Vec<_> = all.cases.iter().map(|case| case.id.as_str()).collect();
-                let help = suggestion(name, known);
-                return Err(LoadError::NoSuchCase {
-                    name: (*name).clone(),
-                    help,
-                });
-            }
-        }
-        if !names.is_empty() {
-            all.cases
-                .retain(|case| names.iter().any(|name| name.as_str() == case.id.as_str()));
-        }
-        if !files.is_empty() {
-            all.cases.extend(Self::load_files(roots, &files)?.cases);
-        }
-        Ok(all)
     }
 }
 
-/// Reads a target file; the suite is all that there is.
+/// Reads a target file, or one of the suite, such as `fixtures/targets/karmada.yaml`; the suite is all that there is.
 ///
 /// # Errors
 /// If it cannot be read, and all that is wrong with it.
-pub fn target(file: &Path, suite: &Suite) -> Result<TargetSpec, LoadError> {
+pub fn target(roots: &Roots, file: &Path, suite: &Suite) -> Result<TargetSpec, LoadError> {
     let cases = suite.cases.iter().map(|case| case.id.clone()).collect();
     let context = implementation::read::ReadContext {
         catalogue: &suite.catalogue,
         cases: &cases,
     };
-    let text = read_file(file).map_err(|source| LoadError::NoTarget {
+    let text = files::read(file).or_else(|error| match (error.kind(), file.to_str()) {
+        (io::ErrorKind::NotFound, Some(name)) => roots.read(name),
+        _ => Err(error),
+    });
+    let text = text.map_err(|source| LoadError::NoTarget {
         path: file.to_owned(),
         source,
     })?;
     implementation::read::read(file, &text, &context).map_err(LoadError::Target)
 }
 
-fn is_case(path: &Path) -> bool {
-    let yaml = path
-        .extension()
-        .is_some_and(|extension| extension == "yaml" || extension == "yml");
-    yaml && path.file_name().is_some_and(|name| name != "requirements.yaml")
+/// The folder below `cases/` that a file of the suite is in; `local` for files from elsewhere.
+fn area(name: Option<&str>) -> &str {
+    let below = name.and_then(|name| name.strip_prefix("cases/"));
+    below
+        .and_then(|below| below.rsplit_once('/'))
+        .map_or("local", |(area, _)| area)
 }
 
-/// The folder below `cases/` that a file is in; `local` for files from elsewhere.
-fn area(cases: &Path, file: &Path) -> String {
-    let folder = file.parent().and_then(|folder| {
-        let (folder, cases) = (folder.canonicalize().ok()?, cases.canonicalize().ok()?);
-        folder.strip_prefix(cases).ok().map(|below| below.display().to_string())
-    });
-    folder
-        .filter(|folder| !folder.is_empty())
-        .unwrap_or_else(|| "local".to_owned())
+fn is_stem(file: &Path, name: &str) -> bool {
+    file.file_stem().is_some_and(|stem| stem == name)
 }
 
-fn fixture(fixtures: &Path, name: &str) -> Result<String, String> {
+fn same(one: &Path, other: &Path) -> bool {
+    one == other
+        || one
+            .canonicalize()
+            .ok()
+            .is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+}
+
+fn fixture(roots: &Roots, name: &str) -> Result<String, String> {
     let plain = Path::new(name)
         .components()
         .all(|part| matches!(part, std::path::Component::Normal(_)));
     if !plain {
         return Err("expected a path below fixtures/".to_owned());
     }
-    fs::read_to_string(fixtures.join(name)).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => "no such file".to_owned(),
-        _ => error.to_string(),
-    })
+    let text = roots
+        .read(&format!("fixtures/{name}"))
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => "no such file".to_owned(),
+            _ => error.to_string(),
+        })?;
+    String::from_utf8(text).map_err(|error| error.to_string())
 }
 
 /// The names of all YAML files below `fixtures/`; none if there is no such folder, then every use of one is explained.
-fn fixtures_of(fixtures: &Path) -> Vec<String> {
-    let files = files_below(fixtures, &|path| path.extension().is_some_and(|it| it == "yaml")).unwrap_or_default();
-    files
+fn fixtures_of(roots: &Roots) -> Vec<String> {
+    let names = roots.yaml_below("fixtures").unwrap_or_default();
+    names
         .iter()
-        .filter_map(|file| file.strip_prefix(fixtures).ok())
-        .map(|file| file.display().to_string())
+        .filter_map(|name| name.strip_prefix("fixtures/"))
+        .map(str::to_owned)
         .collect()
 }
 
-fn files_below(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>, LoadError> {
-    let fail = |source| LoadError::Io {
-        path: folder.to_owned(),
-        source,
-    };
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(fail)? {
-        let path = entry.map_err(fail)?.path();
-        if path.is_dir() {
-            files.extend(files_below(&path, wanted)?);
-        } else if wanted(&path) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
+fn read(roots: &Roots, name: &str) -> Result<Vec<u8>, LoadError> {
+    roots.read(name).map_err(|source| not_read(&roots.path(name), source))
 }
 
-fn read_suite_file(path: &Path) -> Result<Vec<u8>, LoadError> {
-    read_file(path).map_err(|source| LoadError::Io {
+fn not_read(path: &Path, source: io::Error) -> LoadError {
+    LoadError::Io {
         path: path.to_owned(),
         source,
-    })
-}
-
-/// Reads a file, or the beginning of one that is refused for its size anyway.
-fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let enough = yaml::LARGEST_FILE as u64 + 1;
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(enough).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    }
 }

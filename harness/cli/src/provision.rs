@@ -1,19 +1,19 @@
 //! Clusters that are made for a run: from arguments to what makes them, and to a backend of them.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use baton_cluster::{
     error_chain::error_chain,
     fleet::{
         FleetError,
         k3s::{DEFAULT_IMAGE, K3sClusters, K3sOptions},
-        kind::{KindClusters, KindOptions, Programs},
+        kind::{Configurations, KindClusters, KindError, KindOptions, Programs},
         provisioned::{ProvisionError, ProvisionedClusters, Provisioner, Reach},
     },
 };
 use clap::Args;
 
-use crate::{interrupt::Interrupt, load::Roots};
+use crate::{files::Roots, interrupt::Interrupt};
 
 /// Options that say which clusters are made.
 #[derive(Debug, Args)]
@@ -58,13 +58,13 @@ impl NewClusters {
     /// What makes kind clusters, for cases that need this many members.
     ///
     /// # Errors
-    /// If the names are none.
+    /// If the names are none, or a configuration cannot be read.
     pub fn kind(&self, roots: &Roots, needed: usize) -> Result<Arc<dyn Provisioner>, ProvisionError> {
         let clusters = KindClusters::new(KindOptions {
             members: self.member_count.unwrap_or(needed),
             image: self.image.clone(),
             prefix: self.name_prefix.clone(),
-            configurations: roots.kind_config.clone(),
+            configurations: configurations(roots).map_err(FleetError::from)?,
             reuse: self.reuse,
             reach: self.reach(),
             ready_within: Duration::from_secs(self.boot_timeout),
@@ -84,6 +84,23 @@ impl NewClusters {
         // A process makes one fleet.
         Arc::new(K3sClusters::new(options, std::process::id().to_string()))
     }
+}
+
+/// The configurations in `kind-config/`.
+fn configurations(roots: &Roots) -> Result<Configurations, KindError> {
+    let read = |name: &str| {
+        let text = roots
+            .read(name)
+            .and_then(|text| String::from_utf8(text).map_err(io::Error::other));
+        text.map_err(|source| KindError::Configuration {
+            file: roots.path(name),
+            source,
+        })
+    };
+    Ok(Configurations {
+        control: read("kind-config/control.yaml")?,
+        member: read("kind-config/member.yaml")?,
+    })
 }
 
 /// Makes clusters. What has begun when somebody interrupts is removed.

@@ -300,7 +300,7 @@ async fn on_fleet(
         () = settings.interrupt.asked() => return Err("interrupted".to_owned()),
     };
     let verdict = judge::judge(&plan, &timeline);
-    let mut snapshots = snapshots::differences(&settings.roots.snapshots, case, &verdict.snapshots);
+    let mut snapshots = snapshots::differences(&settings.roots, case, &verdict.snapshots);
     let mut accepted = Vec::new();
     if settings.accept_snapshots && verdict.conforms() {
         let differing = std::mem::take(&mut snapshots);

@@ -17,9 +17,9 @@ use baton_core::{event::Suite, implementation::Launch};
 
 use crate::{
     backend,
+    files::Roots,
     implementation::{Described, Reference, TargetFileError},
     interrupt::Interrupt,
-    load::Roots,
 };
 
 /// How cases are run.

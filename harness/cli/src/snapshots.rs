@@ -11,7 +11,7 @@ use std::{
 use baton_core::{case::model::Case, event::SnapshotDifference, judge::SnapshotText};
 use similar::TextDiff;
 
-use crate::report::file;
+use crate::{files::Roots, report::file};
 
 /// The head of a snapshot file, which names the test that compares it.
 const HEAD: &str = "---\nsource: harness/cli/tests/cases.rs\n---\n";
@@ -22,15 +22,16 @@ pub fn name(case: &Case, snapshot: &SnapshotText) -> String {
 }
 
 /// The folder of an area.
-pub fn folder(snapshots: &Path, case: &Case) -> PathBuf {
-    snapshots.join(&case.area)
+pub fn folder(roots: &Roots, case: &Case) -> PathBuf {
+    roots.path(&format!("snapshots/{}", case.area))
 }
 
 /// The snapshots that are not as their files.
-pub fn differences(snapshots: &Path, case: &Case, taken: &[SnapshotText]) -> Vec<SnapshotDifference> {
+pub fn differences(roots: &Roots, case: &Case, taken: &[SnapshotText]) -> Vec<SnapshotDifference> {
     let difference = |snapshot: &SnapshotText| {
-        let file = folder(snapshots, case).join(format!("{}.snap", name(case, snapshot)));
-        let stored = fs::read_to_string(&file).ok().and_then(|text| content(&text));
+        let file = format!("snapshots/{}/{}.snap", case.area, name(case, snapshot));
+        let stored = roots.read(&file).ok();
+        let stored = stored.and_then(|text| content(&String::from_utf8_lossy(&text)));
         let diff = stored.as_ref().map(|stored| {
             TextDiff::from_lines(stored.trim_end(), snapshot.text.trim_end())
                 .unified_diff()
@@ -40,7 +41,7 @@ pub fn differences(snapshots: &Path, case: &Case, taken: &[SnapshotText]) -> Vec
         let same = diff.as_ref().is_some_and(String::is_empty);
         (!same).then(|| SnapshotDifference {
             name: snapshot.name.clone(),
-            file,
+            file: roots.path(&file),
             diff,
         })
     };

@@ -28,7 +28,9 @@ fn conforms(
     #[exclude("requirements.yaml")]
     path: PathBuf,
 ) {
-    let suite = Suite::load_files(&roots(), &[path]).unwrap_or_else(|error| panic!("{}", told(error)));
+    let suite = Suite::load_files(&roots(), &[path])
+        .and_then(Suite::whole)
+        .unwrap_or_else(|error| panic!("{}", told(error)));
     let members = suite.cases.iter().map(|case| case.members).max().unwrap_or(1);
     let ready = ready(members);
     let settings = &ready.settings;
@@ -43,7 +45,7 @@ fn conforms(
             Err(line) => say(case, &line),
             Ok(verdict) => {
                 for snapshot in &verdict.snapshots {
-                    let folder = snapshots::folder(&settings.roots.snapshots, case);
+                    let folder = snapshots::folder(&settings.roots, case);
                     insta::with_settings!({snapshot_path => folder, prepend_module_to_snapshot => false, omit_expression => true}, {
                         insta::assert_snapshot!(snapshots::name(case, snapshot), snapshot.text);
                     });
@@ -56,7 +58,9 @@ fn conforms(
 
 #[test]
 fn the_cases_go_together() {
-    Suite::load(&roots()).unwrap_or_else(|error| panic!("{}", told(error)));
+    Suite::load(&roots())
+        .and_then(Suite::whole)
+        .unwrap_or_else(|error| panic!("{}", told(error)));
 }
 
 /// The tests of these cases again, in a process with this variable.
@@ -119,14 +123,16 @@ fn a_baseline_that_no_longer_fails_fails_with_the_last_of_its_cases() {
 #[test]
 fn a_known_deviation_passes_and_an_unknown_one_does_not() {
     let folder = tempfile::tempdir().unwrap();
-    let wrong = fs::read_to_string(roots().cases.join("recovery/user-labels.yaml")).unwrap();
+    let wrong = fs::read_to_string(roots().path("cases/recovery/user-labels.yaml")).unwrap();
     let wrong = wrong.replace(
         "team: blue, baton.dev/state: \"2\"",
         "team: blue, baton.dev/state: \"3\"",
     );
     let case = folder.path().join("user-labels.yaml");
     fs::write(&case, wrong).unwrap();
-    let suite = Suite::load_files(&roots(), &[case]).unwrap_or_else(|error| panic!("{}", told(error)));
+    let suite = Suite::load_files(&roots(), &[case])
+        .and_then(Suite::whole)
+        .unwrap_or_else(|error| panic!("{}", told(error)));
     let result = |baseline: &str| {
         let file = target_file(folder.path(), FEATURES, baseline);
         let settings = Settings {

@@ -10,11 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use baton::{
-    load::{Roots, Suite},
-    output, run,
-    settings::Settings,
-};
+use baton::{files::Roots, load::Suite, output, run, settings::Settings};
 use baton_cluster::{
     error_chain::error_chain,
     fleet::{
@@ -125,7 +121,7 @@ fn case(name: &str) -> Case {
 /// The cases of a file, with other times in it: what they wait for to show that nothing happens is real time here.
 fn hastened(file: &str, times: &[(&str, &str)]) -> Vec<Case> {
     let roots = Roots::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
-    let mut text = fs::read_to_string(roots.cases.join(file)).unwrap();
+    let mut text = fs::read_to_string(roots.path("cases").join(file)).unwrap();
     for (long, short) in times {
         assert!(text.contains(long), "{file} has no {long}");
         text = text.replace(long, short);

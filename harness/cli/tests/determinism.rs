@@ -13,11 +13,7 @@ use std::{
     time::Instant,
 };
 
-use baton::{
-    load::{Roots, Suite},
-    output, run,
-    settings::Settings,
-};
+use baton::{files::Roots, load::Suite, output, run, settings::Settings};
 use baton_core::{case::model::Case, event::CaseOutcome, plan::Plan};
 use rstest::rstest;
 

@@ -3,8 +3,9 @@
 use std::{collections::BTreeSet, path::Path};
 
 use baton::{
+    files::Roots,
     implementation::Reference,
-    load::{LoadError, Roots, Suite},
+    load::{LoadError, Suite},
     show,
 };
 use baton_cluster::{error_chain::error_chain, runner::Target as _};

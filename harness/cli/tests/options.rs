@@ -18,12 +18,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use baton::{
-    implementation::Reference,
-    load::{Roots, Suite},
-    output, run,
-    settings::Settings,
-};
+use baton::{files::Roots, implementation::Reference, load::Suite, output, run, settings::Settings};
 use baton_cluster::{
     fleet::Fleet,
     runner::{Running, Target, TargetError},

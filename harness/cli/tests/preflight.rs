@@ -15,8 +15,9 @@ use std::{
 
 use async_trait::async_trait;
 use baton::{
+    files::Roots,
     implementation::Reference,
-    load::{self, Roots, Suite},
+    load::{self, Suite},
     preflight::{Preflight, PreflightError, PreflightOutcome},
     settings::Settings,
 };
@@ -63,8 +64,9 @@ impl Target for Installation {
 }
 
 fn spec(file: &str) -> TargetSpec {
-    let suite = Suite::load(&Roots::of(&root())).unwrap();
-    load::target(&root().join("fixtures/targets").join(file), &suite).unwrap()
+    let roots = Roots::of(&root());
+    let suite = Suite::load(&roots).unwrap();
+    load::target(&roots, &root().join("fixtures/targets").join(file), &suite).unwrap()
 }
 
 /// Flies the preflight of a target file for an installation with these gates.

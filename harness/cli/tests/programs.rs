@@ -6,8 +6,9 @@ use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use baton::{
+    files::Roots,
     implementation::{Described, Reference, TargetFileError},
-    load::{self, Roots, Suite},
+    load::{self, Suite},
     run,
     settings::Settings,
 };
@@ -35,7 +36,7 @@ fn described(folder: &Path, rest: &str) -> Result<Described, TargetFileError> {
     );
     fs::write(&file, text).unwrap();
     let suite = Suite::load(&roots()).unwrap();
-    let spec = load::target(&file, &suite).unwrap_or_else(|error| panic!("{error:?}"));
+    let spec = load::target(&roots(), &file, &suite).unwrap_or_else(|error| panic!("{error:?}"));
     Described::new(spec)
 }
 
@@ -222,7 +223,7 @@ fn definitions_that_cannot_serve_are_told_with_file_and_reason() {
         empty.ends_with("/crds cannot serve as the target's definitions: no CustomResourceDefinition is there"),
         "{empty}"
     );
-    let crds = roots().fixtures.join("crds");
+    let crds = roots().path("fixtures/crds");
     for file in fs::read_dir(&crds).unwrap() {
         let file = file.unwrap().path();
         fs::copy(&file, place.join(file.file_name().unwrap())).unwrap();

@@ -15,8 +15,9 @@ use std::{
 
 use async_trait::async_trait;
 use baton::{
+    files::Roots,
     implementation::Reference,
-    load::{Roots, Suite},
+    load::Suite,
     report::{Format, ReportFile, Reports, page},
     run,
     settings::Settings,
@@ -69,9 +70,7 @@ fn run_into(folder: &Path, suite: &Suite, settings: Settings) -> Vec<PathBuf> {
 
 /// A page of one real case, with hostile texts wherever texts come from outside.
 fn hostile_page() -> String {
-    let timeline = roots()
-        .fixtures
-        .join("timelines/deployment-directly/label-missing.jsonl");
+    let timeline = roots().path("fixtures/timelines/deployment-directly/label-missing.jsonl");
     let text = fs::read_to_string(timeline).unwrap();
     // The name of a Deployment cannot be this on a cluster; a recording from anywhere can say what it likes.
     let corrupted = text.replace("\"TaintUntolerated\"", &serde_json::Value::from(HOSTILE).to_string());
@@ -214,7 +213,7 @@ fn dump(browser: &Path, folder: &TempDir, page: &Path) -> String {
 
 #[test]
 fn a_picture_names_what_a_failover_is_made_of() {
-    let timeline = roots().fixtures.join("timelines/deployment-directly/good.jsonl");
+    let timeline = roots().path("fixtures/timelines/deployment-directly/good.jsonl");
     let timeline = Timeline::read(fs::read(timeline).unwrap().as_slice()).unwrap();
     let drawn: BTreeSet<What> = TimelineView::of(&timeline, &[])
         .events

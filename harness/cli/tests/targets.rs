@@ -6,8 +6,9 @@ use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use baton::{
+    files::Roots,
     implementation::{Described, Reference, TargetFileError},
-    load::{self, Roots, Suite},
+    load::{self, Suite},
     run,
     settings::Settings,
 };
@@ -30,7 +31,7 @@ fn roots() -> Roots {
 /// The target of `fixtures/targets/reference.yaml`, with a shell script in the place of its command.
 fn script(folder: &Path, text: &str) -> TargetSpec {
     let suite = Suite::load(&roots()).unwrap();
-    let spec = load::target(&roots().fixtures.join("targets/reference.yaml"), &suite).unwrap();
+    let spec = load::target(&roots(), &roots().path("fixtures/targets/reference.yaml"), &suite).unwrap();
     let file = folder.join("target.sh");
     fs::write(&file, text).unwrap();
     let Launch::Exec(mut programs) = spec.run else {
@@ -96,7 +97,7 @@ fn a_target_that_never_becomes_ready_is_told_with_its_last_lines() {
 #[test]
 fn a_command_that_is_not_there_is_found_before_anything_runs() {
     let suite = Suite::load(&roots()).unwrap();
-    let mut spec = load::target(&roots().fixtures.join("targets/reference.yaml"), &suite).unwrap();
+    let mut spec = load::target(&roots(), &roots().path("fixtures/targets/reference.yaml"), &suite).unwrap();
     if let Launch::Exec(programs) = &mut spec.run {
         programs[0].command = baton_core::implementation::template::Template::parse("no-such-controller").unwrap();
     }
@@ -112,7 +113,7 @@ fn a_command_that_is_not_there_is_found_before_anything_runs() {
 #[test]
 fn nothing_is_installed_on_clusters_that_begin_empty() {
     let suite = Suite::load(&roots()).unwrap();
-    let spec = load::target(&roots().fixtures.join("targets/karmada.yaml"), &suite).unwrap();
+    let spec = load::target(&roots(), &roots().path("fixtures/targets/karmada.yaml"), &suite).unwrap();
     let error = Settings::new(roots())
         .with_target(Described::new(spec).unwrap())
         .unwrap_err();

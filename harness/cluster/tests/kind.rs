@@ -11,7 +11,7 @@ use std::{
 };
 
 use baton_cluster::fleet::{
-    kind::{KindClusters, KindError, KindOptions, Programs},
+    kind::{Configurations, KindClusters, KindError, KindOptions, Programs},
     provisioned::Reach,
 };
 use tempfile::TempDir;
@@ -34,6 +34,7 @@ version*) echo "kind v0.33.0" ;;
 "create cluster")
     [ -f "$here/$name.fails" ] && { cat "$here/$name.fails" >&2; exit 1; }
     [ -p "$here/$name.hangs" ] && { echo "begun" >"$here/$name.hangs"; exec sleep 600; }
+    for argument in "$@"; do [ "$previous" = --config ] && cp "$argument" "$here/$name.config"; previous=$argument; done
     echo 'Thanks for using kind!' >&2 ;;
 "delete cluster") [ -f "$here/$name.stays" ] && { cat "$here/$name.stays" >&2; exit 1; }; exit 0 ;;
 esac
@@ -54,9 +55,6 @@ impl Host {
         host.program("kind", KIND);
         host.program("docker", DOCKER);
         host.says("memory", "16000000000");
-        for file in ["control.yaml", "member.yaml"] {
-            host.says(file, "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n");
-        }
         host
     }
 
@@ -73,17 +71,15 @@ impl Host {
         fs::write(self.path(file), text).unwrap();
     }
 
-    fn lacks(self, file: &str) -> Self {
-        fs::remove_file(self.path(file)).unwrap();
-        self
-    }
-
     fn options(&self) -> KindOptions {
         KindOptions {
             members: 2,
             image: None,
             prefix: "baton".to_owned(),
-            configurations: self.0.path().to_owned(),
+            configurations: Configurations {
+                control: "# the control plane's\n".to_owned(),
+                member: "# a member's\n".to_owned(),
+            },
             reuse: false,
             reach: Reach::Host,
             ready_within: Duration::from_secs(60),
@@ -164,12 +160,16 @@ async fn tells_kind_which_image_and_configuration_and_leaves_the_users_kubeconfi
     );
     for call in &calls {
         assert_eq!(argument(call, "--image"), "kindest/node:v1.36.2");
-        let file = if argument(call, "--name") == ALL[0] {
-            "control.yaml"
+        let name = argument(call, "--name");
+        let expected = if name == ALL[0] {
+            "# the control plane's\n"
         } else {
-            "member.yaml"
+            "# a member's\n"
         };
-        assert_eq!(Path::new(&argument(call, "--config")), host.path(file));
+        assert_eq!(
+            fs::read_to_string(host.path(&format!("{name}.config"))).unwrap(),
+            expected
+        );
     }
     for call in calls.iter().chain(&host.calls("kind delete")) {
         assert!(argument(call, "--kubeconfig").starts_with('/'), "{call}");
@@ -411,15 +411,6 @@ async fn slow_clusters_are_given_up() {
     let error = KindClusters::new(options).unwrap().boot().await.unwrap_err();
     assert!(matches!(error, KindError::Slow { .. }), "{error}");
     assert_eq!(host.deleted(), ALL);
-}
-
-#[tokio::test]
-async fn a_configuration_is_missing() {
-    let error = Host::new().lacks("member.yaml").error().await;
-    assert!(
-        matches!(&error, KindError::Configuration { file, .. } if file.ends_with("member.yaml")),
-        "{error}"
-    );
 }
 
 #[test]

@@ -10,10 +10,7 @@ use std::{
 use thiserror::Error;
 
 use super::{Exit, bad_input, with_suite};
-use crate::{
-    args,
-    load::{Roots, Suite},
-};
+use crate::{args, files::Roots, load::Suite};
 
 /// What a new case file holds: a case that conforms, with comments.
 const SKELETON: &str = include_str!("case.yaml");
@@ -43,7 +40,7 @@ impl NewCaseError {
                 "choose another name, since it identifies the case in reports and snapshots; `baton list` shows all names"
             }
             Self::Exists(_) => "choose another name; existing files are not overwritten",
-            Self::Io { .. } => "run this in the repository, or pass its path with --root",
+            Self::Io { .. } => "pass a folder that can be written to with --root",
         }
     }
 }
@@ -70,7 +67,7 @@ fn new(roots: &Roots, suite: &Suite, wanted: &str) -> Result<PathBuf, NewCaseErr
         .split_once('/')
         .filter(|(area, name)| is_name(area) && is_name(name))
         .ok_or_else(|| NewCaseError::Name(wanted.to_owned()))?;
-    let folder = roots.cases.join(area);
+    let folder = roots.path("cases").join(area);
     let file = folder.join(format!("{name}.yaml"));
     if file.exists() {
         return Err(NewCaseError::Exists(file));

@@ -19,8 +19,9 @@ use clap::CommandFactory as _;
 
 use crate::{
     args::{Cli, Command, Schema},
+    files::Roots,
     lint,
-    load::{LoadError, Roots, Suite},
+    load::{LoadError, Suite},
     show,
 };
 
@@ -83,23 +84,16 @@ pub fn execute(cli: &Cli) -> Exit {
         }),
         Command::Explain { requirement } => with_suite(Suite::load(&roots), |suite| explain(&suite, requirement)),
         Command::Case(asked) => case::case(&roots, asked),
-        Command::Plan { case } => with_suite(Suite::select(&roots, std::slice::from_ref(case)), |suite| {
+        Command::Plan { cases } => with_suite(Suite::select(&roots, cases), |suite| {
             suite.cases.iter().for_each(|case| out!("{}", Plan::of(case)));
             Exit::Conforms
         }),
         Command::Schema { of } => with_suite(Suite::load(&roots), |suite| print_schema(*of, &suite)),
-        Command::Lint { files } => {
-            let suite = if files.is_empty() {
-                Suite::load(&roots)
-            } else {
-                Suite::load_files(&roots, files)
-            };
-            with_suite(suite, |suite| {
-                eprint!("{}", show::warnings(&lint::warnings(&suite.cases)));
-                outln!("{} without errors", show::count(suite.cases.len(), "case"));
-                Exit::Conforms
-            })
-        }
+        Command::Lint { files } => with_suite(Suite::select(&roots, files), |suite| {
+            eprint!("{}", show::warnings(&lint::warnings(&suite.cases)));
+            outln!("{} without errors", show::count(suite.cases.len(), "case"));
+            Exit::Conforms
+        }),
         Command::Record(arguments) => record::run(arguments),
         Command::Judge(arguments) => judge::judge(&roots, arguments),
         Command::Report(arguments) => report::report(&roots, arguments),
@@ -114,10 +108,26 @@ pub fn execute(cli: &Cli) -> Exit {
     }
 }
 
+/// With the cases that can be read; the others are told, and the exit code tells it too.
 fn with_suite(suite: Result<Suite, LoadError>, then: impl FnOnce(Suite) -> Exit) -> Exit {
-    match suite {
-        Ok(suite) => then(suite),
-        Err(error) => not_loaded(&error),
+    let suite = match suite {
+        Ok(suite) if suite.cases.is_empty() => suite.whole(),
+        suite => suite,
+    };
+    let suite = match suite {
+        Ok(suite) => suite,
+        Err(error) => return not_loaded(&error),
+    };
+    let broken = show::diagnostics(&suite.broken);
+    let left_out = (!suite.broken.is_empty()).then(|| show::count(suite.broken.len(), "error"));
+    eprint!("{broken}");
+    let exit = then(suite);
+    match left_out {
+        None => exit,
+        Some(errors) => {
+            eprintln!("error: {errors} in the cases; what is in these files was left out");
+            exit.and(Exit::BadInput)
+        }
     }
 }
 
@@ -146,7 +156,12 @@ fn not_loaded(error: &LoadError) -> Exit {
     match error {
         LoadError::Cases(found) | LoadError::Target(found) => eprint!("{}", show::diagnostics(found)),
         LoadError::NoSuchCase { help, .. } => return bad_input(error, help),
-        LoadError::Io { .. } => return bad_input(error, "run this in the repository, or pass its path with --root"),
+        LoadError::Io { .. } => {
+            return bad_input(
+                error,
+                "--root takes a folder with cases/ and fixtures/ of your own, or the repository",
+            );
+        }
         LoadError::NoTarget { .. } => return bad_input(error, "fixtures/targets/ has examples of target files"),
         LoadError::Catalogue(_) => return bad_input(error, ""),
     }

@@ -24,7 +24,8 @@ use thiserror::Error;
 use super::{Exit, bad_input, with_suite};
 use crate::{
     args,
-    load::{Roots, Suite},
+    files::Roots,
+    load::Suite,
     report::{
         file,
         page::{self, TimelineViews},
@@ -127,8 +128,8 @@ fn report_page(report: &Path, timelines: Option<&Path>, output: &Path) -> Result
 
 fn verify_report(roots: &Roots, report: &Path, more: &[PathBuf], timelines: &Path) -> Result<Exit, InputError> {
     let report = read_report(report)?;
-    let suite = Suite::load(roots).and_then(|suite| {
-        let more = Suite::load_files(roots, more)?;
+    let suite = Suite::load(roots).and_then(Suite::whole).and_then(|suite| {
+        let more = Suite::load_files(roots, more)?.whole()?;
         Ok(Suite {
             cases: [suite.cases, more.cases].concat(),
             ..suite
@@ -139,9 +140,7 @@ fn verify_report(roots: &Roots, report: &Path, more: &[PathBuf], timelines: &Pat
         let context = verify::VerifyContext {
             cases: &cases,
             timeline: &|name| fs::read(timelines.join(name)).map_err(|error| error.to_string()),
-            snapshots_fit: &|case, verdict| {
-                snapshots::differences(&roots.snapshots, case, &verdict.snapshots).is_empty()
-            },
+            snapshots_fit: &|case, verdict| snapshots::differences(roots, case, &verdict.snapshots).is_empty(),
         };
         let came = verify::verify(&report, &context);
         for objection in &came.objections {

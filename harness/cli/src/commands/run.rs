@@ -14,10 +14,11 @@ use crate::{
     args,
     backend::{self, BackendError, BackendNeeds},
     evidence,
+    files::Roots,
     implementation::Described,
     interrupt::Interrupt,
     last_run::LastRun,
-    load::{self, Roots, Suite},
+    load::{self, Suite},
     output::Output,
     preflight::{self, Preflight},
     provision::BootError,
@@ -31,7 +32,7 @@ use crate::{
 /// Runs the cases of a suite as the arguments say. Invalid arguments are reported before any cluster boots.
 pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
     let folder = arguments.timelines.clone().unwrap_or_else(evidence::folder_by_default);
-    let before = LastRun::read(&folder, &roots.cases);
+    let before = LastRun::read(&folder, roots.folder());
     let failed = match (&before, arguments.selection.rerun_failed) {
         (_, false) => None,
         (Ok(before), true) => Some(before.failed()),
@@ -52,20 +53,23 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         return Exit::BadInput;
     }
     // What the baseline says is held against all cases, not only against those that are run.
-    let all = Suite::load(roots).map_or_else(|_| selected.cases.clone(), |all| all.cases);
-    let reports = match Reports::open(&arguments.reports, &suite.catalogue, &all) {
+    let all = match Suite::load(roots) {
+        Ok(all) => all,
+        Err(error) => return not_loaded(&error),
+    };
+    let reports = match Reports::open(&arguments.reports, &all.catalogue, &all.cases) {
         Ok(reports) => reports,
         Err(error) => return bad_input(&error, error.help()),
     };
-    let last_run = before.unwrap_or_else(|_| LastRun::none(&roots.cases));
-    let (settings, preflight) = match settings(roots, arguments, &selected) {
+    let last_run = before.unwrap_or_else(|_| LastRun::none(roots.folder()));
+    let (settings, preflight) = match settings(roots, arguments, &selected, &all) {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
     if let Err(exit) = run_preflight(preflight.as_ref(), &settings) {
         return exit;
     }
-    let outdated = StaleBaseline::new(&all);
+    let outdated = StaleBaseline::new(&all.cases);
     carry_out(&selected, &settings, reports, last_run, outdated, &folder)
 }
 
@@ -171,7 +175,12 @@ fn refused(error: &BackendError) -> Exit {
 }
 
 /// How cases are run, and what is tried before, if that is wanted.
-fn settings(roots: &Roots, arguments: &args::Run, selected: &Selected) -> Result<(Settings, Option<Preflight>), Exit> {
+fn settings(
+    roots: &Roots,
+    arguments: &args::Run,
+    selected: &Selected,
+    all: &Suite,
+) -> Result<(Settings, Option<Preflight>), Exit> {
     let default = Settings::new(roots.clone());
     let interrupt = if arguments.on.leaves_traces() {
         Interrupt::listen().map_err(|error| refused(&error.into()))?
@@ -208,17 +217,21 @@ fn settings(roots: &Roots, arguments: &args::Run, selected: &Selected) -> Result
     match &arguments.target {
         None => Ok((selected, None)),
         Some(file) => {
-            let (settings, preflight) = described(roots, file, selected)?;
+            let (settings, preflight) = described(roots, file, selected, all)?;
             Ok((settings, preflight.filter(|_| !arguments.no_preflight)))
         }
     }
 }
 
 /// With the target that a file describes.
-fn described(roots: &Roots, file: &Path, settings: Settings) -> Result<(Settings, Option<Preflight>), Exit> {
-    let suite = Suite::load(roots).map_err(|error| not_loaded(&error))?;
-    let spec = load::target(file, &suite).map_err(|error| not_loaded(&error))?;
-    let preflight = Preflight::of(&spec, &suite.catalogue).map_err(|error| bad_input(&error, ""))?;
+fn described(
+    roots: &Roots,
+    file: &Path,
+    settings: Settings,
+    all: &Suite,
+) -> Result<(Settings, Option<Preflight>), Exit> {
+    let spec = load::target(roots, file, all).map_err(|error| not_loaded(&error))?;
+    let preflight = Preflight::of(&spec, &all.catalogue).map_err(|error| bad_input(&error, ""))?;
     let target = Described::new(spec).map_err(|error| bad_input(&error, error.help()))?;
     let settings = settings
         .with_target(target)

@@ -111,7 +111,7 @@ pub fn ready(members: usize) -> Ready {
 pub fn target(file: &Path) -> Described {
     let suite = Suite::load(&roots()).unwrap_or_else(|error| panic!("{}", told(error)));
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
-    let spec = load::target(&file, &suite).unwrap_or_else(|error| panic!("{TARGET}: {}", told(error)));
+    let spec = load::target(&roots(), &file, &suite).unwrap_or_else(|error| panic!("{TARGET}: {}", told(error)));
     Described::new(spec).unwrap_or_else(|error| panic!("{TARGET}: {error}; {}", error.help()))
 }
 

@@ -21,7 +21,8 @@ mod wire;
 use std::{path::Path, process::ExitCode};
 
 use baton::{
-    load::{LoadError, Roots, Suite},
+    files::Roots,
+    load::{LoadError, Suite},
     show,
 };
 use baton_cluster::error_chain::error_chain;
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
     let wanted = |name: &str| names.is_empty() || names.iter().any(|part| name.contains(part.as_str()));
 
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let suite = match Suite::load(&Roots::of(&root)) {
+    let suite = match Suite::load(&Roots::of(&root)).and_then(Suite::whole) {
         Ok(suite) => suite,
         Err(LoadError::Cases(found)) => {
             println!("{}", show::diagnostics(&found));

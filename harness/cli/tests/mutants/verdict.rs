@@ -9,12 +9,7 @@ use std::{
     },
 };
 
-use baton::{
-    load::{Roots, Suite},
-    run,
-    settings::Settings,
-    show,
-};
+use baton::{files::Roots, load::Suite, run, settings::Settings, show};
 use baton_core::{
     case::model::{Case, Invariant},
     judge,

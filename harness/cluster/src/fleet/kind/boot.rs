@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeSet,
     net::IpAddr,
-    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -145,13 +144,21 @@ impl KindClusters {
 
     async fn make(&self, name: &ClusterName) -> Result<(), KindError> {
         let kind_name = self.kind_name(name);
-        let configuration = configuration(&self.options.configurations, name)?;
         // kind writes the kubeconfig of a new cluster somewhere and makes it the current one: never into the user's own.
-        let folder = tempfile::tempdir().map_err(|source| KindError::NotStarted {
+        let not_started = |source| KindError::NotStarted {
             command: "kind create cluster".to_owned(),
             source,
-        })?;
+        };
+        let folder = tempfile::tempdir().map_err(not_started)?;
         let kubeconfig = folder.path().join("kubeconfig");
+        let configurations = &self.options.configurations;
+        let (file, text) = if name.is_control() {
+            ("control.yaml", &configurations.control)
+        } else {
+            ("member.yaml", &configurations.member)
+        };
+        let configuration = folder.path().join(file);
+        std::fs::write(&configuration, text).map_err(not_started)?;
         let mut call = Call::kind(&["create", "cluster"])
             .with("--name", &kind_name)
             .with("--config", configuration.to_string_lossy())
@@ -261,18 +268,4 @@ impl Provisioner for KindClusters {
 /// The container that kind calls the only node of a cluster.
 fn node(kind_name: &str) -> String {
     format!("{kind_name}-control-plane")
-}
-
-/// The configuration for a cluster of this name.
-fn configuration(folder: &Path, name: &ClusterName) -> Result<PathBuf, KindError> {
-    let file = if name.is_control() {
-        "control.yaml"
-    } else {
-        "member.yaml"
-    };
-    let file = folder.join(file);
-    match std::fs::metadata(&file) {
-        Ok(_) => Ok(file),
-        Err(source) => Err(KindError::Configuration { file, source }),
-    }
 }

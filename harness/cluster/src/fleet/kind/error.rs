@@ -164,7 +164,7 @@ impl KindError {
             }
             Self::NotStarted { .. } => "look at the file's permissions".to_owned(),
             Self::Configuration { .. } => {
-                "run this in the repository, where kind-config/ is, or say where that is with --root".to_owned()
+                "the folder that --root names holds a whole suite, so it needs kind-config/ too".to_owned()
             }
             Self::Prefix { .. } => "choose another --name-prefix".to_owned(),
             Self::Exists { clusters } => format!(

@@ -5,19 +5,28 @@
 //! - `programs`: runs kind and the container engine's client; `error`: what goes wrong, and what to do about it.
 //!
 //! The clusters are called `<prefix>-control`, `<prefix>-member1`, … and are configured by `control.yaml` and
-//! `member.yaml` in a folder (`kind-config/`), which is read by kind alone. The user's own kubeconfig is never touched.
+//! `member.yaml` of `kind-config/`, which kind alone understands. The user's own kubeconfig is never touched.
 
 mod boot;
 mod error;
 mod programs;
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use super::provisioned::Reach;
 
 pub use boot::KindClusters;
 pub use error::KindError;
 pub use programs::Programs;
+
+/// Kind's own configurations, as text.
+#[derive(Debug, Clone)]
+pub struct Configurations {
+    /// The control plane's.
+    pub control: String,
+    /// Every member's.
+    pub member: String,
+}
 
 /// Which kind clusters a fleet is made of.
 #[derive(Debug, Clone)]
@@ -29,8 +38,8 @@ pub struct KindOptions {
     pub image: Option<String>,
     /// What their names begin with.
     pub prefix: String,
-    /// The folder with `control.yaml` and `member.yaml`.
-    pub configurations: PathBuf,
+    /// How they are configured.
+    pub configurations: Configurations,
     /// Use clusters of these names that are there already, and leave all of them there at the end.
     pub reuse: bool,
     /// From where the controller under test reaches the members.

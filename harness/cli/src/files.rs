@@ -1,0 +1,209 @@
+//! Where the files of the suite are: in a repository, or in the program, with files of one's own laid over them.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{self, Read as _},
+    path::{Component, Path, PathBuf},
+};
+
+use baton_core::yaml;
+use walkdir::WalkDir;
+
+/// The catalogue; a folder that has it holds a whole suite.
+pub(crate) const CATALOGUE: &str = "cases/requirements.yaml";
+
+/// Where the files of the suite are. Their names are paths in the repository, such as `fixtures/workloads/deploy.yaml`.
+#[derive(Debug, Clone)]
+pub struct Roots {
+    folder: PathBuf,
+    /// Whether what the folder lacks comes from the program.
+    bundled: bool,
+}
+
+impl Roots {
+    /// The suite of a folder: all of it if the folder has a catalogue of requirements, as the repository does;
+    /// otherwise the suite in the program, with the files of the folder laid over it.
+    pub fn of(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            bundled: !folder.join(CATALOGUE).is_file(),
+        }
+    }
+
+    /// The folder that new cases and snapshots go to.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where a file is, or would be if it were not in the program.
+    pub fn path(&self, name: &str) -> PathBuf {
+        if self.folder == Path::new(".") {
+            PathBuf::from(name)
+        } else {
+            self.folder.join(name)
+        }
+    }
+
+    /// The content of a file, as far as it is not refused for its size anyway.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be read.
+    pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        match read(&self.folder.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.bundled => {
+                baton_suite::read(name).map(<[u8]>::to_vec).ok_or(error)
+            }
+            read => read,
+        }
+    }
+
+    /// The names of the YAML files below one of the suite's folders, such as `cases`, in order.
+    ///
+    /// # Errors
+    /// If the folder cannot be read; if it is not there, and the program is not to stand in for it.
+    pub fn yaml_below(&self, folder: &str) -> io::Result<Vec<String>> {
+        if !self.folder.is_dir() {
+            return Err(fs::metadata(&self.folder)
+                .err()
+                .unwrap_or(io::ErrorKind::NotADirectory.into()));
+        }
+        let mut names = BTreeSet::new();
+        if self.bundled {
+            let of_folder = |name: &String| Path::new(name).starts_with(folder) && is_yaml(Path::new(name));
+            names.extend(baton_suite::paths().filter(of_folder));
+        }
+        match yaml_files(&self.folder.join(folder)) {
+            Ok(files) => names.extend(files.iter().filter_map(|file| self.name_of(file))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.bundled => {}
+            Err(error) => return Err(error),
+        }
+        Ok(names.into_iter().collect())
+    }
+
+    /// The name of a file of the suite, whatever way leads to it; none if it lies elsewhere.
+    pub fn name_of(&self, file: &Path) -> Option<String> {
+        let plain = |path: &Path| path.components().all(|part| matches!(part, Component::Normal(_)));
+        let below = if self.folder == Path::new(".") && file.is_relative() {
+            Some(file.strip_prefix(".").unwrap_or(file))
+        } else {
+            file.strip_prefix(&self.folder).ok()
+        };
+        if let Some(below) = below.filter(|below| plain(below)) {
+            return Some(below.display().to_string());
+        }
+        let (file, folder) = (file.canonicalize().ok()?, self.folder.canonicalize().ok()?);
+        file.strip_prefix(folder).ok().map(|below| below.display().to_string())
+    }
+}
+
+/// The YAML files below a folder, in the order of their paths. Links are followed, in circles once; what is no file
+/// (a pipe, a device) is left out.
+pub(crate) fn yaml_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in WalkDir::new(folder).follow_links(true) {
+        match entry {
+            Ok(entry) if entry.file_type().is_file() && is_yaml(entry.path()) => files.push(entry.into_path()),
+            Err(error) if error.loop_ancestor().is_none() => return Err(error.into()),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Reads a file, or the beginning of one that is refused for its size anyway.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    // A pipe that nobody writes to would never end.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let enough = yaml::LARGEST_FILE as u64 + 1;
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(enough).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
+
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_folder_has_the_suite_of_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let roots = Roots::of(folder.path());
+        assert!(roots.yaml_below("cases").unwrap().len() > 100);
+        assert!(roots.read(CATALOGUE).is_ok());
+        assert!(roots.read("cases/none.yaml").is_err());
+    }
+
+    #[test]
+    fn files_of_ones_own_lie_over_those_of_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = |name: &str, text: &str| {
+            let file = folder.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        own("cases/mine/first.yaml", "mine");
+        own("fixtures/workloads/deploy.yaml", "other");
+        let roots = Roots::of(folder.path());
+        let bundled = Roots::of(Path::new("/"));
+        assert_eq!(
+            roots.yaml_below("cases").unwrap().len(),
+            bundled.yaml_below("cases").unwrap().len() + 1
+        );
+        assert_eq!(roots.read("fixtures/workloads/deploy.yaml").unwrap(), b"other");
+        assert!(roots.read("fixtures/workloads/sts.yaml").is_ok());
+    }
+
+    #[test]
+    fn a_folder_with_a_catalogue_is_a_whole_suite() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("cases")).unwrap();
+        fs::write(folder.path().join(CATALOGUE), "").unwrap();
+        let roots = Roots::of(folder.path());
+        assert_eq!(roots.yaml_below("cases").unwrap(), [CATALOGUE]);
+        assert!(roots.read("fixtures/workloads/deploy.yaml").is_err());
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Roots::of(&folder.path().join("none")).yaml_below("cases").is_err());
+    }
+
+    #[test]
+    fn circles_of_links_and_pipes_end() {
+        let folder = tempfile::tempdir().unwrap();
+        symlink(folder.path(), folder.path().join("again")).unwrap();
+        fs::write(folder.path().join("one.yaml"), "").unwrap();
+        let pipe = folder.path().join("pipe.yaml");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        assert_eq!(yaml_files(folder.path()).unwrap(), [folder.path().join("one.yaml")]);
+        assert!(read(&pipe).is_err());
+    }
+
+    #[test]
+    fn a_file_has_its_name_whatever_way_leads_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("cases")).unwrap();
+        let file = folder.path().join("cases/one.yaml");
+        fs::write(&file, "").unwrap();
+        let roots = Roots::of(folder.path());
+        for way in [file.clone(), folder.path().join("cases/../cases/one.yaml")] {
+            assert_eq!(roots.name_of(&way).as_deref(), Some("cases/one.yaml"));
+        }
+        assert_eq!(roots.name_of(Path::new("/etc/hostname")), None);
+    }
+}
