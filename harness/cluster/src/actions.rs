@@ -114,6 +114,33 @@ pub async fn create(client: &Client, object: &Value, namespace: &str) -> Result<
 /// Applies an object (server-side, forced), into `namespace` if it is of a namespaced kind and names none itself.
 /// Returns once a definition is in force.
 pub async fn apply(client: &Client, object: &Value, namespace: &str) -> Result<Value, ActionError> {
+    let params = PatchParams::apply(BATON).force();
+    let applied = apply_with(client, object, namespace, params).await?;
+    if applied["kind"] == "CustomResourceDefinition"
+        && let Some(name) = applied["metadata"]["name"].as_str()
+    {
+        let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let established = wait::await_condition(api, name, conditions::is_crd_established()).await;
+        established.map_err(|source| ActionError::NotEstablished {
+            what: format!("applying CustomResourceDefinition {name}"),
+            source: Box::new(source),
+        })?;
+    }
+    Ok(applied)
+}
+
+/// What would come of applying an object; nothing is stored.
+pub async fn apply_dry_run(client: &Client, object: &Value, namespace: &str) -> Result<Value, ActionError> {
+    let params = PatchParams::apply(BATON).force().dry_run();
+    apply_with(client, object, namespace, params).await
+}
+
+async fn apply_with(
+    client: &Client,
+    object: &Value,
+    namespace: &str,
+    params: PatchParams,
+) -> Result<Value, ActionError> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let (Some(api_version), Some(kind), Some(name)) = (text("/apiVersion"), text("/kind"), text("/metadata/name"))
     else {
@@ -122,17 +149,8 @@ pub async fn apply(client: &Client, object: &Value, namespace: &str) -> Result<V
     let what = format!("applying {kind} {name}");
     let served = resource(client, api_version, kind).await.map_err(refused(&what))?;
     let api = scoped(client, &served, Some(text("/metadata/namespace").unwrap_or(namespace)));
-    let params = PatchParams::apply(BATON).force();
     let applied = api.patch(name, &params, &Patch::Apply(object)).await;
     let applied = applied.map_err(refused(&what))?;
-    if kind == "CustomResourceDefinition" {
-        let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-        let established = wait::await_condition(api, name, conditions::is_crd_established()).await;
-        established.map_err(|source| ActionError::NotEstablished {
-            what,
-            source: Box::new(source),
-        })?;
-    }
     // What comes from the API as JSON can be JSON again.
     Ok(serde_json::to_value(applied).unwrap_or_default())
 }
@@ -155,8 +173,8 @@ pub async fn create_namespace(client: &Client, name: &str) -> Result<(), ActionE
     }
 }
 
-/// Merges into an object.
-pub async fn patch(client: &Client, of: &ObjectRef, merge: &Value) -> Result<(), ActionError> {
+/// Merges into an object, and returns what was stored.
+pub async fn patch(client: &Client, of: &ObjectRef, merge: &Value) -> Result<Value, ActionError> {
     let what = format!("patching {} {}", of.kind, of.name);
     let (api, _) = api_of(client, of).await.map_err(refused(&what))?;
     let params = PatchParams {
@@ -164,7 +182,8 @@ pub async fn patch(client: &Client, of: &ObjectRef, merge: &Value) -> Result<(),
         ..PatchParams::default()
     };
     let patched = api.patch(&of.name, &params, &Patch::Merge(merge)).await;
-    patched.map(drop).map_err(refused(&what))
+    // What comes from the API as JSON can be JSON again.
+    Ok(serde_json::to_value(patched.map_err(refused(&what))?).unwrap_or_default())
 }
 
 /// Merges into an object's status, through the subresource if it has one.

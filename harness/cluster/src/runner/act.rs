@@ -10,7 +10,7 @@ use baton_core::{
     timeline::World,
     watch::Known,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::Run;
@@ -35,7 +35,7 @@ pub(super) enum ActError {
     Rules(Vec<RulesError>),
     #[error("{0} is not there")]
     NotThere(String),
-    #[error("a {kind} has no field {field}")]
+    #[error("the definition of {kind} on the control plane has no field {field}")]
     Undefined { kind: String, field: String },
     #[error("{kind} on {cluster} is not observed, {waited:?} after its definition was applied")]
     NotObserved {
@@ -73,7 +73,9 @@ impl Run<'_> {
             Action::Patch { on, of, merge } => {
                 let merge = with_references(merge, &known.bindings);
                 for (cluster, object) in self.objects(on, of, &known)? {
-                    actions::patch(&self.client(&cluster)?, &object, &merge).await?;
+                    let patched = actions::patch(&self.client(&cluster)?, &object, &merge).await?;
+                    let sent = json!({"apiVersion": object.api_version, "kind": object.kind, "spec": merge["spec"]});
+                    undefined(&sent, Ok(&patched))?;
                 }
             }
             Action::SetStatus { on, of, status } => {
@@ -205,10 +207,14 @@ const POLICIES: &str = "policy.karmada.io/";
 /// What an API server says of a field that the definition of a kind does not have.
 const NOT_DECLARED: &str = ": field not declared in schema";
 
+/// Whether an object is a policy.
+pub(super) fn is_policy(object: &Value) -> bool {
+    object["apiVersion"].as_str().is_some_and(|it| it.starts_with(POLICIES))
+}
+
 /// Objects to a policy that the API server did not store as it was sent, because its definition lacks a field.
-fn undefined(object: &Value, applied: Result<&Value, String>) -> Result<(), ActError> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    if !text("/apiVersion").starts_with(POLICIES) {
+pub(super) fn undefined(object: &Value, applied: Result<&Value, String>) -> Result<(), ActError> {
+    if !is_policy(object) {
         return Ok(());
     }
     let field = match applied {
@@ -217,7 +223,7 @@ fn undefined(object: &Value, applied: Result<&Value, String>) -> Result<(), ActE
             .split_once(NOT_DECLARED)
             .and_then(|(before, _)| before.rsplit([' ', ':']).next().map(ToOwned::to_owned)),
     };
-    let kind = text("/kind").to_owned();
+    let kind = object["kind"].as_str().unwrap_or_default().to_owned();
     field.map_or(Ok(()), |field| Err(ActError::Undefined { kind, field }))
 }
 
@@ -262,8 +268,6 @@ pub(super) fn with_references(value: &Value, bindings: &Bindings) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn field(applied: Result<&Value, String>) -> Option<String> {

@@ -403,8 +403,8 @@ impl Run<'_> {
             | Action::Hold { .. }
             | Action::Release { .. } => match self.act(action).await {
                 Ok(()) => StepEnd::Done,
-                Err(act::ActError::Undefined { kind, field }) => StepEnd::Unsupported {
-                    reason: format!("the definition of {kind} on the control plane has no field {field}"),
+                Err(lacking @ act::ActError::Undefined { .. }) => StepEnd::Unsupported {
+                    reason: lacking.to_string(),
                 },
                 Err(error) => StepEnd::Refused {
                     message: error_chain(&error),

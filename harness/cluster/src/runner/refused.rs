@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     Run,
-    act::{ActError, clusters, with_references},
+    act::{ActError, clusters, is_policy, undefined, with_references},
     clean_up::named,
 };
 use crate::{
@@ -19,8 +19,15 @@ use crate::{
 
 impl Run<'_> {
     /// Makes the request, and notes the answer for the judge. An object that was accepted is deleted again.
+    ///
+    /// An API server drops fields that it does not know: nobody can refuse what they say.
     pub(super) async fn refused(&mut self, refused: &Refused) -> StepEnd {
         let request = &refused.request;
+        if let Err(lacking @ ActError::Undefined { .. }) = self.look_for_fields(request).await {
+            return StepEnd::Unsupported {
+                reason: lacking.to_string(),
+            };
+        }
         let answer = if refused.creates {
             self.create(request).await
         } else {
@@ -43,6 +50,11 @@ impl Run<'_> {
                     };
                 }
             },
+            Err(lacking @ ActError::Undefined { .. }) => {
+                return StepEnd::Unsupported {
+                    reason: lacking.to_string(),
+                };
+            }
             Err(error) => {
                 return StepEnd::Refused {
                     message: error_chain(&error),
@@ -51,6 +63,18 @@ impl Run<'_> {
         };
         self.recorder.mark(Mark::Answered { refused_with, message });
         StepEnd::Done
+    }
+
+    /// Finds out, without storing anything, whether the definitions have the fields of the policies in a request.
+    async fn look_for_fields(&mut self, request: &Action) -> Result<(), ActError> {
+        for (cluster, object) in self.objects_of(request) {
+            if is_policy(&object) {
+                let client = self.client(&cluster)?;
+                let applied = actions::apply_dry_run(&client, &object, self.fleet.namespace()).await;
+                undefined(&object, applied.as_ref().map_err(|error| error_chain(error)))?;
+            }
+        }
+        Ok(())
     }
 
     async fn create(&mut self, request: &Action) -> Result<(), ActError> {

@@ -3,9 +3,10 @@
 //! Everything of a case that is a period shrinks by one factor: what policies and options say (tolerations, grace
 //! periods), how long the case lets time pass, and in which time something must happen. Both bounds of a toleration are
 //! still judged. What an implementation does at its own pace (polls, retries, defaults that nobody writes) cannot shrink,
-//! so a plan keeps its times where it names no period, and no period becomes shorter than [`FLOOR`].
+//! so a plan keeps its times where it writes no period, what is expected of a period that the case does not write stays
+//! as it is, and no period becomes shorter than [`FLOOR`].
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, collections::BTreeSet, time::Duration};
 
 use serde_json::Value;
 
@@ -77,7 +78,7 @@ impl Plan {
         }
         let scale = Scale {
             factor: factor / self.time_factor,
-            periods: found.seconds.into_iter().map(Duration::from_secs).collect(),
+            periods: found.seconds,
         };
         let steps = self.steps.iter().map(|step| PlannedStep {
             line: step.line,
@@ -120,8 +121,8 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 /// The periods that a plan names.
 #[derive(Default)]
 struct Periods {
-    /// In policies and in what is expected of tasks; none is 0.
-    seconds: Vec<u64>,
+    /// In what the case writes; none is 0.
+    seconds: BTreeSet<u64>,
     /// Told to the simulator.
     simulated: Vec<Duration>,
     /// Whether something is tolerated for ever.
@@ -133,9 +134,6 @@ impl Periods {
         match action {
             Action::Apply { objects, .. } => objects.iter().for_each(|object| self.of_value(object)),
             Action::Patch { merge, .. } => self.of_value(merge),
-            Action::Wait { until, .. } => self.of_condition(until),
-            Action::Assert(assertion) => self.of_condition(&assertion.condition),
-            Action::Inject(Fault::StopControllerAfter(condition)) => self.of_condition(condition),
             _ => {}
         }
     }
@@ -163,33 +161,6 @@ impl Periods {
             other => self.of_value(other),
         }
     }
-
-    fn of_condition(&mut self, condition: &Condition) {
-        if let Expect::Match(pattern) | Expect::NoMatch(pattern) = &condition.expect {
-            self.of_pattern(None, pattern);
-        }
-    }
-
-    fn of_pattern(&mut self, key: Option<&str>, pattern: &Pattern) {
-        let is_period = key.is_some_and(|key| SECONDS.contains(&key));
-        match pattern {
-            Pattern::Exact(Value::Number(number)) if is_period => self.seconds.extend(positive(number)),
-            Pattern::OneOf(values) if is_period => {
-                let numbers = values.iter().filter_map(Value::as_number);
-                self.seconds.extend(numbers.filter_map(positive));
-            }
-            Pattern::Map(members) => members
-                .iter()
-                .for_each(|(key, member)| self.of_pattern(Some(key), member)),
-            Pattern::Any(items) => items.iter().for_each(|item| self.of_pattern(key, item)),
-            Pattern::Contains(items) | Pattern::Exactly(items) | Pattern::Lacks(items) => {
-                for item in items {
-                    self.of_pattern(None, item);
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 fn positive(number: &serde_json::Number) -> Option<u64> {
@@ -198,8 +169,8 @@ fn positive(number: &serde_json::Number) -> Option<u64> {
 
 struct Scale {
     factor: f64,
-    /// What the plan names, before it is scaled.
-    periods: Vec<Duration>,
+    /// What the plan writes, in seconds, before it is scaled.
+    periods: BTreeSet<u64>,
 }
 
 impl Scale {
@@ -209,9 +180,10 @@ impl Scale {
 
     /// How long something must hold, or time passes: what ends before a period does still ends well before it.
     fn held(&self, time: Duration) -> Duration {
-        let next = self.periods.iter().filter(|period| **period > time).min();
+        let periods = self.periods.iter().map(|seconds| Duration::from_secs(*seconds));
+        let next = periods.filter(|period| *period > time).min();
         let scaled = self.time(time);
-        next.map_or(scaled, |next| scaled.min(self.time(*next).saturating_sub(MARGIN)))
+        next.map_or(scaled, |next| scaled.min(self.time(next).saturating_sub(MARGIN)))
     }
 
     #[expect(
@@ -297,7 +269,9 @@ impl Scale {
     fn pattern(&self, key: Option<&str>, pattern: Pattern) -> Pattern {
         let is_period = key.is_some_and(|key| SECONDS.contains(&key));
         let number = |value: Value| match &value {
-            Value::Number(number) => self.seconds(number),
+            Value::Number(number) if positive(number).is_some_and(|it| self.periods.contains(&it)) => {
+                self.seconds(number)
+            }
             _ => value,
         };
         let all = |items: Vec<Pattern>| items.into_iter().map(|item| self.pattern(None, item)).collect();
@@ -356,6 +330,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_is_expected_of_a_default_stays() {
+        let expects = |seconds: u64| {
+            let Action::Assert(mut assertion) = consistently(60) else {
+                panic!("an assertion")
+            };
+            let pattern = json!({"gracePeriodSeconds": {"any": [seconds, null]}});
+            assertion.condition.expect = Expect::Match(Pattern::from_value(&pattern).unwrap());
+            Action::Assert(assertion)
+        };
+        let faster = plan(vec![tolerating(&[300]), expects(600), expects(300)]).faster(0.05).into_owned();
+        let expected = |step: usize| match &faster.steps[step].action {
+            Action::Assert(assertion) => assertion.condition.expect.clone(),
+            _ => panic!("an assertion"),
+        };
+        let pattern = |seconds: u64| Pattern::from_value(&json!({"gracePeriodSeconds": {"any": [seconds, null]}}));
+        assert_eq!(expected(1), Expect::Match(pattern(600).unwrap()), "nobody wrote 600 s");
+        assert_eq!(expected(2), Expect::Match(pattern(15).unwrap()));
+    }
+
     fn tolerating(seconds: &[u64]) -> Action {
         let tolerations: Vec<_> = seconds.iter().map(|it| json!({"tolerationSeconds": it})).collect();
         policy(&json!(tolerations))
@@ -387,7 +381,7 @@ mod tests {
         near(bearable(vec![tolerating(&[300, 330])]), 2.0 / 30.0);
         near(bearable(vec![tolerating(&[5, 300])]), 1.0);
         near(bearable(vec![tolerating(&[0, 300])]), 0.05);
-        near(bearable(vec![consistently(60)]), 0.05);
+        near(bearable(vec![consistently(60)]), 1.0);
         near(
             bearable(vec![tolerating(&[300]), Action::Inject(Fault::StartController)]),
             1.0,
