@@ -2,13 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, process::Command, time::Duration};
 
 use baton_cluster::fleet::{
     kind::{Configurations, KindClusters, KindError, KindOptions, Programs},
@@ -69,6 +63,11 @@ impl Host {
 
     fn says(&self, file: &str, text: &str) {
         fs::write(self.path(file), text).unwrap();
+    }
+
+    fn lacks(self, file: &str) -> Self {
+        fs::remove_file(self.path(file)).unwrap();
+        self
     }
 
     fn options(&self) -> KindOptions {
