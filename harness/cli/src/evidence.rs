@@ -57,15 +57,13 @@ pub(crate) fn name(case: &Case, settings: &Settings, attempt: u32) -> String {
     format!("{name}.jsonl")
 }
 
-/// Writes a timeline.
-pub(crate) fn keep(timeline: &Timeline, path: &Path) -> io::Result<Evidence> {
-    create_folder(path.parent().unwrap_or(path))?;
+/// Writes a timeline into a folder, under this name or, if that is taken, the next one.
+pub(crate) fn keep(timeline: &Timeline, folder: &Path, name: &str) -> io::Result<Evidence> {
+    create_folder(folder)?;
     let mut text = Vec::new();
     timeline.write(&mut text).map_err(io::Error::other)?;
-    // What is there already is replaced, and a link is not followed.
-    file::write(path, &text)?;
     Ok(Evidence {
-        file: path.to_owned(),
+        file: file::write_new(folder, name, &text)?,
         digest: Digest::of_bytes(&text),
     })
 }
@@ -105,16 +103,16 @@ impl Log {
             None if broken => settings.timelines.clone().unwrap_or_else(folder_by_default),
             None => return,
         };
-        let log = folder.join(&self.name);
-        if written && create_folder(&folder).is_ok() && self.copy(&log).is_ok() {
-            result.log = Some(log);
+        if written && create_folder(&folder).is_ok() {
+            result.log = self.copy(&folder).ok();
         }
     }
 
     /// What a target writes may hold anything.
-    fn copy(&self, to: &Path) -> io::Result<()> {
+    fn copy(&self, folder: &Path) -> io::Result<PathBuf> {
         let log = fs::read(&self.file)?;
-        file::write(to, redact::text(&String::from_utf8_lossy(&log)).as_bytes())
+        let text = redact::text(&String::from_utf8_lossy(&log));
+        file::write_new(folder, &self.name, text.as_bytes())
     }
 }
 
@@ -132,7 +130,17 @@ mod tests {
         create_folder(&folder).unwrap();
         assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
         symlink(&other, folder.join("case.jsonl")).unwrap();
-        keep(&Timeline::new(Vec::new()).unwrap(), &folder.join("case.jsonl")).unwrap();
+        let kept = keep(&Timeline::new(Vec::new()).unwrap(), &folder, "case.jsonl").unwrap();
+        assert_eq!(kept.file, folder.join("case.2.jsonl"));
         assert_eq!(fs::read_to_string(&other).unwrap(), "theirs");
+    }
+
+    #[test]
+    fn what_an_earlier_run_has_left_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let timeline = Timeline::new(Vec::new()).unwrap();
+        let names = [(); 3].map(|()| keep(&timeline, folder.path(), "case.jsonl").unwrap().file);
+        let names = names.map(|name| name.file_name().unwrap().to_string_lossy().into_owned());
+        assert_eq!(names, ["case.jsonl", "case.2.jsonl", "case.3.jsonl"]);
     }
 }

@@ -21,15 +21,14 @@ use baton_cluster::{
 };
 use baton_core::{
     case::model::Case,
-    cause,
     digest::Digest,
     event::{CaseOutcome, CaseResult, Event, RunStart, SnapshotDifference, Suite, Summary},
-    excerpt,
     judge::{self, Verdict},
     measure,
-    names::{ClusterName, Feature},
+    names::ClusterName,
     plan::{Plan, time_factor::faster_setup},
-    timeline::{HARNESS, Timeline},
+    report::settled,
+    timeline::{HARNESS, Provenance, Timeline},
 };
 use jiff::Timestamp;
 
@@ -41,15 +40,23 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
         .flat_map(|seed| cases.iter().map(move |case| (case, seed)))
         .collect();
     let workers = settings.jobs(all.len());
-    emit(&Event::RunStarted(Box::new(RunStart {
+    let start = RunStart {
         started: Timestamp::now(),
         cases: all.len(),
-        suite: settings.part_of.clone().unwrap_or_else(|| suite_of(cases)),
+        suite: Suite {
+            seeds: settings.repeat,
+            ..settings.part_of.clone().unwrap_or_else(|| suite_of(cases))
+        },
         backend: settings.backend.name().to_owned(),
         target: settings.target.implementation(),
         features: settings.target.features(),
         baseline: settings.target.baseline(),
-    })));
+    };
+    let settings = &Settings {
+        provenance: Some(Arc::new(provenance(&start, cases, settings))),
+        ..settings.clone()
+    };
+    emit(&Event::RunStarted(Box::new(start)));
     let queue = Mutex::new(all);
     let (sender, events) = mpsc::channel();
     let mut summary = Summary::default();
@@ -88,6 +95,21 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
     summary
 }
 
+/// What all timelines of a run say of it; each adds what is its own.
+fn provenance(start: &RunStart, cases: &[Case], settings: &Settings) -> Provenance {
+    let reasons = |case: &Case| unsupported(case, &planned(case, settings), settings);
+    let unsupported = cases.iter().map(|case| (case.id.clone(), reasons(case)));
+    Provenance {
+        started: start.started,
+        seed: settings.seed,
+        attempt: 1,
+        shard: start.suite.shard.map(|shard| shard.to_string()),
+        settled: settled::of_start(start),
+        unsupported: unsupported.filter(|(_, reasons)| !reasons.is_empty()).collect(),
+        kubernetes_versions: BTreeSet::new(),
+    }
+}
+
 /// What a set of cases is for those who compare.
 pub fn suite_of(cases: &[Case]) -> Suite {
     let digests: Vec<_> = cases
@@ -97,6 +119,7 @@ pub fn suite_of(cases: &[Case]) -> Suite {
     Suite {
         cases: cases.len(),
         digest: Digest::of_cases(digests.iter().map(|(name, digest)| (*name, digest))),
+        seeds: 1,
         shard: None,
     }
 }
@@ -178,8 +201,7 @@ fn try_case(case: &Case, plan: &Plan, settings: &Settings, attempt: u32, emit: &
 /// Why a case cannot be asked of this target on these clusters; empty if it can.
 pub fn unsupported(case: &Case, plan: &Plan, settings: &Settings) -> Vec<String> {
     let declared = settings.target.features();
-    let missing: Vec<&str> = case.features.difference(&declared).map(Feature::as_str).collect();
-    let features = (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")));
+    let features = case.lacking(&declared);
     let target = settings.target.cannot_take(case);
     let backend = settings.backend.cannot_carry(case, settings.target.location());
     [features, target, backend, too_long(plan, settings)]
@@ -331,12 +353,20 @@ async fn versions(fleet: &dyn Fleet) -> BTreeMap<ClusterName, String> {
 fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut CaseResult) {
     let conforms = ran.conforms();
     let Ran {
-        timeline,
+        mut timeline,
         verdict,
         snapshots,
         accepted,
         kubernetes,
     } = ran;
+    if let Some(provenance) = &settings.provenance {
+        timeline = timeline.with_provenance(Provenance {
+            seed: settings.seed,
+            attempt,
+            kubernetes_versions: kubernetes.values().cloned().collect(),
+            ..Provenance::clone(provenance)
+        });
+    }
     result.kubernetes = kubernetes;
     result.accepted = accepted;
     result.migration = measure::first_migration(&timeline, &HARNESS);
@@ -346,26 +376,16 @@ fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut
         (None, false) => Some(evidence::folder_by_default()),
         (None, true) => None,
     };
-    let excerpt = around_first(&verdict, &timeline);
-    result.outcome = if let Some(reason) = verdict.unsupported {
-        CaseOutcome::Unsupported { reasons: vec![reason] }
-    } else if conforms {
-        CaseOutcome::Conforms(verdict)
-    } else if verdict.findings.is_empty() && snapshots.is_empty() {
-        CaseOutcome::Inconclusive { verdict, excerpt }
-    } else {
-        let baseline = settings.target.baseline();
-        let known = baseline.covers(&case.id, &verdict, !snapshots.is_empty());
+    result.outcome = CaseOutcome::judged(verdict, snapshots, &timeline);
+    if let CaseOutcome::Deviates { verdict, snapshots, .. } = &result.outcome {
+        let known = settings
+            .target
+            .baseline()
+            .covers(&case.id, verdict, !snapshots.is_empty());
         result.known = known.unwrap_or_default();
-        CaseOutcome::Deviates {
-            verdict,
-            snapshots,
-            excerpt,
-            likely_cause: cause::of_timeout(&timeline),
-        }
-    };
+    }
     if let Some(folder) = folder {
-        match evidence::keep(&timeline, &folder.join(evidence::name(case, settings, attempt))) {
+        match evidence::keep(&timeline, &folder, &evidence::name(case, settings, attempt)) {
             Ok(evidence) => result.evidence = Some(evidence),
             Err(error) => {
                 let reason = format!("cannot write the timeline to {}: {error}", folder.display());
@@ -374,11 +394,4 @@ fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut
         }
     }
     result.timeline = Some(Arc::new(timeline));
-}
-
-fn around_first(verdict: &Verdict, timeline: &Timeline) -> Vec<String> {
-    let mut all = verdict.findings.iter().chain(&verdict.inconclusive);
-    all.next()
-        .map(|finding| excerpt::around(timeline, finding.seq))
-        .unwrap_or_default()
 }

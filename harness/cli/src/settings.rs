@@ -13,7 +13,7 @@ use baton_cluster::{
     },
     runner::{Target, Timeouts},
 };
-use baton_core::{event::Suite, implementation::Launch};
+use baton_core::{event::Suite, implementation::Launch, timeline::Provenance};
 
 use crate::{
     backend,
@@ -59,6 +59,8 @@ pub struct Settings {
     pub stop: Arc<AtomicBool>,
     /// The suite that the cases are a part of; none if they are all of it.
     pub part_of: Option<Suite>,
+    /// What timelines say of the run that they come from; none outside of one.
+    pub provenance: Option<Arc<Provenance>>,
 }
 
 impl Settings {
@@ -86,6 +88,7 @@ impl Settings {
             pause_on_failure: false,
             stop: Arc::new(AtomicBool::new(false)),
             part_of: None,
+            provenance: None,
         }
     }
 

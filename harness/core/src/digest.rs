@@ -28,8 +28,13 @@ impl Digest {
     /// The digest of what a case says, with all that it applies. It does not depend on where its file lies, nor on
     /// comments and layout.
     pub fn of_case(case: &Case) -> Self {
-        // A case is made of maps with texts as keys; such always have a JSON form.
-        let value = serde_json::to_value(case).unwrap_or_default();
+        Self::of_json(case)
+    }
+
+    /// The digest of what has a JSON form, whatever the order of its members.
+    pub fn of_json(what: &(impl Serialize + ?Sized)) -> Self {
+        // What is made of maps with texts as keys always has a JSON form.
+        let value = serde_json::to_value(what).unwrap_or_default();
         let mut text = String::new();
         write_canonical(&value, &mut text);
         Self::of_bytes(text.as_bytes())

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     path::PathBuf,
     str::FromStr,
     sync::Arc,
@@ -13,7 +14,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    cause,
     digest::Digest,
+    excerpt,
     implementation::{Implementation, baseline::Baseline},
     judge::{Finding, Verdict},
     measure::Migration,
@@ -86,9 +89,21 @@ pub struct Suite {
     pub cases: usize,
     /// What they say. Results of suites with the same digest can be compared.
     pub digest: Digest,
+    /// How many seeds each of them is run with.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub seeds: u64,
     /// The part that is run here; none if that is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_one(seeds: &u64) -> bool {
+    *seeds == 1
 }
 
 /// One of several parts of a suite, each run by a process of its own.
@@ -99,6 +114,12 @@ pub struct Shard {
     pub number: usize,
     /// How many parts there are.
     pub of: usize,
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
 }
 
 impl FromStr for Shard {
@@ -239,6 +260,33 @@ pub struct Summary {
 }
 
 impl CaseOutcome {
+    /// How a case came out of which the judge says this, and with snapshots that differ so.
+    pub fn judged(verdict: Verdict, snapshots: Vec<SnapshotDifference>, timeline: &Timeline) -> Self {
+        let around = |finding: Option<&Finding>| {
+            finding
+                .map(|finding| excerpt::around(timeline, finding.seq))
+                .unwrap_or_default()
+        };
+        if let Some(reason) = verdict.unsupported {
+            return Self::Unsupported { reasons: vec![reason] };
+        }
+        if !verdict.findings.is_empty() || !snapshots.is_empty() {
+            return Self::Deviates {
+                excerpt: around(verdict.findings.first().or(verdict.inconclusive.first())),
+                likely_cause: cause::of_timeout(timeline),
+                verdict,
+                snapshots,
+            };
+        }
+        if verdict.inconclusive.is_empty() {
+            return Self::Conforms(verdict);
+        }
+        Self::Inconclusive {
+            excerpt: around(verdict.inconclusive.first()),
+            verdict,
+        }
+    }
+
     /// What the judge objects to; nothing if it did not come to that.
     pub fn findings(&self) -> &[Finding] {
         match self {

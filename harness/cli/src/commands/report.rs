@@ -15,7 +15,7 @@ use baton_core::{
         merge::{self, MergeError},
         model::ReportError,
         timeline_view::TimelineView,
-        verify,
+        verify::{self, Verification},
     },
     timeline::{Timeline, TimelineError},
 };
@@ -138,26 +138,16 @@ fn verify_report(roots: &Roots, report: &Path, more: &[PathBuf], timelines: &Pat
     Ok(with_suite(suite, |suite| {
         let cases = suite.cases.into_iter().map(|case| (case.id.clone(), case)).collect();
         let context = verify::VerifyContext {
+            catalogue: &suite.catalogue,
             cases: &cases,
             timeline: &|name| fs::read(timelines.join(name)).map_err(|error| error.to_string()),
-            snapshots_fit: &|case, verdict| snapshots::differences(roots, case, &verdict.snapshots).is_empty(),
+            snapshots: &|case, verdict| snapshots::differences(roots, case, &verdict.snapshots),
         };
         let came = verify::verify(&report, &context);
         for objection in &came.objections {
             outln!("{objection}");
         }
-        let judged = report.cases.len() - came.not_run;
-        let confirmed = came.confirmed;
-        let mut words = format!("{confirmed} of {judged} verdicts follow from their timelines");
-        if came.not_run > 0 {
-            words = format!("{words}; {} not run", show::count(came.not_run, "case"));
-        }
-        if came.missing > 0 {
-            words = format!(
-                "{words}; the run was interrupted: {} of the selected cases missing",
-                came.missing
-            );
-        }
+        let words = verified(&came);
         if came.objections.is_empty() {
             outln!("confirmed: {words}");
             Exit::Conforms
@@ -166,6 +156,34 @@ fn verify_report(roots: &Roots, report: &Path, more: &[PathBuf], timelines: &Pat
             Exit::Deviates
         }
     }))
+}
+
+/// What a verification came to, in a line.
+fn verified(came: &Verification) -> String {
+    let selected = came.judged + came.unsupported + came.broken + came.missing;
+    let confirmed = came.confirmed;
+    let mut words = format!(
+        "{confirmed} of {} follow from their timelines",
+        show::count(selected, "case")
+    );
+    let not_run = selected - came.judged;
+    if not_run > 0 {
+        let why = [
+            (came.unsupported, "unsupported"),
+            (came.broken, "broken"),
+            (came.missing, "missing because the run was interrupted"),
+        ];
+        let why = why.iter().filter(|(count, _)| *count > 0);
+        let why: Vec<String> = why.map(|(count, why)| format!("{count} {why}")).collect();
+        words = format!("{words}; {not_run} not run ({})", why.join(", "));
+    }
+    if came.not_selected > 0 {
+        words = format!(
+            "{words}; {} of the suite not selected",
+            show::count(came.not_selected, "case")
+        );
+    }
+    words
 }
 
 fn compare_reports(before: &Path, after: &Path) -> Result<Exit, InputError> {

@@ -222,15 +222,14 @@ fn flags(switches: &[&Switch], programs: &[Exec]) -> String {
 /// With what the target wrote, and with the place of the timeline.
 fn with_evidence(error: PreflightError, settings: &Settings, timeline: &Timeline, log: &Path) -> PreflightError {
     let folder: PathBuf = settings.timelines.clone().unwrap_or_else(evidence::folder_by_default);
-    let file = folder.join("preflight.jsonl");
-    let kept = evidence::keep(timeline, &file).is_ok();
+    let kept = evidence::keep(timeline, &folder, "preflight.jsonl");
     let mut more = String::new();
     let lines = last_lines(log, LAST_LINES);
     if !lines.is_empty() {
         more = format!("\nlast lines of the target:\n  {}", lines.join("\n  "));
     }
-    if kept {
-        more = format!("{more}\nfull timeline: {}", file.display());
+    if let Ok(kept) = kept {
+        more = format!("{more}\nfull timeline: {}", kept.file.display());
     }
     match error {
         PreflightError::Off { features, seen, flags } => PreflightError::Off {

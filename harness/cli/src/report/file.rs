@@ -25,6 +25,24 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a file under a name that is free: `NAME.jsonl`, or `NAME.2.jsonl`, …. Neither what is there nor what a link
+/// leads to is touched.
+pub fn write_new(folder: &Path, name: &str, content: &[u8]) -> io::Result<PathBuf> {
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, "txt"));
+    let mut file = beside(&folder.join(name))?;
+    file.write_all(content)?;
+    let mut path = folder.join(name);
+    for number in 2_u32.. {
+        match file.persist_noclobber(&path) {
+            Ok(_) => break,
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => file = error.file,
+            Err(error) => return Err(error.error),
+        }
+        path = folder.join(format!("{stem}.{number}.{extension}"));
+    }
+    Ok(path)
+}
+
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),

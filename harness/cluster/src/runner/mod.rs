@@ -232,6 +232,7 @@ pub async fn run(
         namespace: fleet.namespace().to_owned(),
         time_factor: plan.time_factor,
         order: fleet.order(),
+        provenance: None,
     })?;
     if let Some(writers) = target.writers() {
         recorder.mark(Mark::Writers(writers));

@@ -107,6 +107,7 @@ impl<'a> Search<'a> {
             namespace: namespace.clone(),
             time_factor: 1.0,
             order: Order::ARRIVAL,
+            provenance: None,
         });
         let deletes = plan
             .steps

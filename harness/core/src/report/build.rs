@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use super::{
     baseline::{self, About},
     model::{
@@ -11,7 +13,7 @@ use super::{
 };
 use crate::{
     case::{model::Case, read::API_VERSION},
-    catalogue::Catalogue,
+    catalogue::{Catalogue, Requirement},
     event::{self, CaseResult, Event, RunStart},
     judge::Finding,
     names::{CaseId, Feature, RequirementId},
@@ -31,18 +33,8 @@ pub struct Builder {
 impl Builder {
     /// For a run of some of these cases, which cite this catalogue.
     pub fn new<'a>(catalogue: &Catalogue, all: impl IntoIterator<Item = &'a Case>) -> Self {
-        let asked = |requirement: &crate::catalogue::Requirement| RequirementReport {
-            id: requirement.id.clone(),
-            level: requirement.level,
-            feature: requirement.feature.clone(),
-            text: requirement.text.clone(),
-            result: RequirementResult::NotShown,
-            shown_by: BTreeSet::new(),
-            broken_by: BTreeSet::new(),
-            not_judged_by: BTreeSet::new(),
-        };
         Self {
-            requirements: catalogue.iter().map(asked).collect(),
+            requirements: asked(catalogue),
             about: baseline::about(all),
             start: None,
             kubernetes_versions: BTreeSet::new(),
@@ -73,8 +65,7 @@ impl Builder {
         Some(ConformanceReport {
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),
-            // Nobody asks for less than a second; a time that cannot be rounded stays as it is.
-            date: start.started.round(jiff::Unit::Second).unwrap_or(start.started),
+            date: date(start.started),
             baton_version: env!("CARGO_PKG_VERSION").to_owned(),
             implementation: start.target.clone(),
             suite: start.suite.clone(),
@@ -89,6 +80,21 @@ impl Builder {
             cases,
         })
     }
+}
+
+/// What a report asks for, before any case has told of it.
+pub fn asked(catalogue: &Catalogue) -> Vec<RequirementReport> {
+    let asked = |requirement: &Requirement| RequirementReport {
+        id: requirement.id.clone(),
+        level: requirement.level,
+        feature: requirement.feature.clone(),
+        text: requirement.text.clone(),
+        result: RequirementResult::NotShown,
+        shown_by: BTreeSet::new(),
+        broken_by: BTreeSet::new(),
+        not_judged_by: BTreeSet::new(),
+    };
+    catalogue.iter().map(asked).collect()
 }
 
 /// What cases come to for each requirement; what the requirements said before does not matter.
@@ -127,6 +133,11 @@ pub fn requirements(
         };
     }
     requirements
+}
+
+/// The date of a report. Nobody asks for less than a second; a time that cannot be rounded stays as it is.
+pub fn date(started: Timestamp) -> Timestamp {
+    started.round(jiff::Unit::Second).unwrap_or(started)
 }
 
 /// The numbers of results.

@@ -36,7 +36,7 @@ pub enum MergeError {
     #[error("the case {0} stands in two reports; is a report given twice?")]
     Twice(CaseId),
     /// Shards are missing.
-    #[error("shards are missing: {}", .0.iter().map(|it| format!("{}/{}", it.number, it.of)).collect::<Vec<_>>().join(", "))]
+    #[error("shards are missing: {}", .0.iter().map(Shard::to_string).collect::<Vec<_>>().join(", "))]
     Missing(Vec<Shard>),
 }
 
@@ -61,7 +61,10 @@ pub fn merge(reports: &[ConformanceReport]) -> Result<ConformanceReport, MergeEr
     cases.sort_by_key(|case| (case.name.clone(), case.seed));
     let mut merged = first.clone();
     merged.suite.shard = None;
-    merged.date = reports.iter().map(|report| report.date).min().unwrap_or(first.date);
+    // A report that has no timelines has nothing to show that it is of that day.
+    let with_evidence = |report: &&ConformanceReport| report.cases.iter().any(|case| case.evidence.is_some());
+    let dates = reports.iter().filter(with_evidence).map(|report| report.date);
+    merged.date = dates.min().unwrap_or(first.date);
     merged.backend.kubernetes_versions = reports
         .iter()
         .flat_map(|report| report.backend.kubernetes_versions.iter().cloned())
@@ -97,6 +100,11 @@ fn same(first: &ConformanceReport, other: &ConformanceReport) -> Result<(), Merg
             "the digest of the cases",
             first.suite.digest.to_string(),
             other.suite.digest.to_string(),
+        ),
+        (
+            "the number of seeds",
+            first.suite.seeds.to_string(),
+            other.suite.seeds.to_string(),
         ),
         ("the implementation", name(first), name(other)),
         ("what it declares", features(first), features(other)),

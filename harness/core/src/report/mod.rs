@@ -5,7 +5,7 @@
 //! - [`baseline`]: which known deviations still hold;
 //! - [`junit`]: a report for CI systems; [`lines`]: the events, a line of JSON each;
 //! - [`timeline_view`]: a timeline as swim lanes, for people to look at; [`difference`]: what a revision changed;
-//! - [`verify`]: judges the evidence of a report again; [`compare`]: what became better or worse between two reports;
+//! - [`verify`]: makes a report again from its evidence; [`settled`]: what of it timelines carry; [`compare`]: what became better or worse between two reports;
 //!   [`merge`]: one report from those of several shards.
 
 pub mod baseline;
@@ -16,6 +16,7 @@ pub mod junit;
 pub mod lines;
 pub mod merge;
 pub mod model;
+pub mod settled;
 pub mod timeline_view;
 pub mod verify;
 

@@ -13,6 +13,8 @@ use crate::{
     redact,
 };
 
+use super::provenance::Provenance;
+
 /// What the timeline belongs to; always its first entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -36,6 +38,9 @@ pub struct Begin {
     /// What the order of the timeline says of events on different clusters.
     #[serde(default, skip_serializing_if = "Order::is_exact")]
     pub order: Order,
+    /// The run that it comes from, if its report is to be verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Box<Provenance>>,
 }
 
 /// The namespace that cases speak of where they name none.

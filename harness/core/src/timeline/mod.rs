@@ -7,6 +7,7 @@
 //! [`World`] is the state of all clusters at one moment of a timeline.
 
 mod mark;
+mod provenance;
 mod wire;
 mod world;
 
@@ -18,6 +19,7 @@ use serde_json::Value;
 use crate::names::{ClusterName, RoleName};
 
 pub use mark::{Begin, DEFAULT_NAMESPACE, HotLoop, Mark, Order, StepEnd};
+pub use provenance::Provenance;
 pub use wire::TimelineError;
 pub use world::{ObjectId, World};
 
@@ -149,6 +151,19 @@ impl Timeline {
             Mark::Begin(begin) => Some(begin),
             _ => None,
         })
+    }
+
+    /// The same, as one that comes from this run; a recording stays as it is.
+    #[must_use]
+    pub fn with_provenance(mut self, provenance: Provenance) -> Self {
+        let begin = self.entries.iter_mut().find_map(|entry| match &mut entry.event {
+            Event::Mark(Mark::Begin(begin)) => Some(begin),
+            Event::Mark(_) | Event::Revision(_) => None,
+        });
+        if let Some(begin) = begin {
+            begin.provenance = Some(Box::new(provenance));
+        }
+        self
     }
 
     /// The member that plays a role, once it has been bound.

@@ -1,0 +1,248 @@
+//! Makes a report again from the catalogue, the cases and its timelines, and says where it differs.
+//!
+//! What no timeline can say is taken from the report: how long things took on the wall, what earlier tries came to, and
+//! why a case could not be run. Timelines themselves are believed.
+
+mod differ;
+mod evidence;
+mod objection;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    baseline, build,
+    model::{CaseOutcome, CaseReport, ConformanceReport},
+    settled,
+};
+use crate::{
+    case::model::Case,
+    catalogue::Catalogue,
+    digest::Digest,
+    event::{self, SnapshotDifference},
+    judge::Verdict,
+    names::CaseId,
+    timeline::Provenance,
+};
+
+pub use objection::Objection;
+
+/// What came of a verification. Numbers are of runs of cases, one for each seed.
+#[derive(Debug, Default)]
+pub struct Verification {
+    /// How many results follow from their timelines.
+    pub confirmed: usize,
+    /// How many results have a timeline, or should.
+    pub judged: usize,
+    /// How many cases were not run, because the target or the clusters lack something.
+    pub unsupported: usize,
+    /// How many cases could not be run.
+    pub broken: usize,
+    /// How many of the selected cases the report says nothing of: the run was interrupted.
+    pub missing: usize,
+    /// How many cases there are here that were not selected.
+    pub not_selected: usize,
+    /// Everything that does not follow.
+    pub objections: Vec<Objection>,
+}
+
+/// What is needed to make a report again.
+pub struct VerifyContext<'a> {
+    /// The requirements at hand.
+    pub catalogue: &'a Catalogue,
+    /// The cases at hand, by name.
+    pub cases: &'a BTreeMap<CaseId, Case>,
+    /// The content of a timeline by its file name, or why it cannot be had.
+    pub timeline: &'a dyn Fn(&str) -> Result<Vec<u8>, String>,
+    /// The snapshots of a verdict that are not as their files.
+    pub snapshots: &'a dyn Fn(&Case, &Verdict) -> Vec<SnapshotDifference>,
+}
+
+/// Makes a report again.
+pub fn verify(report: &ConformanceReport, context: &VerifyContext<'_>) -> Verification {
+    let mut verification = Verification::default();
+    let mut provenances = Vec::new();
+    let mut again: Vec<Option<CaseReport>> = Vec::new();
+    for case in &report.cases {
+        again.push(match &case.evidence {
+            None => None,
+            Some(evidence) => match evidence::judge_again(report, case, evidence, context) {
+                Ok((case, provenance)) => {
+                    provenances.push(provenance);
+                    Some(case)
+                }
+                Err(objection) => {
+                    verification.objections.push(objection);
+                    None
+                }
+            },
+        });
+    }
+    let readable = verification.objections.is_empty();
+    let mut cases = Vec::new();
+    for (reported, again) in report.cases.iter().zip(again) {
+        match (reported.result, &reported.evidence) {
+            (CaseOutcome::Unsupported, None) => verification.unsupported += 1,
+            (CaseOutcome::Broken, None) => verification.broken += 1,
+            (_, _) => verification.judged += 1,
+        }
+        let judged = again.is_some();
+        let again = match again {
+            Some(again) => Ok(again),
+            None if reported.evidence.is_some() => Ok(reported.clone()),
+            None => without_evidence(report, reported, &provenances, context),
+        };
+        let case = again.unwrap_or_else(|objection| {
+            verification.objections.push(objection);
+            reported.clone()
+        });
+        let differing = differ::objections(&case.name.to_string(), reported, &case);
+        verification.confirmed += usize::from(judged && differing.is_empty());
+        verification.objections.extend(differing);
+        cases.push(case);
+    }
+    verification.not_selected = context.cases.len().saturating_sub(report.suite.cases);
+    verification.missing = selected(report).saturating_sub(report.cases.len());
+    verification.objections.extend(set_of_cases(report));
+    verification.objections.extend(origin(report, &provenances, readable));
+    verification.objections.extend(whole(report, cases, context));
+    if verification.judged == 0 {
+        verification.objections.push(Objection::NothingJudged);
+    }
+    verification
+}
+
+/// A case that names no timeline. That is all right if it was not run.
+fn without_evidence(
+    report: &ConformanceReport,
+    reported: &CaseReport,
+    provenances: &[Provenance],
+    context: &VerifyContext<'_>,
+) -> Result<CaseReport, Objection> {
+    let here = evidence::case(reported, context)?;
+    let outcome = match reported.result {
+        CaseOutcome::Unsupported => {
+            let told = provenances.iter().find_map(|it| it.unsupported.get(&here.id).cloned());
+            let lacking = || here.lacking(&report.features).map(|reason| vec![reason]);
+            let reasons = told
+                .or_else(lacking)
+                .ok_or_else(|| Objection::NotUnsupported(here.id.clone()))?;
+            event::CaseOutcome::Unsupported { reasons }
+        }
+        CaseOutcome::Broken => event::CaseOutcome::Broken {
+            reason: reported.reasons.first().cloned().unwrap_or_default(),
+        },
+        CaseOutcome::Conforms | CaseOutcome::Deviates | CaseOutcome::KnownDeviation | CaseOutcome::Inconclusive => {
+            return Err(Objection::NoEvidence(here.id.clone()));
+        }
+    };
+    Ok(evidence::not_judged(here, reported, outcome))
+}
+
+/// How many runs of cases were selected for this report.
+fn selected(report: &ConformanceReport) -> usize {
+    let suite = &report.suite;
+    let cases = match suite.shard {
+        None => suite.cases,
+        Some(shard) => (suite.cases + shard.of).saturating_sub(shard.number) / shard.of.max(1),
+    };
+    cases.saturating_mul(usize::try_from(suite.seeds).unwrap_or(usize::MAX))
+}
+
+/// Whether the cases are those that were selected, each once for each seed, each with a timeline of its own.
+fn set_of_cases(report: &ConformanceReport) -> Vec<Objection> {
+    let mut found = Vec::new();
+    let (mut runs, mut files) = (BTreeSet::new(), BTreeSet::new());
+    for case in &report.cases {
+        if !runs.insert((&case.name, case.seed)) {
+            found.push(Objection::Twice {
+                case: case.name.clone(),
+                seed: case.seed,
+            });
+        }
+        let Some(evidence) = &case.evidence else { continue };
+        let new = files.insert(evidence.timeline.as_str());
+        if !(files.insert(evidence.digest.as_str()) && new) {
+            found.push(Objection::SharedTimeline {
+                case: case.name.clone(),
+                file: evidence.timeline.clone(),
+            });
+        }
+    }
+    let selected = selected(report);
+    if report.cases.len() > selected {
+        found.push(Objection::TooMany {
+            reported: report.cases.len(),
+            selected,
+        });
+    }
+    let digests = report.cases.iter().map(|case| (case.name.as_str(), &case.digest));
+    let whole = report.suite.shard.is_none() && report.cases.len() >= selected;
+    if whole && Digest::of_cases(digests) != report.suite.digest {
+        found.push(Objection::Suite);
+    }
+    found
+}
+
+/// Whether all timelines come from the run that the report speaks of.
+fn origin(report: &ConformanceReport, provenances: &[Provenance], all_readable: bool) -> BTreeSet<Objection> {
+    let mut found = BTreeSet::new();
+    let of_report = settled::of_report(report);
+    for provenance in provenances {
+        let differing = of_report
+            .iter()
+            .filter(|(what, digest)| provenance.settled.get(*what) != Some(digest));
+        found.extend(differing.map(|(what, _)| Objection::Settled(what.clone())));
+    }
+    let with_evidence = report.cases.iter().filter(|case| case.evidence.is_some());
+    if !all_readable || provenances.is_empty() {
+        return found;
+    }
+    for (case, provenance) in with_evidence.zip(provenances) {
+        let tries = case.failed_tries.len() + 1;
+        found.extend(differ::objections(
+            case.name.as_str(),
+            &BTreeMap::from([("number of tries", tries)]),
+            &BTreeMap::from([("number of tries", provenance.attempt as usize)]),
+        ));
+    }
+    if let Some(shard) = report.suite.shard {
+        let shard = Some(shard.to_string());
+        let others = provenances.iter().filter(|it| it.shard != shard);
+        found.extend(others.map(|_| Objection::Settled("shard".to_owned())));
+    }
+    let versions: BTreeSet<_> = provenances.iter().flat_map(|it| &it.kubernetes_versions).collect();
+    let reported: BTreeSet<_> = report.backend.kubernetes_versions.iter().collect();
+    found.extend(differ::objections("the versions of Kubernetes", &reported, &versions));
+    let date = provenances.iter().map(|it| build::date(it.started)).min();
+    found.extend(differ::objections("the date", &Some(report.date), &date));
+    found
+}
+
+/// Where the report does not follow from the catalogue, its baseline and these cases.
+fn whole(report: &ConformanceReport, cases: Vec<CaseReport>, context: &VerifyContext<'_>) -> Vec<Objection> {
+    let requirements = build::requirements(build::asked(context.catalogue), &report.features, &cases);
+    let mut found = Vec::new();
+    let ids = report.requirements.iter().chain(&requirements).map(|it| &it.id);
+    for id in ids.collect::<BTreeSet<_>>() {
+        let reported: Vec<_> = report.requirements.iter().filter(|it| it.id == *id).collect();
+        let again: Vec<_> = requirements.iter().filter(|it| it.id == *id).collect();
+        match (reported.as_slice(), again.as_slice()) {
+            ([reported], [again]) => found.extend(differ::objections(id.as_str(), *reported, *again)),
+            (reported, again) => found.push(Objection::Requirement {
+                id: id.clone(),
+                reported: reported.len(),
+                catalogue: again.len(),
+            }),
+        }
+    }
+    let about = baseline::about(context.cases.values());
+    let baseline = baseline::entries(&baseline::of_report(&report.baseline), &about);
+    let baseline = baseline::judged(&baseline, &cases);
+    for (reported, again) in report.baseline.iter().zip(&baseline) {
+        let of = format!("{} in the baseline", again.requirement);
+        found.extend(differ::objections(&of, reported, again));
+    }
+    let summary = build::summary(&requirements, &cases, report.summary.wall_secs);
+    found.extend(differ::objections("the summary", &report.summary, &summary));
+    found
+}

@@ -1,0 +1,130 @@
+//! What is wrong with a report.
+
+use thiserror::Error;
+
+use crate::{
+    digest::Digest,
+    names::{CaseId, RequirementId},
+};
+
+/// Where the evidence does not bear a report out.
+#[derive(Debug, Error, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Objection {
+    /// No case of it was judged: it says nothing of the implementation.
+    #[error("nothing was judged: no case of the report was run to its end")]
+    NothingJudged,
+    /// No timeline is named.
+    #[error("{0}: the report names no timeline")]
+    NoEvidence(CaseId),
+    /// The timeline's name leads somewhere else.
+    #[error("{case}: {file:?} is no name of a file in the folder of timelines")]
+    Name {
+        /// The case.
+        case: CaseId,
+        /// What the report names.
+        file: String,
+    },
+    /// The timeline is not there, or cannot be read.
+    #[error("{case}: {file} cannot be read: {reason}")]
+    Unreadable {
+        /// The case.
+        case: CaseId,
+        /// Its timeline.
+        file: String,
+        /// Why.
+        reason: String,
+    },
+    /// The timeline is another one.
+    #[error("{case}: {file} is not the timeline that was reported: its digest is {found}, reported was {reported}")]
+    OtherFile {
+        /// The case.
+        case: CaseId,
+        /// Its timeline.
+        file: String,
+        /// The digest that it has.
+        found: Digest,
+        /// The digest that the report names.
+        reported: Digest,
+    },
+    /// The timeline belongs to another run.
+    #[error("{case}: {file} is of {found}, reported was {reported}")]
+    OtherRun {
+        /// The case.
+        case: CaseId,
+        /// Its timeline.
+        file: String,
+        /// What the timeline says of itself.
+        found: String,
+        /// What the report says.
+        reported: String,
+    },
+    /// The timeline does not say which run it comes from.
+    #[error("{case}: {file} does not say which run it comes from")]
+    NoProvenance {
+        /// The case.
+        case: CaseId,
+        /// Its timeline.
+        file: String,
+    },
+    /// Two results have one timeline.
+    #[error("{case}: {file} is the timeline of another result too")]
+    SharedTimeline {
+        /// The case that is named second.
+        case: CaseId,
+        /// The timeline.
+        file: String,
+    },
+    /// What was settled before the first case is not what the report says.
+    #[error("the {0} of the report: not what the run began with, as its timelines say")]
+    Settled(String),
+    /// The case is not among those at hand.
+    #[error("{0}: there is no such case here")]
+    NoSuchCase(CaseId),
+    /// The case at hand says something else.
+    #[error("{0}: the case here is not the one that was reported; its digest is another one")]
+    OtherCase(CaseId),
+    /// A case stands in the report twice with one seed.
+    #[error("{case}: stands in the report twice with the seed {seed}")]
+    Twice {
+        /// The case.
+        case: CaseId,
+        /// The seed.
+        seed: u64,
+    },
+    /// A case is said to be unsupported, and the timelines know nothing of it.
+    #[error("{0}: reported as unsupported, but the run did not begin with it being so")]
+    NotUnsupported(CaseId),
+    /// There are more results than were to be had.
+    #[error("the report has {reported} results; {selected} were selected")]
+    TooMany {
+        /// How many results there are.
+        reported: usize,
+        /// How many runs of cases were selected.
+        selected: usize,
+    },
+    /// The requirements of the catalogue and those of the report are not the same ones, or not once each.
+    #[error("{id}: stands in the report {reported} times, in the catalogue {catalogue} times")]
+    Requirement {
+        /// The requirement.
+        id: RequirementId,
+        /// How often it is in the report.
+        reported: usize,
+        /// How often it is in the catalogue.
+        catalogue: usize,
+    },
+    /// The report says something else than what follows from its evidence.
+    #[error("{of}: {field} is reported as {reported}, but the evidence makes it {judged}")]
+    Differs {
+        /// What it is of: a case, a requirement, the summary, ….
+        of: String,
+        /// Which field.
+        field: String,
+        /// What the report says.
+        reported: String,
+        /// What follows from the evidence.
+        judged: String,
+    },
+    /// The digest of the suite is not that of its cases.
+    #[error("the digest of the set of cases does not follow from the cases")]
+    Suite,
+}

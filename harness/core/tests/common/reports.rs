@@ -1,0 +1,234 @@
+//! Reports of recorded timelines, and the timelines that bear them out.
+#![allow(dead_code, reason = "each test uses a part of it")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is committed can be read, or the test has failed"
+)]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use baton_core::{
+    case::model::Case,
+    catalogue::Catalogue,
+    digest::Digest,
+    event::{CaseOutcome, CaseResult, Event, Evidence, RunStart, Shard, Suite, Summary},
+    implementation::{
+        Implementation,
+        baseline::{Baseline, KnownDeviation},
+    },
+    judge, measure,
+    names::{CaseId, ClusterName},
+    plan::Plan,
+    report::{
+        Builder, ConformanceReport,
+        model::CaseReport,
+        settled,
+        verify::{self, Verification},
+    },
+    timeline::{HARNESS, Provenance, Timeline},
+};
+
+use super::common;
+
+/// A requirement that the cases show, one that a bad timeline breaks, one that nobody asks for, one undeclared.
+pub const CATALOGUE: &str = "
+requirements:
+- {id: PRG-03, level: MUST, feature: PurgeDirectly, source: S, text: One copy at most.}
+- {id: REC-01, level: MUST, feature: LabelInjection, source: S, text: Labels from the first revision on.}
+- {id: REC-11, level: SHOULD, feature: LabelInjection, source: S, text: Labels stay.}
+- {id: APP-01, level: MAY, feature: ApplicationFailover, source: S, text: An unhealthy workload stays.}
+";
+
+pub fn bytes(case: &str, timeline: &str) -> Vec<u8> {
+    fs::read(common::root().join(format!("fixtures/timelines/{case}/{timeline}.jsonl"))).unwrap()
+}
+
+pub fn case(name: &str) -> Case {
+    common::case(&format!("proposal/{name}.yaml"))
+}
+
+/// The result that a run with this timeline has.
+pub fn result(name: &str, fixture: &str) -> CaseResult {
+    let (case, text) = (case(name), bytes(name, fixture));
+    let timeline = Timeline::read(text.as_slice()).unwrap();
+    let verdict = judge::judge(&Plan::of(&case), &timeline);
+    let outcome = CaseOutcome::judged(verdict, Vec::new(), &timeline);
+    CaseResult {
+        case: case.id.clone(),
+        area: case.area.clone(),
+        digest: Digest::of_case(&case),
+        seed: 0,
+        title: case.title.clone(),
+        requirements: case.requirements.iter().cloned().collect(),
+        outcome,
+        wall: Duration::from_millis(1250),
+        virtual_time: timeline.entries().last().unwrap().at,
+        migration: measure::first_migration(&timeline, &HARNESS),
+        kubernetes: BTreeMap::from([(ClusterName::control(), "v1.36.0".to_owned())]),
+        timeline: Some(Arc::new(timeline)),
+        evidence: Some(Evidence {
+            file: PathBuf::from(format!("timelines/{name}.{fixture}.jsonl")),
+            digest: Digest::of_bytes(&text),
+        }),
+        log: None,
+        known: BTreeSet::new(),
+        accepted: Vec::new(),
+        failed_tries: Vec::new(),
+    }
+}
+
+pub fn unsupported(name: &str) -> CaseResult {
+    CaseResult {
+        outcome: CaseOutcome::Unsupported {
+            reasons: vec!["needs FlinkRecovery".to_owned()],
+        },
+        virtual_time: Duration::ZERO,
+        migration: None,
+        timeline: None,
+        evidence: None,
+        ..result(name, "good")
+    }
+}
+
+pub fn events(results: Vec<CaseResult>, shard: Option<Shard>) -> Vec<Event> {
+    let names = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"];
+    let digests: Vec<Digest> = names.iter().map(|name| Digest::of_case(&case(name))).collect();
+    let mut summary = Summary {
+        wall: Duration::from_millis(2500),
+        ..Summary::default()
+    };
+    let start = RunStart {
+        started: "2026-01-02T03:04:05.4Z".parse().unwrap(),
+        cases: results.len(),
+        suite: Suite {
+            cases: names.len(),
+            seeds: 1,
+            digest: Digest::of_cases(names.into_iter().zip(&digests)),
+            shard,
+        },
+        backend: "embedded".to_owned(),
+        target: Implementation {
+            version: Some("1.2.3".to_owned()),
+            ..Implementation::named("the reference controller")
+        },
+        features: BTreeSet::from(["LabelInjection".into(), "PurgeDirectly".into()]),
+        baseline: Baseline::default(),
+    };
+    let mut events = vec![Event::RunStarted(Box::new(start))];
+    for result in results {
+        summary.count(&result);
+        events.push(Event::CaseEnded(Box::new(result)));
+    }
+    events.push(Event::RunEnded(summary));
+    events
+}
+
+pub fn report(results: Vec<CaseResult>, shard: Option<Shard>) -> ConformanceReport {
+    let all = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"].map(case);
+    let mut builder = Builder::new(&Catalogue::parse(CATALOGUE).unwrap(), &all);
+    assert_eq!(builder.report(), None);
+    for event in events(results, shard) {
+        builder.on_event(&event);
+    }
+    sealed(builder.report().unwrap())
+}
+
+pub fn mixed() -> Vec<CaseResult> {
+    let retried = CaseResult {
+        failed_tries: vec!["first seen: no such object".to_owned()],
+        ..result("deployment-directly", "good")
+    };
+    vec![
+        retried,
+        result("statefulset-directly", "label-missing"),
+        unsupported("flink-jobid-directly"),
+    ]
+}
+
+/// The timelines of an honest report, by file name: those of its run.
+pub fn timelines(report: &ConformanceReport) -> BTreeMap<String, Vec<u8>> {
+    let of = |case: &CaseReport| {
+        let file = case.evidence.as_ref().unwrap().timeline.clone();
+        let (name, fixture) = file.trim_end_matches(".jsonl").split_once('.').unwrap();
+        let timeline = Timeline::read(bytes(name, fixture).as_slice()).unwrap();
+        let timeline = timeline.with_provenance(Provenance {
+            started: report.date,
+            seed: case.seed,
+            attempt: u32::try_from(case.failed_tries.len()).unwrap() + 1,
+            shard: report.suite.shard.map(|shard| shard.to_string()),
+            settled: settled::of_report(report),
+            unsupported: BTreeMap::from([("flink-jobid-directly".into(), vec!["needs FlinkRecovery".to_owned()])]),
+            kubernetes_versions: report.backend.kubernetes_versions.clone(),
+        });
+        let mut text = Vec::new();
+        timeline.write(&mut text).unwrap();
+        (file, text)
+    };
+    let with_evidence = report.cases.iter().filter(|case| case.evidence.is_some());
+    with_evidence.map(of).collect()
+}
+
+/// The report with the digests of its timelines.
+fn sealed(mut report: ConformanceReport) -> ConformanceReport {
+    let timelines = timelines(&report);
+    for case in &mut report.cases {
+        if let Some(evidence) = &mut case.evidence {
+            evidence.digest = Digest::of_bytes(&timelines[&evidence.timeline]);
+        }
+    }
+    report
+}
+
+/// What comes of verifying a report with these timelines.
+pub fn verified(report: &ConformanceReport, timelines: &BTreeMap<String, Vec<u8>>) -> Verification {
+    let names = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"];
+    let cases: BTreeMap<CaseId, Case> = names.map(|name| (CaseId::new(name), case(name))).into();
+    verify::verify(
+        report,
+        &verify::VerifyContext {
+            catalogue: &Catalogue::parse(CATALOGUE).unwrap(),
+            cases: &cases,
+            timeline: &|file| timelines.get(file).cloned().ok_or_else(|| "no such file".to_owned()),
+            snapshots: &|_, _| Vec::new(),
+        },
+    )
+}
+
+/// The report of a run against a target with these entries in its baseline.
+pub fn report_with(entries: &[(&str, &[&str])], results: Vec<CaseResult>, shard: Option<Shard>) -> ConformanceReport {
+    let entry = |(id, cases): &(&str, &[&str])| KnownDeviation {
+        requirement: (*id).into(),
+        reason: "seen in the field".to_owned(),
+        link: None,
+        cases: cases.iter().map(|case| CaseId::new(*case)).collect(),
+        line: 1,
+    };
+    let baseline = Baseline {
+        entries: entries.iter().map(entry).collect(),
+        ..Baseline::default()
+    };
+    let put_down = |mut result: CaseResult| {
+        if let CaseOutcome::Deviates { verdict, .. } = &result.outcome {
+            result.known = baseline.covers(&result.case, verdict, false).unwrap_or_default();
+        }
+        result
+    };
+    let all = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"].map(case);
+    let mut builder = Builder::new(&Catalogue::parse(CATALOGUE).unwrap(), &all);
+    for mut event in events(results.into_iter().map(put_down).collect(), shard) {
+        if let Event::RunStarted(start) = &mut event {
+            start.baseline = baseline.clone();
+        }
+        builder.on_event(&event);
+    }
+    sealed(builder.report().unwrap())
+}
+
+/// What the bad timeline of the StatefulSet refutes.
+pub const KNOWN: &[(&str, &[&str])] = &[("REC-01", &[]), ("REC-02", &["statefulset-directly"]), ("STP-13", &[])];
