@@ -11,9 +11,10 @@ use std::{
 use baton::{
     args::{Cli, Command, Run},
     backend::{BackendKind, BackendNeeds, BackendOptions},
+    files::Roots,
     implementation::Described,
     interrupt::Interrupt,
-    load::{self, LoadError, Roots, Suite},
+    load::{self, LoadError, Suite},
     output,
     settings::Settings,
     show,

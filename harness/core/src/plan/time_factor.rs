@@ -340,7 +340,9 @@ mod tests {
             assertion.condition.expect = Expect::Match(Pattern::from_value(&pattern).unwrap());
             Action::Assert(assertion)
         };
-        let faster = plan(vec![tolerating(&[300]), expects(600), expects(300)]).faster(0.05).into_owned();
+        let faster = plan(vec![tolerating(&[300]), expects(600), expects(300)])
+            .faster(0.05)
+            .into_owned();
         let expected = |step: usize| match &faster.steps[step].action {
             Action::Assert(assertion) => assertion.condition.expect.clone(),
             _ => panic!("an assertion"),
