@@ -10,7 +10,7 @@
 //! - [`execute`]: the copy is made, or removed, on the member
 //! - [`health`] and [`aggregate`]: what the members report comes back to the binding
 //! - [`preserve`], [`affected`], [`evict`] and [`queue`]: a cluster fails, and the workload leaves it with its state
-//! - [`unhealthy`]: the same for an application that is not healthy; [`purge`] and [`plugins`]: the eviction is over
+//! - [`unhealthy`]: the same for an application that is not healthy, [`drain`]: on purpose; [`purge`] and [`plugins`]: the eviction is over
 //! - [`member`]: what the cluster object says about the member; [`tainting`]: the taints that follow from it
 //!
 //! Errors and waits are values here: a decision that cannot be taken yet says what it waits for, and until when.
@@ -20,6 +20,7 @@ pub mod aggregate;
 pub mod api;
 pub mod bind;
 pub mod conditions;
+pub mod drain;
 pub mod evict;
 pub mod execute;
 pub mod health;

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::api::policy::{Placement, ReplicaSchedulingType};
 use crate::api::{Binding, BindingSpec, Cluster, GracefulEvictionTask, PurgeMode, TaintEffect, TargetCluster};
 use crate::conditions::{self, ConditionUpdate};
+use crate::drain;
 use crate::evict::mode_of;
 use crate::selector;
 use crate::taints;
@@ -76,6 +77,18 @@ pub fn decide(snapshot: Snapshot<'_>) -> Decision {
         tasks,
         again,
     }
+}
+
+/// Whether the workload would have enough clusters if it left this one now (DRN-01).
+pub fn can_leave(snapshot: Snapshot<'_>, cluster: &str) -> bool {
+    let default = Placement::default();
+    let placement = snapshot.binding.spec.placement.as_ref().unwrap_or(&default);
+    let (min, max) = groups(placement);
+    let mut chosen = kept(snapshot, placement);
+    chosen.retain(|name| name != cluster);
+    let (fitting, _) = fitting(snapshot, placement, &chosen);
+    let left = fitting.iter().filter(|name| *name != cluster).count();
+    chosen.len() + left >= min.min(max)
 }
 
 /// The fewest and the most clusters.
@@ -179,6 +192,7 @@ fn fits(spec: &BindingSpec, placement: &Placement, cluster: &Cluster) -> bool {
         .as_ref()
         .is_some_and(|failover| failover.cluster.is_some());
     !cluster.is_being_deleted()
+        && !drain::is_drained(cluster)
         && conditions::status(&cluster.status.conditions, conditions::READY) == Some("True")
         && selector::means(placement.cluster_affinity.as_ref(), cluster)
         && !taints::repel(&cluster.spec.taints, &placement.cluster_tolerations, leaves_on_prefer)

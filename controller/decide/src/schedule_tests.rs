@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing;
 use crate::testing::{at, binding, clusters, no_execute};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -243,4 +244,32 @@ proptest! {
         prop_assert_eq!(second.clusters, decision.clusters);
         prop_assert_eq!(second.tasks, decision.tasks);
     }
+}
+
+#[test]
+fn a_drained_cluster_takes_nobody_and_nobody_leaves_it_for_nowhere() {
+    let taint = json!([{"key": "cluster.karmada.io/drain", "effect": "NoSchedule"}]);
+    let mut clusters = testing::clusters(&[("member1", taint), ("member2", json!([]))]);
+    let mark = |cluster: &Arc<Cluster>| Arc::new(drain::mark(cluster, drain::Request::default(), testing::at(0)));
+    let marked = mark(&clusters["member1"]);
+    clusters.insert("member1".to_owned(), marked);
+    let tolerant = json!({"clusterAffinity": {"clusterNames": ["member1", "member2"]},
+        "clusterTolerations": [{"operator": "Exists"}]});
+    let binding = testing::binding(&json!({"clusters": [{"name": "member1"}], "placement": tolerant}));
+    let occupied = BTreeSet::new();
+    let leaves = |clusters: &BTreeMap<String, Arc<Cluster>>, name| {
+        let snapshot = Snapshot {
+            binding: &binding,
+            clusters,
+            occupied: &occupied,
+            now: at(1),
+        };
+        can_leave(snapshot, name)
+    };
+    assert!(leaves(&clusters, "member1"));
+    let marked = mark(&clusters["member2"]);
+    clusters.insert("member2".to_owned(), marked);
+    assert!(!leaves(&clusters, "member1"));
+    clusters.remove("member1");
+    assert!(!leaves(&clusters, "member2"));
 }

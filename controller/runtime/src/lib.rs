@@ -9,7 +9,7 @@
 //!   `kinds`: the resource of a kind
 //! - [`metrics`]: what is counted, and where it is served
 //! - `reconcile`: the components, each of them gather, decide, apply, status
-//! - [`crds`]: the definitions of the API as YAML
+//! - [`drain`]: the command that drains a cluster; [`crds`]: the definitions of the API as YAML
 //!
 //! Nothing polls: a reconciler runs again when something that it looked at changes, or at a time that a decision named.
 //! The only clock is the one that is handed in; timers are tokio's, so that all of it runs on a paused clock.
@@ -20,6 +20,7 @@ mod compact;
 mod context;
 mod controller;
 pub mod crds;
+pub mod drain;
 mod error_chain;
 mod events;
 mod kinds;

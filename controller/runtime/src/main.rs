@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use baton_controller::drain::{self, Drain, DrainArgs, Drained};
 use baton_controller::options::TABLE;
 use baton_controller::{Controller, Options, PushMembers, crds};
 use clap::{Arg, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -28,6 +29,17 @@ enum Command {
     Crds {
         /// The folder.
         folder: PathBuf,
+    },
+    /// Move everything off a cluster, and report how far that is.
+    ///
+    /// The running controller does the work. Nothing new is put on the cluster until the taint
+    /// cluster.karmada.io/drain is removed by hand. Exit code: 0 if nothing is left on it, 1 if something was left when
+    /// the time was up, 2 if there is no such cluster.
+    Drain {
+        #[command(flatten)]
+        drain: DrainArgs,
+        #[command(flatten)]
+        run: Run,
     },
 }
 
@@ -72,7 +84,7 @@ fn main() -> ExitCode {
         .init();
     let matches = command().get_matches();
     match start(&matches) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             tracing::error!("{error:#}");
             ExitCode::from(2)
@@ -92,10 +104,19 @@ fn command() -> clap::Command {
     }))
 }
 
-fn start(matches: &ArgMatches) -> anyhow::Result<()> {
+fn start(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
     let arguments = Arguments::from_arg_matches(matches)?;
-    if let Some(Command::Crds { folder }) = arguments.command {
-        return Ok(crds::write(&folder)?);
+    let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    match arguments.command {
+        Some(Command::Crds { folder }) => {
+            crds::write(&folder)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::Drain { drain, run }) => {
+            let ended = runtime()?.block_on(empty(&run, &drain.into_drain()))?;
+            return Ok(ExitCode::from(ended.exit_code()));
+        }
+        None => {}
     }
     let mut options = Options::default();
     for spec in TABLE {
@@ -103,8 +124,15 @@ fn start(matches: &ArgMatches) -> anyhow::Result<()> {
             options.set(spec.name, value)?;
         }
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run(&arguments.run, options))
+    runtime()?.block_on(run(&arguments.run, options))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Drains a cluster; a line on standard output says what has changed.
+async fn empty(arguments: &Run, drain: &Drain) -> anyhow::Result<Drained> {
+    let client = arguments.client().await?;
+    let mut tell = |line: String| println!("{line}");
+    Ok(drain::run(client, Arc::new(jiff::Timestamp::now), drain, &mut tell).await?)
 }
 
 async fn run(arguments: &Run, options: Options) -> anyhow::Result<()> {

@@ -83,6 +83,8 @@ fn words(mark: &Mark) -> String {
         Mark::Captured { name, value } => format!("-- {name} = {value}"),
         Mark::Started { runs: true, .. } => "-- the controller starts with another set-up".to_owned(),
         Mark::Started { runs: false, .. } => "-- the controller refuses another set-up".to_owned(),
+        Mark::Ran { exit: Some(code), .. } => format!("-- the command exits with {code}"),
+        Mark::Ran { exit: None, .. } => "-- the command is ended by a signal".to_owned(),
         Mark::Answered {
             refused_with: Some(code),
             message,

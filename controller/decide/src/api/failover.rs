@@ -118,6 +118,17 @@ pub enum PurgeMode {
 }
 
 impl PurgeMode {
+    /// The mode as it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Directly => "Directly",
+            Self::Gracefully => "Gracefully",
+            Self::Never => "Never",
+            Self::Immediately => "Immediately",
+            Self::Graciously => "Graciously",
+        }
+    }
+
     /// The mode under its present name (POL-06).
     #[must_use]
     pub fn canonical(self) -> Self {

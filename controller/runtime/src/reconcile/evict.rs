@@ -1,11 +1,13 @@
 //! A cluster failed: what runs there is queued, and leaves it with its state when its turn comes (STP, TNT, EVQ, RAT).
 
 use baton_decide::aggregate;
-use baton_decide::api::GracefulEvictionTask;
+use baton_decide::api::{Cluster, GracefulEvictionTask};
 use baton_decide::conditions::ConditionUpdate;
+use baton_decide::drain::{self, is_drained};
 use baton_decide::evict::{self, is_faulty};
 use baton_decide::keys::{ObjectKey, TemplateKey};
 use baton_decide::queue::{self, Entry, Outcome, Turn};
+use baton_decide::schedule::{self, Snapshot};
 use baton_decide::taints::EvictionTime;
 
 use super::notes::Notes;
@@ -33,8 +35,10 @@ enum Step {
     Wait(jiff::Timestamp),
     /// It cannot leave, and this is why.
     Blocked(Outcome, ConditionUpdate),
-    /// It leaves.
+    /// It leaves when it is its turn.
     Evict(Box<GracefulEvictionTask>),
+    /// It leaves now, on purpose.
+    Drain(Box<GracefulEvictionTask>),
 }
 
 /// Evicts the binding from clusters that failed, as far as it is its turn.
@@ -72,6 +76,11 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
                 notes.block(condition);
             }
             Step::Evict(task) => take_turn(context, key, &view, &entry, *task, notes).await?,
+            Step::Drain(task) => {
+                carry_out(context, key, &view, *task).await?;
+                finish(context, &view, &entry, Outcome::Evicted);
+                notes.tell(EVICTED, format!("evicted from {}, which is drained", entry.cluster));
+            }
         }
     }
     Ok(())
@@ -82,6 +91,9 @@ fn decide(context: &Context, view: &View, entry: &Entry) -> Step {
     let Some(cluster) = view.clusters.get(&entry.cluster) else {
         return Step::Stay;
     };
+    if is_drained(cluster) {
+        return decide_drain(context, view, entry, cluster);
+    }
     let settings = context.settings();
     // A queued binding stays queued while its cluster is faulty, even if its policy changes (EVQ-05).
     let is_queued = context.evictions().has(entry) && is_faulty(cluster);
@@ -107,14 +119,40 @@ fn decide(context: &Context, view: &View, entry: &Entry) -> Step {
     }
 }
 
+/// Gates, rates and tolerations have no say when a cluster is drained; but nobody is sent nowhere (DRN-01).
+fn decide_drain(context: &Context, view: &View, entry: &Entry, cluster: &Cluster) -> Step {
+    let (spec, name) = (&view.binding.spec, &entry.cluster);
+    let occupied = view.occupied();
+    let snapshot = Snapshot {
+        binding: &view.binding,
+        clusters: &view.clusters,
+        occupied: &occupied,
+        now: context.now(),
+    };
+    let nowhere = evict::infeasible(spec, name, &view.clusters)
+        .or_else(|| (!schedule::can_leave(snapshot, name)).then(|| "no other cluster fits at present".to_owned()));
+    if let Some(why) = nowhere {
+        let message = format!("it stays on {name}, which is drained: {why}");
+        return Step::Blocked(Outcome::Infeasible, ConditionUpdate::yes("NoClusterFits", message));
+    }
+    let collected = aggregate::collected(&view.binding.status, name);
+    match drain::task(spec, cluster, collected, context.settings(), context.now()) {
+        Ok(task) => Step::Drain(Box::new(task)),
+        Err(obstacle) => {
+            let message = format!("it stays on {name}, which is drained: {obstacle}");
+            Step::Blocked(Outcome::Blocked, ConditionUpdate::yes(obstacle.reason(), message))
+        }
+    }
+}
+
 /// The state is taken from what the binding shows; what its Works already know has to be shown first (STP-11).
 async fn collect_first(context: &Context, key: &ObjectKey, entry: &Entry) -> Result<(), Failure> {
     let Some(view) = gather(context, key) else {
         return Ok(());
     };
     let leaves = view.clusters.get(&entry.cluster).is_some_and(|cluster| {
-        is_faulty(cluster)
-            && evict::eviction_time(&view.binding.spec, &cluster.spec.taints, context.settings()) != EvictionTime::Never
+        let by_taint = || evict::eviction_time(&view.binding.spec, &cluster.spec.taints, context.settings());
+        is_drained(cluster) || (is_faulty(cluster) && by_taint() != EvictionTime::Never)
     });
     let shown = aggregate::collected(&view.binding.status, &entry.cluster);
     let present = aggregate::binding_status(&view.binding, &view.works, context.now());
@@ -170,17 +208,22 @@ async fn take_turn(
         }
         Turn::Now => {}
     }
+    carry_out(context, key, view, task).await?;
+    finish(context, view, entry, Outcome::Evicted);
+    notes.tell(
+        EVICTED,
+        format!("evicted from {}, whose taints are not tolerated", entry.cluster),
+    );
+    Ok(())
+}
+
+async fn carry_out(context: &Context, key: &ObjectKey, view: &View, task: GracefulEvictionTask) -> Result<(), Failure> {
     let mut evicted = view.binding.as_ref().clone();
     evicted.spec = evict::carry_out(&view.binding.spec, task, &view.occupied());
     let source = Source::bindings(key.namespace.as_deref());
     context
         .change(&source, key, &view.binding, &evicted, Part::Main)
         .await?;
-    finish(context, view, entry, Outcome::Evicted);
-    notes.tell(
-        EVICTED,
-        format!("evicted from {}, whose taints are not tolerated", entry.cluster),
-    );
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use std::{
 use async_trait::async_trait;
 use baton_cluster::{
     fleet::{Fleet, TargetLocation},
-    runner::{Running, Target, TargetError, Timeouts},
+    runner::{CommandEnd, Running, Target, TargetError, Timeouts},
 };
 use baton_core::{
     case::model::{Action, Case, ControllerSetup, Fault},
@@ -20,7 +20,7 @@ use baton_core::{
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{Reference, programs::Programs};
+use super::{Reference, commands::Commands, programs::Programs};
 
 /// Why what a target file describes cannot be had here.
 #[derive(Debug, Error)]
@@ -87,6 +87,7 @@ impl TargetFileError {
 pub struct Described {
     spec: TargetSpec,
     run: Run,
+    commands: Commands,
 }
 
 #[derive(Debug)]
@@ -102,16 +103,17 @@ impl Described {
     /// # Errors
     /// If there is no such command.
     pub fn new(spec: TargetSpec) -> Result<Self, TargetFileError> {
+        let folder = spec.file.parent().unwrap_or(Path::new("."));
+        let commands = Commands::find(&spec.commands, folder)?;
         let run = match &spec.run {
             Launch::Reference => Run::Reference,
             Launch::Installed => Run::Installed,
             Launch::Exec(programs) => {
-                let folder = spec.file.parent().unwrap_or(Path::new("."));
                 let ready = Timeouts::default().of_target(&spec.timeouts).ready;
                 Run::Exec(Box::new(Programs::find(programs, &spec.control_plane, folder, ready)?))
             }
         };
-        Ok(Self { spec, run })
+        Ok(Self { spec, run, commands })
     }
 
     /// What the file says.
@@ -197,6 +199,24 @@ impl Target for Described {
         if matches!(self.run, Run::Installed) && any(stops) {
             reasons.push("stops and starts the target, but this target runs on its own".to_owned());
         }
+        let others = |action: &Action| {
+            let Action::Inject(fault) = action else {
+                return false;
+            };
+            matches!(fault, Fault::AddController(_) | Fault::CrashController(_))
+        };
+        if matches!(self.run, Run::Installed) && any(others) {
+            reasons.push("starts and ends instances of the target, but this target runs on its own".to_owned());
+        }
+        match self.run {
+            Run::Reference => reasons.extend(Reference.cannot_take(case)),
+            Run::Installed | Run::Exec(_) => {
+                let lacking = self.commands.lacks(case);
+                reasons.extend(lacking.map(|name| {
+                    format!("runs the command {name}, and the target file does not say what that is (`spec.commands`)")
+                }));
+            }
+        }
         for step in &case.steps {
             if let Action::Start(start) = &step.action {
                 reasons.extend(self.cannot_start_with(&start.setup));
@@ -242,6 +262,26 @@ impl Target for Described {
             Run::Reference => Reference.start(fleet, &setup, log).await,
             Run::Installed => Ok(Box::new(Elsewhere)),
             Run::Exec(programs) => Ok(Box::new(programs.start(fleet, &setup, log, false).await?)),
+        }
+    }
+
+    async fn start_another(
+        &self,
+        name: &str,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        match self.run {
+            Run::Reference => Reference.start_another(name, fleet, setup, log).await,
+            Run::Installed | Run::Exec(_) => self.start(fleet, setup, log).await,
+        }
+    }
+
+    async fn run_command(&self, fleet: &dyn Fleet, name: &str, args: &[String]) -> Result<CommandEnd, TargetError> {
+        match self.run {
+            Run::Reference => Reference.run_command(fleet, name, args).await,
+            Run::Installed | Run::Exec(_) => self.commands.run(fleet, name, args).await,
         }
     }
 

@@ -58,10 +58,18 @@ struct Found {
 }
 
 /// What places stand for.
-struct Values(Vec<(String, String)>);
+pub(super) struct Values(Vec<(String, String)>);
 
 impl Values {
-    fn fill(&self, template: &Template) -> String {
+    pub(super) fn of_variables(variables: &BTreeMap<String, String>) -> Self {
+        Self(named(VARIABLE, variables))
+    }
+
+    pub(super) fn add(&mut self, name: &str, value: String) {
+        self.0.push((name.to_owned(), value));
+    }
+
+    pub(super) fn fill(&self, template: &Template) -> String {
         let values: Vec<_> = self
             .0
             .iter()
@@ -82,8 +90,8 @@ impl Programs {
         folder: &Path,
         ready_within: Duration,
     ) -> Result<Self, TargetFileError> {
-        let variables = variables(programs, control_plane)?;
-        let values = Values(named(VARIABLE, &variables));
+        let variables = variables(programs, Some(control_plane))?;
+        let values = Values::of_variables(&variables);
         let path = |template: &Template| folder.join(values.fill(template));
         let found = programs.iter().map(|exec| {
             let path = find(exec, &values.fill(&exec.command), folder)?;
@@ -323,7 +331,7 @@ fn arguments(exec: &Exec, setup: &ControllerSetup) -> Vec<String> {
     arguments
 }
 
-fn kubeconfig(cluster: &Cluster) -> Result<String, TargetError> {
+pub(super) fn kubeconfig(cluster: &Cluster) -> Result<String, TargetError> {
     let file = cluster.kubeconfig().map(|file| file.display().to_string());
     file.ok_or_else(|| {
         let name = cluster.name();
@@ -334,11 +342,15 @@ fn kubeconfig(cluster: &Cluster) -> Result<String, TargetError> {
 }
 
 /// The variables of the environment that a target speaks of.
-fn variables(programs: &[Exec], control_plane: &ControlPlane) -> Result<BTreeMap<String, String>, TargetFileError> {
+pub(super) fn variables<'a>(
+    programs: impl IntoIterator<Item = &'a Exec>,
+    control_plane: Option<&'a ControlPlane>,
+) -> Result<BTreeMap<String, String>, TargetFileError> {
     let of_programs = programs
-        .iter()
+        .into_iter()
         .flat_map(|exec| exec.templates().map(|it| (it, exec.install.as_ref())));
-    let of_plane = control_plane.templates().map(|it| (it, None));
+    let of_plane = control_plane.into_iter().flat_map(ControlPlane::templates);
+    let of_plane = of_plane.map(|it| (it, None));
     let mut variables = BTreeMap::new();
     for (template, install) in of_programs.chain(of_plane) {
         for name in template.places().filter_map(|place| place.strip_prefix(VARIABLE)) {
@@ -362,7 +374,7 @@ fn named(prefix: &str, values: &BTreeMap<String, String>) -> Vec<(String, String
 }
 
 /// Finds the program of a command: a path from the folder of the target file, or a name beside baton or on `PATH`.
-fn find(exec: &Exec, command: &str, folder: &Path) -> Result<PathBuf, TargetFileError> {
+pub(super) fn find(exec: &Exec, command: &str, folder: &Path) -> Result<PathBuf, TargetFileError> {
     let is_path = command.contains('/');
     let folders: Vec<PathBuf> = if is_path {
         vec![folder.to_owned()]

@@ -10,19 +10,32 @@ use std::{
 use async_trait::async_trait;
 use baton_cluster::{
     clock::Clock,
+    error_chain::error_chain,
     fleet::Fleet,
-    runner::{Running, Target, TargetError},
+    runner::{CommandEnd, Running, Target, TargetError},
 };
-use baton_controller::{ConnectError, Controller, Members, Options, options::OptionsError};
-use baton_core::{case::model::ControllerSetup, implementation::Implementation, names::Feature};
+use baton_controller::{
+    ConnectError, Controller, Members, Options,
+    drain::{self, DrainArgs},
+    options::OptionsError,
+};
+use baton_core::{
+    case::model::{Action, Case, ControllerSetup},
+    implementation::Implementation,
+    names::Feature,
+};
 use baton_decide::api::Cluster;
+use clap::Parser as _;
 use kube::Client;
 
 /// The user agent under which the reference controller writes.
 pub const USER_AGENT: &str = "baton-controller";
 
+/// Its command that drains a cluster.
+const DRAIN: &str = "drain";
+
 /// The features that the reference controller has.
-const FEATURES: [&str; 19] = [
+const FEATURES: [&str; 20] = [
     "Propagation",
     "ClusterPropagation",
     "StatePreservation",
@@ -42,6 +55,7 @@ const FEATURES: [&str; 19] = [
     "FailoverGate",
     "StatefulInjectionGate",
     "FlinkRecovery",
+    "Drain",
 ];
 
 /// The reference controller, built in.
@@ -70,6 +84,16 @@ impl Target for Reference {
         Some(BTreeSet::from([USER_AGENT.to_owned()]))
     }
 
+    fn cannot_take(&self, case: &Case) -> Option<String> {
+        let lacking = case.steps.iter().find_map(|step| match &step.action {
+            Action::Run(run) if run.command != DRAIN => Some(&run.command),
+            _ => None,
+        })?;
+        Some(format!(
+            "runs the command {lacking}, which the reference controller does not have"
+        ))
+    }
+
     async fn start(
         &self,
         fleet: &dyn Fleet,
@@ -87,6 +111,41 @@ impl Target for Reference {
             setup,
         )
     }
+
+    async fn run_command(&self, fleet: &dyn Fleet, name: &str, args: &[String]) -> Result<CommandEnd, TargetError> {
+        run_command(fleet.control().client(USER_AGENT), fleet.clock(), name, args).await
+    }
+}
+
+/// Runs a command of the reference controller, as its program does: its arguments, and what it writes.
+async fn run_command(control: Client, clock: Clock, name: &str, args: &[String]) -> Result<CommandEnd, TargetError> {
+    if name != DRAIN {
+        return Err(TargetError::Start(format!(
+            "the reference controller has no command {name}"
+        )));
+    }
+    let mut said = Vec::new();
+    let drain = match DrainArgs::try_parse_from(std::iter::once(DRAIN).chain(args.iter().map(String::as_str))) {
+        Ok(args) => args.into_drain(),
+        Err(error) => {
+            return Ok(CommandEnd {
+                exit: Some(error.exit_code()),
+                said: error.to_string().lines().map(ToOwned::to_owned).collect(),
+            });
+        }
+    };
+    let ended = drain::run(control, clock, &drain, &mut |line| said.push(line)).await;
+    let exit = match ended {
+        Ok(ended) => ended.exit_code(),
+        Err(error) => {
+            said.push(error_chain(&error));
+            2
+        }
+    };
+    Ok(CommandEnd {
+        exit: Some(i32::from(exit)),
+        said,
+    })
 }
 
 /// Starts the reference controller on these clients: of the control plane, and of the members by name.

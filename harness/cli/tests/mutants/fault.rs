@@ -10,6 +10,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use baton_cluster::runner::CommandEnd;
 use baton_core::case::model::ControllerSetup;
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -83,6 +84,8 @@ type OnWrite = Box<dyn Fn(&Call, &mut Value) + Send + Sync>;
 type OnRead = Box<dyn Fn(&Call, &mut Value) -> Sight + Send + Sync>;
 type Before = Box<dyn Fn(&Call, &Hands) -> Doing<Carried> + Send + Sync>;
 type After = Box<dyn Fn(&Call, &Value, &Hands) -> Doing<()> + Send + Sync>;
+type OnArgs = Box<dyn Fn(&mut Vec<String>) + Send + Sync>;
+type OnEnd = Box<dyn Fn(&mut CommandEnd) + Send + Sync>;
 type OnSetup = Box<dyn Fn(&mut ControllerSetup) + Send + Sync>;
 
 /// What is wrong with an implementation.
@@ -93,6 +96,8 @@ pub struct Fault {
     before: Vec<(Of, Before)>,
     after: Vec<(Of, After)>,
     setup: Vec<OnSetup>,
+    args: Vec<OnArgs>,
+    ends: Vec<OnEnd>,
     requests: AtomicU64,
 }
 
@@ -168,6 +173,31 @@ impl Fault {
     pub fn setup(mut self, edit: impl Fn(&mut ControllerSetup) + Send + Sync + 'static) -> Self {
         self.setup.push(Box::new(edit));
         self
+    }
+
+    /// Runs commands with other arguments than they were given.
+    pub fn args(mut self, edit: impl Fn(&mut Vec<String>) + Send + Sync + 'static) -> Self {
+        self.args.push(Box::new(edit));
+        self
+    }
+
+    /// Changes how commands end, and what they say.
+    pub fn ends(mut self, edit: impl Fn(&mut CommandEnd) + Send + Sync + 'static) -> Self {
+        self.ends.push(Box::new(edit));
+        self
+    }
+
+    /// The arguments with which a command runs.
+    pub fn command_args(&self, args: &[String]) -> Vec<String> {
+        let mut args = args.to_vec();
+        self.args.iter().for_each(|edit| edit(&mut args));
+        args
+    }
+
+    /// How a command ends.
+    pub fn command_end(&self, mut end: CommandEnd) -> CommandEnd {
+        self.ends.iter().for_each(|edit| edit(&mut end));
+        end
     }
 
     /// What the controller is started with.

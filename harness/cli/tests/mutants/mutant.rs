@@ -7,7 +7,7 @@ use baton::implementation::reference::{self, Reference, USER_AGENT};
 use baton_cluster::{
     clock::Clock,
     fleet::{Cluster, Fleet},
-    runner::{Running, Target, TargetError},
+    runner::{CommandEnd, Running, Target, TargetError},
 };
 use baton_core::{case::model::ControllerSetup, names::Feature};
 
@@ -68,12 +68,7 @@ impl Target for Mutant {
         setup: &ControllerSetup,
         _log: &Path,
     ) -> Result<Box<dyn Running>, TargetError> {
-        let clock = fleet.clock();
-        let fault = Arc::new((self.fault)(&clock));
-        let clusters = || std::iter::once(fleet.control()).chain(fleet.members());
-        let hand = |cluster: &Cluster| (cluster.name().to_string(), cluster.client(USER_AGENT));
-        let another = (ANOTHER.to_owned(), fleet.control().client("somebody-else"));
-        let hands: Hands = Arc::new(clusters().map(hand).chain([another]).collect());
+        let Wires { clock, fault, hands } = self.wires(fleet);
         let wired = |cluster: &Cluster| wire::client(cluster.name().as_str(), &hands, &fault);
         let members = fleet.members().iter();
         reference::start(
@@ -84,5 +79,31 @@ impl Target for Mutant {
             clock,
             &fault.set_up(setup),
         )
+    }
+    async fn run_command(&self, fleet: &dyn Fleet, name: &str, args: &[String]) -> Result<CommandEnd, TargetError> {
+        let Wires { clock, fault, hands } = self.wires(fleet);
+        let control = wire::client(fleet.control().name().as_str(), &hands, &fault);
+        let args = fault.command_args(args);
+        let end = reference::run_command(control, clock, name, &args).await?;
+        Ok(fault.command_end(end))
+    }
+}
+
+/// What a fault needs to stand between the controller and its clusters.
+struct Wires {
+    clock: Clock,
+    fault: Arc<Fault>,
+    hands: Hands,
+}
+
+impl Mutant {
+    fn wires(&self, fleet: &dyn Fleet) -> Wires {
+        let clock = fleet.clock();
+        let fault = Arc::new((self.fault)(&clock));
+        let clusters = || std::iter::once(fleet.control()).chain(fleet.members());
+        let hand = |cluster: &Cluster| (cluster.name().to_string(), cluster.client(USER_AGENT));
+        let another = (ANOTHER.to_owned(), fleet.control().client("somebody-else"));
+        let hands: Hands = Arc::new(clusters().map(hand).chain([another]).collect());
+        Wires { clock, fault, hands }
     }
 }

@@ -117,6 +117,7 @@ impl Run<'_> {
             | Action::Refused(_)
             | Action::Inject(_)
             | Action::Start(_)
+            | Action::Run(_)
             | Action::Elapse(_)
             | Action::Wait { .. }
             | Action::Assert(_)

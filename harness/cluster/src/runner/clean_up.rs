@@ -35,7 +35,7 @@ impl Run<'_> {
         if self.stopping.is_some() {
             self.stop_target().await;
         }
-        if self.running.is_none() {
+        if self.running.is_none() && self.others.is_empty() {
             self.start_target().await.map_err(|error| error_chain(&error))?;
         }
         for step in &plan.steps {

@@ -35,6 +35,8 @@ impl Run<'_> {
                 Ok(())
             }
             Fault::StopControllerAfter(condition) => self.stop_after(condition),
+            Fault::AddController(name) => self.add_instance(name).await,
+            Fault::CrashController(name) => self.crash_instance(name).await,
             Fault::StartController => {
                 if let Some(end) = self.not_stopped().await {
                     return end;
@@ -145,6 +147,14 @@ impl Run<'_> {
     pub(super) async fn start_target(&mut self) -> Result<(), TargetError> {
         self.running = Some(self.target.start(self.fleet, self.setup, self.log).await?);
         Ok(())
+    }
+
+    /// Stops all instances of the target.
+    pub(super) async fn stop_all(&mut self) {
+        self.stop_target().await;
+        for (_, other) in std::mem::take(&mut self.others) {
+            other.stop().await;
+        }
     }
 
     /// Stops the target. What it still wanted to write at a gate is refused.

@@ -10,6 +10,7 @@
 
 mod act;
 mod clean_up;
+mod command;
 mod committed;
 mod crash_point;
 mod fault_injection;
@@ -18,7 +19,7 @@ mod refused;
 mod target;
 mod wait;
 
-use std::{path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use baton_core::{
     case::model::{Action, ControllerSetup, Phase},
@@ -39,7 +40,7 @@ use crate::{
 use hot_loop::QuiescenceDetector;
 
 use target::LastWords;
-pub use target::{Ended, Running, Target, TargetError};
+pub use target::{CommandEnd, Ended, Running, Target, TargetError};
 
 /// How long each phase of a migration may take.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -170,6 +171,16 @@ pub enum RunError {
     /// What the target needs has ended, and not the target itself.
     #[error("the environment broke during the run: {0}")]
     Environment(Ended),
+    /// A command of the implementation cannot be run, or does not end: nothing can be said of the case then.
+    #[error("step {step}, {text}: {reason}")]
+    Command {
+        /// The number of the step, from 1.
+        step: usize,
+        /// What it does.
+        text: String,
+        /// What is wrong with the command.
+        reason: String,
+    },
     /// Somebody writes without ever waiting, so that no time passes and the members would never be ready.
     #[error("the fleet does not come to rest before the first step: {0}")]
     HotLoop(HotLoop),
@@ -193,6 +204,12 @@ struct Run<'a> {
     /// Where the present step stands in the plan.
     standpoint: Standpoint,
     running: Option<Box<dyn Running>>,
+    /// Other instances of it, by name.
+    others: BTreeMap<String, Box<dyn Running>>,
+    /// Why a command could not be run to its end.
+    unfinished: Option<String>,
+    /// The step of that command: its number from 1, its text, and that reason.
+    broken: Option<(usize, String, String)>,
     /// What of the target goes on while it is stopped.
     api: Option<Box<dyn Running>>,
     /// What the target needs and has ended.
@@ -249,6 +266,9 @@ pub async fn run(
         seen: Vec::new(),
         standpoint: Standpoint::default(),
         running: None,
+        others: BTreeMap::new(),
+        unfinished: None,
+        broken: None,
         api: None,
         lost: None,
         stopping: None,
@@ -281,6 +301,9 @@ pub async fn run(
     run.stop_api().await;
     if let Some(ended) = run.lost {
         return Err(RunError::Environment(ended));
+    }
+    if let Some((step, text, reason)) = run.broken {
+        return Err(RunError::Command { step, text, reason });
     }
     Ok(run.recorder.close(Mark::Closed { writes, idle }))
 }
@@ -336,6 +359,9 @@ impl Run<'_> {
             };
             self.look_after_target().await;
             let end = if self.ended { StepEnd::TargetEnded } else { end };
+            if let Some(reason) = self.unfinished.take() {
+                self.broken = Some((number + 1, step.action.to_string(), reason));
+            }
             let is_assertion = matches!(step.action, Action::Assert(_));
             let (go_on, comes_to_rest) = match &end {
                 StepEnd::Done => (true, true),
@@ -355,7 +381,7 @@ impl Run<'_> {
     async fn stop_or_leave_target(&mut self, quiescence: &mut QuiescenceDetector) {
         tokio::select! {
             biased;
-            () = self.stop_target() => {}
+            () = self.stop_all() => {}
             _ = quiescence.hot() => {}
         }
     }
@@ -394,6 +420,7 @@ impl Run<'_> {
             Action::Snapshot(_) => StepEnd::Done,
             Action::Inject(fault) => self.inject(fault).await,
             Action::Start(start) => self.start_with(start).await,
+            Action::Run(command) => self.run_command(command).await,
             Action::Apply { .. }
             | Action::Admission { .. }
             | Action::Patch { .. }

@@ -119,6 +119,28 @@ pub trait Target: fmt::Debug + Send + Sync {
         log: &Path,
     ) -> Result<Box<dyn Running>, TargetError>;
 
+    /// Starts another instance of it, under a name of its own.
+    ///
+    /// # Errors
+    /// [`TargetError`] if that does not run.
+    async fn start_another(
+        &self,
+        _name: &str,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        self.start(fleet, setup, log).await
+    }
+
+    /// Runs a command of the implementation to its end; may be dropped while it runs, and is killed then.
+    ///
+    /// # Errors
+    /// [`TargetError`] if there is no such command, or it cannot be started.
+    async fn run_command(&self, _fleet: &dyn Fleet, name: &str, _args: &[String]) -> Result<CommandEnd, TargetError> {
+        Err(TargetError::Start(format!("the target has no command {name}")))
+    }
+
     /// Starts it with just what is asked for, known to it or not, and listens to what it says.
     async fn start_to_hear(
         &self,
@@ -128,6 +150,15 @@ pub trait Target: fmt::Debug + Send + Sync {
     ) -> Result<Box<dyn Running>, TargetError> {
         self.start(fleet, setup, log).await
     }
+}
+
+/// How a command of the implementation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandEnd {
+    /// Its exit code; none if a signal ended it.
+    pub exit: Option<i32>,
+    /// What it wrote, a line each.
+    pub said: Vec<String>,
 }
 
 /// How a target ended that nobody had told to.
@@ -178,6 +209,11 @@ pub trait Running: Send {
     /// mentions all of these texts, but no longer than it may take.
     async fn said(&mut self, _mentions: &[String], _within: Duration) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Ends it without a chance to give anything back; once this returns it writes nothing more.
+    async fn crash(self: Box<Self>) {
+        self.stop().await;
     }
 
     /// Stops it; once this returns it writes nothing more.

@@ -1,6 +1,7 @@
 //! A checked case. Faults and starts of the target are in `fault_injection`, texts for people in
 //! `words`.
 
+mod command;
 mod fault_injection;
 mod refused;
 mod words;
@@ -21,7 +22,8 @@ use crate::{
     pattern::Pattern,
 };
 
-pub use fault_injection::{Expected, Failing, Fault, Start};
+pub use command::CommandRun;
+pub use fault_injection::{Expected, FIRST_INSTANCE, Failing, Fault, Start};
 pub use refused::Refused;
 
 /// A case, checked: nothing in it can be wrong any more but what an implementation does.
@@ -183,6 +185,8 @@ pub enum Action {
     Inject(Fault),
     /// `controller: {refuses: …}` or `{warns: …}`: starts the target anew with another set-up, and hears what it says.
     Start(Start),
+    /// `run`: runs a command of the implementation to its end.
+    Run(CommandRun),
     /// `elapse`: lets time pass. On real clusters it really takes that long.
     Elapse(Duration),
     /// `wait`: waits until something holds.
@@ -208,6 +212,7 @@ impl Action {
             Self::Assert(assertion) => assertion.proves.ids(),
             Self::Start(start) => start.proves.clone(),
             Self::Refused(refused) => refused.proves.clone(),
+            Self::Run(run) => run.proves.clone(),
             _ => BTreeSet::new(),
         }
     }

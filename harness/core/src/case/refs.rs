@@ -39,6 +39,8 @@ pub struct Scope {
     pub roles: BTreeSet<String>,
     /// Values that are captured.
     pub captures: BTreeSet<String>,
+    /// Instances of the controller that were added.
+    pub instances: BTreeSet<String>,
     /// The `apiVersion` of every kind that was applied, and whether it is in a namespace.
     pub kinds: BTreeMap<String, (String, bool)>,
     /// Whether the paths in policies are not checked: the step tries what the API says to them.

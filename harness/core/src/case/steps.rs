@@ -4,6 +4,7 @@ mod apply;
 mod conditions;
 mod fault_injection;
 mod refused;
+mod run;
 
 use serde_json::Value;
 
@@ -36,7 +37,7 @@ type ReadStep<'a> = fn(&mut Reader<'a>, &Node) -> Option<Action>;
 
 impl<'a> Reader<'a> {
     /// All kinds of steps, by name.
-    const STEPS: [(&'static str, ReadStep<'a>); 25] = [
+    const STEPS: [(&'static str, ReadStep<'a>); 26] = [
         ("apply", Self::apply),
         ("workloads", Self::workloads),
         ("refused", Self::refused),
@@ -58,6 +59,7 @@ impl<'a> Reader<'a> {
         ("delay", Self::delay),
         ("fail", Self::fail),
         ("controller", Self::controller),
+        ("run", Self::run),
         ("elapse", Self::elapse),
         ("wait", Self::wait),
         ("assert", Self::assert),

@@ -83,6 +83,8 @@ pub struct TargetSpec {
     pub timeouts: Patience,
     /// `spec.controlPlane`: what the control plane is given before it starts.
     pub control_plane: ControlPlane,
+    /// `spec.commands`: its commands, by the names that cases use.
+    pub commands: BTreeMap<String, Exec>,
     /// `spec.run`: how it comes to run.
     pub run: Launch,
     /// `spec.baseline`: the deviations that are known.

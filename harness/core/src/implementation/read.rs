@@ -76,6 +76,7 @@ impl Reader<'_> {
             .map(|node| controller_setup(node, &mut self.decoder));
         let settable = spec.get("settable").map(|node| self.settable(node)).unwrap_or_default();
         let timeouts = spec.get("timeouts").map(|node| self.timeouts(node)).unwrap_or_default();
+        let commands = spec.get("commands").map(|node| self.commands(node));
         let run = spec.get("run").and_then(|node| self.run(node));
         let control_plane = spec.get("controlPlane").map(|node| self.control_plane(node));
         let control_plane = control_plane.unwrap_or_default();
@@ -96,6 +97,7 @@ impl Reader<'_> {
             switches: switches.unwrap_or_default(),
             timeouts,
             control_plane,
+            commands: commands.unwrap_or_default(),
             run: run?,
             baseline: baseline.unwrap_or_default(),
         })

@@ -65,6 +65,11 @@ pub static SPEC: Shape = Shape::closed(
             Holds::Map(&CONTROL_PLANE),
             "What the control plane is given before the programs of `run.exec` start.",
         ),
+        Field::optional(
+            "commands",
+            Holds::Named(&Holds::Map(&COMMAND)),
+            "Its commands, by the names that cases use: drain.",
+        ),
         Field::needed("run", Holds::Map(&RUN), "How it comes to run: one of the three."),
         Field::optional(
             "baseline",
@@ -223,6 +228,35 @@ pub static EXEC: Shape = Shape::closed(
 fn part_names() -> Vec<&'static str> {
     Part::ALL.iter().map(|(name, _)| *name).collect()
 }
+
+/// An entry of `spec.commands`.
+pub static COMMAND: Shape = Shape::closed(
+    "a command",
+    &[
+        Field::needed(
+            "command",
+            Holds::Like(r"^\S+$"),
+            "The program: a name, looked for beside baton and on PATH, or a path from the target file's folder. \
+             {{env.NAME}} stands for a variable of the environment.",
+        ),
+        Field::optional(
+            "args",
+            Holds::List(&Holds::Scalar),
+            "Its arguments; those of the case follow them. {{control_kubeconfig}} and {{member_kubeconfigs}} stand for \
+             files, the latter with colons; {{env.NAME}} for a variable of the environment.",
+        ),
+        Field::optional(
+            "env",
+            Holds::Named(&Holds::Scalar),
+            "Its environment, with the same places as `args`.",
+        ),
+        Field::optional(
+            "install",
+            Holds::Text,
+            "How to get the program, told to whoever has not got it.",
+        ),
+    ],
+);
 
 /// `spec.controlPlane`.
 pub static CONTROL_PLANE: Shape = Shape::closed(

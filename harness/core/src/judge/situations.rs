@@ -76,7 +76,11 @@ fn begins(action: &Action) -> bool {
             | Fault::StopControllerAfter(_) => true,
             Fault::Fail(_, failing) => failing.times > 0,
             Fault::Delay(_, time) => !time.is_zero(),
-            Fault::Heal(_) | Fault::Ready(_) | Fault::StartController => false,
+            Fault::Heal(_)
+            | Fault::Ready(_)
+            | Fault::StartController
+            | Fault::AddController(_)
+            | Fault::CrashController(_) => false,
         },
         _ => false,
     }

@@ -1,5 +1,7 @@
 //! The steps of a plan, judged along the marks of its timeline.
 
+mod commands;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
@@ -98,6 +100,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
                 );
             }
             Action::Refused(refused) => judge_refused(number, refused, run, timeline, &mut judged),
+            Action::Run(command) => commands::judge(number, command, run, timeline, &mut judged),
             Action::Start(start) => judge_start(number, start, run, timeline, &mut judged),
             action => {
                 let ended = ended_badly(number, action, run, timeline);

@@ -99,6 +99,7 @@ impl Plan {
             | Action::Release { .. }
             | Action::Inject(_)
             | Action::Start(_)
+            | Action::Run(_)
             | Action::Wait { .. }
             | Action::Snapshot(_) => Duration::ZERO,
         };
@@ -155,7 +156,8 @@ impl Action {
             | Self::Release { .. }
             | Self::Refused(_)
             | Self::Inject(_)
-            | Self::Start(_) => true,
+            | Self::Start(_)
+            | Self::Run(_) => true,
             Self::BindRole { .. }
             | Self::Capture { .. }
             | Self::CaptureNow(_)

@@ -103,6 +103,7 @@ fn action(action: &Action, to: &str) -> Action {
         | Action::Untaint { .. }
         | Action::CaptureNow(_)
         | Action::Start(_)
+        | Action::Run(_)
         | Action::Elapse(_)) => same,
     }
 }
@@ -118,7 +119,9 @@ fn fault(fault: Fault, to: &str) -> Fault {
         | Fault::Delay(..)
         | Fault::Fail(..)
         | Fault::StopController
-        | Fault::StartController) => same,
+        | Fault::StartController
+        | Fault::AddController(_)
+        | Fault::CrashController(_)) => same,
     }
 }
 

@@ -191,6 +191,14 @@ pub enum Mark {
         /// Why it does not run, or what it warned of; a message each.
         said: Vec<String>,
     },
+    /// A command of the implementation ended.
+    Ran {
+        /// Its exit code; absent if a signal ended it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<i32>,
+        /// What it said, a line each.
+        said: Vec<String>,
+    },
     /// What a cluster answered to a request that it must refuse.
     Answered {
         /// The HTTP status of the refusal; absent if it was accepted.
@@ -259,7 +267,9 @@ impl Mark {
                     *message = redact::text(message);
                 }
             }
-            Self::Started { said, .. } => said.iter_mut().for_each(|text| *text = redact::text(text)),
+            Self::Started { said, .. } | Self::Ran { said, .. } => {
+                said.iter_mut().for_each(|text| *text = redact::text(text))
+            }
             Self::TargetEnded { last_lines, .. } => last_lines.iter_mut().for_each(|line| *line = redact::text(line)),
             Self::Note { details, .. } => redact::redact(details),
             Self::Begin(_)
@@ -296,6 +306,10 @@ mod tests {
             },
             Mark::Started {
                 runs: true,
+                said: vec![said()],
+            },
+            Mark::Ran {
+                exit: None,
                 said: vec![said()],
             },
             Mark::Answered {

@@ -2,6 +2,7 @@
 
 mod application;
 mod clearing;
+mod drain;
 mod flink;
 mod gates;
 mod invariants;
@@ -31,6 +32,7 @@ pub fn all() -> Vec<Mutant> {
         queue::mutants(),
         application::mutants(),
         gates::mutants(),
+        drain::mutants(),
         flink::mutants(),
         writers::mutants(),
     ];

@@ -44,6 +44,7 @@ impl Way<'_> {
             | Action::Hold { .. }
             | Action::Release { .. }
             | Action::Start(_)
+            | Action::Run(_)
             | Action::Elapse(_)
             | Action::Wait { .. }
             | Action::Assert(_)
@@ -58,7 +59,11 @@ impl Way<'_> {
                 let what = "stops the controller between two writes";
                 self.around(true, what).or_else(|| self.around(false, what))
             }
-            Fault::Condition { .. } | Fault::StopController | Fault::StartController => None,
+            Fault::Condition { .. }
+            | Fault::StopController
+            | Fault::StartController
+            | Fault::AddController(_)
+            | Fault::CrashController(_) => None,
         }
     }
 
@@ -124,6 +129,7 @@ pub(super) fn tells_simulator(step: &Action, stands_for: impl Fn(&KindRef) -> bo
         | Action::Release { .. }
         | Action::Inject(_)
         | Action::Start(_)
+        | Action::Run(_)
         | Action::Elapse(_)
         | Action::Wait { .. }
         | Action::Assert(_)

@@ -38,7 +38,14 @@ pub enum Fault {
     StopControllerAfter(Condition),
     /// `controller: start`: the target is started again, if it is to stop at some moment, then after that.
     StartController,
+    /// `controller: {add: standby}`: another instance of the target is started beside the first, with the same set-up.
+    AddController(String),
+    /// `controller: {crash: first}`: an instance of the target ends without a chance to give anything back.
+    CrashController(String),
 }
+
+/// The name of the instance of the target that a run begins with.
+pub const FIRST_INSTANCE: &str = "first";
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,6 +60,8 @@ impl fmt::Display for Fault {
             Self::StopController => f.write_str("stop the controller"),
             Self::StopControllerAfter(condition) => write!(f, "stop the controller as soon as {condition}"),
             Self::StartController => f.write_str("start the controller"),
+            Self::AddController(name) => write!(f, "start another instance of the controller, {name}"),
+            Self::CrashController(name) => write!(f, "crash the instance {name} of the controller"),
         }
     }
 }

@@ -48,6 +48,7 @@ impl fmt::Display for Action {
             Self::Release { on, of } => write!(f, "release {of} on {on}"),
             Self::Inject(fault) => fault.fmt(f),
             Self::Start(start) => start.fmt(f),
+            Self::Run(run) => run.fmt(f),
             Self::Elapse(time) => write!(f, "let {} s pass", time.as_secs_f64()),
             Self::Wait {
                 until,

@@ -81,6 +81,16 @@ pub static CONTROLLER_STEP: Shape = Shape::one_of(
             "Stops it as soon as something holds: it writes nothing more.",
         ),
         Field::optional(
+            "add",
+            NAME,
+            "Starts another instance with the same set-up, under this name.",
+        ),
+        Field::optional(
+            "crash",
+            NAME,
+            "Ends an instance without a chance to give anything back: `first`, or one that was added.",
+        ),
+        Field::optional(
             "refuses",
             Holds::Map(&REFUSES),
             "Starts it anew: it must refuse, and say why.",

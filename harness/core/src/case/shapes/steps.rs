@@ -132,6 +132,11 @@ pub static STEP: Shape = Shape::one_of(
             Holds::Either(|| vec![Holds::OneOf(|| vec!["stop", "start"]), Holds::Map(&CONTROLLER_STEP)]),
             "Stops or starts the controller, or starts it with another set-up.",
         ),
+        Field::optional(
+            "run",
+            Holds::Map(&RUN),
+            "Runs a command of the implementation to its end.",
+        ),
         Field::optional("elapse", Holds::Time, "Lets time pass."),
         Field::optional(
             "wait",
@@ -194,6 +199,31 @@ pub static REFUSED: Shape = Shape {
     ],
     choice: Choice::OneOf(&["apply", "create", "patch", "delete"]),
 };
+
+/// `run`.
+pub static RUN: Shape = Shape::closed(
+    "run",
+    &[
+        Field::needed(
+            "command",
+            NAME,
+            "The command, by its name in the target file: spec.commands.",
+        ),
+        Field::optional("args", Holds::OneOrMore(&Holds::Scalar), "Its arguments."),
+        Field::optional(
+            "within",
+            Holds::Time,
+            "How long it may take; 10m, if left out. One that takes longer breaks the run.",
+        ),
+        Field::optional("exits", Holds::Count(0, 255), "Its exit code; 0, if left out."),
+        Field::optional(
+            "says",
+            Holds::OneOrMore(&Holds::Text),
+            "What it says, each in some line.",
+        ),
+        PROVES,
+    ],
+);
 
 /// `admission`.
 pub static ADMISSION: Shape = Shape::closed(

@@ -3,7 +3,7 @@
 use super::Reader;
 use crate::{
     case::{
-        model::{Action, Expected, Failing, Fault, Place, Start},
+        model::{Action, Expected, FIRST_INSTANCE, Failing, Fault, Place, Start},
         read, refs,
         shapes::steps as shapes,
     },
@@ -129,7 +129,7 @@ impl Reader<'_> {
             return Some(Action::Inject(fault.clone()));
         }
         let fields = self.decoder.shape(node, &shapes::CONTROLLER_STEP)?;
-        let given = ["stop", "refuses", "warns"].map(|name| (name, fields.get(name)));
+        let given = ["stop", "add", "crash", "refuses", "warns"].map(|name| (name, fields.get(name)));
         let given: Vec<_> = given
             .into_iter()
             .filter_map(|(name, node)| Some((name, node?)))
@@ -139,6 +139,8 @@ impl Reader<'_> {
                 let (condition, _) = self.awaited(node, &shapes::STOP)?;
                 Some(Action::Inject(Fault::StopControllerAfter(condition)))
             }
+            [("add", node)] => self.instance(node, true),
+            [("crash", node)] => self.instance(node, false),
             [("refuses", node)] => self.start(node, &shapes::REFUSES, Expected::Refusal),
             [("warns", node)] => self.start(node, &shapes::WARNS, Expected::Warning),
             _ => {
@@ -148,6 +150,28 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    /// An instance of the controller: a new one, or one that runs.
+    fn instance(&mut self, node: &Node, is_new: bool) -> Option<Action> {
+        let name = self.decoder.name(node, "an instance's name")?;
+        if is_new {
+            if name == FIRST_INSTANCE || !self.scope.instances.insert(name.clone()) {
+                let help = "choose another name; `first` is the one that a run begins with";
+                self.decoder
+                    .error(node, format!("the name `{name}` is already in use"), help);
+            }
+            return Some(Action::Inject(Fault::AddController(name)));
+        }
+        if name != FIRST_INSTANCE && !self.scope.instances.contains(&name) {
+            let known: Vec<_> = self.scope.instances.iter().map(String::as_str).collect();
+            let help = self
+                .decoder
+                .suggestion(&name, known.into_iter().chain([FIRST_INSTANCE]));
+            self.decoder
+                .error(node, format!("no instance is called `{name}`"), help);
+        }
+        Some(Action::Inject(Fault::CrashController(name)))
     }
 
     fn start(&mut self, node: &Node, shape: &Shape, expect: Expected) -> Option<Action> {

@@ -1,6 +1,9 @@
 //! How a target comes to run: `spec.run`, and `spec.controlPlane` that belongs to it.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use super::{Reader, Settable};
 use crate::{
@@ -10,7 +13,7 @@ use crate::{
         shapes,
         template::Template,
     },
-    yaml::{Data, Node, decode::Fields},
+    yaml::{Data, Node, decode::Fields, shape::Shape},
 };
 
 /// Places in the arguments and the environment of a command; `NAME` stands for any name.
@@ -22,6 +25,9 @@ pub const PLACES: [&str; 6] = [
     "port.NAME",
     "env.NAME",
 ];
+
+/// The same for commands that cases run: they serve nobody and keep nothing.
+const COMMAND_PLACES: [&str; 3] = ["control_kubeconfig", "member_kubeconfigs", "env.NAME"];
 
 /// Places in the paths of files.
 const PATH_PLACES: [&str; 1] = ["env.NAME"];
@@ -99,8 +105,23 @@ impl Reader<'_> {
         }
     }
 
+    /// Commands by name.
+    pub(super) fn commands(&mut self, node: &Node) -> BTreeMap<String, Exec> {
+        let mut commands = BTreeMap::new();
+        for (key, node) in self.decoder.members(node, "commands") {
+            if let Some(command) = self.program(node, &shapes::COMMAND, &COMMAND_PLACES) {
+                commands.insert(key.key().to_owned(), command);
+            }
+        }
+        commands
+    }
+
     fn exec(&mut self, node: &Node) -> Option<Exec> {
-        let fields = self.decoder.shape(node, &shapes::EXEC)?;
+        self.program(node, &shapes::EXEC, &PLACES)
+    }
+
+    fn program(&mut self, node: &Node, shape: &Shape, places: &[&str]) -> Option<Exec> {
+        let fields = self.decoder.shape(node, shape)?;
         let command = fields.get("command").and_then(|node| self.command(node));
         let name = fields
             .get("name")
@@ -111,14 +132,14 @@ impl Reader<'_> {
             .unwrap_or_default();
         let args = args
             .iter()
-            .filter_map(|node| self.template(node, "an argument", &PLACES))
+            .filter_map(|node| self.template(node, "an argument", places))
             .collect();
         let env = fields
             .get("env")
             .map(|node| self.decoder.members(node, "env"))
             .unwrap_or_default();
         let env = env.iter().filter_map(|(key, node)| {
-            let value = self.template(node, "a variable of the environment", &PLACES)?;
+            let value = self.template(node, "a variable of the environment", places)?;
             Some((key.key().to_owned(), value))
         });
         let env = env.collect();

@@ -260,6 +260,13 @@ impl Walk<'_> {
                 let outcome = if *runs { "started" } else { "refused to start" };
                 Some((What::Step, format!("the controller {outcome}: {}", said.join("; "))))
             }
+            Mark::Ran { exit, said } => {
+                let outcome = exit.map_or_else(
+                    || "was ended by a signal".to_owned(),
+                    |code| format!("exited with {code}"),
+                );
+                Some((What::Step, format!("the command {outcome}: {}", said.join("; "))))
+            }
             Mark::Answered { refused_with, message } => {
                 let text = refused_with.map_or_else(
                     || "it was accepted".to_owned(),

@@ -1,0 +1,249 @@
+//! The command that drains a cluster: it marks the Cluster, and reports how far the controller is (DRN-01).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use baton_decide::api::{Binding, Cluster, PurgeMode, Work};
+use baton_decide::drain::{self, Progress, Request};
+use baton_decide::keys::ObjectKey;
+use baton_decide::names::execution_space;
+use clap::Parser;
+use futures::stream::{BoxStream, SelectAll, select_all};
+use futures::{StreamExt as _, TryStreamExt as _};
+use jiff::SignedDuration;
+use kube::Client;
+use kube::api::{Api, DynamicObject};
+use kube::runtime::watcher::{self, Event};
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
+use crate::clock::Clock;
+use crate::object_api::{ObjectApi, Part, WriteError};
+use crate::source::{Scope, Source};
+
+/// What is drained, and how.
+#[derive(Clone, Debug)]
+pub struct Drain {
+    /// The cluster.
+    pub cluster: String,
+    /// How workloads leave it.
+    pub request: Request,
+    /// How long the command waits at most.
+    pub timeout: Duration,
+}
+
+/// The arguments of the command, as its program and whoever runs it as a library take them.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "drain")]
+pub struct DrainArgs {
+    /// The cluster.
+    cluster: String,
+    /// How long to wait at most.
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
+    timeout: Duration,
+    /// How workloads leave whose policy has no failover.cluster, in the place of the controller's option.
+    #[arg(long, value_name = "MODE", value_parser = ["Directly", "Gracefully"])]
+    purge_mode: Option<String>,
+    /// How long old copies wait at most under Gracefully, if their policy does not say.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i32).range(1..))]
+    grace_period: Option<i32>,
+}
+
+impl DrainArgs {
+    /// The drain that they ask for.
+    pub fn into_drain(self) -> Drain {
+        let mode = self.purge_mode.map(|mode| match mode.as_str() {
+            "Directly" => PurgeMode::Directly,
+            _ => PurgeMode::Gracefully,
+        });
+        Drain {
+            cluster: self.cluster,
+            request: Request {
+                purge_mode: mode,
+                grace_period_seconds: self.grace_period,
+            },
+            timeout: self.timeout,
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let duration = text.parse::<SignedDuration>().map_err(|error| error.to_string())?;
+    Duration::try_from(duration).map_err(|_| "a time cannot be negative".to_owned())
+}
+
+/// How a drain ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Drained {
+    /// Nothing of this federation is left on the cluster.
+    Empty,
+    /// Something was left when the time was up. The controller goes on.
+    TimedOut,
+    /// There is no such cluster.
+    NoCluster,
+}
+
+impl Drained {
+    /// The exit code of the program.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Empty => 0,
+            Self::TimedOut => 1,
+            Self::NoCluster => 2,
+        }
+    }
+}
+
+/// Drains a cluster; `tell` is called with a line whenever there is something new to say.
+///
+/// # Errors
+/// If the cluster cannot be read or marked.
+pub async fn run(
+    control: Client,
+    clock: Clock,
+    drain: &Drain,
+    tell: &mut (dyn FnMut(String) + Send),
+) -> Result<Drained, WriteError> {
+    let deadline = Instant::now() + drain.timeout;
+    let name = &drain.cluster;
+    if get(&control, name).await?.is_none() {
+        tell(format!("there is no cluster {name}"));
+        return Ok(Drained::NoCluster);
+    }
+    let (mut seen, mut watches) = (Seen::default(), watches(&control, name));
+    let (mut progress, mut told, mut is_marked) = (Progress::default(), String::new(), false);
+    loop {
+        let event = match tokio::time::timeout_at(deadline, watches.next()).await {
+            Ok(Some(event)) => event,
+            Ok(None) | Err(_) => {
+                let text = progress.describe(name);
+                tell(format!("not drained within {} s: {text}", drain.timeout.as_secs()));
+                return Ok(Drained::TimedOut);
+            }
+        };
+        seen.learn(event);
+        if !seen.is_complete() {
+            continue;
+        }
+        progress.look(seen.works.values(), &seen.bindings);
+        let text = progress.describe(name);
+        if text != told {
+            tell(text.clone());
+            told = text;
+        }
+        // What is there is counted before the first of it leaves.
+        if !is_marked && !mark(&control, &clock, drain).await? {
+            tell(format!("there is no cluster {name}"));
+            return Ok(Drained::NoCluster);
+        }
+        is_marked = true;
+        if progress.is_done() {
+            return Ok(Drained::Empty);
+        }
+    }
+}
+
+async fn get(control: &Client, name: &str) -> Result<Option<Cluster>, WriteError> {
+    let Some(kind) = Source::Clusters.resource() else {
+        return Ok(None);
+    };
+    let object = ObjectApi::new(control, &kind, &ObjectKey::new(None, name))
+        .get()
+        .await?;
+    Ok(object.map(serde_json::from_value).transpose()?)
+}
+
+/// Marks the cluster; says whether it is there.
+async fn mark(control: &Client, clock: &Clock, drain: &Drain) -> Result<bool, WriteError> {
+    let Some(kind) = Source::Clusters.resource() else {
+        return Ok(false);
+    };
+    let key = ObjectKey::new(None, &drain.cluster);
+    let api = ObjectApi::new(control, &kind, &key);
+    loop {
+        let Some(cluster) = get(control, &drain.cluster).await? else {
+            return Ok(false);
+        };
+        let marked = drain::mark(&cluster, drain.request, clock());
+        match api.change(&cluster, &marked, Part::Main).await {
+            Ok(_) => return Ok(true),
+            // The controller writes to it too; what is there now is read again.
+            Err(WriteError::Conflict { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What the watches have shown.
+#[derive(Default)]
+struct Seen {
+    works: BTreeMap<ObjectKey, Work>,
+    bindings: BTreeMap<ObjectKey, Binding>,
+    /// Which of the watches have listed everything.
+    listed: [bool; SOURCES.len()],
+}
+
+const SOURCES: [Source; 3] = [
+    Source::Works,
+    Source::Bindings(Scope::Namespaced),
+    Source::Bindings(Scope::Cluster),
+];
+
+impl Seen {
+    fn is_complete(&self) -> bool {
+        self.listed.iter().all(|listed| *listed)
+    }
+
+    fn learn(&mut self, (index, event): (usize, Event<DynamicObject>)) {
+        let is_work = SOURCES[index] == Source::Works;
+        let is_namespaced = SOURCES[index] == Source::Bindings(Scope::Namespaced);
+        match event {
+            Event::Init if is_work => self.works.clear(),
+            Event::Init => self.bindings.retain(|key, _| key.namespace.is_some() != is_namespaced),
+            Event::InitDone => self.listed[index] = true,
+            Event::InitApply(object) | Event::Apply(object) => {
+                let key = key_of(&object);
+                if is_work {
+                    self.works.extend(typed(object).map(|work| (key, work)));
+                } else {
+                    self.bindings.extend(typed(object).map(|binding| (key, binding)));
+                }
+            }
+            Event::Delete(object) => {
+                let key = key_of(&object);
+                if is_work {
+                    self.works.remove(&key);
+                } else {
+                    self.bindings.remove(&key);
+                }
+            }
+        }
+    }
+}
+
+type Watched = BoxStream<'static, (usize, Event<DynamicObject>)>;
+
+/// The cluster's Works and all bindings. A watch that breaks is tried again.
+fn watches(control: &Client, cluster: &str) -> SelectAll<Watched> {
+    let of = |(index, source): (usize, Source)| {
+        let resource = source.resource()?;
+        let api: Api<DynamicObject> = match source {
+            Source::Works => Api::namespaced_with(control.clone(), &execution_space(cluster), &resource),
+            _ => Api::all_with(control.clone(), &resource),
+        };
+        let stream = watcher::watcher(api, watcher::Config::default());
+        let stream = kube::runtime::WatchStreamExt::default_backoff(stream).into_stream();
+        let stream = stream.filter_map(move |event| std::future::ready(event.ok().map(|event| (index, event))));
+        Some(stream.boxed())
+    };
+    select_all(SOURCES.into_iter().enumerate().filter_map(of))
+}
+
+fn key_of(object: &DynamicObject) -> ObjectKey {
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    ObjectKey::new(object.metadata.namespace.as_deref(), name)
+}
+
+fn typed<T: DeserializeOwned>(object: DynamicObject) -> Option<T> {
+    serde_json::from_value(serde_json::to_value(object).ok()?).ok()
+}
