@@ -118,7 +118,12 @@ impl Target for Reference {
 }
 
 /// Runs a command of the reference controller, as its program does: its arguments, and what it writes.
-async fn run_command(control: Client, clock: Clock, name: &str, args: &[String]) -> Result<CommandEnd, TargetError> {
+pub async fn run_command(
+    control: Client,
+    clock: Clock,
+    name: &str,
+    args: &[String],
+) -> Result<CommandEnd, TargetError> {
     if name != DRAIN {
         return Err(TargetError::Start(format!(
             "the reference controller has no command {name}"
