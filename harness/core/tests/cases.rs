@@ -14,6 +14,30 @@ fn all_errors_of_a_file_are_told_at_once() {
 }
 
 #[test]
+fn what_a_case_is_about_may_follow_from_its_steps() {
+    let text = r"
+apiVersion: baton.dev/v1alpha1
+kind: Case
+metadata: {name: mine}
+spec:
+  title: A policy is there
+  steps:
+    - assert: {mode: now, on: control, of: {kind: Job, name: x}, match: {}, proves: POL-01}
+    - assert: {mode: now, on: control, of: {kind: Job, name: y}, match: {}}
+";
+    let cases = common::read_bytes(Path::new("mine.yaml"), text.as_bytes()).unwrap();
+    let told = |ids: Vec<&str>| ids.join(" ");
+    assert_eq!(
+        told(cases[0].requirements.iter().map(|id| id.as_str()).collect()),
+        "POL-01"
+    );
+    assert_eq!(
+        told(cases[0].features.iter().map(|it| it.as_str()).collect()),
+        "Propagation"
+    );
+}
+
+#[test]
 fn a_file_with_scenarios_is_several_cases() {
     let text = r"
 apiVersion: baton.dev/v1alpha1

@@ -12,7 +12,7 @@ use super::{
     steps::Reader,
 };
 use crate::{
-    names::{CaseId, RequirementId},
+    names::{CaseId, Feature, RequirementId},
     yaml::{
         self, Data, Diagnostic, Node,
         decode::{Decoder, Fields},
@@ -142,14 +142,14 @@ impl Reader<'_> {
             .unwrap_or_default();
         let exempt = spec.get("exempt").map(|node| self.exempt(node)).unwrap_or_default();
         let (id, labels) = metadata?;
-        let case = Case {
+        let mut case = Case {
             id,
             labels,
             area: area.to_owned(),
             file: self.decoder.file().to_owned(),
             title: title?,
-            requirements: requirements_of?,
-            features: features?,
+            requirements: requirements_of.unwrap_or_default(),
+            features: features.clone().unwrap_or_default(),
             members: members?,
             controller,
             steps,
@@ -158,11 +158,23 @@ impl Reader<'_> {
         };
         // With steps left out for their errors, what they prove is missing too.
         if self.decoder.is_empty() {
-            self.check_proofs(&case, requirements?);
+            match requirements {
+                Some(node) => self.check_proofs(&case, node),
+                None => case.requirements = proved(&case),
+            }
+            if features.is_none() {
+                case.features = self.features_of(&case.requirements);
+            }
             self.check_consistency(&case, spec.node);
             self.check_stops(&case.steps, steps_node);
         }
         Some(case)
+    }
+
+    /// What requirements belong to.
+    fn features_of(&self, requirements: &BTreeSet<RequirementId>) -> BTreeSet<Feature> {
+        let known = requirements.iter().filter_map(|id| self.context.catalogue.get(id));
+        known.map(|requirement| requirement.feature.clone()).collect()
     }
 
     fn metadata(&mut self, node: &Node) -> Option<(CaseId, BTreeMap<String, String>)> {

@@ -48,15 +48,15 @@ pub static SPEC: Shape = Shape::closed(
             Holds::Text,
             "What is true if the case conforms, in one sentence.",
         ),
-        Field::needed(
+        Field::optional(
             "requirements",
             Holds::OneOrMore(&Holds::Requirement),
-            "What it is about. Each must be proved by a step or an invariant.",
+            "What it is about. Each must be proved by a step or an invariant; if left out, it is what they prove.",
         ),
-        Field::needed(
+        Field::optional(
             "features",
             Holds::OneOrMore(&Holds::Feature),
-            "What a target must have for it; it is unsupported without.",
+            "What a target must have for it; it is unsupported without. If left out, what the requirements belong to.",
         ),
         Field::optional(
             "members",
