@@ -77,7 +77,7 @@ pub enum Command {
     Record(Record),
     /// Judge a timeline or a recording again
     Judge(Judge),
-    /// Render, verify, compare and merge reports
+    /// Render, convert, verify, compare and merge reports
     #[command(subcommand)]
     Report(Report),
     /// Start clusters to explore with kubectl
@@ -153,7 +153,8 @@ pub struct Run {
     /// Write snapshots that are missing or differ, of cases that conform otherwise
     #[arg(long)]
     pub accept_snapshots: bool,
-    /// Write a report as yaml (ConformanceReport), junit, jsonl (events as they happen) or html; repeatable
+    /// Write a report as yaml (ConformanceReport), junit, summary (Markdown), jsonl (events as they happen) or html;
+    /// repeatable
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<ReportFile>,
     /// Test the implementation that this target file describes, such as fixtures/targets/karmada.yaml [default: the
@@ -252,6 +253,19 @@ pub enum Report {
         before: PathBuf,
         /// The later report
         after: PathBuf,
+    },
+    /// Convert a ConformanceReport to JUnit XML
+    Junit {
+        /// The ConformanceReport
+        report: PathBuf,
+        /// The file to write
+        #[arg(short, long, value_name = "PATH")]
+        output: PathBuf,
+    },
+    /// Print a ConformanceReport as Markdown, for the summary of a CI job
+    Summary {
+        /// The ConformanceReport
+        report: PathBuf,
     },
     /// Merge the reports of all shards into one
     Merge {

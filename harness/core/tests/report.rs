@@ -17,6 +17,7 @@ use baton_core::{
         ConformanceReport, compare, junit, lines,
         merge::{self, MergeError},
         model::RequirementResult,
+        summary,
         timeline_view::{TimelineView, WindowKind},
     },
     timeline::Timeline,
@@ -41,6 +42,7 @@ fn a_report_says_what_was_found_and_is_read_again() {
 #[test]
 fn ci_systems_are_told_what_failed_was_skipped_and_needed_two_tries() {
     assert_snapshot("junit", &junit::xml(&report(mixed(), None)).unwrap());
+    assert_snapshot("summary", &summary::markdown(&report(mixed(), None)));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `baton report`.
 
-use crate::stdout::outln;
+use crate::stdout::{out, outln};
 use std::{
     fs,
     io::{self, BufReader},
@@ -12,8 +12,10 @@ use baton_core::{
     report::{
         ConformanceReport,
         compare::{self, Moved},
+        junit,
         merge::{self, MergeError},
         model::ReportError,
+        summary,
         timeline_view::TimelineView,
         verify::{self, Verification},
     },
@@ -52,7 +54,7 @@ enum InputError {
     Page(#[from] minijinja::Error),
 }
 
-/// Renders, verifies, compares or merges reports.
+/// Renders, converts, verifies, compares or merges reports.
 pub(super) fn report(roots: &Roots, arguments: &args::Report) -> Exit {
     let done = match arguments {
         args::Report::Html {
@@ -71,6 +73,13 @@ pub(super) fn report(roots: &Roots, arguments: &args::Report) -> Exit {
             timelines,
         } => verify_report(roots, report, cases, timelines),
         args::Report::Compare { before, after } => compare_reports(before, after),
+        args::Report::Junit { report, output } => {
+            read_report(report).and_then(|report| write(output, &junit::xml(&report)?))
+        }
+        args::Report::Summary { report } => read_report(report).map(|report| {
+            out!("{}", summary::markdown(&report));
+            Exit::Conforms
+        }),
         args::Report::Merge { reports, output } => merge_reports(reports, output),
     };
     done.unwrap_or_else(|error| bad_input(&error, ""))

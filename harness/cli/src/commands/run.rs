@@ -18,6 +18,7 @@ use crate::{
     implementation::Described,
     interrupt::Interrupt,
     last_run::LastRun,
+    lint,
     load::{self, Suite},
     output::Output,
     preflight::{self, Preflight},
@@ -26,6 +27,7 @@ use crate::{
     run,
     select::{self, Selected},
     settings::Settings,
+    show,
     stale_baseline::StaleBaseline,
 };
 
@@ -46,6 +48,7 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         Ok(selected) => selected,
         Err(error) => return bad_input(&error, error.help()),
     };
+    eprint!("{}", show::warnings(&lint::warnings(&selected.cases)));
     if let Some(folder) = &arguments.timelines
         && let Err(error) = fs::create_dir_all(folder)
     {

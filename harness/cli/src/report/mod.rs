@@ -17,7 +17,7 @@ use baton_core::{
     case::model::Case,
     catalogue::Catalogue,
     event::Event,
-    report::{Builder, junit, lines, model::ReportError, timeline_view::TimelineView},
+    report::{Builder, junit, lines, model::ReportError, summary, timeline_view::TimelineView},
 };
 use thiserror::Error;
 
@@ -30,6 +30,8 @@ pub enum Format {
     Yaml,
     /// JUnit XML.
     Junit,
+    /// Markdown for the summary of a CI job.
+    Summary,
     /// Events as they happen, a line of JSON each.
     Jsonl,
     /// A page for people, with timelines.
@@ -49,13 +51,14 @@ impl FromStr for ReportFile {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const FORMATS: &str = "yaml, junit, jsonl and html";
+        const FORMATS: &str = "yaml, junit, summary, jsonl and html";
         let (format, path) = text
             .split_once('=')
             .ok_or_else(|| format!("expected FORMAT=PATH, such as yaml=report.yaml; the formats are {FORMATS}"))?;
         let format = match format {
             "yaml" => Format::Yaml,
             "junit" => Format::Junit,
+            "summary" => Format::Summary,
             "jsonl" => Format::Jsonl,
             "html" => Format::Html,
             other => return Err(format!("unknown format `{other}`; the formats are {FORMATS}")),
@@ -194,6 +197,7 @@ impl Reports {
             let text = match format {
                 Format::Yaml => report.to_yaml()?,
                 Format::Junit => junit::xml(&report)?,
+                Format::Summary => summary::markdown(&report),
                 Format::Html => page::of_report(&report, timeline_views)?,
                 Format::Jsonl => continue,
             };

@@ -27,6 +27,9 @@ const SCRIPT: &str = include_str!("page/page.js");
 /// So many cases that do not conform are open at first; more would only be slow to open.
 const OPEN_AT_FIRST: usize = 3;
 
+/// So many cases that failed are linked from the head.
+const LINKED: usize = 10;
+
 /// Views of timelines, by case and seed.
 pub type TimelineViews = BTreeMap<(CaseId, u64), TimelineView>;
 
@@ -44,8 +47,31 @@ struct View<'a> {
     states: Vec<Choice<RequirementResult>>,
     outcomes: Vec<Choice<CaseOutcome>>,
     words: BTreeMap<RequirementResult, &'static str>,
-    requirements: Vec<&'a RequirementReport>,
+    /// Those that some case is about, and the others.
+    requirements: Vec<Part<'a>>,
     cases: Vec<CaseView<'a>>,
+    /// The first of the cases that failed.
+    failing: Vec<Failing>,
+    /// How many more of them there are.
+    #[serde(rename = "moreFailing")]
+    more_failing: usize,
+}
+
+/// Some of the requirements.
+#[derive(Serialize)]
+struct Part<'a> {
+    rows: Vec<&'a RequirementReport>,
+    /// How many no case of the run is about; 0 for the part that cases are about.
+    untouched: usize,
+}
+
+/// A case that failed, as the head of the page links it.
+#[derive(Serialize)]
+struct Failing {
+    key: String,
+    state: CaseOutcome,
+    name: String,
+    headline: String,
 }
 
 /// What stands under the heading.
@@ -86,6 +112,8 @@ struct Choice<Key> {
     key: Key,
     words: &'static str,
     count: usize,
+    /// How much of the bar it takes: without requirements that no case is about.
+    share: usize,
 }
 
 /// The page of a report, with the timelines of its cases as far as there are views of them.
@@ -106,18 +134,27 @@ pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> 
             view(report, case, timeline_view, open)
         })
         .collect();
-    let mut requirements: Vec<&RequirementReport> = report.requirements.iter().collect();
-    requirements.sort_by_key(|it| RequirementResult::ALL.iter().position(|result| *result == it.result));
-    let with = |result| report.requirements.iter().filter(|it| it.result == result).count();
-    let states = RequirementResult::ALL.map(|result| Choice {
-        key: result,
-        words: result.words(),
-        count: with(result),
+    let failed = |view: &&CaseView<'_>| matches!(view.state, CaseOutcome::Deviates | CaseOutcome::Broken);
+    let all_failing = views.iter().filter(failed).count();
+    let failing: Vec<Failing> = views.iter().filter(failed).take(LINKED).map(failing).collect();
+    let requirements = parts(report);
+    let states = RequirementResult::ALL.map(|result| {
+        let with = |part: &Part<'_>| part.rows.iter().filter(|it| it.result == result).count();
+        Choice {
+            key: result,
+            words: result.words(),
+            count: requirements.iter().map(with).sum(),
+            share: requirements.first().map(with).unwrap_or_default(),
+        }
     });
-    let outcomes = CaseOutcome::ALL.map(|outcome| Choice {
-        key: outcome,
-        words: outcome.words(),
-        count: report.cases.iter().filter(|case| case.result == outcome).count(),
+    let outcomes = CaseOutcome::ALL.map(|outcome| {
+        let count = report.cases.iter().filter(|case| case.result == outcome).count();
+        Choice {
+            key: outcome,
+            words: outcome.words(),
+            count,
+            share: count,
+        }
     });
     render(&View {
         css: STYLES,
@@ -134,6 +171,8 @@ pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> 
             .map(|result| (result, result.words()))
             .collect(),
         requirements,
+        more_failing: all_failing - failing.len(),
+        failing,
         cases: views,
     })
 }
@@ -189,7 +228,47 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
         words: BTreeMap::new(),
         requirements: Vec::new(),
         cases: vec![view],
+        failing: Vec::new(),
+        more_failing: 0,
     })
+}
+
+/// The requirements by their results, those apart that no case of the run is about.
+fn parts(report: &ConformanceReport) -> Vec<Part<'_>> {
+    let mut all: Vec<&RequirementReport> = report.requirements.iter().collect();
+    all.sort_by_key(|it| RequirementResult::ALL.iter().position(|result| *result == it.result));
+    let touched = |it: &&RequirementReport| {
+        it.result != RequirementResult::NotShown || report.cases.iter().any(|case| case.requirements.contains(&it.id))
+    };
+    let (touched, untouched): (Vec<_>, Vec<_>) = all.into_iter().partition(touched);
+    let mut parts = vec![Part {
+        rows: touched,
+        untouched: 0,
+    }];
+    if !untouched.is_empty() {
+        parts.push(Part {
+            untouched: untouched.len(),
+            rows: untouched,
+        });
+    }
+    parts
+}
+
+fn failing(view: &CaseView<'_>) -> Failing {
+    let of_finding = view.findings.first().map(|finding| {
+        let ids: Vec<_> = finding.requirements.iter().map(ToString::to_string).collect();
+        format!("{} {}", ids.join(", "), finding.title)
+    });
+    let headline = of_finding.or_else(|| view.reasons.first().cloned());
+    Failing {
+        key: view.key.clone(),
+        state: view.state,
+        name: view.name.clone(),
+        headline: headline
+            .unwrap_or_else(|| "a snapshot differs from its file".to_owned())
+            .trim()
+            .to_owned(),
+    }
 }
 
 fn render(view: &View<'_>) -> Result<String, minijinja::Error> {

@@ -3,7 +3,7 @@
 //!
 //! - [`model`]: the ConformanceReport, an API type that others can read; [`build`]: from events to it;
 //! - [`baseline`]: which known deviations still hold;
-//! - [`junit`]: a report for CI systems; [`lines`]: the events, a line of JSON each;
+//! - [`junit`] and [`summary`]: a report for CI systems, as XML and as Markdown; [`lines`]: the events, a line of JSON each;
 //! - [`timeline_view`]: a timeline as swim lanes, for people to look at; [`difference`]: what a revision changed;
 //! - [`verify`]: makes a report again from its evidence; [`settled`]: what of it timelines carry; [`compare`]: what became better or worse between two reports;
 //!   [`merge`]: one report from those of several shards.
@@ -17,6 +17,7 @@ pub mod lines;
 pub mod merge;
 pub mod model;
 pub mod settled;
+pub mod summary;
 pub mod timeline_view;
 pub mod verify;
 

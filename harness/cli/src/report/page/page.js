@@ -36,6 +36,8 @@
       const states = new Set([...form.querySelectorAll("[name=state]:checked")].map((box) => box.value));
       const wanted = form.elements.text.value.trim().toLowerCase();
       let shown = 0;
+      // What is folded is searched too.
+      section.querySelector("table")?.classList.toggle("searching", wanted !== "");
       for (const item of items) {
         if (wanted && !words.has(item)) {
           const about = item.matches("tr") ? item : item.querySelector("summary");
@@ -51,6 +53,14 @@
     };
     form.addEventListener("input", apply);
     form.addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  const fold = (button, folded) => {
+    button.setAttribute("aria-expanded", String(!folded));
+    document.getElementById(button.dataset.fold).classList.toggle("folded", folded);
+  };
+  for (const button of document.querySelectorAll("[data-fold]")) {
+    button.addEventListener("click", () => fold(button, button.getAttribute("aria-expanded") === "true"));
   }
 
   // Timelines ---------------------------------------------------------------------------------------------------------
@@ -230,6 +240,11 @@
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     target.hidden = false;
+    const folded = target.closest(".folded");
+    if (folded) {
+      fold(document.querySelector(`[data-fold="${folded.id}"]`), false);
+      target.scrollIntoView({ behavior: "instant" });
+    }
     if (target.matches("details.case")) {
       target.open = true;
       target.scrollIntoView({ behavior: "instant" });

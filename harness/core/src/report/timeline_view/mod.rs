@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::difference::{self, Changed};
 use crate::{
+    cause,
     judge::failovers::{self, Task},
     names::ClusterName,
     select::BINDING_KINDS,
@@ -38,6 +39,9 @@ pub struct TimelineView {
     pub events: Vec<Drawn>,
     /// When there was no copy, or one too many.
     pub windows: Vec<Window>,
+    /// Why a step that timed out may have done so, where something points to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub likely_cause: Option<String>,
     /// How many entries are not drawn.
     pub left_out: usize,
 }
@@ -146,6 +150,7 @@ impl TimelineView {
             lanes,
             windows: walk.windows.finish(&walk.drawn),
             events: walk.drawn,
+            likely_cause: cause::of_timeout(timeline),
             left_out: walk.left_out,
         }
     }

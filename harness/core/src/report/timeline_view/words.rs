@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Walk, Workload};
 use crate::{
+    cause,
     report::difference,
     select::{BINDING_KINDS, EXECUTION_NAMESPACE},
     timeline::{Change, ObjectId, Revision},
@@ -46,6 +47,10 @@ pub enum What {
     Health,
     /// Health that is not good.
     Unhealthy,
+    /// An Event.
+    Event,
+    /// An Event that warns.
+    Warning,
     /// Any other change.
     Change,
 }
@@ -85,6 +90,9 @@ impl Walk<'_> {
         }
         if kind == "Work" {
             return work(id, revision, before);
+        }
+        if kind == "Event" {
+            return event(id, revision);
         }
         let workload = (id.kind.clone(), id.namespace.clone(), id.name.clone());
         if !self.workloads.contains(&workload) {
@@ -143,6 +151,20 @@ impl Walk<'_> {
         }
         None
     }
+}
+
+/// What the control plane's Events say. Those of members tell of pods.
+fn event(id: &ObjectId, revision: &Revision) -> Said {
+    if !id.cluster.is_control() || matches!(revision.change, Change::List | Change::Deleted) {
+        return None;
+    }
+    let message = cause::event_message(&id.kind, &revision.object)?;
+    let what = if revision.object.get("type").and_then(Value::as_str) == Some("Warning") {
+        What::Warning
+    } else {
+        What::Event
+    };
+    Some((what, message))
 }
 
 fn template(id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Said {
