@@ -5,8 +5,8 @@
 //! - [`baseline`]: which known deviations still hold;
 //! - [`junit`] and [`summary`]: a report for CI systems, as XML and as Markdown; [`lines`]: the events, a line of JSON each;
 //! - [`timeline_view`]: a timeline as swim lanes, for people to look at; [`difference`]: what a revision changed;
-//! - [`verify`]: makes a report again from its evidence; [`settled`]: what of it timelines carry; [`compare`]: what became better or worse between two reports;
-//!   [`merge`]: one report from those of several shards.
+//! - [`verify`]: makes a report again from its evidence; [`settled`]: what of it timelines carry; [`compare`]: what became
+//!   better or worse between two reports; [`merge`]: one report from those of several shards.
 
 pub mod baseline;
 pub mod build;
