@@ -16,7 +16,7 @@ use baton_core::{
 };
 use tempfile::TempDir;
 
-use crate::{report::file, settings::Settings};
+use crate::{report::file, settings::Settings, terminal};
 
 /// Where timelines of cases that failed are kept by default: a folder of the user's state. Without a home, a new
 /// folder each time, because others could prepare one whose name they know.
@@ -112,7 +112,7 @@ impl Log {
     fn copy(&self, folder: &Path) -> io::Result<PathBuf> {
         let log = fs::read(&self.file)?;
         let text = redact::text(&String::from_utf8_lossy(&log));
-        file::write_new(folder, &self.name, text.as_bytes())
+        file::write_new(folder, &self.name, terminal::clean(&text, false).as_bytes())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Ctrl-C: the first one asks for an orderly end, the second one is the end.
 
+use crate::terminal::errln;
 use std::io;
 
 use tokio::{
@@ -32,7 +33,7 @@ impl Interrupt {
         std::thread::spawn(move || {
             runtime.block_on(async {
                 either(&mut pressed, &mut terminated).await;
-                eprintln!("interrupted; cleaning up (press Ctrl-C again to leave everything behind)");
+                errln!("interrupted; cleaning up (press Ctrl-C again to leave everything behind)");
                 token.cancel();
                 either(&mut pressed, &mut terminated).await;
                 std::process::exit(INTERRUPTED);

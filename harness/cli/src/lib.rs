@@ -11,7 +11,13 @@
 //! 6. [`run`]: plans each case, carries it out on its own fleet, has the timeline judged and compares [`snapshots`].
 //!    [`evidence`] keeps timelines and logs, [`pause`] keeps the clusters of a failed case, [`interrupt`] is Ctrl-C.
 //! 7. The events of the run go to [`output`] (what people see), [`report`] (files) and [`stale_baseline`] (entries of the
-//!    baseline that no case breaks any more). [`show`] formats tables and errors for all commands, `stdout` prints them.
+//!    baseline that no case breaks any more). [`show`] formats tables and errors for all commands, [`terminal`] prints them.
+
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "`terminal` is the only way to the terminal"
+)]
 
 pub mod args;
 pub mod backend;
@@ -34,4 +40,4 @@ pub mod settings;
 pub mod show;
 pub mod snapshots;
 pub mod stale_baseline;
-pub(crate) mod stdout;
+pub mod terminal;

@@ -1,8 +1,8 @@
 //! The `baton` binary.
 
-use std::{io::IsTerminal as _, process::ExitCode};
+use std::process::ExitCode;
 
-use baton::{args::Cli, commands};
+use baton::{args::Cli, commands, terminal::Logs};
 use clap::Parser as _;
 use mimalloc::MiMalloc;
 use tracing_subscriber::EnvFilter;
@@ -17,8 +17,8 @@ fn main() -> ExitCode {
     let filter = EnvFilter::try_from_env("BATON_LOG").unwrap_or_else(|_| EnvFilter::new("error,kube_client=off"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(|| Logs)
+        .with_ansi(false)
         .init();
     commands::execute(&cli).into()
 }

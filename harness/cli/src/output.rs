@@ -1,6 +1,6 @@
 //! What a run looks like: while it goes on, and at its end. Consumers of its events, and nothing else.
 
-use crate::stdout::outln;
+use crate::terminal::{self, outln};
 use std::{collections::BTreeMap, io::IsTerminal as _, path::PathBuf};
 
 use baton_core::{
@@ -37,7 +37,7 @@ impl Output {
             Event::CaseStarted { .. } => {}
             Event::StepStarted { case, text, .. } => {
                 if let Some(progress) = &self.progress {
-                    progress.set_message(format!("{case}: {text}"));
+                    progress.set_message(terminal::line(&format!("{case}: {text}")));
                 }
             }
             Event::Paused { case, kubeconfigs } => match &self.progress {

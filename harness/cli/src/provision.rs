@@ -1,5 +1,6 @@
 //! Clusters that are made for a run: from arguments to what makes them, and to a backend of them.
 
+use crate::terminal::errln;
 use std::{io, sync::Arc, time::Duration};
 
 use baton_cluster::{
@@ -108,12 +109,12 @@ fn configurations(roots: &Roots) -> Result<Configurations, KindError> {
 /// # Errors
 /// If they cannot be had.
 pub async fn boot(provisioner: Arc<dyn Provisioner>, interrupt: &Interrupt) -> Result<ProvisionedClusters, BootError> {
-    eprintln!("creating {} clusters", provisioner.name());
+    errln!("creating {} clusters", provisioner.name());
     tokio::select! {
         made = ProvisionedClusters::boot(Arc::clone(&provisioner)) => Ok(made?),
         () = interrupt.asked() => {
             if let Err(left) = provisioner.remove().await {
-                eprintln!("error: {}", error_chain(&left));
+                errln!("error: {}", error_chain(&left));
             }
             Err(BootError::Interrupted)
         }

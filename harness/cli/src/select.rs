@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use baton_core::{
     case::model::Case,
     catalogue::Catalogue,
-    event::Suite,
+    event::{Shard, Suite},
     names::{CaseId, Feature, RequirementId},
     spelling::suggestion,
 };
 use thiserror::Error;
 
-use crate::{args::Selection, run};
+use crate::{args::Selection, run, show::count};
 
 /// Why no case is selected. What was asked for is wrong.
 #[derive(Debug, Error)]
@@ -40,6 +40,14 @@ pub enum SelectError {
         /// What to write instead.
         help: String,
     },
+    /// There are more shards than cases.
+    #[error("the shard {shard} has no case: only {} selected", count(*.cases, "case"))]
+    EmptyShard {
+        /// Which.
+        shard: Shard,
+        /// How many cases are selected.
+        cases: usize,
+    },
     /// Nothing fits.
     #[error("no case matches {asked}")]
     Nothing {
@@ -58,6 +66,7 @@ impl SelectError {
             | Self::Feature { help, .. }
             | Self::Label { help, .. }
             | Self::Nothing { help, .. } => help,
+            Self::EmptyShard { .. } => "use as many shards as there are cases, or fewer",
         }
     }
 }
@@ -74,7 +83,7 @@ pub struct Selected {
 /// Selects cases; `failed` are those that count as failed, where only such are wanted.
 ///
 /// # Errors
-/// [`SelectError`] if something is asked for that there is not, or if nothing fits. A shard may be empty.
+/// [`SelectError`] if something is asked for that there is not, or if nothing fits.
 pub fn select(
     cases: Vec<Case>,
     catalogue: &Catalogue,
@@ -113,6 +122,12 @@ pub fn select(
             number += 1;
             number % shard.of == shard.number % shard.of
         });
+        if cases.is_empty() {
+            return Err(SelectError::EmptyShard {
+                shard,
+                cases: suite.cases,
+            });
+        }
     }
     Ok(Selected { cases, suite })
 }

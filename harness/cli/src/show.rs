@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, time::Duration};
 
+use crate::terminal;
 use baton_core::{
     case::model::Case,
     catalogue::{Catalogue, Level, Requirement},
@@ -120,8 +121,9 @@ fn rendered(found: &[Diagnostic], severity: Severity) -> String {
     let handler = GraphicalReportHandler::new();
     let mut text = String::new();
     for diagnostic in found {
-        let mut report = MietteDiagnostic::new(diagnostic.message.clone()).with_severity(severity);
-        report.help.clone_from(&diagnostic.help);
+        let message = terminal::line(&diagnostic.message);
+        let mut report = MietteDiagnostic::new(message).with_severity(severity);
+        report.help = diagnostic.help.as_deref().map(terminal::line);
         let source = fs::read_to_string(&diagnostic.file).unwrap_or_default();
         let fits = !diagnostic.span.is_empty() && source.is_char_boundary(diagnostic.span.end);
         if fits {
@@ -130,14 +132,10 @@ fn rendered(found: &[Diagnostic], severity: Severity) -> String {
             let end = diagnostic.span.start + first.trim_end().len();
             report = report.with_label(LabeledSpan::underline(diagnostic.span.start..end));
         }
-        let place = format!(
-            "{}:{}:{}",
-            diagnostic.file.display(),
-            diagnostic.line,
-            diagnostic.column
-        );
+        let file = terminal::line(&diagnostic.file.display().to_string());
+        let place = format!("{file}:{}:{}", diagnostic.line, diagnostic.column);
         let report = if fits {
-            Report::from(report).with_source_code(NamedSource::new(diagnostic.file.display().to_string(), source))
+            Report::from(report).with_source_code(NamedSource::new(file, source))
         } else {
             Report::from(report)
         };

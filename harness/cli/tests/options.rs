@@ -141,7 +141,7 @@ fn shards_are_merged_and_their_evidence_bears_them_out() {
 
     let verify = || baton(&["report", "verify", &merged, "--timelines", &timelines], "");
     assert!(
-        told(&verify()).contains("confirmed: 3 of 3 verdicts"),
+        told(&verify()).contains("confirmed: 3 of 3 cases"),
         "{}",
         told(&verify())
     );

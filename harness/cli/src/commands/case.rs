@@ -1,6 +1,6 @@
 //! `baton case`: new case files.
 
-use crate::stdout::outln;
+use crate::terminal::outln;
 use std::{
     fs,
     io::{self, Write as _},

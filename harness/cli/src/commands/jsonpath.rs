@@ -10,7 +10,7 @@ use baton_jsonpath::{EvaluateError, EvaluateErrorKind, Template};
 use serde_json::Value;
 
 use super::{Exit, bad_input};
-use crate::stdout::outln;
+use crate::terminal::{errln, outln};
 
 /// Prints the text on standard output, or the error on standard error.
 pub fn jsonpath(path: &str, file: &Path) -> Exit {
@@ -42,7 +42,7 @@ fn read(file: &Path) -> io::Result<String> {
         return fs::read_to_string(file);
     }
     if io::stdin().is_terminal() {
-        eprintln!("reading the status from standard input; press Ctrl-D to end it");
+        errln!("reading the status from standard input; press Ctrl-D to end it");
     }
     io::read_to_string(io::stdin())
 }

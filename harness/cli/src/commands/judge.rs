@@ -1,6 +1,6 @@
 //! `baton judge`.
 
-use crate::stdout::{out, outln};
+use crate::terminal::{errln, out, outln};
 use std::{fs, io::BufReader, path::Path};
 
 use baton_cluster::error_chain::error_chain;
@@ -8,7 +8,7 @@ use baton_core::{
     case::model::Case,
     excerpt,
     judge::{
-        self, Finding,
+        self, Finding, Verdict,
         recorded::{self, Recorded},
     },
     plan::Plan,
@@ -26,10 +26,14 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
     let timeline = match read_timeline(file) {
         Ok(timeline) => timeline,
         Err(error) => {
-            eprintln!("error: {}: {}", file.display(), error_chain(&error));
+            errln!("error: {}: {}", file.display(), error_chain(&error));
             return Exit::BadInput;
         }
     };
+    if timeline.entries().is_empty() {
+        errln!("error: {} is empty: there is nothing to judge", file.display());
+        return Exit::BadInput;
+    }
     if let Some(case) = &arguments.case {
         return with_suite(Suite::select(roots, std::slice::from_ref(case)), |suite| {
             let exits = suite.cases.iter().map(|case| recorded_by(case, &timeline));
@@ -37,12 +41,11 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
         });
     }
     if arguments.recording.is_some() {
-        let judged = judge::judge_recording(&timeline);
-        return report(&judged.findings, &judged.inconclusive, &timeline);
+        return by_invariants(&timeline);
     }
     let Some(begin) = timeline.begin() else {
-        eprintln!("error: {} does not name its case", file.display());
-        eprintln!("help: judge a recording with --recording");
+        errln!("error: {} does not name its case", file.display());
+        errln!("help: judge a recording with --recording");
         return Exit::BadInput;
     };
     with_suite(Suite::select(roots, &[begin.case.to_string()]), |suite| {
@@ -52,6 +55,23 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
         }
         exit
     })
+}
+
+/// Judges a recording by the invariants alone.
+fn by_invariants(timeline: &Timeline) -> Exit {
+    let judged = judge::judge_recording(timeline);
+    let exit = report(&judged.findings, &judged.inconclusive, timeline);
+    let judged = judged
+        .judged
+        .iter()
+        .any(|(invariant, count)| !invariant.proves().is_empty() && *count > 0);
+    match exit {
+        Exit::Conforms if !judged => {
+            errln!("error: nothing was judged: no workload fails over in this recording");
+            Exit::Broken
+        }
+        exit => exit,
+    }
 }
 
 /// Judges a recording by a case.
@@ -71,9 +91,7 @@ fn recorded_by(case: &Case, timeline: &Timeline) -> Exit {
         out!("{line}");
     }
     verdict.warnings.iter().for_each(|warning| outln!("warning: {warning}"));
-    if let Some(reason) = &verdict.unsupported {
-        outln!("unsupported: {reason}");
-    }
+    let exit = unsupported(&verdict, exit);
     match missing {
         None => exit,
         Some(step) => {
@@ -100,10 +118,17 @@ fn judge_by(case: &Case, roots: &Roots, timeline: &Timeline) -> Exit {
         out!("{line}");
     }
     verdict.warnings.iter().for_each(|warning| outln!("warning: {warning}"));
-    if let Some(reason) = &verdict.unsupported {
-        outln!("unsupported: {reason}");
-    }
+    let exit = unsupported(&verdict, exit);
     if differences.is_empty() { exit } else { Exit::Deviates }
+}
+
+/// A case that the implementation does not support says nothing of it.
+fn unsupported(verdict: &Verdict, exit: Exit) -> Exit {
+    let Some(reason) = &verdict.unsupported else {
+        return exit;
+    };
+    outln!("unsupported: {reason}");
+    exit.and(Exit::Broken)
 }
 
 /// Prints the findings. What is inconclusive neither deviates nor conforms.

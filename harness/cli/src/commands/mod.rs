@@ -10,7 +10,7 @@ mod report;
 mod run;
 mod up;
 
-use crate::stdout::{out, outln};
+use crate::terminal::{err, errln, out, outln};
 use std::process::ExitCode;
 
 use baton_cluster::error_chain::error_chain;
@@ -90,7 +90,7 @@ pub fn execute(cli: &Cli) -> Exit {
         }),
         Command::Schema { of } => with_suite(Suite::load(&roots), |suite| print_schema(*of, &suite)),
         Command::Lint { files } => with_suite(Suite::select(&roots, files), |suite| {
-            eprint!("{}", show::warnings(&lint::warnings(&suite.cases)));
+            err!("{}", show::warnings(&lint::warnings(&suite.cases)));
             outln!("{} without errors", show::count(suite.cases.len(), "case"));
             Exit::Conforms
         }),
@@ -120,12 +120,12 @@ fn with_suite(suite: Result<Suite, LoadError>, then: impl FnOnce(Suite) -> Exit)
     };
     let broken = show::diagnostics(&suite.broken);
     let left_out = (!suite.broken.is_empty()).then(|| show::count(suite.broken.len(), "error"));
-    eprint!("{broken}");
+    err!("{broken}");
     let exit = then(suite);
     match left_out {
         None => exit,
         Some(errors) => {
-            eprintln!("error: {errors} in the cases; what is in these files was left out");
+            errln!("error: {errors} in the cases; what is in these files was left out");
             exit.and(Exit::BadInput)
         }
     }
@@ -146,15 +146,15 @@ fn explain(suite: &Suite, id: &str) -> Exit {
         return Exit::Conforms;
     }
     let help = suite.catalogue.suggestion(id);
-    eprintln!("error: unknown requirement `{id}`");
-    eprintln!("help: {help} (`baton list --requirements` shows all)");
+    errln!("error: unknown requirement `{id}`");
+    errln!("help: {help} (`baton list --requirements` shows all)");
     Exit::BadInput
 }
 
 /// Prints what is wrong with files.
 fn not_loaded(error: &LoadError) -> Exit {
     match error {
-        LoadError::Cases(found) | LoadError::Target(found) => eprint!("{}", show::diagnostics(found)),
+        LoadError::Cases(found) | LoadError::Target(found) => err!("{}", show::diagnostics(found)),
         LoadError::NoSuchCase { help, .. } => return bad_input(error, help),
         LoadError::Io { .. } => {
             return bad_input(
@@ -165,14 +165,14 @@ fn not_loaded(error: &LoadError) -> Exit {
         LoadError::NoTarget { .. } => return bad_input(error, "fixtures/targets/ has examples of target files"),
         LoadError::Catalogue(_) => return bad_input(error, ""),
     }
-    eprintln!("error: {error}");
+    errln!("error: {error}");
     Exit::BadInput
 }
 
 fn bad_input(error: &dyn std::error::Error, help: &str) -> Exit {
-    eprintln!("error: {}", error_chain(error));
+    errln!("error: {}", error_chain(error));
     if !help.is_empty() {
-        eprintln!("help: {help}");
+        errln!("help: {help}");
     }
     Exit::BadInput
 }

@@ -1,6 +1,6 @@
 //! `baton record`.
 
-use crate::stdout::outln;
+use crate::terminal::{errln, outln};
 use std::{fs::File, io::BufWriter};
 
 use baton_cluster::{
@@ -22,7 +22,7 @@ pub(super) fn run(arguments: &args::Record) -> Exit {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("error: cannot start the async runtime: {error}");
+            errln!("error: cannot start the async runtime: {error}");
             return Exit::Broken;
         }
     };
@@ -49,7 +49,7 @@ async fn written(arguments: &args::Record, file: File) -> Result<Result<usize, R
     let interrupted = async {
         // Without signals it records until it is killed; every line is written at once.
         if let Err(error) = up::interrupted().await {
-            eprintln!("warning: Ctrl-C cannot be received: {}", error_chain(&error));
+            errln!("warning: Ctrl-C cannot be received: {}", error_chain(&error));
             std::future::pending::<()>().await;
         }
     };

@@ -1,6 +1,6 @@
 //! `baton report`.
 
-use crate::stdout::{out, outln};
+use crate::terminal::{out, outln};
 use std::{
     fs,
     io::{self, BufReader},

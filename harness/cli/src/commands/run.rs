@@ -1,6 +1,6 @@
 //! `baton run`.
 
-use crate::stdout::outln;
+use crate::terminal::{errln, outln};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -52,7 +52,7 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
     if let Some(folder) = &arguments.timelines
         && let Err(error) = fs::create_dir_all(folder)
     {
-        eprintln!("error: cannot write timelines to {}: {error}", folder.display());
+        errln!("error: cannot write timelines to {}: {error}", folder.display());
         return Exit::BadInput;
     }
     // What the baseline says is held against all cases, not only against those that are run.
@@ -89,16 +89,16 @@ fn run_preflight(preflight: Option<&Preflight>, settings: &Settings) -> Result<(
         Err(error) => error,
     };
     if let Err(reason) = backend::end(&*settings.backend) {
-        eprintln!("error: {reason}");
+        errln!("error: {reason}");
     }
     if settings.interrupt.is_asked() {
         return Err(Exit::Interrupted);
     }
-    eprintln!("error: preflight: {error}");
+    errln!("error: preflight: {error}");
     if !error.help().is_empty() {
-        eprintln!("help: {}", error.help());
+        errln!("help: {}", error.help());
     }
-    eprintln!("help: no case was run; --no-preflight skips this check");
+    errln!("help: no case was run; --no-preflight skips this check");
     Err(Exit::Broken)
 }
 
@@ -121,19 +121,19 @@ fn carry_out(
     });
     if let Err(error) = last_run.write(folder) {
         // What the run came to does not depend on it.
-        eprintln!(
+        errln!(
             "warning: cannot record this run for --rerun-failed in {}: {error}",
             folder.display()
         );
     }
     let ended = backend::end(&*settings.backend);
     if let Err(reason) = &ended {
-        eprintln!("error: {reason}");
+        errln!("error: {reason}");
     }
     match reports.finish() {
         Ok(written) => print_written(&written),
         Err(error) => {
-            eprintln!("error: {}", error_chain(&error));
+            errln!("error: {}", error_chain(&error));
             return Exit::Broken;
         }
     }
@@ -145,12 +145,21 @@ fn carry_out(
     }
     let outdated = outdated.of(&settings.target.baseline());
     for line in &outdated {
-        eprintln!("error: {line}");
+        errln!("error: {line}");
     }
     match exit(&summary) {
         Exit::Conforms if !outdated.is_empty() => Exit::Deviates,
+        Exit::Conforms if summary.conforming + summary.known == 0 => nothing_judged(&summary),
         exit => exit,
     }
+}
+
+/// A run in which nothing was judged says nothing of the target.
+fn nothing_judged(summary: &Summary) -> Exit {
+    let cases = show::count(summary.unsupported, "case");
+    errln!("error: nothing was judged: {cases} selected, and the target or the clusters support none");
+    errln!("help: `features` in the target file says what the target supports; --backend and --filter select others");
+    Exit::Broken
 }
 
 fn print_written(written: &[PathBuf]) {

@@ -1,6 +1,6 @@
 //! `baton up`: clusters to explore, kept until interrupted.
 
-use crate::stdout::outln;
+use crate::terminal::{errln, outln};
 use baton_cluster::{
     error_chain::error_chain,
     fleet::{
@@ -26,14 +26,14 @@ pub fn up(arguments: &args::Up) -> Exit {
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("error: cannot start the async runtime: {error}");
+            errln!("error: cannot start the async runtime: {error}");
             return Exit::Broken;
         }
     };
     match runtime.block_on(boot_and_wait(arguments)) {
         Ok(()) => Exit::Conforms,
         Err(message) => {
-            eprintln!("error: {message}");
+            errln!("error: {message}");
             Exit::Broken
         }
     }

@@ -117,7 +117,7 @@ impl Reader<'_> {
         let metadata = fields.get("metadata").and_then(|node| self.metadata(node));
         let spec = fields.get("spec")?;
         let spec = self.decoder.shape(spec, &shapes::SPEC)?;
-        let title = spec.get("title").and_then(|node| self.decoder.text(node, "title"));
+        let title = spec.get("title").and_then(|node| self.decoder.line(node, "title"));
         let requirements = spec.get("requirements");
         let requirements_of =
             requirements.map(|node| refs::requirements(self.context.catalogue, node, &mut self.decoder));

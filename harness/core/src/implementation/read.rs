@@ -114,11 +114,18 @@ impl Reader<'_> {
         fields.get(name).and_then(|node| self.decoder.text(node, name))
     }
 
+    fn line(&mut self, fields: &Fields<'_>, name: &str) -> Option<String> {
+        fields.get(name).and_then(|node| self.decoder.line(node, name))
+    }
+
     fn implementation(&mut self, node: &Node) -> Option<Implementation> {
         let fields = self.decoder.shape(node, &shapes::IMPLEMENTATION)?;
-        let (name, version) = (self.text(&fields, "name"), self.text(&fields, "version"));
-        let url = self.text(&fields, "url");
+        let (name, version) = (self.line(&fields, "name"), self.line(&fields, "version"));
+        let url = self.line(&fields, "url");
         let contact = fields.get("contact").map(|node| self.decoder.texts(node, "contact"));
+        for (node, _) in contact.iter().flatten() {
+            self.decoder.line(node, "contact");
+        }
         Some(Implementation {
             name: name?,
             version: Some(version?),

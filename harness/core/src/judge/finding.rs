@@ -40,10 +40,12 @@ impl fmt::Display for Finding {
         } else {
             writeln!(f, "{ids}: {}", self.title)?;
         }
-        writeln!(f, "  expected  {}", self.expected)?;
-        writeln!(f, "  seen      {}", self.seen)?;
+        // What clusters say may have several lines; they stay under the first.
+        let below = |text: &str| text.replace('\n', "\n            ");
+        writeln!(f, "  expected  {}", below(&self.expected))?;
+        writeln!(f, "  seen      {}", below(&self.seen))?;
         for mismatch in &self.mismatches {
-            writeln!(f, "            {mismatch}")?;
+            writeln!(f, "            {}", below(&mismatch.to_string()))?;
         }
         if let Some(object) = &self.object {
             writeln!(f, "  object    {object}")?;

@@ -216,6 +216,16 @@ impl Decoder {
         }
     }
 
+    /// A text that is shown beside others: one line, without control characters.
+    pub fn line(&mut self, node: &Node, what: &str) -> Option<String> {
+        let text = self.text(node, what)?;
+        if text.chars().any(char::is_control) {
+            self.error(node, format!("{what} must be one line without control characters"), "");
+            return None;
+        }
+        Some(text)
+    }
+
     /// One text, or a list of texts.
     pub fn texts<'n>(&mut self, node: &'n Node, what: &str) -> Vec<(&'n Node, String)> {
         match &node.data {

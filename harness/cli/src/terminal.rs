@@ -1,0 +1,184 @@
+//! Standard output and standard error: the only way to the terminal.
+//!
+//! - What cases, targets and clusters say may hold anything, so control characters are shown, not obeyed: nothing moves the
+//!   cursor, clears the screen, hides text or reaches the clipboard. On a terminal plain colours pass, which are ours.
+//! - Who reads may stop reading before the end, as `head` does. What follows then goes nowhere, and the command ends as it
+//!   would have.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    io::{self, IsTerminal as _, Write as _},
+};
+
+/// Writes to standard output, as `print!` does, but does not panic when nobody reads any more.
+macro_rules! out {
+    ($($arg:tt)*) => { $crate::terminal::write(format_args!($($arg)*)) };
+}
+
+/// Writes a line to standard output, as `println!` does, but does not panic when nobody reads any more.
+macro_rules! outln {
+    () => { $crate::terminal::write(format_args!("\n")) };
+    ($($arg:tt)*) => { $crate::terminal::write(format_args!("{}\n", format_args!($($arg)*))) };
+}
+
+/// Writes to standard error, as `eprint!` does, but does not panic when nobody reads any more.
+macro_rules! err {
+    ($($arg:tt)*) => { $crate::terminal::write_error(format_args!($($arg)*)) };
+}
+
+/// Writes a line to standard error, as `eprintln!` does, but does not panic when nobody reads any more.
+macro_rules! errln {
+    ($($arg:tt)*) => { $crate::terminal::write_error(format_args!("{}\n", format_args!($($arg)*))) };
+}
+
+pub(crate) use {err, errln, out, outln};
+
+/// Writes to standard output.
+pub(crate) fn write(text: fmt::Arguments<'_>) {
+    let mut stdout = io::stdout().lock();
+    let text = text.to_string();
+    let text = clean(&text, stdout.is_terminal());
+    if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        // Such as a full disk. There is nobody else to tell, and it must not end a run that has clusters to remove.
+        let _ = writeln!(io::stderr(), "error: standard output: {error}");
+    }
+}
+
+/// Writes to standard error. If that fails there is nobody left to tell.
+pub(crate) fn write_error(text: fmt::Arguments<'_>) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(clean(&text.to_string(), stderr.is_terminal()).as_bytes());
+}
+
+/// Standard error for logs, an event a write.
+#[derive(Debug, Clone, Copy)]
+pub struct Logs;
+
+impl io::Write for Logs {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        write_error(format_args!("{}", String::from_utf8_lossy(bytes)));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The text in one line, with nothing in it that a terminal obeys.
+pub(crate) fn line(text: &str) -> String {
+    clean(text, false).replace(['\n', '\t'], " ")
+}
+
+/// The text with nothing in it that a terminal obeys, but for the ends of lines, tabs, and colours if they are wanted.
+pub(crate) fn clean(text: &str, colours: bool) -> Cow<'_, str> {
+    if !text.chars().any(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(is_obeyed) {
+        clean.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let colour = colour(rest).filter(|_| colours);
+        let taken = match colour {
+            Some(colour) => {
+                clean.push_str(colour);
+                colour.len()
+            }
+            None => {
+                let first = rest.chars().next().unwrap_or_default();
+                // The ends of lines of other systems are ends of lines.
+                if !rest.starts_with("\r\n") {
+                    clean.push(picture(first));
+                }
+                first.len_utf8()
+            }
+        };
+        rest = &rest[taken..];
+    }
+    clean.push_str(rest);
+    Cow::Owned(clean)
+}
+
+fn is_obeyed(c: char) -> bool {
+    let direction =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let separator = matches!(c, '\u{2028}' | '\u{2029}');
+    direction || separator || (c.is_control() && c != '\n' && c != '\t')
+}
+
+/// A character to look at instead of one that is obeyed.
+fn picture(c: char) -> char {
+    match u32::from(c) {
+        code @ 0..=0x1f => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
+        0x7f => '\u{2421}',
+        _ => char::REPLACEMENT_CHARACTER,
+    }
+}
+
+/// The sequence at the beginning of a text that only chooses the colour or the weight of letters: none that hides them.
+fn colour(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix("\u{1b}[")?;
+    let end = inner.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    let plain = match &inner[..end] {
+        "" | "0" | "1" | "3" | "4" | "22" | "23" | "24" | "39" => true,
+        // Black is no colour on many terminals.
+        "30" => false,
+        one if one.len() == 2 => one.starts_with('3') || one.starts_with('9'),
+        indexed => matches!(
+            indexed.strip_prefix("38;5;"),
+            Some("9" | "10" | "11" | "12" | "13" | "14" | "15")
+        ),
+    };
+    (plain && inner[end..].starts_with('m')).then(|| &text[..2 + end + 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown_and_not_obeyed() {
+        for (hostile, shown) in [
+            ("\u{1b}[2J\u{1b}[H247 conform", "␛[2J␛[H247 conform"),
+            ("\u{1b}]52;c;cm0gLXJm\u{7}", "␛]52;c;cm0gLXJm␇"),
+            ("\u{9b}2J\u{90}x\u{9c}", "\u{fffd}2J\u{fffd}x\u{fffd}"),
+            ("passed\rfailed\u{8}\u{7f}", "passed␍failed␈␡"),
+            ("\u{202e}degnahc\u{2066}\u{200f}", "\u{fffd}degnahc\u{fffd}\u{fffd}"),
+            ("one\u{2028}two", "one\u{fffd}two"),
+            ("\u{0}", "␀"),
+            ("\u{1b}[31mred", "␛[31mred"),
+        ] {
+            assert_eq!(clean(hostile, false), shown);
+        }
+        assert_eq!(line("one\n247 conform"), "one 247 conform");
+        assert_eq!(clean("über\tzwei\r\nZeilen 🎉", false), "über\tzwei\nZeilen 🎉");
+    }
+
+    #[test]
+    fn a_terminal_is_given_colours_but_nothing_that_hides_or_moves() {
+        for colour in ["[0m", "[1m", "[31m", "[92m", "[38;5;10m", "[m"] {
+            let text = format!("\u{1b}{colour}x");
+            assert_eq!(clean(&text, true), text);
+        }
+        for other in [
+            "[8m",
+            "[30m",
+            "[40m",
+            "[7m",
+            "[5m",
+            "[38;5;0m",
+            "[2J",
+            "[31",
+            "[38;2;0;0;0m",
+            "]0;x",
+        ] {
+            let text = format!("\u{1b}{other}x");
+            assert_eq!(clean(&text, true), format!("␛{other}x"));
+        }
+    }
+}
