@@ -212,6 +212,39 @@ impl Pattern {
         }
     }
 
+    /// The keys that lead to what must be there, whichever of its alternatives matches.
+    pub fn needed(&self) -> Vec<Vec<String>> {
+        let mut needed = Vec::new();
+        self.note_needed(&mut Vec::new(), &mut needed);
+        needed
+    }
+
+    fn note_needed(&self, here: &mut Vec<String>, needed: &mut Vec<Vec<String>>) {
+        match self {
+            Self::Map(members) => {
+                for (key, member) in members {
+                    here.push(key.clone());
+                    member.note_needed(here, needed);
+                    here.pop();
+                }
+            }
+            Self::Contains(items) | Self::Exactly(items) => {
+                for item in items {
+                    item.note_needed(here, needed);
+                }
+            }
+            Self::OneOf(values) if values.contains(&Value::Null) => {}
+            Self::Absent | Self::Lacks(_) | Self::Any(_) => {}
+            Self::Present
+            | Self::Text(_)
+            | Self::Exact(_)
+            | Self::Mentions(_)
+            | Self::AtLeast(_)
+            | Self::AtMost(_)
+            | Self::OneOf(_) => needed.push(here.clone()),
+        }
+    }
+
     /// The pattern in words of JSON, with references put in.
     pub fn describe(&self, bindings: &Bindings) -> String {
         let all = |items: &[Self]| {
@@ -327,6 +360,13 @@ mod tests {
             mismatches(&json!({"a": {"x/y": "v"}}), &json!({})),
             [r#"a["x/y"]: expected "v", seen nothing"#]
         );
+    }
+
+    #[test]
+    fn what_must_be_there_is_needed_and_what_may_be_left_out_is_not() {
+        let pattern = json!({"a": {"contains": [{"b": 1, "c": null}]}, "d": {"any": [null, 1]}, "e": {"oneOf": [1, null]}, "f": {"oneOf": [1]}});
+        let needed = Pattern::from_value(&pattern).unwrap().needed();
+        assert_eq!(needed, [vec!["a", "b"], vec!["f"]]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use baton_cluster::{
     runner::{CommandEnd, Running, Target, TargetError, Timeouts},
 };
 use baton_core::{
-    case::model::{Action, Case, ControllerSetup, Fault},
+    case::model::{Action, Case, ControllerSetup, Expected, Fault, Start},
     implementation::{Implementation, Launch, TargetSpec, baseline::Baseline},
     names::Feature,
 };
@@ -137,6 +137,17 @@ impl Described {
         ))
     }
 
+    /// The option whose values it is to refuse, if it does not have that: its name is refused then.
+    fn has_no_such_option(&self, start: &Start) -> Option<String> {
+        let options = &self.spec.settable.options;
+        let lacking = |option: &&String| !options.contains(*option);
+        if matches!(self.run, Run::Reference) || start.expect != Expected::Refusal {
+            return None;
+        }
+        let option = start.setup.options.keys().find(lacking)?;
+        Some(format!("needs the option {option}, which this target does not have"))
+    }
+
     fn setup(&self, asked: &ControllerSetup) -> Result<ControllerSetup, Vec<String>> {
         match self.run {
             // Every gate and option of it can be set.
@@ -220,6 +231,7 @@ impl Target for Described {
         for step in &case.steps {
             if let Action::Start(start) = &step.action {
                 reasons.extend(self.cannot_start_with(&start.setup));
+                reasons.extend(self.has_no_such_option(start));
             }
         }
         reasons.dedup();

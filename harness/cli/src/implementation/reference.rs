@@ -48,6 +48,7 @@ const FEATURES: [&str; 20] = [
     "PreferNoExecute",
     "ClusterTaintPolicy",
     "Validation",
+    "UniqueAliases",
     "EvictionQueue",
     "EvictionRate",
     "FeasibilityCheck",

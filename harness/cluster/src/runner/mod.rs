@@ -3,6 +3,7 @@
 //! - [`run`]: the steps in order, each between two marks;
 //! - `act`: steps that do something to objects; `fault_injection`: to connections and to the target; `crash_point`: stops it between
 //!   two writes, with `committed` for clusters that tell late of what they have stored;
+//! - `fields`: whether the definitions have what the case expects;
 //! - `clean_up`: what is removed at the end, so that what is left shows;
 //! - `wait`: steps that wait, always on the growing timeline and never by looking again and again;
 //! - `hot_loop`: ends steps in which time cannot pass;
@@ -14,6 +15,7 @@ mod command;
 mod committed;
 mod crash_point;
 mod fault_injection;
+mod fields;
 mod hot_loop;
 mod refused;
 mod target;
@@ -347,6 +349,10 @@ impl Run<'_> {
         quiescence: &mut QuiescenceDetector,
         tell: &(dyn Fn(usize, &str) + Sync),
     ) -> bool {
+        if let Some(reason) = self.lacking_field(plan).await {
+            self.not_for_this_target(plan, reason);
+            return true;
+        }
         for (number, step) in plan.steps.iter().enumerate() {
             let text = step.action.to_string();
             self.standpoint = Standpoint::at(plan, number);
@@ -375,6 +381,16 @@ impl Run<'_> {
             }
         }
         true
+    }
+
+    /// Notes that the case asks for what the target cannot have; no step is carried out.
+    fn not_for_this_target(&self, plan: &Plan, reason: String) {
+        if let Some(first) = plan.steps.first() {
+            let text = first.action.to_string();
+            self.recorder.mark(Mark::StepStarted { step: 0, text });
+            let end = StepEnd::Unsupported { reason };
+            self.recorder.mark(Mark::StepEnded { step: 0, end });
+        }
     }
 
     /// Stops the target; one that goes on writing without ever waiting while it is to stop is not waited for.

@@ -89,6 +89,9 @@ pub enum Action {
         /// The file they came from, below `fixtures/`, for people.
         #[serde(skip)]
         file: Option<String>,
+        /// What it shows that the API accepts them.
+        #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+        proves: BTreeSet<RequirementId>,
     },
     /// `admission`: puts admission rules in force, in the place of a policy engine on the member.
     Admission {
@@ -209,6 +212,7 @@ impl Action {
     /// The requirements that it is to show.
     pub fn claims(&self) -> BTreeSet<RequirementId> {
         match self {
+            Self::Apply { proves, .. } => proves.clone(),
             Self::Assert(assertion) => assertion.proves.ids(),
             Self::Start(start) => start.proves.clone(),
             Self::Refused(refused) => refused.proves.clone(),

@@ -106,6 +106,8 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
                 let ended = ended_badly(number, action, run, timeline);
                 if ended.is_some() {
                     judged.incomplete = Some(format!("step {} could not be carried out", number + 1));
+                } else if matches!(run.end, Some((StepEnd::Done, _))) {
+                    judged.proved.extend(action.claims());
                 }
                 judged.findings.extend(ended);
             }
@@ -394,7 +396,10 @@ fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timeline: &Timelin
         None => ("the run ended in the middle of this step".to_owned(), entries.last()?),
     };
     let mut finding = Finding {
-        requirements: BTreeSet::new(),
+        requirements: match (action, run.end) {
+            (Action::Apply { proves, .. }, Some((StepEnd::Refused { .. }, _))) => proves.clone(),
+            _ => BTreeSet::new(),
+        },
         title: "a step of the case could not be carried out".to_owned(),
         step: Some(number),
         expected: action.to_string(),

@@ -114,14 +114,19 @@ impl Plan {
                 action,
             };
             match &step.action {
-                Action::Apply { on, objects, file } => on
+                Action::Apply {
+                    on,
+                    objects,
+                    file,
+                    proves,
+                } => on
                     .iter()
                     .map(|place| {
-                        let (objects, file) = (objects.clone(), file.clone());
                         planned(Action::Apply {
                             on: vec![place.clone()],
-                            objects,
-                            file,
+                            objects: objects.clone(),
+                            file: file.clone(),
+                            proves: proves.clone(),
                         })
                     })
                     .collect(),

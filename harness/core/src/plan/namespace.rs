@@ -37,10 +37,16 @@ impl Plan {
 
 fn action(action: &Action, to: &str) -> Action {
     match action.clone() {
-        Action::Apply { on, objects, file } => Action::Apply {
+        Action::Apply {
+            on,
+            objects,
+            file,
+            proves,
+        } => Action::Apply {
             on,
             objects: objects.iter().map(|object| value(object, to)).collect(),
             file,
+            proves,
         },
         Action::Patch { on, of, merge } => Action::Patch {
             on,

@@ -200,10 +200,16 @@ impl Scale {
 
     fn action(&self, action: &Action) -> Action {
         match action.clone() {
-            Action::Apply { on, objects, file } => Action::Apply {
+            Action::Apply {
+                on,
+                objects,
+                file,
+                proves,
+            } => Action::Apply {
                 on,
                 objects: objects.iter().map(|object| self.value(object)).collect(),
                 file,
+                proves,
             },
             Action::Patch { on, of, merge } => Action::Patch {
                 on,
@@ -327,6 +333,7 @@ mod tests {
             on: vec![Place::Control],
             objects: vec![json!({"spec": {"placement": {"clusterTolerations": tolerations}}})],
             file: None,
+            proves: BTreeSet::new(),
         }
     }
 

@@ -178,6 +178,7 @@ mod tests {
                     on: vec![Place::Control],
                     objects: vec![object],
                     file: None,
+                    proves: BTreeSet::new(),
                 },
                 Action::Patch {
                     on: Place::Control,

@@ -10,7 +10,7 @@ use crate::{pattern::Bindings, redact};
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Apply { on, objects, file } => {
+            Self::Apply { on, objects, file, .. } => {
                 let places = on.iter().map(Place::to_string).collect::<Vec<_>>().join(", ");
                 let names = objects.iter().map(named).collect::<Vec<_>>().join(", ");
                 write!(f, "apply {names} on {places}")?;

@@ -159,6 +159,11 @@ pub static APPLY: Shape = Shape {
         PLACES,
         Field::optional("file", Holds::Text, "A file below fixtures/."),
         Field::optional("resource", Holds::Object, "One object."),
+        Field::optional(
+            "proves",
+            Holds::OneOrMore(&Holds::Requirement),
+            "The requirements that it proves if the API accepts it.",
+        ),
     ],
     choice: Choice::OneOf(&["file", "resource"]),
 };

@@ -1,5 +1,7 @@
 //! `apply`: objects of a file or of the case itself; `admission`: rules of a file.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -7,6 +9,7 @@ use super::Reader;
 use crate::{
     case::{
         model::{Action, Place},
+        refs,
         shapes::steps as shapes,
     },
     spelling::suggestion,
@@ -48,7 +51,15 @@ impl Reader<'_> {
         for object in &objects {
             self.scope.applied(object);
         }
-        (!on.is_empty()).then_some(Action::Apply { on, objects, file })
+        let proves = fields
+            .get("proves")
+            .map(|node| refs::requirements(self.context.catalogue, node, &mut self.decoder));
+        (!on.is_empty()).then_some(Action::Apply {
+            on,
+            objects,
+            file,
+            proves: proves.unwrap_or_default(),
+        })
     }
 
     /// Many objects of one template: a plain `apply` of them.
@@ -84,6 +95,7 @@ impl Reader<'_> {
             on,
             objects,
             file: Some(file),
+            proves: BTreeSet::new(),
         })
     }
 

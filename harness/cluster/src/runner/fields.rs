@@ -1,0 +1,117 @@
+//! Fields that the definitions of the control plane lack: what they drop, no implementation can keep.
+
+use baton_core::{
+    case::model::{Action, Condition, Expect, Mode, Subject},
+    names::ClusterName,
+    plan::Plan,
+};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
+use serde_json::Value;
+
+use super::Run;
+
+/// The definition of the kind that carries the state of a failover; its cluster-scoped twin has the same fields.
+const BINDINGS: &str = "resourcebindings.work.karmada.io";
+
+impl Run<'_> {
+    /// Why a case is not for these definitions: it expects a field of a binding that they do not have.
+    ///
+    /// The built-in controller has the harness's own definitions, in which nothing may be missing.
+    pub(super) async fn lacking_field(&self, plan: &Plan) -> Option<String> {
+        if self.target.writers().is_some() {
+            return None;
+        }
+        let conditions = plan.steps.iter().filter_map(|step| expected(&step.action));
+        let mut needed = conditions.flat_map(of_binding).peekable();
+        needed.peek()?;
+        let client = self.client(&ClusterName::control()).ok()?;
+        let definition = Api::<CustomResourceDefinition>::all(client).get(BINDINGS).await.ok()?;
+        let definition = serde_json::to_value(definition).ok()?;
+        let version = definition["spec"]["versions"]
+            .as_array()?
+            .iter()
+            .find(|it| it["storage"] == true)?;
+        let schema = &version["schema"]["openAPIV3Schema"];
+        let lacking = needed.find(|field| !declares(schema, field))?;
+        Some(format!(
+            "the definition of ResourceBinding on the control plane has no field {}",
+            lacking.join(".")
+        ))
+    }
+}
+
+/// What a step expects to come true.
+fn expected(action: &Action) -> Option<&Condition> {
+    match action {
+        Action::Assert(assertion) if assertion.mode != Mode::Never => Some(&assertion.condition),
+        Action::Wait { until, .. } => Some(until),
+        _ => None,
+    }
+}
+
+fn of_binding(condition: &Condition) -> Vec<Vec<String>> {
+    match (&condition.of, &condition.expect) {
+        (Subject::BindingOf(_), Expect::Match(pattern)) => pattern.needed(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a schema keeps a field; lists are passed over, as in the places of a pattern.
+fn declares(schema: &Value, field: &[String]) -> bool {
+    let items = &schema["items"];
+    if items.is_object() {
+        return declares(items, field);
+    }
+    let Some((key, rest)) = field.split_first() else {
+        return true;
+    };
+    if schema["x-kubernetes-preserve-unknown-fields"] == true {
+        return true;
+    }
+    match (schema["properties"].get(key), &schema["additionalProperties"]) {
+        (Some(property), _) => declares(property, rest),
+        (None, Value::Null) => false,
+        (None, values) => declares(values, rest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_field_is_declared_by_name_or_kept_unknown() {
+        let schema = json!({"type": "object", "properties": {
+            "status": {"type": "object", "properties": {"items": {"type": "array", "items": {
+                "type": "object",
+                "properties": {
+                    "health": {"type": "string"},
+                    "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+                    "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                },
+            }}}},
+        }});
+        let declared = |path: &str| {
+            let keys: Vec<_> = path.split('.').map(ToOwned::to_owned).collect();
+            declares(&schema, &keys)
+        };
+        for there in [
+            "status.items.health",
+            "status.items.status.a.b",
+            "status.items.labels.x",
+        ] {
+            assert!(declared(there), "{there}");
+        }
+        for lacking in [
+            "status.items.settled",
+            "spec",
+            "status.items.health.more",
+            "status.items.labels.x.y",
+        ] {
+            assert!(!declared(lacking), "{lacking}");
+        }
+    }
+}
