@@ -35,7 +35,7 @@ pub const USER_AGENT: &str = "baton-controller";
 const DRAIN: &str = "drain";
 
 /// The features that the reference controller has.
-const FEATURES: [&str; 20] = [
+const FEATURES: [&str; 21] = [
     "Propagation",
     "ClusterPropagation",
     "StatePreservation",
