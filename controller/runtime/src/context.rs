@@ -123,6 +123,17 @@ impl Context {
         &self.inner.control
     }
 
+    /// Forgets what only whoever leads knows: another instance may have led meanwhile.
+    pub fn forget_decisions(&self) {
+        *self.evictions() = EvictionQueue::default();
+        *self.inner.affected.lock().unwrap_or_else(PoisonError::into_inner) = Affected::default();
+        self.inner
+            .tainting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+
     /// What is known. Not to be held over an await.
     pub fn cache(&self) -> MutexGuard<'_, Cache> {
         self.inner.cache.lock().unwrap_or_else(PoisonError::into_inner)

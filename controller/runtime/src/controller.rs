@@ -12,8 +12,8 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use kube::Client;
-use tokio::sync::broadcast;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::{broadcast, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::context::{Context, Failure, Outcome};
 use crate::error_chain::error_chain;
+use crate::fence::{Fence, FencedMembers};
+use crate::lease::Candidate;
 use crate::members::Members;
 use crate::metrics;
 use crate::object_api::WriteError;
@@ -28,7 +30,7 @@ use crate::options::Options;
 use crate::queue::{Key, Queue, Urgency};
 use crate::reconcile;
 use crate::source::Source;
-use crate::watch::{self, WatchEvent};
+use crate::watch::{self as watches, WatchEvent};
 
 /// The furthest that a timer is set; what is due later is looked at again then.
 const FURTHEST: Duration = Duration::from_secs(60 * 60 * 24 * 365);
@@ -40,6 +42,7 @@ pub struct Controller;
 pub struct Running {
     stop: CancellationToken,
     task: Option<JoinHandle<()>>,
+    election: Option<JoinHandle<Candidate>>,
     context: Context,
 }
 
@@ -54,11 +57,22 @@ impl Controller {
         }
         let stop = CancellationToken::new();
         let (sender, events) = unbounded_channel();
+        let (leads, is_leader) = watch::channel(!options.leader_elect);
+        let mut election = None;
+        let (mut control, mut members) = (control, members);
+        if options.leader_elect {
+            let (identity, fence) = (options.identity.clone().unwrap_or_else(made_up), Fence::default());
+            let candidate = Candidate::new(control.clone(), Arc::clone(&clock), identity, fence.clone(), leads);
+            election = Some(tokio::spawn(candidate.run(stop.clone())));
+            control = fence.around(control);
+            members = FencedMembers::new(members, fence);
+        }
         let context = Context::new(control, members, clock, options, sender);
-        let task = tokio::spawn(Loop::new(context.clone()).run(events, stop.clone()));
+        let task = tokio::spawn(Loop::new(context.clone(), is_leader).run(events, stop.clone()));
         Running {
             stop,
             task: Some(task),
+            election,
             context,
         }
     }
@@ -87,8 +101,23 @@ impl Running {
         Ok(())
     }
 
-    /// Stops the controller and waits until it has stopped.
+    /// Stops the controller and waits until it has stopped. If it leads, the next instance need not wait for the lease
+    /// to end.
     pub async fn stop(mut self) {
+        self.end().await;
+        if let Some(election) = self.election.take()
+            && let Ok(candidate) = election.await
+        {
+            candidate.give_back().await;
+        }
+    }
+
+    /// Ends the controller as a crash does, and waits until it writes nothing more.
+    pub async fn crash(mut self) {
+        self.end().await;
+    }
+
+    async fn end(&mut self) {
         self.stop.cancel();
         if let Some(task) = self.task.take()
             && let Err(error) = task.await
@@ -104,6 +133,12 @@ impl Drop for Running {
     }
 }
 
+/// An identity for an instance that has not been given one: its host, which is its pod in a cluster, and its process.
+fn made_up() -> String {
+    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "baton-controller".to_owned());
+    format!("{host}_{}", std::process::id())
+}
+
 type Reconciliation = Pin<Box<dyn Future<Output = (Key, Outcome)> + Send>>;
 
 struct Loop {
@@ -113,10 +148,12 @@ struct Loop {
     watches: JoinSet<()>,
     templates: BTreeMap<Gvk, tokio::task::AbortHandle>,
     definitions: broadcast::Sender<()>,
+    /// Whether this instance leads. One that does not keeps what there is to do for the moment when it does.
+    is_leader: watch::Receiver<bool>,
 }
 
 impl Loop {
-    fn new(context: Context) -> Self {
+    fn new(context: Context, is_leader: watch::Receiver<bool>) -> Self {
         let (definitions, _) = broadcast::channel(1);
         Self {
             context,
@@ -125,6 +162,7 @@ impl Loop {
             watches: JoinSet::new(),
             templates: BTreeMap::new(),
             definitions,
+            is_leader,
         }
     }
 
@@ -136,6 +174,7 @@ impl Loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
+                Ok(()) = self.is_leader.changed() => self.leadership_changed(),
                 Some(item) = events.recv() => self.learn_all(item, &mut events),
                 Some((key, outcome)) = self.running.next() => self.finish(key, outcome),
                 () = sleep_until(due) => self.queue.wake(Instant::now()),
@@ -149,13 +188,24 @@ impl Loop {
             if let Some(resource) = source.resource() {
                 let client = self.context.control().client().clone();
                 self.watches
-                    .spawn(watch::run(client, resource, source, self.context.events()));
+                    .spawn(watches::run(client, resource, source, self.context.events()));
+            }
+        }
+    }
+
+    /// Another instance may have led before: everything is looked at anew.
+    fn leadership_changed(&mut self) {
+        if *self.is_leader.borrow_and_update() {
+            self.context.forget_decisions();
+            let keys = self.context.cache().all_keys();
+            for key in keys {
+                self.queue.add(key, Urgency::Wanted);
             }
         }
     }
 
     fn start_ready(&mut self) {
-        if !self.context.cache().is_synced() {
+        if !*self.is_leader.borrow() || !self.context.cache().is_synced() {
             return;
         }
         while let Some(key) = self.queue.next() {
@@ -255,7 +305,7 @@ impl Loop {
         let wanted = self.context.cache().take_new_kinds();
         for gvk in wanted {
             if !self.templates.contains_key(&gvk) {
-                let run = watch::run_once_known(
+                let run = watches::run_once_known(
                     self.context.control().clone(),
                     Source::Templates(gvk.clone()),
                     gvk.clone(),

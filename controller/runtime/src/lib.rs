@@ -7,6 +7,7 @@
 //! - `cache`: what the watches have seen, kept in `table`s of `compact` objects by `source`; `watch`: the watches
 //! - `context`: what reconcilers share; `object_api`: reads and writes of single objects; `events`: Kubernetes events;
 //!   `kinds`: the resource of a kind
+//! - `lease`: which of several instances works; `fence`: no other one writes
 //! - [`metrics`]: what is counted, and where it is served
 //! - `reconcile`: the components, each of them gather, decide, apply, status
 //! - [`drain`]: the command that drains a cluster; [`crds`]: the definitions of the API as YAML
@@ -23,7 +24,9 @@ pub mod crds;
 pub mod drain;
 mod error_chain;
 mod events;
+mod fence;
 mod kinds;
+mod lease;
 mod member_connections;
 pub mod members;
 pub mod metrics;

@@ -23,6 +23,10 @@ pub struct Options {
     pub deletion: Deletion,
     /// Where the program serves metrics; nowhere if unset.
     pub metrics_address: Option<SocketAddr>,
+    /// Whether of several instances only one works.
+    pub leader_elect: bool,
+    /// The name by which this instance stands for election; made up if unset.
+    pub identity: Option<String>,
 }
 
 impl Default for Options {
@@ -32,6 +36,8 @@ impl Default for Options {
             warnings: Vec::new(),
             deletion: Deletion::default(),
             metrics_address: Some(SocketAddr::from(([127, 0, 0, 1], 8080))),
+            leader_elect: false,
+            identity: None,
         }
     }
 }
@@ -175,6 +181,16 @@ pub const TABLE: &[OptionSpec] = &[
                         .map_err(|_| "expected an address such as 127.0.0.1:8080, or 0")?,
                 ),
             };
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "leader-elect",
+        value: "BOOL",
+        default: Some("false"),
+        help: "Whether instances elect one of them by the Lease karmada-system/baton-controller, which then works alone",
+        set: |options, value| {
+            options.leader_elect = bool::from_str(value).map_err(|_| "expected true or false")?;
             Ok(())
         },
     },
@@ -339,6 +355,7 @@ mod tests {
             ("controllers", "*,-failover"),
             ("enable-taint-manager", "maybe"),
             ("metrics-bind-address", "everywhere"),
+            ("leader-elect", "perhaps"),
             ("member-deletion", "sideways"),
         ] {
             let error = Options::default().set(name, value).unwrap_err().to_string();

@@ -15,6 +15,26 @@ use crate::source::Source;
 use crate::table::{Table, Version};
 
 impl Cache {
+    /// Everything that there is to reconcile.
+    pub fn all_keys(&self) -> Keys {
+        let clusters = self.by_name.keys();
+        let clusters = clusters.flat_map(|name| [Key::Cluster(name.clone()), Key::Probe(name.clone())]);
+        let policies = self.policies.values().flat_map(Table::iter);
+        let templates = self.templates.iter().flat_map(|(gvk, table)| {
+            let of = |key: &ObjectKey| TemplateKey {
+                gvk: gvk.clone(),
+                key: key.clone(),
+            };
+            table.iter().map(move |(key, _)| Key::Template(of(key)))
+        });
+        clusters
+            .chain(policies.map(|(key, _)| Key::Policy(key.clone())))
+            .chain(templates)
+            .chain(self.bindings().map(|(key, _)| Key::Binding(key.clone())))
+            .chain(self.works.iter().map(|(key, _)| Key::Work(key.clone())))
+            .collect()
+    }
+
     /// The Works on a cluster; they are looked at again when it answers again.
     pub fn works_on(&self, cluster: &str) -> Keys {
         let space = names::execution_space(cluster);

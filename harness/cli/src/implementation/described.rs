@@ -175,6 +175,13 @@ impl Target for Described {
         self.spec.baseline.clone()
     }
 
+    fn writers_of(&self, instance: &str) -> Option<BTreeSet<String>> {
+        match self.run {
+            Run::Reference => Reference.writers_of(instance),
+            Run::Installed | Run::Exec(_) => None,
+        }
+    }
+
     fn setup_of(&self, case: &Case) -> ControllerSetup {
         // What cannot be set up is unsupported, and never started.
         self.setup(&case.controller).unwrap_or_default()

@@ -57,6 +57,7 @@ const FEATURES: [&str; 21] = [
     "StatefulInjectionGate",
     "FlinkRecovery",
     "Drain",
+    "LeaderElection",
 ];
 
 /// The reference controller, built in.
@@ -85,6 +86,10 @@ impl Target for Reference {
         Some(BTreeSet::from([USER_AGENT.to_owned()]))
     }
 
+    fn writers_of(&self, instance: &str) -> Option<BTreeSet<String>> {
+        Some(BTreeSet::from([agent_of(instance)]))
+    }
+
     fn cannot_take(&self, case: &Case) -> Option<String> {
         let lacking = case.steps.iter().find_map(|step| match &step.action {
             Action::Run(run) if run.command != DRAIN => Some(&run.command),
@@ -101,16 +106,17 @@ impl Target for Reference {
         setup: &ControllerSetup,
         _log: &Path,
     ) -> Result<Box<dyn Running>, TargetError> {
-        let clients = fleet
-            .members()
-            .iter()
-            .map(|member| (member.name().to_string(), member.client(USER_AGENT)));
-        start(
-            fleet.control().client(USER_AGENT),
-            clients.collect(),
-            fleet.clock(),
-            setup,
-        )
+        start_as(USER_AGENT, fleet, setup)
+    }
+
+    async fn start_another(
+        &self,
+        name: &str,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        _log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        start_as(&agent_of(name), fleet, setup)
     }
 
     async fn run_command(&self, fleet: &dyn Fleet, name: &str, args: &[String]) -> Result<CommandEnd, TargetError> {
@@ -154,14 +160,34 @@ pub async fn run_command(
     })
 }
 
-/// Starts the reference controller on these clients: of the control plane, and of the members by name.
+/// The user agent under which another instance writes.
+pub fn agent_of(instance: &str) -> String {
+    format!("{USER_AGENT}-{instance}")
+}
+
+fn start_as(agent: &str, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError> {
+    let members = fleet.members().iter();
+    let clients = members.map(|member| (member.name().to_string(), member.client(agent)));
+    start(
+        fleet.control().client(agent),
+        clients.collect(),
+        fleet.clock(),
+        agent,
+        setup,
+    )
+}
+
+/// Starts the reference controller on these clients: of the control plane, and of the members by name. By its identity
+/// it stands for election, if the set-up asks for one.
 pub fn start(
     control: Client,
     members: BTreeMap<String, Client>,
     clock: Clock,
+    identity: &str,
     setup: &ControllerSetup,
 ) -> Result<Box<dyn Running>, TargetError> {
-    let options = options(setup)?;
+    let mut options = options(setup)?;
+    options.identity = Some(identity.to_owned());
     let warnings = options.warnings.clone();
     let running = Controller::start(control, Arc::new(InProcess(members)), clock, options);
     Ok(Box::new(Started { running, warnings }))
@@ -188,6 +214,10 @@ struct Started {
 impl Running for Started {
     async fn said(&mut self, _mentions: &[String], _within: Duration) -> Vec<String> {
         self.warnings.clone()
+    }
+
+    async fn crash(self: Box<Self>) {
+        self.running.crash().await;
     }
 
     async fn stop(self: Box<Self>) {

@@ -33,6 +33,8 @@ pub enum Of {
     ClusterPolicies,
     /// `ClusterTaintPolicy`.
     TaintPolicies,
+    /// `Lease`.
+    Leases,
     /// Events on the control plane.
     Events,
     /// Copies of workloads on members.
@@ -53,6 +55,7 @@ impl Of {
             Self::Policies => matches!(plural, "propagationpolicies" | "clusterpropagationpolicies"),
             Self::ClusterPolicies => plural == "clusterpropagationpolicies",
             Self::TaintPolicies => plural == "clustertaintpolicies",
+            Self::Leases => plural == "leases",
             Self::Events => plural == "events",
             Self::Copies => false,
         }

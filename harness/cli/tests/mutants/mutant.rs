@@ -68,20 +68,25 @@ impl Target for Mutant {
         setup: &ControllerSetup,
         _log: &Path,
     ) -> Result<Box<dyn Running>, TargetError> {
-        let Wires { clock, fault, hands } = self.wires(fleet);
-        let wired = |cluster: &Cluster| wire::client(cluster.name().as_str(), &hands, &fault);
-        let members = fleet.members().iter();
-        reference::start(
-            wired(fleet.control()),
-            members
-                .map(|member| (member.name().to_string(), wired(member)))
-                .collect(),
-            clock,
-            &fault.set_up(setup),
-        )
+        self.start_as(USER_AGENT, fleet, setup)
     }
+
+    fn writers_of(&self, instance: &str) -> Option<BTreeSet<String>> {
+        Reference.writers_of(instance)
+    }
+
+    async fn start_another(
+        &self,
+        name: &str,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        _log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        self.start_as(&reference::agent_of(name), fleet, setup)
+    }
+
     async fn run_command(&self, fleet: &dyn Fleet, name: &str, args: &[String]) -> Result<CommandEnd, TargetError> {
-        let Wires { clock, fault, hands } = self.wires(fleet);
+        let Wires { clock, fault, hands } = self.wires(USER_AGENT, fleet);
         let control = wire::client(fleet.control().name().as_str(), &hands, &fault);
         let args = fault.command_args(args);
         let end = reference::run_command(control, clock, name, &args).await?;
@@ -97,11 +102,30 @@ struct Wires {
 }
 
 impl Mutant {
-    fn wires(&self, fleet: &dyn Fleet) -> Wires {
+    fn start_as(
+        &self,
+        agent: &str,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        let Wires { clock, fault, hands } = self.wires(agent, fleet);
+        let wired = |cluster: &Cluster| wire::client(cluster.name().as_str(), &hands, &fault);
+        let members = fleet.members().iter();
+        let members = members.map(|member| (member.name().to_string(), wired(member)));
+        reference::start(
+            wired(fleet.control()),
+            members.collect(),
+            clock,
+            agent,
+            &fault.set_up(setup),
+        )
+    }
+
+    fn wires(&self, agent: &str, fleet: &dyn Fleet) -> Wires {
         let clock = fleet.clock();
         let fault = Arc::new((self.fault)(&clock));
         let clusters = || std::iter::once(fleet.control()).chain(fleet.members());
-        let hand = |cluster: &Cluster| (cluster.name().to_string(), cluster.client(USER_AGENT));
+        let hand = |cluster: &Cluster| (cluster.name().to_string(), cluster.client(agent));
         let another = (ANOTHER.to_owned(), fleet.control().client("somebody-else"));
         let hands: Hands = Arc::new(clusters().map(hand).chain([another]).collect());
         Wires { clock, fault, hands }

@@ -34,6 +34,9 @@ impl Run<'_> {
 
     /// Starts another instance of the target.
     pub(super) async fn add_instance(&mut self, name: &str) -> Result<(), String> {
+        if let Some(writers) = self.target.writers_of(name) {
+            self.recorder.mark(Mark::Writers(writers));
+        }
         let started = self.target.start_another(name, self.fleet, self.setup, self.log).await;
         let started = started.map_err(|error| error_chain(&error))?;
         self.others.insert(name.to_owned(), started);

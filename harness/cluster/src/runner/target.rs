@@ -68,6 +68,11 @@ pub trait Target: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The user agents under which another instance of it writes that has this name, if it says so.
+    fn writers_of(&self, _instance: &str) -> Option<BTreeSet<String>> {
+        None
+    }
+
     /// The gates and options that it is started with for a case, as far as the harness says so.
     fn setup_of(&self, case: &Case) -> ControllerSetup {
         case.controller.clone()

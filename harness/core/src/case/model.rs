@@ -475,11 +475,13 @@ pub enum Invariant {
     OnlyTheTargetWritesBindings,
     /// The target makes no write that changes nothing.
     NoWriteChangesNothing,
+    /// Of several instances of the target no two write by turns.
+    OneInstanceWrites,
 }
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::OriginGoneBeforeDestinationCreated,
         Self::AtMostOneLiveCopy,
         Self::NoLabelOnTemplate,
@@ -492,6 +494,7 @@ impl Invariant {
         Self::NothingLeftAfterCleanUp,
         Self::OnlyTheTargetWritesBindings,
         Self::NoWriteChangesNothing,
+        Self::OneInstanceWrites,
     ];
 
     /// Its name in cases.
@@ -509,6 +512,7 @@ impl Invariant {
             Self::NothingLeftAfterCleanUp => "nothingLeftAfterCleanUp",
             Self::OnlyTheTargetWritesBindings => "onlyTheTargetWritesBindings",
             Self::NoWriteChangesNothing => "noWriteChangesNothing",
+            Self::OneInstanceWrites => "oneInstanceWrites",
         }
     }
 
@@ -525,6 +529,7 @@ impl Invariant {
             Self::PreservedStateFitsLabels => &["STP-12"],
             Self::LateEvictionIsExplained => &["STP-06"],
             Self::NothingLeftAfterCleanUp => &["POL-08"],
+            Self::OneInstanceWrites => &["EVQ-07"],
             // They make the other findings trustworthy; the catalogue has no requirement for them.
             Self::OnlyTheTargetWritesBindings | Self::NoWriteChangesNothing => &[],
         };

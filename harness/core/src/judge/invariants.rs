@@ -3,12 +3,13 @@
 //! - here: what is true of every failover; `copies`: how many copies there are and when; `pods`: the same at the level of
 //!   pods;
 //! - `blocked`: what must be true of an eviction that cannot go ahead;
-//! - `writers`: who writes what, and what is left at the end.
+//! - `writers`: who writes what, and what is left at the end; `instances`: which instance of the target writes.
 //!
 //! Each invariant is a function of the `History` that says how often it had something to judge and what it found.
 
 mod blocked;
 mod copies;
+mod instances;
 mod pods;
 mod writers;
 
@@ -60,6 +61,7 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>) -> Judged {
             Invariant::NothingLeftAfterCleanUp => writers::nothing_left(timeline),
             Invariant::OnlyTheTargetWritesBindings => writers::only_the_target(timeline),
             Invariant::NoWriteChangesNothing => writers::no_idle_write(timeline),
+            Invariant::OneInstanceWrites => instances::one_writes(timeline),
         };
         all.judged.insert(invariant, found.judged);
         all.findings.extend(found.findings);

@@ -6,6 +6,7 @@ mod drain;
 mod flink;
 mod gates;
 mod invariants;
+mod leader;
 mod policy;
 mod prefer;
 mod preservation;
@@ -33,6 +34,7 @@ pub fn all() -> Vec<Mutant> {
         application::mutants(),
         gates::mutants(),
         drain::mutants(),
+        leader::mutants(),
         flink::mutants(),
         writers::mutants(),
     ];

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Finding, Found, finding};
+use super::{Finding, Found, finding, instances};
 use crate::{
     case::model::Invariant,
     select::BINDING_KINDS,
@@ -110,10 +110,7 @@ fn is_somebody_s(revision: &Revision) -> bool {
 /// marks one for deletion whose owner is gone is the target's doing: it has made that owner.
 pub(super) fn only_the_target(timeline: &Timeline) -> Found {
     let mut found = Found::default();
-    let writers = timeline.marks().find_map(|(_, mark)| match mark {
-        Mark::Writers(writers) => Some(writers),
-        _ => None,
-    });
+    let writers = instances::writers(timeline);
     let mut in_step = false;
     for entry in timeline.entries() {
         let revision = match &entry.event {
@@ -137,9 +134,10 @@ pub(super) fn only_the_target(timeline: &Timeline) -> Found {
             continue;
         };
         found.judged += 1;
-        let may = match writers {
-            Some(writers) => writers.contains(by),
-            None => !HARNESS.contains(&by),
+        let may = if writers.is_empty() {
+            !HARNESS.contains(&by)
+        } else {
+            writers.contains(by)
         };
         let collected = by == GARBAGE_COLLECTOR && revision.object.pointer("/metadata/deletionTimestamp").is_some();
         if !(may || collected || in_step && by == HANDS) {
