@@ -60,7 +60,7 @@ impl Started {
                     options: BTreeMap::from([("resource-eviction-rate".to_owned(), NO_LIMIT.to_string())]),
                 };
                 let control = fleet.control().client(USER_AGENT);
-                let started = reference::start(control, clients.collect(), fleet.clock(), &setup)?;
+                let started = reference::start(control, clients.collect(), fleet.clock(), "bench", &setup)?;
                 Ok(Self::Inside(started))
             }
             Place::Alone => {

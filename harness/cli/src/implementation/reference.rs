@@ -35,7 +35,7 @@ pub const USER_AGENT: &str = "baton-controller";
 const DRAIN: &str = "drain";
 
 /// The features that the reference controller has.
-const FEATURES: [&str; 21] = [
+const FEATURES: &[&str] = &[
     "Propagation",
     "ClusterPropagation",
     "StatePreservation",
@@ -79,7 +79,7 @@ impl Target for Reference {
     }
 
     fn features(&self) -> BTreeSet<Feature> {
-        FEATURES.into_iter().map(Feature::new).collect()
+        FEATURES.iter().copied().map(Feature::new).collect()
     }
 
     fn writers(&self) -> Option<BTreeSet<String>> {
