@@ -4,34 +4,16 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::api::{Binding, ObjectReference, Policy};
+use crate::api::{Binding, BindingSpec, ObjectReference, Policy};
 use crate::keys::TemplateKey;
 use crate::names;
 
 /// The binding of a resource under a policy: what the policy says now, over what the binding already has (POL-03).
 /// Scheduling result and tasks are not touched.
 pub fn binding(template: &TemplateKey, object: &Value, policy: &Policy, existing: Option<&Binding>) -> Binding {
-    let mut binding = existing.cloned().unwrap_or_default();
-    let key = template.binding();
-    binding.metadata.name = Some(key.name);
-    binding.metadata.namespace = key.namespace;
-    let finalizers = binding.metadata.finalizers.get_or_insert_default();
-    if !finalizers.iter().any(|held| held == names::BINDING_FINALIZER) {
-        finalizers.push(names::BINDING_FINALIZER.to_owned());
-    }
+    let mut binding = dependency(template, object, existing);
     name_policy(binding.metadata.annotations.get_or_insert_default(), policy);
-
     let (spec, policy) = (&mut binding.spec, &policy.spec);
-    spec.resource = ObjectReference {
-        api_version: template.gvk.api_version(),
-        kind: template.gvk.kind.clone(),
-        namespace: template.key.namespace.clone(),
-        name: template.key.name.clone(),
-        uid: object
-            .pointer("/metadata/uid")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
-    };
     spec.replicas = replicas(&template.gvk.kind, object);
     spec.placement = Some(policy.placement.clone());
     spec.failover.clone_from(&policy.failover);
@@ -42,10 +24,43 @@ pub fn binding(template: &TemplateKey, object: &Value, policy: &Policy, existing
     binding
 }
 
-fn name_policy(annotations: &mut BTreeMap<String, String>, policy: &Policy) {
-    for key in [names::POLICY_NAME, names::POLICY_NAMESPACE, names::CLUSTER_POLICY_NAME] {
-        annotations.remove(key);
+/// The binding of a resource that no policy selects and others depend on (APP-12): it has nothing that a policy says.
+pub fn dependency(template: &TemplateKey, object: &Value, existing: Option<&Binding>) -> Binding {
+    let mut binding = existing.cloned().unwrap_or_default();
+    let key = template.binding();
+    binding.metadata.name = Some(key.name);
+    binding.metadata.namespace = key.namespace;
+    let finalizers = binding.metadata.finalizers.get_or_insert_default();
+    if !finalizers.iter().any(|held| held == names::BINDING_FINALIZER) {
+        finalizers.push(names::BINDING_FINALIZER.to_owned());
     }
+    if let Some(annotations) = &mut binding.metadata.annotations {
+        annotations.retain(|key, _| !POLICY_ANNOTATIONS.contains(&key.as_str()));
+    }
+    let known = std::mem::take(&mut binding.spec);
+    binding.spec = BindingSpec {
+        clusters: known.clusters,
+        graceful_eviction_tasks: known.graceful_eviction_tasks,
+        active_eviction_history: known.active_eviction_history,
+        required_by: known.required_by,
+        ..BindingSpec::default()
+    };
+    binding.spec.resource = ObjectReference {
+        api_version: template.gvk.api_version(),
+        kind: template.gvk.kind.clone(),
+        namespace: template.key.namespace.clone(),
+        name: template.key.name.clone(),
+        uid: object
+            .pointer("/metadata/uid")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+    };
+    binding
+}
+
+const POLICY_ANNOTATIONS: [&str; 3] = [names::POLICY_NAME, names::POLICY_NAMESPACE, names::CLUSTER_POLICY_NAME];
+
+fn name_policy(annotations: &mut BTreeMap<String, String>, policy: &Policy) {
     if let Some(namespace) = policy.namespace() {
         annotations.insert(names::POLICY_NAME.to_owned(), policy.name().to_owned());
         annotations.insert(names::POLICY_NAMESPACE.to_owned(), namespace.to_owned());

@@ -4,7 +4,7 @@
 //! Read in this order:
 //!
 //! - [`api`]: the objects; [`keys`] and [`names`]: how they are named and refer to each other; [`settings`]: the options
-//! - [`matching`] and [`bind`]: policy and resource make a binding
+//! - [`matching`] and [`bind`]: policy and resource make a binding; [`dependencies`]: so does what needs the resource
 //! - [`taints`] and [`schedule`]: the binding gets its clusters
 //! - [`manifest`], [`inject`] and [`works`]: each cluster gets its copy, with the preserved state as labels
 //! - [`execute`]: the copy is made, or removed, on the member
@@ -20,6 +20,7 @@ pub mod aggregate;
 pub mod api;
 pub mod bind;
 pub mod conditions;
+pub mod dependencies;
 pub mod drain;
 pub mod evict;
 pub mod execute;

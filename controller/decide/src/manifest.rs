@@ -12,6 +12,12 @@ const JOB_LABELS: [&str; 4] = [
     "batch.kubernetes.io/job-name",
 ];
 
+/// Annotations of a PersistentVolumeClaim that say which volume it got.
+const BOUND: [&str; 2] = [
+    "pv.kubernetes.io/bind-completed",
+    "pv.kubernetes.io/bound-by-controller",
+];
+
 /// What of a resource goes to members: all but its status and what the control plane's API server wrote.
 pub fn manifest(template: &Value) -> Value {
     let Some(object) = template.as_object() else {
@@ -29,6 +35,12 @@ pub fn manifest(template: &Value) -> Value {
         Some("Service") => forget(&mut manifest, "/spec", &["clusterIP", "clusterIPs"], |ip| {
             *ip == json!("None")
         }),
+        // Tokens and volumes are each cluster's own.
+        Some("ServiceAccount") => forget(&mut manifest, "", &["secrets"], |_| false),
+        Some("PersistentVolumeClaim") => {
+            forget(&mut manifest, "/spec", &["volumeName"], |_| false);
+            forget(&mut manifest, "/metadata/annotations", &BOUND, |_| false);
+        }
         Some("Pod") => forget(&mut manifest, "/spec", &["nodeName"], |_| false),
         _ => {}
     }

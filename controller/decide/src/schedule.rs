@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::api::policy::{Placement, ReplicaSchedulingType};
 use crate::api::{Binding, BindingSpec, Cluster, GracefulEvictionTask, PurgeMode, TaintEffect, TargetCluster};
 use crate::conditions::{self, ConditionUpdate};
+use crate::dependencies;
 use crate::drain;
 use crate::evict::mode_of;
 use crate::selector;
@@ -49,6 +50,14 @@ pub struct Decision {
 /// named before the old object is gone (PRG-13).
 pub fn decide(snapshot: Snapshot<'_>) -> Decision {
     let spec = &snapshot.binding.spec;
+    if dependencies::follows(spec) {
+        return Decision {
+            clusters: dependencies::clusters(spec),
+            tasks: spec.graceful_eviction_tasks.clone(),
+            scheduled: ConditionUpdate::yes("Success", "the resource goes where those are that need it"),
+            again: None,
+        };
+    }
     let default = Placement::default();
     let placement = spec.placement.as_ref().unwrap_or(&default);
     let (min, max) = groups(placement);
@@ -73,7 +82,7 @@ pub fn decide(snapshot: Snapshot<'_>) -> Decision {
     }
     Decision {
         scheduled: scheduled(&chosen, min, waits, &leaving),
-        clusters: share_out(spec, placement, chosen),
+        clusters: with_required(spec, share_out(spec, placement, chosen)),
         tasks,
         again,
     }
@@ -240,6 +249,21 @@ fn go_back(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec<Str
     }
     back.truncate(max);
     back
+}
+
+/// What others need is also where they are, unless it is being evicted from there.
+fn with_required(spec: &BindingSpec, mut clusters: Vec<TargetCluster>) -> Vec<TargetCluster> {
+    for required in dependencies::clusters(spec) {
+        let is_chosen = clusters.iter().any(|target| target.name == required.name);
+        let is_evicted = spec
+            .graceful_eviction_tasks
+            .iter()
+            .any(|task| task.from_cluster == required.name);
+        if !is_chosen && !is_evicted {
+            clusters.push(required);
+        }
+    }
+    clusters
 }
 
 fn scheduled(chosen: &[String], min: usize, waits: bool, leaving: &[String]) -> ConditionUpdate {

@@ -14,9 +14,12 @@ use crate::source::{Scope, Source};
 use crate::table::{Sight, Table, Version};
 
 mod affected;
+mod dependencies;
 mod unconfirmed;
 
 pub use unconfirmed::Unconfirmed;
+
+use dependencies::requirer;
 
 use affected::{affected_by_binding, affected_by_object, affected_by_template, version_of};
 
@@ -25,6 +28,10 @@ use affected::{affected_by_binding, affected_by_object, affected_by_template, ve
 pub struct Cache {
     policies: BTreeMap<Scope, Table<Policy>>,
     bindings: BTreeMap<Scope, Table<CompactObject<Binding>>>,
+    /// Bindings that want what their resource depends on to follow it, with that resource.
+    asking: BTreeMap<ObjectKey, TemplateKey>,
+    /// Bindings that others require: their resource, and those others.
+    required: BTreeMap<ObjectKey, (TemplateKey, BTreeSet<ObjectKey>)>,
     works: Table<CompactObject<Work>>,
     works_of: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     clusters: Table<Cluster>,
@@ -130,7 +137,8 @@ impl Cache {
         std::mem::take(&mut self.new_kinds)
     }
 
-    fn use_kind(&mut self, gvk: Gvk) {
+    /// Sees to it that the resources of a kind are watched.
+    pub fn use_kind(&mut self, gvk: Gvk) {
         if !self.templates.contains_key(&gvk) {
             self.new_kinds.insert(gvk);
         }
@@ -160,6 +168,9 @@ impl Cache {
             }
             Source::Bindings(scope) => {
                 let gone = self.bindings.entry(*scope).or_default().complete();
+                for (key, _) in &gone {
+                    self.forget_dependencies(key);
+                }
                 gone.iter()
                     .flat_map(|(key, binding)| affected_by_binding(key, binding.get().as_deref()))
                     .collect()
@@ -287,7 +298,10 @@ impl Cache {
                 None => Keys::new(),
             },
             Source::Bindings(scope) => match take(self.bindings.entry(*scope).or_default(), key, revision) {
-                Some(binding) => affected_by_binding(key, binding.get().as_deref()),
+                Some(binding) => {
+                    self.forget_dependencies(key);
+                    affected_by_binding(key, binding.get().as_deref())
+                }
                 None => Keys::new(),
             },
             Source::Works => match take(&mut self.works, key, revision) {
@@ -347,14 +361,19 @@ impl Cache {
 
     fn see_binding(&mut self, scope: Scope, key: ObjectKey, version: Version, object: &Value) -> Keys {
         let recent = Arc::clone(&self.recent);
-        let mut resource = None;
+        let (mut resource, mut asks, mut required) = (None, false, BTreeSet::new());
         let table = self.bindings.entry(scope).or_default();
-        let look = |binding: &Binding| resource = Some(TemplateKey::of(&binding.spec.resource).gvk);
+        let look = |binding: &Binding| {
+            resource = Some(TemplateKey::of(&binding.spec.resource));
+            asks = binding.spec.propagate_deps == Some(true);
+            required = binding.spec.required_by.iter().map(requirer).collect();
+        };
         if matches!(table.see(&key, version, || compact(object, &recent, look)), Sight::Old) {
             return Keys::new();
         }
-        if let Some(gvk) = resource {
-            self.use_kind(gvk);
+        if let Some(resource) = resource {
+            self.note_dependencies(&key, &resource, asks, required);
+            self.use_kind(resource.gvk);
         }
         vec![Key::Binding(key)]
     }

@@ -62,6 +62,9 @@ pub struct BindingSpec {
     /// The policy's `propagateDeps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub propagate_deps: Option<bool>,
+    /// The bindings of those that depend on the resource, with their clusters (APP-12).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub required_by: Vec<BindingSnapshot>,
     /// The policy's `conflictResolution`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict_resolution: Option<ConflictResolution>,
@@ -99,6 +102,19 @@ pub struct TargetCluster {
     /// Its share of the replicas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
+}
+
+/// A binding that depends on another one.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct BindingSnapshot {
+    /// Its namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Its clusters: those of its result, and those that still have a copy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<TargetCluster>,
 }
 
 /// One decided eviction from one cluster.

@@ -5,7 +5,7 @@ use baton_decide::names::BINDING_FINALIZER;
 
 use super::notes::Notes;
 use super::view::{View, gather};
-use super::{evict, purge, schedule, status, unhealthy, works};
+use super::{dependencies, evict, purge, schedule, status, unhealthy, works};
 use crate::context::{Context, Failure, Outcome};
 use crate::object_api::Part;
 use crate::source::Source;
@@ -14,6 +14,7 @@ use crate::source::Source;
 pub async fn run(context: &Context, key: &ObjectKey) -> Outcome {
     let Some(view) = gather(context, key) else {
         evict::leave_queue(context, key);
+        dependencies::run(context, key);
         works::remove_orphans(context, key).await?;
         return Ok(None);
     };
@@ -25,6 +26,7 @@ pub async fn run(context: &Context, key: &ObjectKey) -> Outcome {
     evict::run(context, key, &mut notes).await?;
     unhealthy::run(context, key, &mut notes).await?;
     schedule::run(context, key, &mut notes).await?;
+    dependencies::run(context, key);
     works::run(context, key).await?;
     purge::run(context, key, &mut notes).await?;
     status::run(context, key, &notes).await?;

@@ -1,10 +1,12 @@
-//! Policy and resource make a binding; when either goes, so does the binding (POL-01, POL-03, POL-08).
+//! Policy and resource make a binding; when either goes, so does the binding (POL-01, POL-03, POL-08). So do a resource
+//! and those that need it (APP-12).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_decide::api::Binding;
 use baton_decide::bind;
+use baton_decide::dependencies;
 use baton_decide::keys::TemplateKey;
 use baton_decide::matching;
 use kube::api::DeleteParams;
@@ -62,10 +64,24 @@ fn gather(context: &Context, template: &TemplateKey) -> Option<Gathered> {
     let existing = cache
         .binding(&template.binding())
         .filter(|binding| TemplateKey::of(&binding.spec.resource) == *template);
+    let is_dependency = dependencies::is_dependency(&template.gvk);
+    let follows = object
+        .as_ref()
+        .filter(|object| is_dependency && !dependencies::stays_at_home(object));
+    let required_by = match follows {
+        Some(_) => cache.required_by(template)?,
+        None => Vec::new(),
+    };
     let wanted = object.and_then(|object| {
         let policies = cache.policies().map(Arc::as_ref);
-        let policy = matching::policy_for(template, labels(&object).as_ref(), policies)?;
-        Some(bind::binding(template, &object, policy, existing.as_deref()))
+        let policy = matching::policy_for(template, labels(&object).as_ref(), policies);
+        let mut wanted = match policy {
+            Some(policy) => bind::binding(template, &object, policy, existing.as_deref()),
+            None if required_by.is_empty() => return None,
+            None => bind::dependency(template, &object, existing.as_deref()),
+        };
+        wanted.spec.required_by = required_by;
+        Some(wanted)
     });
     Some(Gathered { existing, wanted })
 }

@@ -3,6 +3,7 @@
 use baton_decide::aggregate;
 use baton_decide::api::{Cluster, GracefulEvictionTask};
 use baton_decide::conditions::ConditionUpdate;
+use baton_decide::dependencies;
 use baton_decide::drain::{self, is_drained};
 use baton_decide::evict::{self, is_faulty};
 use baton_decide::keys::{ObjectKey, TemplateKey};
@@ -46,6 +47,10 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
     let Some(view) = gather(context, key) else {
         return Ok(());
     };
+    if dependencies::follows(&view.binding.spec) {
+        leave_queue(context, key);
+        return Ok(());
+    }
     let names: Vec<String> = view
         .binding
         .spec

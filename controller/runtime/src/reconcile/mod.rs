@@ -2,13 +2,14 @@
 //!
 //! - [`detector`]: policy and resource make a binding
 //! - [`binding`]: everything about one binding, one after the other: [`evict`], [`unhealthy`], [`schedule`],
-//!   [`works`], [`purge`], [`status`]
+//!   [`dependencies`], [`works`], [`purge`], [`status`]
 //! - [`execution`]: one Work on its member, and what the member reports back
 //! - [`cluster`]: the cluster object and the member's health
 //! - [`policy`]: what is wrong with a policy
 
 mod binding;
 mod cluster;
+mod dependencies;
 mod detector;
 mod evict;
 mod execution;

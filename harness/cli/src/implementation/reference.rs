@@ -58,6 +58,7 @@ const FEATURES: &[&str] = &[
     "FlinkRecovery",
     "Drain",
     "LeaderElection",
+    "Dependencies",
 ];
 
 /// The reference controller, built in.

@@ -2,6 +2,7 @@
 
 mod application;
 mod clearing;
+mod dependencies;
 mod drain;
 mod flink;
 mod gates;
@@ -33,6 +34,7 @@ pub fn all() -> Vec<Mutant> {
         queue::mutants(),
         application::mutants(),
         gates::mutants(),
+        dependencies::mutants(),
         drain::mutants(),
         leader::mutants(),
         flink::mutants(),

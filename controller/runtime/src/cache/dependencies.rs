@@ -1,0 +1,76 @@
+//! Who depends on what.
+
+use std::collections::BTreeSet;
+
+use baton_decide::api::binding::BindingSnapshot;
+use baton_decide::dependencies;
+use baton_decide::keys::{ObjectKey, TemplateKey};
+
+use super::Cache;
+
+/// The key of a binding that requires another one.
+pub(super) fn requirer(snapshot: &BindingSnapshot) -> ObjectKey {
+    ObjectKey::new(snapshot.namespace.as_deref(), &snapshot.name)
+}
+
+impl Cache {
+    pub(super) fn note_dependencies(
+        &mut self,
+        key: &ObjectKey,
+        resource: &TemplateKey,
+        asks: bool,
+        required: BTreeSet<ObjectKey>,
+    ) {
+        self.forget_dependencies(key);
+        if asks {
+            self.asking.insert(key.clone(), resource.clone());
+        }
+        if !required.is_empty() {
+            self.required.insert(key.clone(), (resource.clone(), required));
+        }
+    }
+
+    pub(super) fn forget_dependencies(&mut self, key: &ObjectKey) {
+        self.asking.remove(key);
+        self.required.remove(key);
+    }
+
+    /// The bindings of those that need a resource. None while it is not known what others need.
+    pub fn required_by(&self, resource: &TemplateKey) -> Option<Vec<BindingSnapshot>> {
+        let mut found = Vec::new();
+        let near = self
+            .asking
+            .iter()
+            .filter(|(key, _)| key.namespace == resource.key.namespace);
+        for (key, workload) in near {
+            let Some(template) = self.templates(&workload.gvk)?.get(&workload.key) else {
+                continue;
+            };
+            let Some(binding) = self.binding(key) else { continue };
+            let needs = template
+                .get()
+                .is_some_and(|template| dependencies::of(&template).contains(resource));
+            let occupied = self.works_of(key).into_keys().collect();
+            let snapshot = dependencies::required_by(&binding, &occupied);
+            if needs && !snapshot.clusters.is_empty() {
+                found.push(snapshot);
+            }
+        }
+        Some(found)
+    }
+
+    /// The resources that a binding requires, as their bindings say.
+    pub fn required_of(&self, binding: &ObjectKey) -> BTreeSet<TemplateKey> {
+        let of = self
+            .required
+            .values()
+            .filter(|(_, requirers)| requirers.contains(binding));
+        of.map(|(resource, _)| resource.clone()).collect()
+    }
+
+    /// Whether the binding of a resource says of another one what it says now.
+    pub fn is_required_as(&self, resource: &TemplateKey, snapshot: &BindingSnapshot) -> bool {
+        let binding = self.binding(&resource.binding());
+        binding.is_some_and(|binding| binding.spec.required_by.contains(snapshot))
+    }
+}
