@@ -14,7 +14,7 @@ use rcgen::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use crate::scratch::Scratch;
+use crate::{error_chain::error_chain, scratch::Scratch};
 
 /// How long to wait before a program that does not answer yet is asked again: it tells nobody who does not ask.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(50);
@@ -104,6 +104,46 @@ fn generate() -> Result<[String; 3], rcgen::Error> {
 /// If the time is up before: what came of the last try, in words.
 pub async fn answers(url: &str, within: Duration) -> Result<(), String> {
     let deadline = Instant::now() + within;
+    let (client, path) = client(url)?;
+    let mut last = "no answer".to_owned();
+    loop {
+        let asked = http::Request::get(&path);
+        let asked = asked.body(Vec::new()).map_err(|error| error.to_string())?;
+        match timeout_at(deadline, client.request_text(asked)).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(kube::Error::Api(status))) => last = format!("status {}", status.code),
+            Ok(Err(_)) => {}
+            Err(_) => return Err(last),
+        }
+        if Instant::now() + ASK_AGAIN_AFTER > deadline {
+            return Err(last);
+        }
+        tokio::time::sleep(ASK_AGAIN_AFTER).await;
+    }
+}
+
+/// What a URL answers with 2xx.
+///
+/// # Errors
+/// What came of it, in words: no answer in time, another status, or more than `most` bytes.
+pub async fn get(url: &str, within: Duration, most: usize) -> Result<String, String> {
+    let (client, path) = client(url)?;
+    let asked = http::Request::get(&path);
+    let asked = asked.body(Vec::new()).map_err(|error| error.to_string())?;
+    let answer = match timeout_at(Instant::now() + within, client.request_text(asked)).await {
+        Ok(Ok(text)) => text,
+        Ok(Err(kube::Error::Api(status))) => return Err(format!("status {}", status.code)),
+        Ok(Err(error)) => return Err(error_chain(&error)),
+        Err(_) => return Err(format!("no answer within {within:?}")),
+    };
+    if answer.len() > most {
+        return Err(format!("an answer of more than {most} bytes"));
+    }
+    Ok(answer)
+}
+
+/// A client for a URL, and the path to ask for.
+fn client(url: &str) -> Result<(Client, String), String> {
     let wrong = |error: http::Error| format!("{url} is no URL: {error}");
     let uri: Uri = url
         .parse()
@@ -120,21 +160,7 @@ pub async fn answers(url: &str, within: Duration) -> Result<(), String> {
     // It is asked whether it is there, on loopback; nothing is told to it.
     config.accept_invalid_certs = true;
     let client = Client::try_from(config).map_err(|error| error.to_string())?;
-    let mut last = "no answer".to_owned();
-    loop {
-        let asked = http::Request::get(&path);
-        let asked = asked.body(Vec::new()).map_err(|error| error.to_string())?;
-        match timeout_at(deadline, client.request_text(asked)).await {
-            Ok(Ok(_)) => return Ok(()),
-            Ok(Err(kube::Error::Api(status))) => last = format!("status {}", status.code),
-            Ok(Err(_)) => {}
-            Err(_) => return Err(last),
-        }
-        if Instant::now() + ASK_AGAIN_AFTER > deadline {
-            return Err(last);
-        }
-        tokio::time::sleep(ASK_AGAIN_AFTER).await;
-    }
+    Ok((client, path))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::cause;
+use crate::metrics::Sample;
 use crate::timeline::{Change, Entry, Event, Mark, ObjectId, Revision, StepEnd, Timeline};
 
 /// Entries shown before and after the moment.
@@ -90,6 +91,7 @@ fn words(mark: &Mark) -> String {
             message,
         } => format!("-- refused with {code}: {message}"),
         Mark::Answered { refused_with: None, .. } => "-- accepted".to_owned(),
+        Mark::Scraped { samples } => format!("-- metrics: {}", listed(samples)),
         Mark::Fence { cluster, revision, .. } => format!("-- {cluster} is at revision {revision}"),
         Mark::TargetEnded { status, .. } => format!("-- the target ended by itself: {status}"),
         Mark::CleanUp => "-- clean-up".to_owned(),
@@ -100,6 +102,16 @@ fn words(mark: &Mark) -> String {
         }
         Mark::Closed { .. } => "-- end".to_owned(),
         Mark::Note { about, .. } => format!("-- {about}"),
+    }
+}
+
+/// The values that metrics had.
+fn listed(samples: &[Sample]) -> String {
+    let values: Vec<_> = samples.iter().map(|it| format!("{} {}", it.name, it.value)).collect();
+    if values.is_empty() {
+        "none of this name".to_owned()
+    } else {
+        values.join(", ")
     }
 }
 

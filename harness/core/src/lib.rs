@@ -9,6 +9,7 @@
 //! 3. [`timeline`]: what happened while the plan was carried out (by another crate), on every cluster, in one order.
 //!    [`redact`] keeps secrets out of it. [`watch`] says whether a condition holds on a timeline that still grows, and
 //!    [`select`] which objects it is about.
+//!    [`metrics`] reads what a target says of itself.
 //! 4. [`judge`]: a closed timeline and its plan give a verdict; [`measure`] says what the migration cost.
 //! 5. [`event`]: what a run reports while it goes on, the verdict included; [`excerpt`] is the part of the timeline that is
 //!    shown with it, [`cause`] what probably went wrong.
@@ -27,6 +28,7 @@ pub mod excerpt;
 pub mod implementation;
 pub mod judge;
 pub mod measure;
+pub mod metrics;
 pub mod names;
 pub mod pattern;
 pub mod plan;

@@ -4,7 +4,8 @@
 //! in the pattern must be absent. Lists say how they are meant: `{contains: […]}`, `{exactly: […]}` or `{lacks: […]}`.
 //! `{present: true}` matches anything that is there, `{mentions: […]}` a text that has all of these in it,
 //! `{atLeast: 2}` and `{atMost: 5}` a number in that range, `{oneOf: […]}` one of some values, `{any: […]}` what matches
-//! one of some patterns. A text may refer to roles and captured values as `${origin}`; they are put in when it is matched.
+//! one of some patterns, `{pattern: "^a"}` a text by a regular expression, `{after: …}` a time so long after another one,
+//! `{total: …}` a list by the sum of one of its fields. A text may refer to roles and captured values as `${origin}`; they are put in when it is matched.
 //!
 //! - here: what a pattern is, how it is read and said;
 //! - `compare`: where an object differs from it, and by how much;
@@ -15,12 +16,15 @@ pub mod path;
 
 pub use compare::weight;
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::redact::{REDACTED, is_secret_name};
+use crate::{
+    redact::{REDACTED, is_secret_name},
+    yaml::decode::parse_duration,
+};
 
 /// What an object, or a part of one, must look like.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -43,6 +47,17 @@ pub enum Pattern {
     OneOf(Vec<Value>),
     /// At least one of these patterns matches.
     Any(Vec<Pattern>),
+    /// A text that this regular expression matches.
+    Regex(String),
+    /// A time that is so long after another one.
+    After(After),
+    /// A list of which this field, a path with dots, adds up to what the pattern says.
+    Total {
+        /// The field of each element; an element without it counts as 0.
+        of: String,
+        /// What the sum must be.
+        is: Box<Pattern>,
+    },
     /// Every member matches its pattern.
     Map(BTreeMap<String, Pattern>),
     /// Every pattern matches some element.
@@ -51,6 +66,17 @@ pub enum Pattern {
     Exactly(Vec<Pattern>),
     /// No element matches any of the patterns.
     Lacks(Vec<Pattern>),
+}
+
+/// How long after another moment a time must be; the bounds count, too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct After {
+    /// The other moment, in RFC 3339, with references.
+    pub time: String,
+    /// `atLeast`.
+    pub at_least: Option<Duration>,
+    /// `atMost`.
+    pub at_most: Option<Duration>,
 }
 
 /// What the references in texts stand for: members by role, captured values by name.
@@ -139,6 +165,24 @@ impl Pattern {
                         Self::AtMost(bound)
                     }
                 }
+                (1, Some((key, Value::String(text)))) if key == "pattern" => {
+                    regex::Regex::new(text)
+                        .map_err(|error| (path.to_owned(), format!("no regular expression: {error}")))?;
+                    Self::Regex(text.clone())
+                }
+                (1, Some((key, Value::Object(inner)))) if key == "after" && inner.contains_key("time") => {
+                    Self::After(after(inner).map_err(|message| (path.to_owned(), message))?)
+                }
+                (1, Some((key, Value::Object(inner)))) if key == "total" && inner.contains_key("of") => {
+                    let (Some(of), Some(is), 2) = (inner["of"].as_str(), inner.get("is"), inner.len()) else {
+                        let expected = "a total is {total: {of: FIELD, is: NUMBER}}";
+                        return Err((path.to_owned(), expected.to_owned()));
+                    };
+                    Self::Total {
+                        of: of.to_owned(),
+                        is: Box::new(Self::build(is, path)?),
+                    }
+                }
                 _ => Self::Map(
                     map.iter()
                         .map(|(key, value)| {
@@ -166,7 +210,11 @@ impl Pattern {
     /// The names that its texts refer to.
     pub fn references(&self) -> Vec<&str> {
         match self {
-            Self::Absent | Self::Present | Self::Exact(_) | Self::AtLeast(_) | Self::AtMost(_) => Vec::new(),
+            Self::Absent | Self::Present | Self::Exact(_) | Self::AtLeast(_) | Self::AtMost(_) | Self::Regex(_) => {
+                Vec::new()
+            }
+            Self::After(after) => references(&after.time),
+            Self::Total { is, .. } => is.references(),
             Self::Text(text) => references(text),
             Self::OneOf(values) => values.iter().filter_map(Value::as_str).flat_map(references).collect(),
             Self::Mentions(texts) => texts.iter().flat_map(|text| references(text)).collect(),
@@ -208,7 +256,10 @@ impl Pattern {
             | Self::Mentions(_)
             | Self::AtLeast(_)
             | Self::AtMost(_)
-            | Self::OneOf(_) => {}
+            | Self::OneOf(_)
+            | Self::Regex(_)
+            | Self::After(_)
+            | Self::Total { .. } => {}
         }
     }
 
@@ -241,7 +292,10 @@ impl Pattern {
             | Self::Mentions(_)
             | Self::AtLeast(_)
             | Self::AtMost(_)
-            | Self::OneOf(_) => needed.push(here.clone()),
+            | Self::OneOf(_)
+            | Self::Regex(_)
+            | Self::After(_)
+            | Self::Total { .. } => needed.push(here.clone()),
         }
     }
 
@@ -287,6 +341,9 @@ impl Pattern {
                 let items = items.iter().map(|item| item.describe(bindings));
                 format!("either {}", items.collect::<Vec<_>>().join(" or "))
             }
+            Self::Regex(text) => format!("a text like /{text}/"),
+            Self::After(after) => after.describe(bindings),
+            Self::Total { of, is } => format!("a list with a total of {of}: {}", is.describe(bindings)),
             Self::Contains(items) => format!("[… {} …]", all(items)),
             Self::Exactly(items) => format!("[{}]", all(items)),
             Self::Lacks(items) => format!("a list without {}", all(items)),
@@ -326,6 +383,68 @@ pub fn references(text: &str) -> Vec<&str> {
         .filter_map(|part| part.split_once('}'))
         .map(|(name, _)| name)
         .collect()
+}
+
+/// Reads `{time: …, atLeast: 10s, atMost: 12s}`.
+fn after(given: &serde_json::Map<String, Value>) -> Result<After, String> {
+    let expected = "a time after another one is {after: {time: TIME, atLeast: 10s, atMost: 12s}}";
+    let mut read = After {
+        time: given["time"].as_str().ok_or(expected)?.to_owned(),
+        at_least: None,
+        at_most: None,
+    };
+    for (key, value) in given {
+        let time = || value.as_str().and_then(parse_duration).ok_or(expected).map(Some);
+        match key.as_str() {
+            "time" => {}
+            "atLeast" => read.at_least = time()?,
+            "atMost" => read.at_most = time()?,
+            _ => return Err(expected.to_owned()),
+        }
+    }
+    if read.at_least.is_none() && read.at_most.is_none() {
+        return Err(expected.to_owned());
+    }
+    Ok(read)
+}
+
+impl After {
+    /// Whether a text is a time in these bounds.
+    fn holds(&self, seen: &str, bindings: &Bindings) -> bool {
+        let time = |text: &str| text.parse::<jiff::Timestamp>().ok();
+        let (Some(seen), Some(other)) = (time(seen), time(&resolve(&self.time, bindings))) else {
+            return false;
+        };
+        let bound = |time: Duration| jiff::SignedDuration::try_from(time).unwrap_or(jiff::SignedDuration::MAX);
+        let after = seen.duration_since(other);
+        self.at_least.is_none_or(|least| after >= bound(least)) && self.at_most.is_none_or(|most| after <= bound(most))
+    }
+
+    fn describe(&self, bindings: &Bindings) -> String {
+        let bound = |word: &str, time: Option<Duration>| time.map(|time| format!("{word} {} s", time.as_secs_f64()));
+        let bounds = [bound("at least", self.at_least), bound("at most", self.at_most)];
+        let bounds: Vec<_> = bounds.into_iter().flatten().collect();
+        format!(
+            "a time {} after {}",
+            bounds.join(" and "),
+            resolve(&self.time, bindings)
+        )
+    }
+}
+
+/// The sum of a field of the elements of a list.
+fn total(items: &[Value], of: &str) -> Value {
+    let field = |item: &Value| {
+        let found = of.split('.').try_fold(item, |value, key| value.get(key));
+        found.and_then(Value::as_f64).unwrap_or_default()
+    };
+    let sum: f64 = items.iter().map(field).sum();
+    #[expect(clippy::cast_possible_truncation, reason = "whole and small enough")]
+    if sum.fract() == 0.0 && sum.abs() < 1e15 {
+        Value::from(sum as i64)
+    } else {
+        Value::from(sum)
+    }
 }
 
 /// Whether a value is neither a list nor a map.
@@ -425,6 +544,41 @@ mod tests {
             mismatches(&json!({"n": {"any": [600, null]}}), &object),
             ["n: expected either 600 or nothing, seen 3"]
         );
+    }
+
+    #[test]
+    fn times_texts_and_totals_have_matchers() {
+        let object = json!({"t": "2026-01-01T00:05:00Z", "s": "member2", "l": [{"n": 2}, {"n": 1, "x": 4}, {}]});
+        let after = |least: &str, most: &str| json!({"t": {"after": {"time": "2026-01-01T00:00:00.5Z", "atLeast": least, "atMost": most}}});
+        assert!(mismatches(&after("299s", "300s"), &object).is_empty());
+        assert_eq!(
+            mismatches(&after("300s", "400s"), &object),
+            [
+                r#"t: expected a time at least 300 s and at most 400 s after 2026-01-01T00:00:00.5Z, seen "2026-01-01T00:05:00Z""#
+            ]
+        );
+        assert_eq!(mismatches(&after("1s", "299s"), &object).len(), 1);
+        assert!(mismatches(&json!({"s": {"pattern": "^member[0-9]$"}}), &object).is_empty());
+        assert_eq!(
+            mismatches(&json!({"s": {"pattern": "^member$"}}), &object),
+            [r#"s: expected a text like /^member$/, seen "member2""#]
+        );
+        assert!(mismatches(&json!({"l": {"total": {"of": "n", "is": 3}}}), &object).is_empty());
+        assert_eq!(
+            mismatches(&json!({"l": {"total": {"of": "n", "is": {"atLeast": 4}}}}), &object),
+            ["l: expected a list with a total of n: at least 4, seen a total of 3"]
+        );
+        assert!(mismatches(&json!({"none": {"total": {"of": "n", "is": 0}}}), &object).is_empty());
+        for wrong in [
+            json!({"pattern": "("}),
+            json!({"after": {"time": "x"}}),
+            json!({"after": {"time": "x", "atLeast": 3}}),
+            json!({"after": {"time": "x", "atLeast": "3s", "atBest": "4s"}}),
+            json!({"total": {"of": "n"}}),
+            json!({"total": {"of": "n", "is": 3, "at": 1}}),
+        ] {
+            assert!(Pattern::from_value(&json!({"x": wrong.clone()})).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -209,6 +209,23 @@ fn pattern() -> Value {
                     "oneOf": {"type": "array", "items": {"type": ["string", "number", "boolean", "null"]}},
                     "atLeast": {"type": "number"},
                     "atMost": {"type": "number"},
+                    "pattern": {"type": "string"},
+                    "after": {
+                        "type": "object",
+                        "required": ["time"],
+                        "additionalProperties": false,
+                        "properties": {
+                            "time": {"type": "string"},
+                            "atLeast": {"type": "string"},
+                            "atMost": {"type": "string"},
+                        },
+                    },
+                    "total": {
+                        "type": "object",
+                        "required": ["of", "is"],
+                        "additionalProperties": false,
+                        "properties": {"of": {"type": "string"}, "is": reference("pattern")},
+                    },
                 },
             },
             {"type": "object", "additionalProperties": reference("pattern")},

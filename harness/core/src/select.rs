@@ -1,11 +1,11 @@
 //! Which objects of a world a case speaks of.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::Value;
 
 use crate::{
-    case::model::{ObjectRef, Place, Subject},
+    case::model::{ObjectRef, Place, Subject, Workloads},
     names::{ClusterName, RoleName, number_of_member},
     pattern::Bindings,
     timeline::{ObjectId, World},
@@ -36,7 +36,12 @@ pub fn member<'a>(role: &'a RoleName, bindings: &'a Bindings) -> Option<&'a str>
 pub fn place_of<'a>(subject: &Subject, place: &'a Place) -> &'a Place {
     match subject {
         Subject::Object(_) | Subject::EventOf(_) => place,
-        Subject::BindingOf(_) | Subject::WorkOf { .. } | Subject::Cluster(_) | Subject::NoticeOf(_) => &Place::Control,
+        Subject::BindingOf(_)
+        | Subject::BindingsOf(_)
+        | Subject::WorkOf { .. }
+        | Subject::Cluster(_)
+        | Subject::NoticeOf(_)
+        | Subject::NewsOf(_) => &Place::Control,
     }
 }
 
@@ -46,6 +51,13 @@ pub fn is_subject(subject: &Subject, id: &ObjectId, object: &Value, bindings: &B
         Subject::Object(wanted) => is_object(wanted, id),
         Subject::BindingOf(workload) => {
             BINDING_KINDS.contains(&id.kind.as_str()) && refers_to(object.pointer("/spec/resource"), workload)
+        }
+        // Which labels the workloads have does not stand in their bindings: `find` looks.
+        Subject::BindingsOf(workloads) => {
+            let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            BINDING_KINDS.contains(&id.kind.as_str())
+                && text("/spec/resource/kind") == workloads.kind
+                && text("/spec/resource/namespace") == workloads.namespace.as_deref().unwrap_or_default()
         }
         Subject::WorkOf { workload, member } => {
             let manifests = object.pointer("/spec/workload/manifests").and_then(Value::as_array);
@@ -57,7 +69,7 @@ pub fn is_subject(subject: &Subject, id: &ObjectId, object: &Value, bindings: &B
         Subject::Cluster(role) => id.kind == "Cluster" && member(role, bindings).is_some_and(|name| name == id.name),
         Subject::EventOf(about) => id.kind == "Event" && is_event_of(about, object),
         // It is no object, but what several of them say.
-        Subject::NoticeOf(_) => false,
+        Subject::NoticeOf(_) | Subject::NewsOf(_) => false,
     }
 }
 
@@ -68,9 +80,33 @@ pub fn find<'a>(
     world: &'a World,
     bindings: &'a Bindings,
 ) -> impl Iterator<Item = (&'a ObjectId, &'a Arc<Value>)> {
+    let meant = match subject {
+        Subject::BindingsOf(workloads) => Some(templates(workloads, world)),
+        _ => None,
+    };
     world
         .objects()
         .filter(move |(id, object)| id.cluster == *cluster && is_subject(subject, id, object, bindings))
+        .filter(move |(_, binding)| {
+            let name = binding.pointer("/spec/resource/name").and_then(Value::as_str);
+            let is_meant = |names: &BTreeSet<&str>| name.is_some_and(|name| names.contains(name));
+            meant.as_ref().is_none_or(is_meant)
+        })
+}
+
+/// The names of the templates that are meant.
+fn templates<'a>(workloads: &Workloads, world: &'a World) -> BTreeSet<&'a str> {
+    let has_labels = |object: &Value| {
+        let labels = object.pointer("/metadata/labels");
+        let has =
+            |(key, value): (&String, &String)| labels.and_then(|it| it.get(key)).and_then(Value::as_str) == Some(value);
+        workloads.labels.iter().all(has)
+    };
+    let namespace = workloads.namespace.as_deref().unwrap_or_default();
+    let all = world.objects().filter(|(id, object)| {
+        id.cluster.is_control() && id.kind == workloads.kind && id.namespace == namespace && has_labels(object)
+    });
+    all.map(|(id, _)| id.name.as_str()).collect()
 }
 
 fn is_object(wanted: &ObjectRef, id: &ObjectId) -> bool {
@@ -124,6 +160,6 @@ fn is_event_of(about: &Subject, event: &Value) -> bool {
         }
         Subject::WorkOf { .. } => text("kind") == "Work",
         Subject::Cluster(_) => text("kind") == "Cluster",
-        Subject::EventOf(_) | Subject::NoticeOf(_) => false,
+        Subject::EventOf(_) | Subject::NoticeOf(_) | Subject::NewsOf(_) | Subject::BindingsOf(_) => false,
     }
 }

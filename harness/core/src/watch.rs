@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use serde_json::Value;
 
 use crate::{
-    case::model::{Condition, Expect, Mode, Subject},
+    case::model::{Condition, Count, Expect, Mode, Subject},
     names::ClusterName,
     pattern::{Bindings, Mismatch, NAMESPACE, Pattern, weight},
     plan::{Plan, Since},
@@ -127,6 +127,7 @@ impl<'a> Watch<'a> {
             last: (0, Duration::ZERO),
             notices: match &condition.of {
                 Subject::NoticeOf(workload) => Some(Notices::of(workload, standpoint)),
+                Subject::NewsOf(workload) => Some(Notices::events_of(workload, standpoint)),
                 _ => None,
             },
             passing: match (mode, &condition.of, &condition.expect) {
@@ -275,6 +276,35 @@ impl<'a> Watch<'a> {
                 }
                 Outcome::Failed(nearest.unwrap_or_else(none))
             }
+            Expect::Count(count) => self.count_holds(count, found.collect()),
+        }
+    }
+
+    /// Whether so many of these objects are as they are counted.
+    fn count_holds(&self, count: &Count, found: Vec<(&ObjectId, &Arc<Value>)>) -> Outcome {
+        let bindings = &self.known.bindings;
+        let all = found.len();
+        let is_like = |object: &Value| {
+            count
+                .like
+                .as_ref()
+                .is_none_or(|like| like.matches(Some(object), bindings))
+        };
+        let counted = found.into_iter().filter(|(_, object)| is_like(object));
+        let names: Vec<&str> = counted.map(|(id, _)| id.name.as_str()).collect();
+        let mut mismatches = count.is.mismatches(Some(&Value::from(names.len())), bindings);
+        for mismatch in &mut mismatches {
+            "count".clone_into(&mut mismatch.path);
+            mismatch.seen = match names.as_slice() {
+                [] => format!("0 of {all}"),
+                names => format!("{} of {all}: {}", names.len(), names.join(", ")),
+            };
+        }
+        let evidence = self.evidence(None, mismatches);
+        if evidence.mismatches.is_empty() {
+            Outcome::Held(evidence)
+        } else {
+            Outcome::Failed(evidence)
         }
     }
 
@@ -294,6 +324,8 @@ impl<'a> Watch<'a> {
             Expect::Absent => seen
                 .last()
                 .map_or_else(|| Outcome::Held(none()), |it| Outcome::Failed(some(it))),
+            // The reader takes a count of bindings alone.
+            Expect::Count(_) => Outcome::Failed(none()),
             Expect::NoMatch(pattern) => {
                 any(pattern).map_or_else(|| Outcome::Held(none()), |it| Outcome::Failed(some(it)))
             }
@@ -322,6 +354,7 @@ impl<'a> Watch<'a> {
                     (mismatches.is_empty(), mismatches)
                 }
                 Expect::NoMatch(pattern) => (!pattern.matches(Some(object), &self.known.bindings), Vec::new()),
+                Expect::Count(_) => (false, Vec::new()),
             };
             let evidence = Evidence {
                 seq: *seq,
@@ -357,6 +390,7 @@ impl<'a> Watch<'a> {
                 (mismatches.is_empty(), mismatches)
             }
             Expect::NoMatch(pattern) => (gone || !pattern.matches(Some(&revision.object), bindings), Vec::new()),
+            Expect::Count(_) => return,
         };
         let evidence = self.evidence(Some(&id), mismatches);
         match (self.mode, held) {

@@ -5,16 +5,19 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use baton_cluster::{
     fleet::{Fleet, TargetLocation},
-    runner::{CommandEnd, Running, Target, TargetError, Timeouts},
+    loopback,
+    runner::{CommandEnd, Ended, MetricsError, Running, Target, TargetError, Timeouts},
 };
 use baton_core::{
     case::model::{Action, Case, ControllerSetup, Expected, Fault, Start},
     implementation::{Implementation, Launch, TargetSpec, baseline::Baseline},
+    metrics::{self, Names, Sample},
     names::Feature,
 };
 use serde_json::Value;
@@ -148,6 +151,18 @@ impl Described {
         Some(format!("needs the option {option}, which this target does not have"))
     }
 
+    /// A target that runs, with its metrics if it says where they are.
+    fn with_metrics(&self, running: Box<dyn Running>, url: Option<String>) -> Box<dyn Running> {
+        match (url, &self.spec.metrics) {
+            (Some(url), Some(source)) => Box::new(Scraped {
+                running,
+                url,
+                names: source.names.clone(),
+            }),
+            _ => running,
+        }
+    }
+
     fn setup(&self, asked: &ControllerSetup) -> Result<ControllerSetup, Vec<String>> {
         match self.run {
             // Every gate and option of it can be set.
@@ -279,8 +294,15 @@ impl Target for Described {
             .map_err(|lacking| TargetError::Setup(lacking.join("; ")))?;
         match &self.run {
             Run::Reference => Reference.start(fleet, &setup, log).await,
-            Run::Installed => Ok(Box::new(Elsewhere)),
-            Run::Exec(programs) => Ok(Box::new(programs.start(fleet, &setup, log, false).await?)),
+            Run::Installed => {
+                let url = self.spec.metrics.as_ref().map(|source| source.url.fill(&[]));
+                Ok(self.with_metrics(Box::new(Elsewhere), url))
+            }
+            Run::Exec(programs) => {
+                let url = self.spec.metrics.as_ref().map(|source| &source.url);
+                let (group, url) = programs.start(fleet, &setup, (log, false), url).await?;
+                Ok(self.with_metrics(Box::new(group), url))
+            }
         }
     }
 
@@ -317,9 +339,47 @@ impl Target for Described {
                 let mut setup = self.spec.controller.clone();
                 setup.feature_gates.extend(asked.feature_gates.clone());
                 setup.options.extend(asked.options.clone());
-                Ok(Box::new(programs.start(fleet, &setup, log, true).await?))
+                let url = self.spec.metrics.as_ref().map(|source| &source.url);
+                let (group, url) = programs.start(fleet, &setup, (log, true), url).await?;
+                Ok(self.with_metrics(Box::new(group), url))
             }
         }
+    }
+}
+
+/// How long the metrics may take to be answered.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// A target whose metrics are at a URL.
+struct Scraped {
+    running: Box<dyn Running>,
+    url: String,
+    names: Names,
+}
+
+#[async_trait]
+impl Running for Scraped {
+    async fn ended(&mut self) -> Ended {
+        self.running.ended().await
+    }
+
+    async fn said(&mut self, mentions: &[String], within: Duration) -> Vec<String> {
+        self.running.said(mentions, within).await
+    }
+
+    async fn metrics(&mut self) -> Result<Option<Vec<Sample>>, MetricsError> {
+        let text = loopback::get(&self.url, ANSWER, metrics::MOST_BYTES).await;
+        let text = text.map_err(|reason| MetricsError::Unanswered {
+            url: self.url.clone(),
+            reason,
+        })?;
+        let mut samples = metrics::read(&text).map_err(MetricsError::Text)?;
+        self.names.translate(&mut samples);
+        Ok(Some(samples))
+    }
+
+    async fn stop(self: Box<Self>) {
+        self.running.stop().await;
     }
 }
 

@@ -164,16 +164,18 @@ impl Programs {
         Ok(Some(started.group))
     }
 
-    /// Starts the controller; `heard` says whether somebody listens to it.
+    /// Starts the controller; `heard` says whether somebody listens to it. Gives the URL of its metrics, too.
     pub(super) async fn start(
         &self,
         fleet: &dyn Fleet,
         setup: &ControllerSetup,
-        log: &Path,
-        heard: bool,
-    ) -> Result<Group, TargetError> {
+        (log, heard): (&Path, bool),
+        metrics: Option<&Template>,
+    ) -> Result<(Group, Option<String>), TargetError> {
         let programs = self.of(|part| part == Part::Controller);
-        Ok(self.start_these(&programs, fleet, setup, log, heard).await?.group)
+        let started = self.start_these(&programs, fleet, setup, log, heard).await?;
+        let url = metrics.map(|url| started.values.fill(url));
+        Ok((started.group, url))
     }
 
     fn of(&self, wanted: impl Fn(Part) -> bool) -> Vec<&Found> {

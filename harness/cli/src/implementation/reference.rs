@@ -12,7 +12,7 @@ use baton_cluster::{
     clock::Clock,
     error_chain::error_chain,
     fleet::Fleet,
-    runner::{CommandEnd, Running, Target, TargetError},
+    runner::{CommandEnd, MetricsError, Running, Target, TargetError},
 };
 use baton_controller::{
     ConnectError, Controller, Members, Options,
@@ -22,6 +22,7 @@ use baton_controller::{
 use baton_core::{
     case::model::{Action, Case, ControllerSetup},
     implementation::Implementation,
+    metrics::{self, Sample},
     names::Feature,
 };
 use baton_decide::api::Cluster;
@@ -53,6 +54,11 @@ const FEATURES: &[&str] = &[
     "EvictionRate",
     "FeasibilityCheck",
     "GracePeriod",
+    "BlockPredecessor",
+    "ControllersOption",
+    "DividedScheduling",
+    "EvictionEvents",
+    "EvictionMetrics",
     "FailoverGate",
     "StatefulInjectionGate",
     "FlinkRecovery",
@@ -219,6 +225,11 @@ impl Running for Started {
 
     async fn crash(self: Box<Self>) {
         self.running.crash().await;
+    }
+
+    async fn metrics(&mut self) -> Result<Option<Vec<Sample>>, MetricsError> {
+        let samples = metrics::read(&self.running.metrics());
+        samples.map(Some).map_err(MetricsError::Text)
     }
 
     async fn stop(self: Box<Self>) {

@@ -112,7 +112,7 @@ fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign
                 "an eviction task was written, but the old copy was not removed {waited}"
             )),
             Expect::Present => Sign::Wrong(format!("the old copy was removed, but no new one was created {waited}")),
-            Expect::Match(_) | Expect::NoMatch(_) => Sign::Wrong(format!(
+            Expect::Match(_) | Expect::NoMatch(_) | Expect::Count(_) => Sign::Wrong(format!(
                 "the workload's status did not get from the member into its binding {waited}"
             )),
         },

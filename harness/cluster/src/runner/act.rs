@@ -121,6 +121,8 @@ impl Run<'_> {
             | Action::Elapse(_)
             | Action::Wait { .. }
             | Action::Assert(_)
+            | Action::Order(_)
+            | Action::Metric(_)
             | Action::Snapshot(_) => {}
         }
         Ok(())

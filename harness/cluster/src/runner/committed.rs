@@ -100,10 +100,10 @@ fn kinds(subject: &Subject) -> Vec<(String, String)> {
     };
     match subject {
         Subject::Object(object) => of(&object.api_version, &[&object.kind]),
-        Subject::BindingOf(_) => of(BINDINGS, &select::BINDING_KINDS),
+        Subject::BindingOf(_) | Subject::BindingsOf(_) => of(BINDINGS, &select::BINDING_KINDS),
         Subject::WorkOf { .. } => of(WORKS, &["Work"]),
         Subject::Cluster(_) => of(CLUSTERS, &["Cluster"]),
-        Subject::EventOf(_) => of("v1", &["Event"]),
+        Subject::EventOf(_) | Subject::NewsOf(_) => of("v1", &["Event"]),
         Subject::NoticeOf(_) => [of("v1", &["Event"]), of(BINDINGS, &select::BINDING_KINDS)].concat(),
     }
 }

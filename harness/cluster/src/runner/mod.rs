@@ -6,6 +6,7 @@
 //! - `fields`: whether the definitions have what the case expects;
 //! - `clean_up`: what is removed at the end, so that what is left shows;
 //! - `wait`: steps that wait, always on the growing timeline and never by looking again and again;
+//! - `metrics`: what the target says of itself;
 //! - `hot_loop`: ends steps in which time cannot pass;
 //! - [`Target`]: the implementation under test.
 
@@ -17,6 +18,7 @@ mod crash_point;
 mod fault_injection;
 mod fields;
 mod hot_loop;
+mod metrics;
 mod refused;
 mod target;
 mod wait;
@@ -42,7 +44,7 @@ use crate::{
 use hot_loop::QuiescenceDetector;
 
 use target::LastWords;
-pub use target::{CommandEnd, Ended, Running, Target, TargetError};
+pub use target::{CommandEnd, Ended, MetricsError, Running, Target, TargetError};
 
 /// How long each phase of a migration may take.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -173,14 +175,15 @@ pub enum RunError {
     /// What the target needs has ended, and not the target itself.
     #[error("the environment broke during the run: {0}")]
     Environment(Ended),
-    /// A command of the implementation cannot be run, or does not end: nothing can be said of the case then.
+    /// A command of the implementation cannot be run, or does not end, or its metrics cannot be read: nothing can be said of
+    /// the case then.
     #[error("step {step}, {text}: {reason}")]
     Command {
         /// The number of the step, from 1.
         step: usize,
         /// What it does.
         text: String,
-        /// What is wrong with the command.
+        /// What is wrong.
         reason: String,
     },
     /// Somebody writes without ever waiting, so that no time passes and the members would never be ready.
@@ -368,10 +371,10 @@ impl Run<'_> {
             if let Some(reason) = self.unfinished.take() {
                 self.broken = Some((number + 1, step.action.to_string(), reason));
             }
-            let is_assertion = matches!(step.action, Action::Assert(_));
+            let is_assertion = matches!(step.action, Action::Assert(_) | Action::Metric(_));
             let (go_on, comes_to_rest) = match &end {
                 StepEnd::Done => (true, true),
-                StepEnd::TimedOut { .. } | StepEnd::Refused { .. } => (is_assertion, true),
+                StepEnd::TimedOut { .. } | StepEnd::Refused { .. } => (is_assertion && self.broken.is_none(), true),
                 StepEnd::TargetEnded | StepEnd::Unsupported { .. } => (false, true),
                 StepEnd::HotLoop(_) => (false, false),
             };
@@ -433,7 +436,8 @@ impl Run<'_> {
                 StepEnd::Done
             }
             // What it shows is taken from the timeline afterwards.
-            Action::Snapshot(_) => StepEnd::Done,
+            Action::Snapshot(_) | Action::Order(_) => StepEnd::Done,
+            Action::Metric(assertion) => self.metric(assertion).await,
             Action::Inject(fault) => self.inject(fault).await,
             Action::Start(start) => self.start_with(start).await,
             Action::Run(command) => self.run_command(command).await,

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use baton_core::{
     case::model::{Case, ControllerSetup},
     implementation::{Implementation, baseline::Baseline},
+    metrics::Sample,
     names::Feature,
 };
 use serde_json::Value;
@@ -42,6 +43,25 @@ pub enum TargetError {
     /// It ended by itself before it was asked anything.
     #[error("the target ended by itself: {0}")]
     Ended(Ended),
+}
+
+/// Why metrics cannot be read.
+#[derive(Debug, Error)]
+pub enum MetricsError {
+    /// Nobody answers, or not with metrics.
+    #[error("{url}: {reason}")]
+    Unanswered {
+        /// Where they are to be.
+        url: String,
+        /// What came of it.
+        reason: String,
+    },
+    /// What was answered is not the text format.
+    #[error("they are not in the text format of Prometheus: {0}")]
+    Text(String),
+    /// The case has stopped the target.
+    #[error("the target has been stopped")]
+    Stopped,
 }
 
 /// The implementation under test.
@@ -219,6 +239,14 @@ pub trait Running: Send {
     /// Ends it without a chance to give anything back; once this returns it writes nothing more.
     async fn crash(self: Box<Self>) {
         self.stop().await;
+    }
+
+    /// Its metrics under the names that cases use; nothing if it does not say where they are.
+    ///
+    /// # Errors
+    /// [`MetricsError`] if it says where they are and they are not there.
+    async fn metrics(&mut self) -> Result<Option<Vec<Sample>>, MetricsError> {
+        Ok(None)
     }
 
     /// Stops it; once this returns it writes nothing more.

@@ -3,6 +3,8 @@
 
 mod command;
 mod fault_injection;
+mod invariant;
+mod metric;
 mod refused;
 mod words;
 
@@ -24,6 +26,8 @@ use crate::{
 
 pub use command::CommandRun;
 pub use fault_injection::{Expected, FIRST_INSTANCE, Failing, Fault, Start};
+pub use invariant::Invariant;
+pub use metric::{Metric, MetricAssertion};
 pub use refused::Refused;
 
 /// A case, checked: nothing in it can be wrong any more but what an implementation does.
@@ -204,6 +208,10 @@ pub enum Action {
     },
     /// `assert`: judged on the timeline; `eventually`, `observed` and `firstSeen` also wait, `consistently` lets time pass.
     Assert(Assertion),
+    /// `assert: {mode: order, …}`: of two things, which came first.
+    Order(Sequence),
+    /// `assert: {metric: …}`: what a metric of the target says.
+    Metric(MetricAssertion),
     /// `snapshot`: compares what is there with a file under `snapshots/`.
     Snapshot(Snapshot),
 }
@@ -217,6 +225,8 @@ impl Action {
             Self::Start(start) => start.proves.clone(),
             Self::Refused(refused) => refused.proves.clone(),
             Self::Run(run) => run.proves.clone(),
+            Self::Order(sequence) => sequence.proves.clone(),
+            Self::Metric(assertion) => assertion.proves.clone(),
             _ => BTreeSet::new(),
         }
     }
@@ -262,6 +272,34 @@ impl fmt::Display for ObjectRef {
     }
 }
 
+/// All workloads of a kind with some labels: `{kind, labels}`, with `namespace` and `apiVersion` as for one of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Workloads {
+    /// `apiVersion`.
+    pub api_version: String,
+    /// `kind`.
+    pub kind: String,
+    /// `namespace`, or nothing for cluster-scoped kinds.
+    pub namespace: Option<String>,
+    /// `labels` that their templates have; all of the kind, if there are none.
+    pub labels: BTreeMap<String, String>,
+}
+
+impl fmt::Display for Workloads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "every {}", self.kind)?;
+        let labels: Vec<_> = self
+            .labels
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        match labels.as_slice() {
+            [] => Ok(()),
+            labels => write!(f, " with {}", labels.join(",")),
+        }
+    }
+}
+
 /// What a step is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Subject {
@@ -269,6 +307,8 @@ pub enum Subject {
     Object(ObjectRef),
     /// `{bindingOf: …}`: the binding of a workload, on the control plane.
     BindingOf(ObjectRef),
+    /// `{bindingsOf: …}`: the bindings of several workloads, on the control plane; they are counted.
+    BindingsOf(Workloads),
     /// `{workOf: …, for: origin}`: the Work that carries a workload to a member, on the control plane.
     WorkOf {
         /// The workload.
@@ -283,6 +323,9 @@ pub enum Subject {
     /// `{noticeOf: …}`: what people can see about a workload since the last step that did something or waited: a Warning
     /// about it or its binding, or a condition of the binding, as a text; matches if one of them does.
     NoticeOf(ObjectRef),
+    /// `{newsOf: …}`: any Event about a workload or its binding since the last step that did something or waited, as a
+    /// text; matches if one of them does.
+    NewsOf(ObjectRef),
 }
 
 impl fmt::Display for Subject {
@@ -290,10 +333,12 @@ impl fmt::Display for Subject {
         match self {
             Self::Object(object) => object.fmt(f),
             Self::BindingOf(workload) => write!(f, "the binding of {workload}"),
+            Self::BindingsOf(workloads) => write!(f, "the bindings of {workloads}"),
             Self::WorkOf { workload, member } => write!(f, "the work of {workload} for {member}"),
             Self::Cluster(role) => write!(f, "the cluster {role}"),
             Self::EventOf(subject) => write!(f, "an event of {subject}"),
             Self::NoticeOf(workload) => write!(f, "a new warning or condition about {workload}"),
+            Self::NewsOf(workload) => write!(f, "a new event about {workload}"),
         }
     }
 }
@@ -331,6 +376,28 @@ pub enum Expect {
     Match(Pattern),
     /// `noMatch`: it does not look like this, or is not there.
     NoMatch(Pattern),
+    /// `count`: so many of them look like this.
+    Count(Count),
+}
+
+/// How many of several objects look like something.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Count {
+    /// `match`: what counts; all that are there, if absent.
+    pub like: Option<Pattern>,
+    /// `is`: what the number must be.
+    pub is: Pattern,
+}
+
+/// Two things of which one must come before the other.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sequence {
+    /// What must hold first.
+    pub first: Condition,
+    /// What must hold later, for the first time.
+    pub then: Condition,
+    /// What it shows if the order is right.
+    pub proves: BTreeSet<RequirementId>,
 }
 
 /// When something must hold.
@@ -446,93 +513,4 @@ pub enum SnapshotPart {
 impl SnapshotPart {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Taints, Self::Binding, Self::Labels];
-}
-
-/// What must be true of a whole run, whatever its steps say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub enum Invariant {
-    /// Under Directly an object is created on the next cluster only when it is absent from the one it left.
-    OriginGoneBeforeDestinationCreated,
-    /// Under Directly no two members hold the workload, or pods of it, at the same moment.
-    AtMostOneLiveCopy,
-    /// No template ever carries an injected label that its owner did not give it.
-    NoLabelOnTemplate,
-    /// No cluster of clustersBeforeFailover is ever given an injected label.
-    NoLabelOnPredecessor,
-    /// A task whose state is to be injected names the clusters that ran the workload before.
-    TaskNamesPredecessors,
-    /// A task's preserved state never changes once it is written.
-    PreservedStateNeverChanges,
-    /// No cluster is at once in the scheduling result and in a Directly task.
-    ResultAndTaskDisjoint,
-    /// What a task has preserved fits into labels.
-    PreservedStateFitsLabels,
-    /// An eviction that comes late was visibly held up.
-    LateEvictionIsExplained,
-    /// After clean-up nothing of what the target made is left.
-    NothingLeftAfterCleanUp,
-    /// Nobody but the target, and the steps of the case, writes bindings.
-    OnlyTheTargetWritesBindings,
-    /// The target makes no write that changes nothing.
-    NoWriteChangesNothing,
-    /// Of several instances of the target no two write by turns.
-    OneInstanceWrites,
-}
-
-impl Invariant {
-    /// All of them.
-    pub const ALL: [Self; 13] = [
-        Self::OriginGoneBeforeDestinationCreated,
-        Self::AtMostOneLiveCopy,
-        Self::NoLabelOnTemplate,
-        Self::NoLabelOnPredecessor,
-        Self::TaskNamesPredecessors,
-        Self::PreservedStateNeverChanges,
-        Self::ResultAndTaskDisjoint,
-        Self::PreservedStateFitsLabels,
-        Self::LateEvictionIsExplained,
-        Self::NothingLeftAfterCleanUp,
-        Self::OnlyTheTargetWritesBindings,
-        Self::NoWriteChangesNothing,
-        Self::OneInstanceWrites,
-    ];
-
-    /// Its name in cases.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OriginGoneBeforeDestinationCreated => "originGoneBeforeDestinationCreated",
-            Self::AtMostOneLiveCopy => "atMostOneLiveCopy",
-            Self::NoLabelOnTemplate => "noLabelOnTemplate",
-            Self::NoLabelOnPredecessor => "noLabelOnPredecessor",
-            Self::TaskNamesPredecessors => "taskNamesPredecessors",
-            Self::PreservedStateNeverChanges => "preservedStateNeverChanges",
-            Self::ResultAndTaskDisjoint => "resultAndTaskDisjoint",
-            Self::PreservedStateFitsLabels => "preservedStateFitsLabels",
-            Self::LateEvictionIsExplained => "lateEvictionIsExplained",
-            Self::NothingLeftAfterCleanUp => "nothingLeftAfterCleanUp",
-            Self::OnlyTheTargetWritesBindings => "onlyTheTargetWritesBindings",
-            Self::NoWriteChangesNothing => "noWriteChangesNothing",
-            Self::OneInstanceWrites => "oneInstanceWrites",
-        }
-    }
-
-    /// The requirements that it shows where it had something to judge.
-    pub fn proves(self) -> BTreeSet<RequirementId> {
-        let ids: &[&str] = match self {
-            Self::OriginGoneBeforeDestinationCreated => &["PRG-01", "PRG-02"],
-            Self::AtMostOneLiveCopy => &["PRG-03"],
-            Self::NoLabelOnTemplate => &["REC-08"],
-            Self::NoLabelOnPredecessor => &["REC-03"],
-            Self::TaskNamesPredecessors => &["REC-03", "REC-04"],
-            Self::PreservedStateNeverChanges => &["STP-11"],
-            Self::ResultAndTaskDisjoint => &["PRG-11"],
-            Self::PreservedStateFitsLabels => &["STP-12"],
-            Self::LateEvictionIsExplained => &["STP-06"],
-            Self::NothingLeftAfterCleanUp => &["POL-08"],
-            Self::OneInstanceWrites => &["EVQ-07"],
-            // They make the other findings trustworthy; the catalogue has no requirement for them.
-            Self::OnlyTheTargetWritesBindings | Self::NoWriteChangesNothing => &[],
-        };
-        ids.iter().map(|id| RequirementId::new(*id)).collect()
-    }
 }

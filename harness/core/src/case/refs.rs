@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    model::{ObjectRef, Place, Subject},
+    model::{ObjectRef, Place, Subject, Workloads},
     shapes::steps as shapes,
 };
 use crate::{
@@ -13,7 +13,10 @@ use crate::{
     names::{Feature, RequirementId, RoleName, number_of_member},
     pattern::{self, NAMESPACE, Pattern},
     spelling::suggestion,
-    yaml::{Data, Node, decode::Decoder},
+    yaml::{
+        Data, Node,
+        decode::{Decoder, Fields},
+    },
 };
 
 /// What checking a case needs from outside.
@@ -137,14 +140,25 @@ impl Scope {
     /// `{kind, name}` with `namespace` and `apiVersion` where they are needed.
     pub fn object(&self, node: &Node, decoder: &mut Decoder) -> Option<ObjectRef> {
         let fields = decoder.shape(node, &shapes::OBJECT)?;
+        let name = fields.get("name").and_then(|node| decoder.text(node, "name"));
+        let (api_version, kind, namespace) = self.kind_of(&fields, decoder)?;
+        Some(ObjectRef {
+            api_version,
+            kind,
+            namespace,
+            name: name?,
+        })
+    }
+
+    /// `apiVersion`, kind and namespace of what is meant.
+    fn kind_of(&self, fields: &Fields<'_>, decoder: &mut Decoder) -> Option<(String, String, Option<String>)> {
         let kind_node = fields.get("kind");
         let kind = kind_node.and_then(|node| decoder.text(node, "kind"));
-        let name = fields.get("name").and_then(|node| decoder.text(node, "name"));
         let own_version = fields
             .get("apiVersion")
             .and_then(|node| decoder.text(node, "apiVersion"));
         let own_namespace = fields.get("namespace").and_then(|node| decoder.text(node, "namespace"));
-        let (kind, name) = (kind?, name?);
+        let kind = kind?;
         let known = self.kind(&kind);
         let Some(api_version) = own_version.or_else(|| known.clone().map(|(api_version, _)| api_version)) else {
             if self.incomplete {
@@ -157,7 +171,7 @@ impl Scope {
                 .chain(KNOWN_KINDS.iter().map(|(kind, _, _)| *kind))
                 .collect();
             let help = format!("{}; or add `apiVersion`", suggestion(&kind, kinds));
-            decoder.error(kind_node.unwrap_or(node), format!("unknown kind `{kind}`"), help);
+            decoder.error(kind_node.unwrap_or(fields.node), format!("unknown kind `{kind}`"), help);
             return None;
         };
         let namespaced = known.is_none_or(|(_, namespaced)| namespaced);
@@ -165,11 +179,23 @@ impl Scope {
             decoder.error(node, format!("a {kind} is in no namespace"), "leave it out");
         }
         let namespace = namespaced.then(|| own_namespace.unwrap_or_else(|| "default".to_owned()));
-        Some(ObjectRef {
+        Some((api_version, kind, namespace))
+    }
+
+    /// `{kind, labels}`, with `namespace` and `apiVersion` as for one object.
+    fn workloads(&self, node: &Node, decoder: &mut Decoder) -> Option<Workloads> {
+        let fields = decoder.shape(node, &shapes::WORKLOADS_OF)?;
+        let (api_version, kind, namespace) = self.kind_of(&fields, decoder)?;
+        let labels = fields.get("labels").map(|node| decoder.members(node, "labels"));
+        let mut read = BTreeMap::new();
+        for (key, value) in labels.unwrap_or_default() {
+            read.insert(key.key().to_owned(), decoder.text(value, "a label")?);
+        }
+        Some(Workloads {
             api_version,
             kind,
             namespace,
-            name,
+            labels: read,
         })
     }
 
@@ -178,6 +204,10 @@ impl Scope {
         if let Some(workload) = node.get("bindingOf") {
             decoder.shape(node, &shapes::BINDING_OF)?;
             return self.object(workload, decoder).map(Subject::BindingOf);
+        }
+        if let Some(workloads) = node.get("bindingsOf") {
+            decoder.shape(node, &shapes::BINDINGS_OF)?;
+            return self.workloads(workloads, decoder).map(Subject::BindingsOf);
         }
         if let Some(workload) = node.get("workOf") {
             let fields = decoder.shape(node, &shapes::WORK_OF)?;
@@ -194,6 +224,10 @@ impl Scope {
         if let Some(workload) = node.get("noticeOf") {
             decoder.shape(node, &shapes::NOTICE_OF)?;
             return self.object(workload, decoder).map(Subject::NoticeOf);
+        }
+        if let Some(workload) = node.get("newsOf") {
+            decoder.shape(node, &shapes::NEWS_OF)?;
+            return self.object(workload, decoder).map(Subject::NewsOf);
         }
         if let Some(about) = node.get("eventOf") {
             decoder.shape(node, &shapes::EVENT_OF)?;
@@ -212,6 +246,9 @@ impl Scope {
             Err((_, message)) => {
                 let mut lists = Vec::new();
                 bare_lists(node, &mut lists);
+                if lists.is_empty() {
+                    decoder.error(node, message.clone(), "see Matchers in cases/README.md");
+                }
                 for list in lists {
                     decoder.error(list, message.clone(), "");
                 }

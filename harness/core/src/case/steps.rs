@@ -5,6 +5,7 @@ mod conditions;
 mod fault_injection;
 mod refused;
 mod run;
+mod several;
 
 use serde_json::Value;
 

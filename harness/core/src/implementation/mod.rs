@@ -24,12 +24,13 @@ use std::{
 
 use crate::{
     case::model::{ControllerSetup, Phase},
+    metrics::Names,
     names::Feature,
 };
 
 use serde::{Deserialize, Serialize};
 
-use self::{baseline::Baseline, setup::Settable, switch::Switch};
+use self::{baseline::Baseline, setup::Settable, switch::Switch, template::Template};
 
 pub use programs::{ControlPlane, Exec};
 
@@ -85,6 +86,8 @@ pub struct TargetSpec {
     pub control_plane: ControlPlane,
     /// `spec.commands`: its commands, by the names that cases use.
     pub commands: BTreeMap<String, Exec>,
+    /// `spec.metrics`: where its metrics are.
+    pub metrics: Option<MetricsSource>,
     /// `spec.run`: how it comes to run.
     pub run: Launch,
     /// `spec.baseline`: the deviations that are known.
@@ -102,6 +105,15 @@ pub struct Patience {
     pub ready: Option<Duration>,
     /// What a case's own bounds (`within`) are extended by where time really passes.
     pub slack: Option<Duration>,
+}
+
+/// Where the metrics of a target are, in the text format of Prometheus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetricsSource {
+    /// The URL that answers with them.
+    pub url: Template,
+    /// What it calls them.
+    pub names: Names,
 }
 
 /// How a target comes to run.

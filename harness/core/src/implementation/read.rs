@@ -7,7 +7,7 @@ pub use run::PLACES;
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use super::{
-    Implementation, Patience, TargetSpec,
+    Implementation, MetricsSource, Patience, TargetSpec,
     baseline::{Baseline, KnownDeviation},
     setup::Settable,
     shapes,
@@ -20,6 +20,7 @@ use crate::{
         refs,
     },
     catalogue::Catalogue,
+    metrics::Names,
     names::{CaseId, Feature, RequirementId},
     yaml::{
         self, Data, Diagnostic, Node,
@@ -80,7 +81,9 @@ impl Reader<'_> {
         let run = spec.get("run").and_then(|node| self.run(node));
         let control_plane = spec.get("controlPlane").map(|node| self.control_plane(node));
         let control_plane = control_plane.unwrap_or_default();
+        let metrics = spec.get("metrics").and_then(|node| self.metrics(node));
         if let Some(run) = &run {
+            self.check_metrics(&spec, metrics.as_ref(), run);
             self.check_settable(&spec, &settable, run);
             self.check_control_plane(&spec, &control_plane, run);
         }
@@ -98,6 +101,7 @@ impl Reader<'_> {
             timeouts,
             control_plane,
             commands: commands.unwrap_or_default(),
+            metrics,
             run: run?,
             baseline: baseline.unwrap_or_default(),
         })
@@ -220,6 +224,21 @@ impl Reader<'_> {
             patience.phases.extend(time.map(|time| (phase, time)));
         }
         patience
+    }
+
+    fn metrics(&mut self, node: &Node) -> Option<MetricsSource> {
+        let fields = self.decoder.shape(node, &shapes::METRICS)?;
+        let url = fields.get("url").and_then(|node| self.url(node, "url"));
+        let own = fields.get("names").map(|node| self.decoder.members(node, "names"));
+        let mut names = Names {
+            prefix: self.text(&fields, "prefix"),
+            ..Names::default()
+        };
+        for (key, value) in own.unwrap_or_default() {
+            let own = self.decoder.text(value, "a metric's name")?;
+            names.own.insert(key.key().to_owned(), own);
+        }
+        Some(MetricsSource { url: url?, names })
     }
 
     fn factor(&mut self, node: &Node) -> Option<f64> {

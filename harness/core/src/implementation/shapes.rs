@@ -70,11 +70,39 @@ pub static SPEC: Shape = Shape::closed(
             Holds::Named(&Holds::Map(&COMMAND)),
             "Its commands, by the names that cases use: drain.",
         ),
+        Field::optional(
+            "metrics",
+            Holds::Map(&METRICS),
+            "Where its metrics are. Without it, cases about metrics are unsupported.",
+        ),
         Field::needed("run", Holds::Map(&RUN), "How it comes to run: one of the three."),
         Field::optional(
             "baseline",
             Holds::List(&Holds::Map(&KNOWN_DEVIATION)),
             "Deviations that are known. An entry that no longer fails is an error.",
+        ),
+    ],
+);
+
+/// `spec.metrics`.
+pub static METRICS: Shape = Shape::closed(
+    "metrics",
+    &[
+        Field::needed(
+            "url",
+            Holds::Text,
+            "The URL that answers with them, in the text format of Prometheus, such as \
+             http://127.0.0.1:{{port.metrics}}/metrics. A port stands in the arguments of the controller, too.",
+        ),
+        Field::optional(
+            "prefix",
+            Holds::Text,
+            "What stands before each of their names, such as karmada_.",
+        ),
+        Field::optional(
+            "names",
+            Holds::Named(&Holds::Text),
+            "Where they have other names than those of the documents: these names by those.",
         ),
     ],
 );

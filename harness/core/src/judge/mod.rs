@@ -12,6 +12,7 @@ pub mod finding;
 pub mod invariants;
 mod order;
 pub mod recorded;
+mod several;
 mod situations;
 pub mod snapshots;
 mod steps;

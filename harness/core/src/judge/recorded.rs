@@ -262,10 +262,13 @@ impl<'a> Search<'a> {
             | Action::Inject(_)
             | Action::CaptureNow(_)
             | Action::Refused(_)
+            | Action::Metric(_)
             | Action::Start(_)
             | Action::Run(_) => Found::NoTrace,
             // They need no trace; an assertion is not looked for here.
-            Action::Elapse(_) | Action::Snapshot(_) | Action::Assert(_) => Found::At(self.cursor.saturating_sub(1)),
+            Action::Order(_) | Action::Elapse(_) | Action::Snapshot(_) | Action::Assert(_) => {
+                Found::At(self.cursor.saturating_sub(1))
+            }
         }
     }
 

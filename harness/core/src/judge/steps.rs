@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Finding, SnapshotText, situations::Situations, snapshots};
+use super::{Finding, SnapshotText, several, situations::Situations, snapshots};
 use crate::{
     case::model::{Action, Assertion, Expect, Expected, Mode, Refused, Start},
     names::RequirementId,
@@ -44,9 +44,9 @@ impl Judged {
 /// Where a step lies on the timeline, and how the runner says that it ended.
 pub struct Ran<'a> {
     /// Entries from its start mark (inclusive) to its end mark (exclusive).
-    entries: Range<usize>,
-    began: Duration,
-    end: Option<(&'a StepEnd, &'a Entry)>,
+    pub entries: Range<usize>,
+    pub began: Duration,
+    pub end: Option<(&'a StepEnd, &'a Entry)>,
 }
 
 impl Ran<'_> {
@@ -99,6 +99,8 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
                     (&mut ground, &mut judged),
                 );
             }
+            Action::Order(sequence) => several::order(number, sequence, run, timeline, (&ground.lost, &mut judged)),
+            Action::Metric(assertion) => several::metric(number, assertion, run, timeline, (&ground.lost, &mut judged)),
             Action::Refused(refused) => judge_refused(number, refused, run, timeline, &mut judged),
             Action::Run(command) => commands::judge(number, command, run, timeline, &mut judged),
             Action::Start(start) => judge_start(number, start, run, timeline, &mut judged),
@@ -358,6 +360,7 @@ fn failed(
     let mut seen = match (&evidence.object, evidence.mismatches.is_empty()) {
         (Some(object), true) => object.to_string(),
         (Some(object), false) => format!("{object}, not like that"),
+        (None, false) if matches!(assertion.condition.expect, Expect::Count(_)) => "another number".to_owned(),
         (None, _) => "no such object".to_owned(),
     };
     if let Some((StepEnd::TimedOut { phase, waited_secs }, _)) = &run.end {

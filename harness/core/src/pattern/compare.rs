@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Bindings, Mismatch, Pattern, path::join, resolve};
+use super::{Bindings, Mismatch, Pattern, path::join, resolve, total};
 
 /// How many demands of a pattern these leave unmet.
 pub fn weight(mismatches: &[Mismatch]) -> usize {
@@ -25,6 +25,9 @@ impl Pattern {
             | Self::AtLeast(_)
             | Self::AtMost(_)
             | Self::OneOf(_)
+            | Self::Regex(_)
+            | Self::After(_)
+            | Self::Total { .. }
             | Self::Lacks(_) => 1,
         }
     }
@@ -56,7 +59,28 @@ impl Pattern {
                     wrong(format!("{expected:?}"));
                 }
             }
-            (Self::Mentions(_) | Self::AtLeast(_) | Self::AtMost(_) | Self::OneOf(_) | Self::Any(_), value) => {
+            (Self::Total { of, is }, value) => {
+                let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+                let total = total(items, of);
+                if !is.matches(Some(&total), bindings) {
+                    found.push(Mismatch {
+                        path: shown(path),
+                        expected: self.describe(bindings),
+                        seen: format!("a total of {total}"),
+                        weight: 1,
+                    });
+                }
+            }
+            (
+                Self::Mentions(_)
+                | Self::AtLeast(_)
+                | Self::AtMost(_)
+                | Self::OneOf(_)
+                | Self::Any(_)
+                | Self::Regex(_)
+                | Self::After(_),
+                value,
+            ) => {
                 if let Some(expected) = self.not_as_wanted(value, bindings, path) {
                     wrong(expected);
                 }
@@ -108,6 +132,16 @@ impl Pattern {
                 pattern.compare(value, bindings, path, &mut differs);
                 differs.is_empty()
             }),
+            Self::Regex(expression) => {
+                let text = value.and_then(Value::as_str);
+                let expression = regex::Regex::new(expression).ok();
+                expression
+                    .zip(text)
+                    .is_some_and(|(expression, text)| expression.is_match(text))
+            }
+            Self::After(after) => value
+                .and_then(Value::as_str)
+                .is_some_and(|seen| after.holds(seen, bindings)),
             Self::Absent
             | Self::Present
             | Self::Text(_)
@@ -115,6 +149,7 @@ impl Pattern {
             | Self::Map(_)
             | Self::Contains(_)
             | Self::Exactly(_)
+            | Self::Total { .. }
             | Self::Lacks(_) => true,
         };
         (!wanted).then(|| self.describe(bindings))
@@ -169,6 +204,9 @@ impl Pattern {
             | Self::AtMost(_)
             | Self::OneOf(_)
             | Self::Any(_)
+            | Self::Regex(_)
+            | Self::After(_)
+            | Self::Total { .. }
             | Self::Map(_) => {}
         }
     }

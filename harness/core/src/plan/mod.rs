@@ -84,7 +84,12 @@ impl Plan {
                 Mode::Consistently(time) => time,
                 Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen => Duration::ZERO,
             },
+            Action::Metric(assertion) => match assertion.mode {
+                Mode::Consistently(time) => time,
+                _ => Duration::ZERO,
+            },
             Action::Apply { .. }
+            | Action::Order(_)
             | Action::Admission { .. }
             | Action::Patch { .. }
             | Action::SetStatus { .. }
@@ -169,6 +174,8 @@ impl Action {
             | Self::Elapse(_)
             | Self::Wait { .. }
             | Self::Assert(_)
+            | Self::Order(_)
+            | Self::Metric(_)
             | Self::Snapshot(_) => false,
         }
     }

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use super::{Plan, PlannedStep};
 use crate::{
-    case::model::{Action, Assertion, Condition, Expect, Fault, ObjectRef, Refused, Snapshot, Subject},
+    case::model::{
+        Action, Assertion, Condition, Count, Expect, Fault, ObjectRef, Refused, Sequence, Snapshot, Subject, Workloads,
+    },
     pattern::Pattern,
     timeline::DEFAULT_NAMESPACE,
 };
@@ -94,6 +96,11 @@ fn action(action: &Action, to: &str) -> Action {
             condition: condition(assertion.condition, to),
             ..assertion
         }),
+        Action::Order(sequence) => Action::Order(Sequence {
+            first: condition(sequence.first, to),
+            then: condition(sequence.then, to),
+            ..sequence
+        }),
         Action::Snapshot(snapshot) => Action::Snapshot(Snapshot {
             workload: reference(snapshot.workload, to),
             ..snapshot
@@ -110,6 +117,7 @@ fn action(action: &Action, to: &str) -> Action {
         | Action::CaptureNow(_)
         | Action::Start(_)
         | Action::Run(_)
+        | Action::Metric(_)
         | Action::Elapse(_)) => same,
     }
 }
@@ -140,6 +148,10 @@ fn subject(of: Subject, to: &str) -> Subject {
     match of {
         Subject::Object(object) => Subject::Object(reference(object, to)),
         Subject::BindingOf(workload) => Subject::BindingOf(reference(workload, to)),
+        Subject::BindingsOf(workloads) => Subject::BindingsOf(Workloads {
+            namespace: workloads.namespace.map(|name| renamed(name, to)),
+            ..workloads
+        }),
         Subject::WorkOf { workload, member } => Subject::WorkOf {
             workload: reference(workload, to),
             member,
@@ -147,6 +159,7 @@ fn subject(of: Subject, to: &str) -> Subject {
         Subject::Cluster(role) => Subject::Cluster(role),
         Subject::EventOf(about) => Subject::EventOf(Box::new(subject(*about, to))),
         Subject::NoticeOf(workload) => Subject::NoticeOf(reference(workload, to)),
+        Subject::NewsOf(workload) => Subject::NewsOf(reference(workload, to)),
     }
 }
 
@@ -154,6 +167,10 @@ fn condition(condition: Condition, to: &str) -> Condition {
     let expect = match condition.expect {
         Expect::Match(expected) => Expect::Match(pattern(expected, to)),
         Expect::NoMatch(expected) => Expect::NoMatch(pattern(expected, to)),
+        Expect::Count(count) => Expect::Count(Count {
+            like: count.like.map(|expected| pattern(expected, to)),
+            is: count.is,
+        }),
         same @ (Expect::Present | Expect::Absent) => same,
     };
     Condition {
@@ -198,7 +215,10 @@ fn pattern(expected: Pattern, to: &str) -> Pattern {
         | Pattern::Mentions(_)
         | Pattern::AtLeast(_)
         | Pattern::AtMost(_)
-        | Pattern::OneOf(_)) => same,
+        | Pattern::OneOf(_)
+        | Pattern::Regex(_)
+        | Pattern::After(_)
+        | Pattern::Total { .. }) => same,
     }
 }
 

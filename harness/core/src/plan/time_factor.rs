@@ -12,8 +12,10 @@ use serde_json::Value;
 
 use super::{Plan, PlannedStep};
 use crate::{
-    case::model::{Action, Assertion, Condition, ControllerSetup, Expect, Fault, Mode},
-    pattern::Pattern,
+    case::model::{
+        Action, Assertion, Condition, ControllerSetup, Count, Expect, Fault, MetricAssertion, Mode, Sequence,
+    },
+    pattern::{After, Pattern},
     yaml::decode::parse_duration,
 };
 
@@ -53,7 +55,9 @@ impl Plan {
         // Programs take as long as ever to start again, and a period goes on meanwhile.
         let restarts =
             |step: &PlannedStep| matches!(step.action, Action::Inject(Fault::StartController) | Action::Start(_));
-        let relies_on_others = least.is_none() && !found.for_ever;
+        // A rate is no period: what happens at a rate takes as long as ever.
+        let has_rate = setup.options.keys().any(|name| name.ends_with("-rate"));
+        let relies_on_others = (least.is_none() && !found.for_ever) || has_rate;
         if wanted >= 1.0 || relies_on_others || self.steps.iter().any(restarts) {
             return 1.0;
         }
@@ -235,6 +239,19 @@ impl Scale {
                 within: assertion.within.map(|time| self.time(time)),
                 ..assertion
             }),
+            Action::Order(sequence) => Action::Order(Sequence {
+                first: self.condition(sequence.first),
+                then: self.condition(sequence.then),
+                ..sequence
+            }),
+            Action::Metric(assertion) => Action::Metric(MetricAssertion {
+                mode: match assertion.mode {
+                    Mode::Consistently(time) => Mode::Consistently(self.held(time)),
+                    same => same,
+                },
+                within: assertion.within.map(|time| self.time(time)),
+                ..assertion
+            }),
             Action::Inject(Fault::StopControllerAfter(condition)) => {
                 Action::Inject(Fault::StopControllerAfter(self.condition(condition)))
             }
@@ -246,6 +263,10 @@ impl Scale {
         let expect = match condition.expect {
             Expect::Match(pattern) => Expect::Match(self.pattern(None, pattern)),
             Expect::NoMatch(pattern) => Expect::NoMatch(self.pattern(None, pattern)),
+            Expect::Count(count) => Expect::Count(Count {
+                like: count.like.map(|pattern| self.pattern(None, pattern)),
+                is: count.is,
+            }),
             same @ (Expect::Present | Expect::Absent) => same,
         };
         Condition { expect, ..condition }
@@ -300,6 +321,11 @@ impl Scale {
             Pattern::Contains(items) => Pattern::Contains(all(items)),
             Pattern::Exactly(items) => Pattern::Exactly(all(items)),
             Pattern::Lacks(items) => Pattern::Lacks(all(items)),
+            Pattern::After(after) => Pattern::After(After {
+                at_least: after.at_least.map(|time| self.held(time)),
+                at_most: after.at_most.map(|time| self.time(time) + MARGIN),
+                time: after.time,
+            }),
             same => same,
         }
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    metrics::Sample,
     names::{CaseId, ClusterName, RoleName},
     redact,
 };
@@ -207,6 +208,11 @@ pub enum Mark {
         /// What it said.
         message: String,
     },
+    /// What the target's metrics said, as far as the step asks for them.
+    Scraped {
+        /// All with the name that the step asks for.
+        samples: Vec<Sample>,
+    },
     /// What a cluster commits later than a certain revision is known to have happened after a certain moment: the
     /// harness asked the cluster for that revision then, so that no later one can have been there yet.
     Fence {
@@ -271,6 +277,11 @@ impl Mark {
                 said.iter_mut().for_each(|text| *text = redact::text(text))
             }
             Self::TargetEnded { last_lines, .. } => last_lines.iter_mut().for_each(|line| *line = redact::text(line)),
+            Self::Scraped { samples } => {
+                for text in samples.iter_mut().flat_map(|sample| sample.labels.values_mut()) {
+                    *text = redact::text(text);
+                }
+            }
             Self::Note { details, .. } => redact::redact(details),
             Self::Begin(_)
             | Self::RoleBound { .. }
@@ -315,6 +326,13 @@ mod tests {
             Mark::Answered {
                 refused_with: Some(422),
                 message: said(),
+            },
+            Mark::Scraped {
+                samples: vec![Sample {
+                    name: "x".to_owned(),
+                    labels: BTreeMap::from([("y".to_owned(), said())]),
+                    value: "1".to_owned(),
+                }],
             },
             Mark::TargetEnded {
                 status: "exit status: 1".to_owned(),

@@ -20,6 +20,8 @@ const OF_EVERY_BINDING: [&str; 2] = ["Scheduled", "FullyApplied"];
 pub(super) struct Notices<'a> {
     workload: &'a ObjectRef,
     standpoint: Standpoint,
+    /// Whether only Events count, and all of them.
+    events: bool,
     /// Whether warnings count by now.
     warnings: bool,
     /// Whether conditions that are new count by now.
@@ -35,10 +37,19 @@ impl<'a> Notices<'a> {
         Self {
             workload,
             standpoint,
+            events: false,
             warnings: standpoint.since.is_none(),
             conditions: standpoint.last_act.is_none(),
             known: BTreeSet::new(),
             seen: Vec::new(),
+        }
+    }
+
+    /// Only Events, whatever their type.
+    pub fn events_of(workload: &'a ObjectRef, standpoint: Standpoint) -> Self {
+        Self {
+            events: true,
+            ..Self::of(workload, standpoint)
         }
     }
 
@@ -59,11 +70,12 @@ impl<'a> Notices<'a> {
     fn look_at(&mut self, revision: &Revision) {
         let new = matches!(revision.change, Change::Added | Change::Modified);
         if revision.kind == "Event" {
-            let warns = revision.object.get("type").and_then(Value::as_str) == Some("Warning");
+            let warns = self.events || revision.object.get("type").and_then(Value::as_str) == Some("Warning");
             if self.warnings && new && warns && select::is_event_about(self.workload, &revision.object) {
                 self.seen.push((ObjectId::of(revision), said(&revision.object, "type")));
             }
-        } else if BINDING_KINDS.contains(&revision.kind.as_str())
+        } else if !self.events
+            && BINDING_KINDS.contains(&revision.kind.as_str())
             && select::refers_to(revision.object.pointer("/spec/resource"), self.workload)
         {
             let there = conditions(&revision.object);

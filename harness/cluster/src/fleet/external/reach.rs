@@ -48,6 +48,8 @@ impl Way<'_> {
             | Action::Elapse(_)
             | Action::Wait { .. }
             | Action::Assert(_)
+            | Action::Order(_)
+            | Action::Metric(_)
             | Action::Snapshot(_) => return None,
         };
         match fault {
@@ -111,10 +113,12 @@ pub(super) fn tells_simulator(step: &Action, stands_for: impl Fn(&KindRef) -> bo
             }
             // What the control plane makes of workloads is nothing that a simulator looks at.
             Subject::BindingOf(_)
+            | Subject::BindingsOf(_)
             | Subject::WorkOf { .. }
             | Subject::Cluster(_)
             | Subject::EventOf(_)
-            | Subject::NoticeOf(_) => false,
+            | Subject::NoticeOf(_)
+            | Subject::NewsOf(_) => false,
         },
         Action::Admission { .. }
         | Action::SetStatus { .. }
@@ -133,6 +137,8 @@ pub(super) fn tells_simulator(step: &Action, stands_for: impl Fn(&KindRef) -> bo
         | Action::Elapse(_)
         | Action::Wait { .. }
         | Action::Assert(_)
+        | Action::Order(_)
+        | Action::Metric(_)
         | Action::Snapshot(_) => false,
     }
 }

@@ -27,7 +27,16 @@ const SUBJECT: Holds = Holds::Either(subjects);
 
 /// What a step can be about. An event is about one of them again.
 fn subjects() -> Vec<Holds> {
-    let shapes = [&OBJECT, &BINDING_OF, &WORK_OF, &CLUSTER, &EVENT_OF, &NOTICE_OF];
+    let shapes = [
+        &OBJECT,
+        &BINDING_OF,
+        &BINDINGS_OF,
+        &WORK_OF,
+        &CLUSTER,
+        &EVENT_OF,
+        &NOTICE_OF,
+        &NEWS_OF,
+    ];
     shapes.map(Holds::Map).into()
 }
 
@@ -359,6 +368,10 @@ const AWAITED: &[(&str, &[Field])] = &[
             TIME,
         ],
     ),
+    (
+        "count",
+        &[PLACE, OF, Field::needed("count", Holds::Map(&COUNT), "How many."), TIME],
+    ),
     ("healthy", &[WORKLOAD, FROM, STATUS, TIME]),
     ("statusCollected", &[WORKLOAD, FROM, STATUS, TIME]),
     ("taskWritten", &[WORKLOAD, FROM, TIME]),
@@ -383,17 +396,25 @@ pub static ASSERT: Shape = Shape {
     fields: &[
         Field::needed(
             "mode",
-            Holds::OneOf(|| MODES.iter().map(|(name, _)| *name).collect()),
+            Holds::OneOf(|| MODES.iter().map(|(name, _)| *name).chain([ORDER]).collect()),
             "When it must hold: now, at some moment from now on, for some time, of some revision, of none, of the first \
-             revision.",
+             revision; or in which order two things must have come.",
         ),
         Field::optional("for", Holds::Time, "How long, with the mode consistently."),
         PLACE,
-        OF,
+        Field::optional("of", SUBJECT, "What it is about."),
         Field::optional("match", Holds::Pattern, "It is there and like this."),
         Field::optional("noMatch", Holds::Pattern, "It is not like this, or not there."),
         Field::optional("absent", Holds::Boolean, "It is not there."),
         Field::optional("present", Holds::Boolean, "It is there."),
+        Field::optional("count", Holds::Map(&COUNT), "So many of them are like this."),
+        Field::optional("first", Holds::Map(&MOMENT), "With the mode order: what came first."),
+        Field::optional("then", Holds::Map(&MOMENT), "With the mode order: what came later."),
+        Field::optional(
+            "metric",
+            Holds::Map(&METRIC),
+            "What a metric of the implementation says.",
+        ),
         TIME,
         Field::optional(
             "within",
@@ -402,8 +423,51 @@ pub static ASSERT: Shape = Shape {
         ),
         CLAIMS,
     ],
-    choice: Choice::OneOf(&["match", "noMatch", "absent", "present"]),
+    choice: Choice::OneOf(&["match", "noMatch", "absent", "present", "count", "first", "metric"]),
 };
+
+/// The mode of an assertion about two things.
+pub const ORDER: &str = "order";
+
+/// `count`.
+pub static COUNT: Shape = Shape::closed(
+    "count",
+    &[
+        Field::optional("match", Holds::Pattern, "What counts; all that are there, if left out."),
+        Field::needed("is", Holds::Pattern, "The number: 3, or a matcher such as {atMost: 3}."),
+    ],
+);
+
+/// `first` and `then`.
+pub static MOMENT: Shape = Shape {
+    name: "moment",
+    fields: &[
+        PLACE,
+        OF,
+        Field::optional("match", Holds::Pattern, "When it was like this for the first time."),
+        Field::optional("absent", Holds::Boolean, "When it was gone for the first time."),
+        Field::optional("present", Holds::Boolean, "When it was there for the first time."),
+    ],
+    choice: Choice::OneOf(&["match", "absent", "present"]),
+};
+
+/// `metric`.
+pub static METRIC: Shape = Shape::closed(
+    "metric",
+    &[
+        Field::needed(
+            "name",
+            Holds::Like("^[a-zA-Z_:][a-zA-Z0-9_:]*$"),
+            "Its name, without what an implementation may put before it.",
+        ),
+        Field::optional("labels", Holds::Named(&Holds::Pattern), "Labels that it has."),
+        Field::needed(
+            "is",
+            Holds::Pattern,
+            "Its value: 3, or a matcher such as {atLeast: 3}; null if there is no such metric.",
+        ),
+    ],
+);
 
 const PART: Holds = Holds::OneOf(|| SnapshotPart::ALL.iter().map(|part| part.name()).collect());
 
@@ -439,6 +503,31 @@ pub static BINDING_OF: Shape = Shape::closed(
     &[Field::needed("bindingOf", OBJECT_REF, "The binding of this workload.")],
 );
 
+/// `{bindingsOf: …}`.
+pub static BINDINGS_OF: Shape = Shape::closed(
+    "bindings",
+    &[Field::needed(
+        "bindingsOf",
+        Holds::Map(&WORKLOADS_OF),
+        "The bindings of these workloads.",
+    )],
+);
+
+/// All workloads of a kind with some labels.
+pub static WORKLOADS_OF: Shape = Shape::closed(
+    "workloads of",
+    &[
+        Field::optional("apiVersion", Holds::Text, "Needed where the kind alone does not say."),
+        Field::needed("kind", Holds::Text, "Their kind."),
+        Field::optional("namespace", Holds::Text, "Their namespace; default, if left out."),
+        Field::optional(
+            "labels",
+            Holds::Named(&Holds::Text),
+            "Labels that their templates have.",
+        ),
+    ],
+);
+
 /// `{workOf: …, for: …}`.
 pub static WORK_OF: Shape = Shape::closed(
     "a work",
@@ -466,6 +555,16 @@ pub static NOTICE_OF: Shape = Shape::closed(
         OBJECT_REF,
         "What can be seen about this workload since the last step that did something or waited: a Warning about it or \
          its binding, or a condition of the binding, as a text.",
+    )],
+);
+
+/// `{newsOf: …}`.
+pub static NEWS_OF: Shape = Shape::closed(
+    "news",
+    &[Field::needed(
+        "newsOf",
+        OBJECT_REF,
+        "What Events say about this workload or its binding since the last step that did something or waited, as a text.",
     )],
 );
 

@@ -66,7 +66,7 @@ impl Reader<'_> {
     pub(super) fn workloads(&mut self, node: &Node) -> Option<Action> {
         let fields = self.decoder.shape(node, &shapes::WORKLOADS)?;
         let on = fields.get("on").map(|node| self.places(node)).unwrap_or_default();
-        let count = fields.get("count").and_then(|node| self.count(node));
+        let count = fields.get("count").and_then(|node| self.how_many(node));
         let labels = fields.get("labels").map(|node| self.labels(node)).unwrap_or_default();
         let file_node = fields.get("file")?;
         let file = self.decoder.text(file_node, "file")?;
@@ -99,7 +99,7 @@ impl Reader<'_> {
         })
     }
 
-    fn count(&mut self, node: &Node) -> Option<usize> {
+    fn how_many(&mut self, node: &Node) -> Option<usize> {
         let most = shapes::MOST_WORKLOADS;
         let count = node.value().as_u64().filter(|count| (1..=most).contains(count));
         if count.is_none() {

@@ -24,6 +24,7 @@ enum Awaited {
     Gone,
     Match,
     NoMatch,
+    Count,
     Healthy,
     StatusCollected,
     TaskWritten,
@@ -31,11 +32,12 @@ enum Awaited {
 }
 
 impl Awaited {
-    const ALL: [(&'static str, Self); 8] = [
+    const ALL: [(&'static str, Self); 9] = [
         ("created", Self::Created),
         ("gone", Self::Gone),
         ("match", Self::Match),
         ("noMatch", Self::NoMatch),
+        ("count", Self::Count),
         ("healthy", Self::Healthy),
         ("statusCollected", Self::StatusCollected),
         ("taskWritten", Self::TaskWritten),
@@ -47,7 +49,7 @@ impl Awaited {
         match self {
             Self::Created => Phase::Create,
             Self::Gone => Phase::Purge,
-            Self::Match | Self::NoMatch | Self::Healthy | Self::StatusCollected => Phase::Collect,
+            Self::Match | Self::NoMatch | Self::Count | Self::Healthy | Self::StatusCollected => Phase::Collect,
             Self::TaskWritten => Phase::Evict,
             Self::TaskCleared => Phase::Clear,
         }
@@ -82,6 +84,11 @@ impl Reader<'_> {
                 let pattern = self.needed_pattern(&fields, "noMatch");
                 self.plain(&fields, pattern.map(Expect::NoMatch))
             }
+            Awaited::Count => {
+                let count = fields.get("count").and_then(|node| self.count(node));
+                let condition = self.plain(&fields, count.map(Expect::Count));
+                condition.filter(|it| self.counts(fields.node, &it.of, true))
+            }
             Awaited::Healthy => self.collected(&fields, Some(json!({"health": "Healthy"}))),
             Awaited::StatusCollected => self.collected(&fields, None),
             Awaited::TaskWritten => self.task(&fields, true),
@@ -99,6 +106,9 @@ impl Reader<'_> {
 
     fn plain(&mut self, fields: &Fields<'_>, expect: Option<Expect>) -> Option<Condition> {
         let (on, of) = self.target(fields)?;
+        if !matches!(expect, None | Some(Expect::Count(_))) && !self.counts(fields.node, &of, false) {
+            return None;
+        }
         Some(Condition {
             on,
             of,
@@ -167,6 +177,10 @@ impl Reader<'_> {
 
     pub(super) fn assert(&mut self, node: &Node) -> Option<Action> {
         let fields = self.decoder.shape(node, &shapes::ASSERT)?;
+        let is_order = node.get("mode").is_some_and(|mode| mode.value() == shapes::ORDER);
+        if is_order || fields.get("first").or(fields.get("then")).is_some() {
+            return self.order(&fields, is_order);
+        }
         let mode = fields
             .get("mode")
             .and_then(|node| self.decoder.one_of(node, "mode", &shapes::MODES));
@@ -187,17 +201,33 @@ impl Reader<'_> {
                 None
             }
         };
-        let target = self.target(&fields);
+        if let Some(metric) = fields.get("metric") {
+            return self.metric(&fields, metric, mode);
+        }
+        let of = fields.need("of", &mut self.decoder);
+        let target = of.and_then(|_| self.target(&fields));
         let expect = self.expect(&fields);
+        if let (Some((_, of)), Some(expect)) = (&target, &expect) {
+            let is_count = matches!(expect, Expect::Count(_));
+            self.counts(fields.node, of, is_count);
+            if let (true, Some(Mode::Observed | Mode::Never | Mode::FirstSeen)) = (is_count, mode) {
+                let help = "use `now`, `eventually` or `consistently`";
+                self.decoder
+                    .error(fields.node, "`count` is about one moment, not about revisions", help);
+            }
+        }
         let proves = match fields.get("proves") {
             Some(node) => self.claims(node, expect.as_ref()),
             None => Claims::default(),
         };
         let within = fields.get("within");
         let within = within.and_then(|node| self.within(node, mode, fields.get("phase").is_some()));
-        if let (Some((_, Subject::NoticeOf(_))), Some(Mode::Observed | Mode::Never | Mode::FirstSeen)) = (&target, mode)
+        if let (
+            Some((_, Subject::NoticeOf(_) | Subject::NewsOf(_))),
+            Some(Mode::Observed | Mode::Never | Mode::FirstSeen),
+        ) = (&target, mode)
         {
-            let message = "`noticeOf` is about what was seen since the last step, not about revisions";
+            let message = "`noticeOf` and `newsOf` are about what was seen since the last step, not about revisions";
             let help = "use `eventually`, `now` or `consistently`";
             self.decoder.error(fields.node, message, help);
         }
@@ -231,7 +261,7 @@ impl Reader<'_> {
     }
 
     /// A time to wait that is the assertion's own.
-    fn within(&mut self, node: &Node, mode: Option<Mode>, has_phase: bool) -> Option<Duration> {
+    pub(super) fn within(&mut self, node: &Node, mode: Option<Mode>, has_phase: bool) -> Option<Duration> {
         if let Some(Mode::Now | Mode::Consistently(_) | Mode::Never) = mode {
             let help = "`within` is for `eventually`, `observed` and `firstSeen`";
             self.decoder
@@ -275,13 +305,13 @@ impl Reader<'_> {
         claims
     }
 
-    fn expect(&mut self, fields: &Fields<'_>) -> Option<Expect> {
-        let given: Vec<_> = ["match", "noMatch", "absent", "present"]
+    pub(super) fn expect(&mut self, fields: &Fields<'_>) -> Option<Expect> {
+        let given: Vec<_> = ["match", "noMatch", "absent", "present", "count"]
             .into_iter()
             .filter_map(|name| fields.get(name).map(|node| (name, node)))
             .collect();
         let [(name, node)] = given.as_slice() else {
-            let help = "use exactly one of `match`, `noMatch`, `absent: true`, `present: true`";
+            let help = "use exactly one of `match`, `noMatch`, `absent: true`, `present: true`, `count`";
             self.decoder.error(
                 fields.node,
                 format!("this assertion has {} conditions", given.len()),
@@ -292,6 +322,7 @@ impl Reader<'_> {
         match *name {
             "match" => self.scope.pattern(node, &mut self.decoder).map(Expect::Match),
             "noMatch" => self.scope.pattern(node, &mut self.decoder).map(Expect::NoMatch),
+            "count" => self.count(node).map(Expect::Count),
             name => {
                 let yes = self.decoder.boolean(node, name)?;
                 let absent = (name == "absent") == yes;

@@ -8,7 +8,7 @@ use std::{
 use super::{Reader, Settable};
 use crate::{
     implementation::{
-        ControlPlane, Exec, Launch,
+        ControlPlane, Exec, Launch, MetricsSource,
         programs::{PORT, Part, VARIABLE, Webhooks, ports},
         shapes,
         template::Template,
@@ -174,7 +174,7 @@ impl Reader<'_> {
         self.template(node, "a command", &PATH_PLACES)
     }
 
-    fn url(&mut self, node: &Node, what: &str) -> Option<Template> {
+    pub(super) fn url(&mut self, node: &Node, what: &str) -> Option<Template> {
         let text = self.decoder.text(node, what)?;
         if !text.starts_with("http://") && !text.starts_with("https://") {
             let help = "such as http://127.0.0.1:{{port.health}}/readyz";
@@ -230,6 +230,30 @@ impl Reader<'_> {
         let known = ports(kept.flat_map(Exec::templates));
         for port in ports(plane.templates()).difference(&known) {
             let message = format!("no program with `part: api` listens on `{{{{{PORT}{port}}}}}`");
+            let help = self.decoder.suggestion(port, known.iter().copied());
+            self.decoder.error(node, message, help);
+        }
+    }
+
+    /// The built-in controller says its metrics without a URL; a port is one that the controller is told.
+    pub(super) fn check_metrics(&mut self, spec: &Fields<'_>, metrics: Option<&MetricsSource>, run: &Launch) {
+        let (Some(node), Some(metrics)) = (spec.get("metrics"), metrics) else {
+            return;
+        };
+        let programs = match run {
+            Launch::Reference => {
+                let help = "leave it out";
+                self.decoder
+                    .error(node, "the metrics of the built-in controller have no URL", help);
+                return;
+            }
+            Launch::Installed => &[][..],
+            Launch::Exec(programs) => programs.as_slice(),
+        };
+        let controller = programs.iter().filter(|program| program.part == Part::Controller);
+        let known = ports(controller.flat_map(Exec::templates));
+        for port in ports([&metrics.url]).difference(&known) {
+            let message = format!("no controller listens on `{{{{{PORT}{port}}}}}`");
             let help = self.decoder.suggestion(port, known.iter().copied());
             self.decoder.error(node, message, help);
         }

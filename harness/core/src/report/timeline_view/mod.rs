@@ -284,6 +284,7 @@ impl Walk<'_> {
             Mark::Begin(_)
             | Mark::Writers(_)
             | Mark::Fence { .. }
+            | Mark::Scraped { .. }
             | Mark::CleanUp
             | Mark::CleanedUp { .. }
             | Mark::Closed { .. } => None,

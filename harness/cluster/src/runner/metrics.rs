@@ -1,0 +1,69 @@
+//! Steps that look at the target's metrics.
+
+use std::time::Duration;
+
+use baton_core::{
+    case::model::{MetricAssertion, Mode, Phase},
+    timeline::{Mark, StepEnd},
+};
+use tokio::time::Instant;
+
+use super::{MetricsError, Run};
+use crate::error_chain::error_chain;
+
+/// How long it is until the next look.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+impl Run<'_> {
+    /// Looks at a metric when the step begins and then once a second, as long as the mode asks for it. What was said is
+    /// on the timeline; whether that is right is for the judge to say.
+    pub(super) async fn metric(&mut self, assertion: &MetricAssertion) -> StepEnd {
+        let phase = Phase::Collect;
+        let time = match (assertion.mode, assertion.within) {
+            (Mode::Consistently(time), _) => time,
+            (Mode::Eventually, Some(time)) => time.mul_f64(self.timeouts.factor) + self.timeouts.slack,
+            (Mode::Eventually, None) => self.timeouts.of(phase),
+            (Mode::Now | Mode::Observed | Mode::Never | Mode::FirstSeen, _) => Duration::ZERO,
+        };
+        let deadline = Instant::now() + time;
+        loop {
+            let held = match self.scrape(assertion).await {
+                Ok(Some(held)) => held,
+                Ok(None) => {
+                    let reason = "the target does not say where its metrics are".to_owned();
+                    return StepEnd::Unsupported { reason };
+                }
+                Err(error) => {
+                    let reason = format!("the metrics of the target cannot be read: {}", error_chain(&error));
+                    self.unfinished = Some(reason.clone());
+                    return StepEnd::Refused { message: reason };
+                }
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            match assertion.mode {
+                Mode::Eventually if held => return StepEnd::Done,
+                Mode::Eventually if left.is_zero() => return super::wait::timed_out(phase, time),
+                Mode::Eventually | Mode::Consistently(_) if !left.is_zero() => self.let_pass(INTERVAL.min(left)).await,
+                _ => return StepEnd::Done,
+            }
+            if self.ended {
+                return StepEnd::TargetEnded;
+            }
+        }
+    }
+
+    /// Looks once; says whether the metric is as it must be, or nothing if the target has no metrics.
+    async fn scrape(&mut self, assertion: &MetricAssertion) -> Result<Option<bool>, MetricsError> {
+        let Some(running) = &mut self.running else {
+            return Err(MetricsError::Stopped);
+        };
+        let Some(mut samples) = running.metrics().await? else {
+            return Ok(None);
+        };
+        samples.retain(|sample| sample.name == assertion.metric.name);
+        let bindings = self.known().bindings;
+        let held = assertion.metric.mismatches(&samples, &bindings).is_empty();
+        self.recorder.mark(Mark::Scraped { samples });
+        Ok(Some(held))
+    }
+}

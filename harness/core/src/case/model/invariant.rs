@@ -1,0 +1,96 @@
+//! The invariants: their names, and what they show.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::names::RequirementId;
+
+/// What must be true of a whole run, whatever its steps say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Invariant {
+    /// Under Directly an object is created on the next cluster only when it is absent from the one it left.
+    OriginGoneBeforeDestinationCreated,
+    /// Under Directly no two members hold the workload, or pods of it, at the same moment.
+    AtMostOneLiveCopy,
+    /// No template ever carries an injected label that its owner did not give it.
+    NoLabelOnTemplate,
+    /// No cluster of clustersBeforeFailover is ever given an injected label.
+    NoLabelOnPredecessor,
+    /// A task whose state is to be injected names the clusters that ran the workload before.
+    TaskNamesPredecessors,
+    /// A task's preserved state never changes once it is written.
+    PreservedStateNeverChanges,
+    /// No cluster is at once in the scheduling result and in a Directly task.
+    ResultAndTaskDisjoint,
+    /// What a task has preserved fits into labels.
+    PreservedStateFitsLabels,
+    /// An eviction that comes late was visibly held up.
+    LateEvictionIsExplained,
+    /// After clean-up nothing of what the target made is left.
+    NothingLeftAfterCleanUp,
+    /// Nobody but the target, and the steps of the case, writes bindings.
+    OnlyTheTargetWritesBindings,
+    /// The target makes no write that changes nothing.
+    NoWriteChangesNothing,
+    /// Of several instances of the target no two write by turns.
+    OneInstanceWrites,
+}
+
+impl Invariant {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::OriginGoneBeforeDestinationCreated,
+        Self::AtMostOneLiveCopy,
+        Self::NoLabelOnTemplate,
+        Self::NoLabelOnPredecessor,
+        Self::TaskNamesPredecessors,
+        Self::PreservedStateNeverChanges,
+        Self::ResultAndTaskDisjoint,
+        Self::PreservedStateFitsLabels,
+        Self::LateEvictionIsExplained,
+        Self::NothingLeftAfterCleanUp,
+        Self::OnlyTheTargetWritesBindings,
+        Self::NoWriteChangesNothing,
+        Self::OneInstanceWrites,
+    ];
+
+    /// Its name in cases.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OriginGoneBeforeDestinationCreated => "originGoneBeforeDestinationCreated",
+            Self::AtMostOneLiveCopy => "atMostOneLiveCopy",
+            Self::NoLabelOnTemplate => "noLabelOnTemplate",
+            Self::NoLabelOnPredecessor => "noLabelOnPredecessor",
+            Self::TaskNamesPredecessors => "taskNamesPredecessors",
+            Self::PreservedStateNeverChanges => "preservedStateNeverChanges",
+            Self::ResultAndTaskDisjoint => "resultAndTaskDisjoint",
+            Self::PreservedStateFitsLabels => "preservedStateFitsLabels",
+            Self::LateEvictionIsExplained => "lateEvictionIsExplained",
+            Self::NothingLeftAfterCleanUp => "nothingLeftAfterCleanUp",
+            Self::OnlyTheTargetWritesBindings => "onlyTheTargetWritesBindings",
+            Self::NoWriteChangesNothing => "noWriteChangesNothing",
+            Self::OneInstanceWrites => "oneInstanceWrites",
+        }
+    }
+
+    /// The requirements that it shows where it had something to judge.
+    pub fn proves(self) -> BTreeSet<RequirementId> {
+        let ids: &[&str] = match self {
+            Self::OriginGoneBeforeDestinationCreated => &["PRG-01", "PRG-02"],
+            Self::AtMostOneLiveCopy => &["PRG-03"],
+            Self::NoLabelOnTemplate => &["REC-08"],
+            Self::NoLabelOnPredecessor => &["REC-03"],
+            Self::TaskNamesPredecessors => &["REC-03", "REC-04"],
+            Self::PreservedStateNeverChanges => &["STP-11"],
+            Self::ResultAndTaskDisjoint => &["PRG-11"],
+            Self::PreservedStateFitsLabels => &["STP-12"],
+            Self::LateEvictionIsExplained => &["STP-06"],
+            Self::NothingLeftAfterCleanUp => &["POL-08"],
+            Self::OneInstanceWrites => &["EVQ-07"],
+            // They make the other findings trustworthy; the catalogue has no requirement for them.
+            Self::OnlyTheTargetWritesBindings | Self::NoWriteChangesNothing => &[],
+        };
+        ids.iter().map(|id| RequirementId::new(*id)).collect()
+    }
+}
