@@ -15,9 +15,7 @@ use baton_core::{
 };
 
 /// Requirements that no case shows yet. An entry that has a case is one too many.
-const AHEAD: &[&str] = &[
-    "CTP-13", "EVQ-01", "EVQ-04", "EVQ-08", "PRG-14", "RAT-02", "RAT-04", "VAL-09",
-];
+const AHEAD: &[&str] = &["PRG-14"];
 
 #[test]
 fn every_must_of_a_declared_feature_has_a_case() {
