@@ -378,6 +378,10 @@ impl Running for Scraped {
         Ok(Some(samples))
     }
 
+    async fn crash(self: Box<Self>) {
+        self.running.crash().await;
+    }
+
     async fn stop(self: Box<Self>) {
         self.running.stop().await;
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use baton_cluster::runner::CommandEnd;
-use baton_core::case::model::ControllerSetup;
+use baton_core::{case::model::ControllerSetup, metrics::Sample};
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -89,6 +89,8 @@ type Before = Box<dyn Fn(&Call, &Hands) -> Doing<Carried> + Send + Sync>;
 type After = Box<dyn Fn(&Call, &Value, &Hands) -> Doing<()> + Send + Sync>;
 type OnArgs = Box<dyn Fn(&mut Vec<String>) + Send + Sync>;
 type OnEnd = Box<dyn Fn(&mut CommandEnd) + Send + Sync>;
+type OnMetrics = Box<dyn Fn(&mut Vec<Sample>) + Send + Sync>;
+type OnDefinition = Box<dyn Fn(&mut Value) + Send + Sync>;
 type OnSetup = Box<dyn Fn(&mut ControllerSetup) + Send + Sync>;
 
 /// What is wrong with an implementation.
@@ -101,6 +103,8 @@ pub struct Fault {
     setup: Vec<OnSetup>,
     args: Vec<OnArgs>,
     ends: Vec<OnEnd>,
+    definitions: Vec<OnDefinition>,
+    metrics: Vec<OnMetrics>,
     requests: AtomicU64,
 }
 
@@ -201,6 +205,33 @@ impl Fault {
     pub fn command_end(&self, mut end: CommandEnd) -> CommandEnd {
         self.ends.iter().for_each(|edit| edit(&mut end));
         end
+    }
+
+    /// Gives the control plane other definitions than those of the failover API.
+    pub fn definitions(mut self, edit: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
+        self.definitions.push(Box::new(edit));
+        self
+    }
+
+    /// Changes what the controller says of itself.
+    pub fn metrics(mut self, edit: impl Fn(&mut Vec<Sample>) + Send + Sync + 'static) -> Self {
+        self.metrics.push(Box::new(edit));
+        self
+    }
+
+    /// What the controller says of itself from here on.
+    pub fn measure(&self, samples: &mut Vec<Sample>) {
+        for edit in &self.metrics {
+            edit(samples);
+        }
+    }
+
+    /// The definitions that the control plane is given; none if they are as they should be.
+    pub fn define(&self, mut definitions: Vec<Value>) -> Option<Vec<Value>> {
+        for edit in &self.definitions {
+            definitions.iter_mut().for_each(edit);
+        }
+        (!self.definitions.is_empty()).then_some(definitions)
     }
 
     /// What the controller is started with.

@@ -1,15 +1,16 @@
 //! A mutant: the reference controller with a fault in its way, as a target.
 
-use std::{collections::BTreeSet, fmt, path::Path, sync::Arc};
+use std::{collections::BTreeSet, fmt, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use baton::implementation::reference::{self, Reference, USER_AGENT};
 use baton_cluster::{
     clock::Clock,
     fleet::{Cluster, Fleet},
-    runner::{CommandEnd, Running, Target, TargetError},
+    runner::{CommandEnd, Ended, MetricsError, Running, Target, TargetError},
 };
-use baton_core::{case::model::ControllerSetup, names::Feature};
+use baton_core::{case::model::ControllerSetup, metrics::Sample, names::Feature};
+use serde_json::Value;
 
 use crate::{
     fault::Fault,
@@ -18,6 +19,14 @@ use crate::{
 
 /// The name of a hand that writes to the control plane as somebody else.
 pub const ANOTHER: &str = "somebody else";
+
+/// The definitions of the failover API.
+fn definitions() -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/crds");
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+    texts.filter_map(|text| serde_yaml::from_str(&text).ok()).collect()
+}
 
 /// A deliberately broken implementation.
 #[derive(Clone, Copy)]
@@ -62,6 +71,12 @@ impl Target for Mutant {
         Some(BTreeSet::from([USER_AGENT.to_owned()]))
     }
 
+    fn definitions(&self) -> Option<Arc<Vec<Value>>> {
+        // It is the same fault whenever it is made.
+        let clock: Clock = Arc::new(|| jiff::Timestamp::UNIX_EPOCH);
+        (self.fault)(&clock).define(definitions()).map(Arc::new)
+    }
+
     async fn start(
         &self,
         fleet: &dyn Fleet,
@@ -94,6 +109,39 @@ impl Target for Mutant {
     }
 }
 
+/// The controller with a fault, running.
+struct Faulty {
+    running: Box<dyn Running>,
+    fault: Arc<Fault>,
+}
+
+#[async_trait]
+impl Running for Faulty {
+    async fn ended(&mut self) -> Ended {
+        self.running.ended().await
+    }
+
+    async fn said(&mut self, mentions: &[String], within: Duration) -> Vec<String> {
+        self.running.said(mentions, within).await
+    }
+
+    async fn metrics(&mut self) -> Result<Option<Vec<Sample>>, MetricsError> {
+        let mut samples = self.running.metrics().await?;
+        if let Some(samples) = &mut samples {
+            self.fault.measure(samples);
+        }
+        Ok(samples)
+    }
+
+    async fn crash(self: Box<Self>) {
+        self.running.crash().await;
+    }
+
+    async fn stop(self: Box<Self>) {
+        self.running.stop().await;
+    }
+}
+
 /// What a fault needs to stand between the controller and its clusters.
 struct Wires {
     clock: Clock,
@@ -112,13 +160,14 @@ impl Mutant {
         let wired = |cluster: &Cluster| wire::client(cluster.name().as_str(), &hands, &fault);
         let members = fleet.members().iter();
         let members = members.map(|member| (member.name().to_string(), wired(member)));
-        reference::start(
+        let running = reference::start(
             wired(fleet.control()),
             members.collect(),
             clock,
             agent,
             &fault.set_up(setup),
-        )
+        )?;
+        Ok(Box::new(Faulty { running, fault }))
     }
 
     fn wires(&self, agent: &str, fleet: &dyn Fleet) -> Wires {

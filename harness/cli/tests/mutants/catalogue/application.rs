@@ -137,6 +137,52 @@ fn how() -> Vec<Mutant> {
             },
         },
         Mutant {
+            name: "blocks-too-short",
+            breaks: "APP-08",
+            defect: "a cluster that an unhealthy workload left is free again after 100 seconds",
+            fault: |_| of_policy(|application| application["blockPredecessorSeconds"] = json!(100)),
+        },
+        Mutant {
+            name: "zero-is-no-block",
+            breaks: "APP-08",
+            defect: "blockPredecessorSeconds 0 blocks nothing",
+            fault: |_| {
+                of_policy(|application| {
+                    if application["blockPredecessorSeconds"] == 0 {
+                        application["blockPredecessorSeconds"] = json!(1);
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "waits-in-silence",
+            breaks: "APP-15",
+            defect: "that no cluster is open to an unhealthy workload is not told",
+            fault: |_| {
+                Fault::none()
+                    .skipped(Of::Events, |_| true)
+                    .written(Of::Bindings, |binding| {
+                        if let Some(conditions) =
+                            binding.pointer_mut("/status/conditions").and_then(Value::as_array_mut)
+                        {
+                            conditions.retain(|it| it["status"] == "True" && text(it, "/type") == "Scheduled");
+                        }
+                    })
+            },
+        },
+        Mutant {
+            name: "older-spelling-of-clusters-alone",
+            breaks: "APP-14",
+            defect: "in failover.application Immediately is taken for Gracefully",
+            fault: |_| {
+                of_policy(|application| {
+                    if application["purgeMode"] == "Immediately" {
+                        application["purgeMode"] = json!("Gracefully");
+                    }
+                })
+            },
+        },
+        Mutant {
             name: "state-of-clusters-alone",
             breaks: "APP-09",
             defect: "no state of unhealthy workloads is preserved",

@@ -8,14 +8,17 @@ mod flink;
 mod gates;
 mod invariants;
 mod leader;
+mod metrics;
 mod policy;
 mod prefer;
 mod preservation;
 mod purge;
 mod queue;
+mod rates;
 mod recovery;
 mod tainting;
 mod taints;
+mod validation;
 mod writers;
 
 use crate::mutant::Mutant;
@@ -32,6 +35,9 @@ pub fn all() -> Vec<Mutant> {
         prefer::mutants(),
         tainting::mutants(),
         queue::mutants(),
+        rates::mutants(),
+        metrics::mutants(),
+        validation::mutants(),
         application::mutants(),
         gates::mutants(),
         dependencies::mutants(),

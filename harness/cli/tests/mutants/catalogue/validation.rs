@@ -1,0 +1,106 @@
+//! What the API accepts though it makes no sense, and what it does not fill in.
+
+use serde_json::Value;
+
+use crate::{fault::Fault, mutant::Mutant};
+
+pub fn mutants() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "rules-between-fields-not-checked",
+            breaks: "VAL-01",
+            defect: "a grace period is accepted whatever the purge mode is",
+            fault: |_| without("x-kubernetes-validations", |_| true),
+        },
+        Mutant {
+            name: "application-failover-without-dependencies",
+            breaks: "VAL-04",
+            defect: "failover.application is accepted without propagateDeps",
+            fault: |_| without("x-kubernetes-validations", |_| true),
+        },
+        Mutant {
+            name: "any-text-is-a-path",
+            breaks: "VAL-02",
+            defect: "texts in state preservation rules are not checked",
+            fault: |_| without("pattern", |kind| kind != "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "any-text-is-an-effect",
+            breaks: "VAL-03",
+            defect: "a ClusterTaintPolicy may add taints with any effect",
+            fault: |_| without("enum", |kind| kind == "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "rules-with-one-label",
+            breaks: "VAL-05",
+            defect: "two rules may write the same label",
+            fault: |_| without("x-kubernetes-list-type", |kind| kind != "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "nothing-is-required",
+            breaks: "VAL-06",
+            defect: "rules may lack what they need",
+            fault: |_| without("required", |kind| kind != "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "any-text-is-a-purge-mode",
+            breaks: "VAL-07",
+            defect: "purge modes that do not exist are accepted",
+            fault: |_| without("enum", |kind| kind != "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "negative-times-accepted",
+            breaks: "VAL-08",
+            defect: "negative times are accepted",
+            fault: |_| without("minimum", |kind| kind != "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "defaults-missing",
+            breaks: "VAL-09",
+            defect: "what a policy does not say is not filled in when it is written",
+            fault: |_| without("default", |_| true),
+        },
+        Mutant {
+            name: "cluster-policies-not-checked",
+            breaks: "VAL-10",
+            defect: "a ClusterPropagationPolicy may say what a PropagationPolicy may not",
+            fault: |_| without("minimum", |kind| kind == "ClusterPropagationPolicy"),
+        },
+    ]
+}
+
+/// The definitions of some kinds of policies without a keyword, wherever a behaviour or a taint is described.
+fn without(keyword: &'static str, of: fn(&str) -> bool) -> Fault {
+    const POLICIES: [&str; 3] = ["PropagationPolicy", "ClusterPropagationPolicy", "ClusterTaintPolicy"];
+    Fault::none().definitions(move |definition| {
+        let kind = definition["spec"]["names"]["kind"].as_str().unwrap_or_default();
+        if !POLICIES.contains(&kind) || !of(kind) {
+            return;
+        }
+        let versions = definition["spec"]["versions"].as_array_mut().into_iter().flatten();
+        for version in versions {
+            let spec = version.pointer_mut("/schema/openAPIV3Schema/properties/spec");
+            if let Some(spec) = spec {
+                take_out(spec, keyword);
+            }
+        }
+    })
+}
+
+fn take_out(schema: &mut Value, keyword: &str) {
+    match schema {
+        Value::Object(members) => {
+            match members.get_mut(keyword).filter(|_| keyword == "required") {
+                // A list whose entries have a key must have that key.
+                Some(Value::Array(names)) => names.retain(|name| name == "aliasLabelName"),
+                _ => drop(members.remove(keyword)),
+            }
+            if keyword == "x-kubernetes-list-type" {
+                members.remove("x-kubernetes-list-map-keys");
+            }
+            members.values_mut().for_each(|member| take_out(member, keyword));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| take_out(item, keyword)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
