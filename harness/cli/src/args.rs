@@ -175,6 +175,15 @@ pub struct Run {
     pub on: BackendOptions,
 }
 
+/// The profiles that reports speak of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// What every implementation has
+    Core,
+    /// Everything else
+    Extended,
+}
+
 /// Which cases are run: those that match all of the given options.
 #[derive(Debug, Args, Default)]
 pub struct Selection {
@@ -191,6 +200,9 @@ pub struct Selection {
         help = "Only cases that need this feature, such as LabelInjection; repeatable"
     )]
     pub feature: Vec<String>,
+    /// Only cases that need nothing beyond the core features, or only the others
+    #[arg(long, value_enum, value_name = "PROFILE")]
+    pub profile: Option<Profile>,
     /// Only cases with this label, such as tier=smoke, or tier for any value; repeatable
     #[arg(long, value_name = "KEY[=VALUE]")]
     pub label: Vec<String>,

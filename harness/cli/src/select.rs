@@ -11,7 +11,11 @@ use baton_core::{
 };
 use thiserror::Error;
 
-use crate::{args::Selection, run, show::count};
+use crate::{
+    args::{Profile, Selection},
+    run,
+    show::count,
+};
 
 /// Why no case is selected. What was asked for is wrong.
 #[derive(Debug, Error)]
@@ -98,7 +102,13 @@ pub fn select(
         let named = |pattern: &String| matches(pattern, case.id.as_str()) || matches(pattern, &name);
         let about = |id: &String| case.requirements.contains(&RequirementId::new(id.as_str()));
         let needs = |feature: &String| case.features.contains(&Feature::new(feature.as_str()));
-        any(&wanted.filter, named)
+        let profile = if case.features.is_subset(catalogue.core()) {
+            Profile::Core
+        } else {
+            Profile::Extended
+        };
+        wanted.profile.is_none_or(|wanted| wanted == profile)
+            && any(&wanted.filter, named)
             && any(&wanted.requirement, about)
             && any(&wanted.feature, needs)
             && any(&wanted.label, |label| has_label(case, label))
@@ -187,6 +197,13 @@ fn asked(wanted: &Selection) -> String {
         .into_iter()
         .flat_map(|(option, values)| values.iter().map(move |value| format!("{option} {value}")))
         .collect();
+    if let Some(profile) = wanted.profile {
+        let name = match profile {
+            Profile::Core => "core",
+            Profile::Extended => "extended",
+        };
+        words.push(format!("--profile {name}"));
+    }
     if wanted.rerun_failed {
         words.push("--rerun-failed".to_owned());
     }

@@ -41,6 +41,7 @@ pub struct Requirement {
 /// All requirements, by id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalogue {
+    core: BTreeSet<Feature>,
     requirements: BTreeMap<RequirementId, Requirement>,
 }
 
@@ -53,6 +54,9 @@ pub enum CatalogueError {
     /// An id stands in it twice.
     #[error("the requirement {0} stands in the catalogue twice")]
     Twice(RequirementId),
+    /// No requirement belongs to a feature that is to be core.
+    #[error("no requirement belongs to the core feature {0}")]
+    Core(Feature),
 }
 
 impl Catalogue {
@@ -61,6 +65,8 @@ impl Catalogue {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct File {
+            #[serde(default)]
+            core: BTreeSet<Feature>,
             requirements: Vec<Requirement>,
         }
         let file: File = serde_yaml::from_str(text)?;
@@ -70,7 +76,20 @@ impl Catalogue {
                 return Err(CatalogueError::Twice(twice.id));
             }
         }
-        Ok(Self { requirements })
+        let catalogue = Self {
+            core: file.core,
+            requirements,
+        };
+        let known = catalogue.features();
+        match catalogue.core.iter().find(|feature| !known.contains(feature)) {
+            Some(unknown) => Err(CatalogueError::Core(unknown.clone())),
+            None => Ok(catalogue),
+        }
+    }
+
+    /// The features of the core profile; all others are extended.
+    pub fn core(&self) -> &BTreeSet<Feature> {
+        &self.core
     }
 
     /// One requirement.

@@ -10,7 +10,9 @@ use baton_core::{
     names::{CaseId, RequirementId},
     report::{
         ConformanceReport,
-        model::{CaseOutcome, CaseReport, EvidenceReport, FindingReport, RequirementReport, RequirementResult},
+        model::{
+            CaseOutcome, CaseReport, EvidenceReport, FindingReport, ProfileReport, RequirementReport, RequirementResult,
+        },
         timeline_view::TimelineView,
     },
     timeline::Timeline,
@@ -47,6 +49,7 @@ struct View<'a> {
     states: Vec<Choice<RequirementResult>>,
     outcomes: Vec<Choice<CaseOutcome>>,
     words: BTreeMap<RequirementResult, &'static str>,
+    profiles: Vec<ProfileView>,
     /// Those that some case is about, and the others.
     requirements: Vec<Part<'a>>,
     cases: Vec<CaseView<'a>>,
@@ -55,6 +58,13 @@ struct View<'a> {
     /// How many more of them there are.
     #[serde(rename = "moreFailing")]
     more_failing: usize,
+}
+
+/// A profile, in words.
+#[derive(Serialize)]
+struct ProfileView {
+    name: &'static str,
+    words: String,
 }
 
 /// Some of the requirements.
@@ -170,6 +180,7 @@ pub fn of_report(report: &ConformanceReport, timeline_views: &TimelineViews) -> 
             .into_iter()
             .map(|result| (result, result.words()))
             .collect(),
+        profiles: report.profiles.iter().map(profile).collect(),
         requirements,
         more_failing: all_failing - failing.len(),
         failing,
@@ -226,6 +237,7 @@ pub fn of_recording(name: &str, timeline: &Timeline, judged: &Judged) -> Result<
         states: Vec::new(),
         outcomes: Vec::new(),
         words: BTreeMap::new(),
+        profiles: Vec::new(),
         requirements: Vec::new(),
         cases: vec![view],
         failing: Vec::new(),
@@ -252,6 +264,14 @@ fn parts(report: &ConformanceReport) -> Vec<Part<'_>> {
         });
     }
     parts
+}
+
+fn profile(profile: &ProfileReport) -> ProfileView {
+    let (shown, all) = (profile.musts.shown, profile.musts.all());
+    ProfileView {
+        name: profile.name.words(),
+        words: format!("{}, {shown} of {all} MUST shown", profile.result.words()),
+    }
 }
 
 fn failing(view: &CaseView<'_>) -> Failing {

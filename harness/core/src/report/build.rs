@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use super::{
     baseline::{self, About},
     model::{
-        Backend, CaseNumbers, CaseOutcome, CaseReport, ConformanceReport, EvidenceReport, FindingReport, KIND,
-        RequirementNumbers, RequirementReport, RequirementResult, Summary, Timing,
+        Backend, CaseNumbers, CaseOutcome, CaseReport, ConformanceReport, EvidenceReport, FindingReport, KIND, Profile,
+        ProfileReport, ProfileResult, RequirementNumbers, RequirementReport, RequirementResult, Summary, Timing,
     },
 };
 use crate::{
     case::{model::Case, read::API_VERSION},
-    catalogue::{Catalogue, Requirement},
+    catalogue::{Catalogue, Level, Requirement},
     event::{self, CaseResult, Event, RunStart},
     judge::Finding,
     names::{CaseId, Feature, RequirementId},
@@ -22,6 +22,7 @@ use crate::{
 /// Takes in events, and gives the report of what it has taken in.
 #[derive(Debug)]
 pub struct Builder {
+    core: BTreeSet<Feature>,
     requirements: Vec<RequirementReport>,
     about: About,
     start: Option<RunStart>,
@@ -34,6 +35,7 @@ impl Builder {
     /// For a run of some of these cases, which cite this catalogue.
     pub fn new<'a>(catalogue: &Catalogue, all: impl IntoIterator<Item = &'a Case>) -> Self {
         Self {
+            core: catalogue.core().clone(),
             requirements: asked(catalogue),
             about: baseline::about(all),
             start: None,
@@ -74,6 +76,7 @@ impl Builder {
                 kubernetes_versions: self.kubernetes_versions.clone(),
             },
             features: start.features.clone(),
+            profiles: profiles(&self.core, &start.features, &requirements),
             summary: summary(&requirements, &cases, self.wall_secs),
             baseline: baseline::judged(&baseline::entries(&start.baseline, &self.about), &cases),
             requirements,
@@ -143,7 +146,6 @@ pub fn date(started: Timestamp) -> Timestamp {
 /// The numbers of results.
 pub fn summary(requirements: &[RequirementReport], cases: &[CaseReport], wall_secs: f64) -> Summary {
     let cases_with = |result| cases.iter().filter(|case| case.result == result).count();
-    let requirements_with = |result| requirements.iter().filter(|it| it.result == result).count();
     Summary {
         cases: CaseNumbers {
             conforming: cases_with(CaseOutcome::Conforms),
@@ -153,16 +155,78 @@ pub fn summary(requirements: &[RequirementReport], cases: &[CaseReport], wall_se
             unsupported: cases_with(CaseOutcome::Unsupported),
             broken: cases_with(CaseOutcome::Broken),
         },
-        requirements: RequirementNumbers {
-            shown: requirements_with(RequirementResult::Shown),
-            broken: requirements_with(RequirementResult::Broken),
-            known: requirements_with(RequirementResult::KnownDeviation),
-            not_judged: requirements_with(RequirementResult::NotJudged),
-            not_shown: requirements_with(RequirementResult::NotShown),
-            unsupported: requirements_with(RequirementResult::Unsupported),
-        },
+        requirements: numbers(requirements),
         wall_secs,
     }
+}
+
+fn numbers<'a>(requirements: impl IntoIterator<Item = &'a RequirementReport>) -> RequirementNumbers {
+    let mut numbers = RequirementNumbers::default();
+    for requirement in requirements {
+        let number = match requirement.result {
+            RequirementResult::Shown => &mut numbers.shown,
+            RequirementResult::Broken => &mut numbers.broken,
+            RequirementResult::KnownDeviation => &mut numbers.known,
+            RequirementResult::NotJudged => &mut numbers.not_judged,
+            RequirementResult::NotShown => &mut numbers.not_shown,
+            RequirementResult::Unsupported => &mut numbers.unsupported,
+        };
+        *number += 1;
+    }
+    numbers
+}
+
+/// What can be claimed of the core and of everything else; nothing where the catalogue names no core.
+pub fn profiles(
+    core: &BTreeSet<Feature>,
+    declared: &BTreeSet<Feature>,
+    requirements: &[RequirementReport],
+) -> Vec<ProfileReport> {
+    if core.is_empty() {
+        return Vec::new();
+    }
+    let all: BTreeSet<Feature> = requirements.iter().map(|it| it.feature.clone()).collect();
+    let extended = all.difference(core).cloned().collect();
+    let profile = |name, features: &BTreeSet<Feature>| {
+        let supported: BTreeSet<Feature> = features.intersection(declared).cloned().collect();
+        let unsupported: BTreeSet<Feature> = features.difference(declared).cloned().collect();
+        let musts = numbers(
+            requirements
+                .iter()
+                .filter(|it| it.level == Level::Must && supported.contains(&it.feature)),
+        );
+        let claimed = match name {
+            Profile::Core => unsupported.is_empty(),
+            Profile::Extended => !supported.is_empty(),
+        };
+        let result = match (
+            claimed,
+            musts.broken + musts.known,
+            musts.not_judged + musts.not_shown + musts.unsupported,
+        ) {
+            (false, ..) => ProfileResult::Unsupported,
+            (true, 1.., _) => ProfileResult::Deviates,
+            (true, 0, 1..) => ProfileResult::Partial,
+            (true, 0, 0) => ProfileResult::Conforms,
+        };
+        ProfileReport {
+            name,
+            result,
+            supported,
+            unsupported,
+            musts,
+        }
+    };
+    vec![profile(Profile::Core, core), profile(Profile::Extended, &extended)]
+}
+
+/// The core that a report was made with.
+pub fn core_of(profiles: &[ProfileReport]) -> BTreeSet<Feature> {
+    let core = profiles.iter().find(|profile| profile.name == Profile::Core);
+    let features = core
+        .into_iter()
+        .flat_map(|core| core.supported.union(&core.unsupported));
+    features.cloned().collect()
 }
 
 impl CaseReport {

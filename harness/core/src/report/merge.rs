@@ -72,6 +72,7 @@ pub fn merge(reports: &[ConformanceReport]) -> Result<ConformanceReport, MergeEr
     let wall_secs = reports.iter().map(|report| report.summary.wall_secs).sum();
     merged.requirements = build::requirements(merged.requirements, &merged.features, &cases);
     merged.baseline = baseline::judged(&merged.baseline, &cases);
+    merged.profiles = build::profiles(&build::core_of(&first.profiles), &merged.features, &merged.requirements);
     merged.summary = build::summary(&merged.requirements, &cases, wall_secs);
     merged.cases = cases;
     Ok(merged)

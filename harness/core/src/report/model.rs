@@ -39,6 +39,9 @@ pub struct ConformanceReport {
     pub backend: Backend,
     /// The features that the implementation declares.
     pub features: BTreeSet<Feature>,
+    /// What the implementation can claim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<ProfileReport>,
     /// The numbers.
     pub summary: Summary,
     /// The deviations that the target file says are known.
@@ -92,6 +95,69 @@ pub struct CaseNumbers {
     pub broken: usize,
 }
 
+/// What an implementation can claim of a set of features, as other conformance suites report it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ProfileReport {
+    /// Which set.
+    pub name: Profile,
+    /// Whether it can be claimed.
+    pub result: ProfileResult,
+    /// The features of the set that the implementation declares.
+    pub supported: BTreeSet<Feature>,
+    /// Those that it does not.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unsupported: BTreeSet<Feature>,
+    /// How the requirements of the declared features came out that are a MUST.
+    pub musts: RequirementNumbers,
+}
+
+/// A set of features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Profile {
+    /// What every implementation has.
+    Core,
+    /// Everything else.
+    Extended,
+}
+
+impl Profile {
+    /// Its name, as a heading.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Core => "Core",
+            Self::Extended => "Extended",
+        }
+    }
+}
+
+/// Whether a profile can be claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ProfileResult {
+    /// Every MUST of the declared features was shown.
+    Conforms,
+    /// Some were refuted, known or not.
+    Deviates,
+    /// None was refuted, but some were not shown.
+    Partial,
+    /// A feature of the core is not declared, or none of the extended ones is.
+    Unsupported,
+}
+
+impl ProfileResult {
+    /// It in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Conforms => "conforms",
+            Self::Deviates => "deviates",
+            Self::Partial => "partial",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
 /// How many requirements came out how.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -110,6 +176,13 @@ pub struct RequirementNumbers {
     pub not_shown: usize,
     /// Of a feature that the implementation does not declare, or asked by unsupported cases alone.
     pub unsupported: usize,
+}
+
+impl RequirementNumbers {
+    /// How many there are.
+    pub fn all(&self) -> usize {
+        self.shown + self.broken + self.known + self.not_judged + self.not_shown + self.unsupported
+    }
 }
 
 /// What was found of a requirement.

@@ -30,6 +30,16 @@ pub fn markdown(report: &ConformanceReport) -> String {
         counted(report.cases.len(), "case"),
         plain(&report.backend.name)
     );
+    for profile in &report.profiles {
+        let _ = writeln!(
+            text,
+            "\n{}: **{}** ({} of {} MUST requirements shown)",
+            profile.name.words(),
+            profile.result.words(),
+            profile.musts.shown,
+            profile.musts.all()
+        );
+    }
     table(
         &mut text,
         "Failed",

@@ -242,6 +242,8 @@ fn whole(report: &ConformanceReport, cases: Vec<CaseReport>, context: &VerifyCon
         let of = format!("{} in the baseline", again.requirement);
         found.extend(differ::objections(&of, reported, again));
     }
+    let profiles = build::profiles(context.catalogue.core(), &report.features, &requirements);
+    found.extend(differ::objections("the profiles", &report.profiles, &profiles));
     let summary = build::summary(&requirements, &cases, report.summary.wall_secs);
     found.extend(differ::objections("the summary", &report.summary, &summary));
     found
