@@ -12,11 +12,13 @@ mod reports;
 use std::collections::BTreeSet;
 
 use baton_core::{
+    catalogue::Catalogue,
     event::{CaseOutcome, CaseResult, Shard},
+    names::Feature,
     report::{
-        ConformanceReport, compare, junit, lines,
+        ConformanceReport, build, compare, junit, lines,
         merge::{self, MergeError},
-        model::RequirementResult,
+        model::{ProfileResult, RequirementResult},
         summary,
         timeline_view::{TimelineView, WindowKind},
     },
@@ -43,6 +45,42 @@ fn a_report_says_what_was_found_and_is_read_again() {
 fn ci_systems_are_told_what_failed_was_skipped_and_needed_two_tries() {
     assert_snapshot("junit", &junit::xml(&report(mixed(), None)).unwrap());
     assert_snapshot("summary", &summary::markdown(&report(mixed(), None)));
+}
+
+#[test]
+fn what_can_be_claimed_follows_from_the_musts() {
+    let catalogue = Catalogue::parse(
+        "core: [A]\nrequirements:\n\
+         - {id: A-01, level: MUST, feature: A, source: S, text: T.}\n\
+         - {id: A-02, level: SHOULD, feature: A, source: S, text: T.}\n\
+         - {id: B-01, level: MUST, feature: B, source: S, text: T.}\n\
+         - {id: C-01, level: MUST, feature: C, source: S, text: T.}\n",
+    )
+    .unwrap();
+    use ProfileResult::{Conforms, Deviates, Partial, Unsupported};
+    use RequirementResult::{Broken, KnownDeviation, Shown};
+    let claimed = |declared: &[&str], results: &[(&str, RequirementResult)]| {
+        let mut requirements = build::asked(&catalogue);
+        for requirement in &mut requirements {
+            let given = results.iter().find(|(id, _)| requirement.id.as_str() == *id);
+            requirement.result = given.map_or(RequirementResult::NotShown, |(_, result)| *result);
+        }
+        let declared = declared.iter().map(|it| Feature::new(*it)).collect();
+        let profiles = build::profiles(catalogue.core(), &declared, &requirements);
+        profiles.iter().map(|it| it.result).collect::<Vec<_>>()
+    };
+    assert_eq!(claimed(&["A"], &[("A-01", Shown)]), [Conforms, Unsupported]);
+    // What only should be does not count, what is known does.
+    assert_eq!(
+        claimed(&["A"], &[("A-01", Shown), ("A-02", Broken)]),
+        [Conforms, Unsupported]
+    );
+    assert_eq!(claimed(&["A"], &[("A-01", KnownDeviation)]), [Deviates, Unsupported]);
+    assert_eq!(claimed(&["A", "B"], &[("B-01", Broken)]), [Partial, Deviates]);
+    assert_eq!(
+        claimed(&["B"], &[("A-01", Shown), ("B-01", Shown)]),
+        [Unsupported, Conforms]
+    );
 }
 
 #[test]

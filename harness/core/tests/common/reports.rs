@@ -38,6 +38,7 @@ use super::common;
 
 /// A requirement that the cases show, one that a bad timeline breaks, one that nobody asks for, one undeclared.
 pub const CATALOGUE: &str = "
+core: [PurgeDirectly]
 requirements:
 - {id: PRG-03, level: MUST, feature: PurgeDirectly, source: S, text: One copy at most.}
 - {id: REC-01, level: MUST, feature: LabelInjection, source: S, text: Labels from the first revision on.}
