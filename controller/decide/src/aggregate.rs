@@ -82,6 +82,7 @@ pub fn binding_status(binding: &Binding, works: &BTreeMap<String, Arc<Work>>, no
         )
     };
     conditions::set(&mut status.conditions, conditions::FULLY_APPLIED, update, now);
+    note_unhealthy(&mut status, binding);
     status
 }
 
@@ -105,22 +106,51 @@ fn item(binding: &Binding, cluster: &str, work: &Work, now: Timestamp) -> Aggreg
             .map(|condition| condition.message.clone()),
         settled: (was_settled || health == ResourceHealth::Healthy).then_some(true),
         health,
-        unhealthy_since: unhealthy_since(earlier, health, now),
+        unhealthy_since: unhealthy_since(binding, cluster, health, now),
         creation_timestamp: seen.and_then(|seen| seen.first_collected),
     }
 }
 
 /// Health that is not known neither starts nor stops the time (APP-03, APP-04).
-fn unhealthy_since(
-    earlier: Option<&AggregatedStatusItem>,
-    health: ResourceHealth,
-    now: Timestamp,
-) -> Option<Timestamp> {
-    let since = earlier.and_then(|earlier| earlier.unhealthy_since);
+fn unhealthy_since(binding: &Binding, cluster: &str, health: ResourceHealth, now: Timestamp) -> Option<Timestamp> {
+    let since = not_healthy_since(&binding.status, cluster);
     match health {
         ResourceHealth::Healthy => None,
         ResourceHealth::Unhealthy => since.or(Some(now)),
         ResourceHealth::Unknown => since,
+    }
+}
+
+/// Since when the copy on a cluster has not been healthy. Where the binding's definition does not have the field for
+/// that, the condition says it.
+pub fn not_healthy_since(status: &BindingStatus, cluster: &str) -> Option<Timestamp> {
+    let mut items = status.aggregated_status.iter();
+    let item = items.find(|item| item.cluster_name == cluster);
+    let condition = || conditions::get(&status.conditions, &conditions::unhealthy_on(cluster));
+    item.and_then(|item| item.unhealthy_since)
+        .or_else(|| condition().map(|it| it.last_transition_time.0))
+}
+
+/// Says of each copy that is not healthy since when, if failover depends on it.
+fn note_unhealthy(status: &mut BindingStatus, binding: &Binding) {
+    let behavior = binding.spec.failover.as_ref();
+    let counts = behavior.is_some_and(|behavior| behavior.application.is_some());
+    let items = status.aggregated_status.iter().filter(|_| counts);
+    let unhealthy: BTreeMap<String, (String, Timestamp)> = items
+        .filter_map(|item| {
+            let message = format!("not healthy on {}", item.cluster_name);
+            Some((
+                conditions::unhealthy_on(&item.cluster_name),
+                (message, item.unhealthy_since?),
+            ))
+        })
+        .collect();
+    status
+        .conditions
+        .retain(|it| !it.type_.starts_with(conditions::UNHEALTHY_ON) || unhealthy.contains_key(&it.type_));
+    for (condition, (message, since)) in unhealthy {
+        let update = ConditionUpdate::yes("Unhealthy", message);
+        conditions::set(&mut status.conditions, &condition, update, since);
     }
 }
 
@@ -214,5 +244,30 @@ mod tests {
             conditions::status(&binding.status.conditions, "FullyApplied"),
             Some("False")
         );
+    }
+    #[test]
+    fn the_time_without_health_outlives_a_definition_that_drops_its_field() {
+        let applied = json!({"type": "Applied", "status": "True", "reason": "r", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let seen = |health: &str| {
+            let seen = json!({"identifier": {"ordinal": 0, "version": "v1", "kind": "D", "name": "d"},
+                "health": health});
+            let status = json!({"conditions": [applied.clone()], "manifestStatuses": [seen]});
+            BTreeMap::from([("member1".to_owned(), Arc::new(work(&status)))])
+        };
+        let mut binding = binding(&json!({
+            "clusters": [{"name": "member1"}],
+            "failover": {"application": {"decisionConditions": {}}},
+        }));
+        let mut since = |health: &str, seconds: i64| {
+            binding.status = binding_status(&binding, &seen(health), at(seconds));
+            binding.status.aggregated_status[0].unhealthy_since = None;
+            not_healthy_since(&binding.status, "member1")
+        };
+        assert_eq!(since("Unhealthy", 1), Some(at(1)));
+        assert_eq!(since("Unknown", 2), Some(at(1)));
+        assert_eq!(since("Unhealthy", 3), Some(at(1)));
+        assert_eq!(since("Healthy", 4), None);
+        assert_eq!(since("Unhealthy", 5), Some(at(5)));
     }
 }

@@ -11,6 +11,8 @@ pub const FULLY_APPLIED: &str = "FullyApplied";
 pub const FAILOVER_BLOCKED: &str = "FailoverBlocked";
 /// On bindings: an eviction waits, and why (OBS-05).
 pub const EVICTION_PENDING: &str = "EvictionPending";
+/// On bindings, followed by the name of a cluster: the copy there is not healthy, since the transition time.
+pub const UNHEALTHY_ON: &str = "UnhealthyOn.";
 /// On Works: the object is on the member.
 pub const APPLIED: &str = "Applied";
 /// On Works: the object is gone from the member; absent until it is to go.
@@ -47,6 +49,11 @@ impl ConditionUpdate {
             message: message.into(),
         }
     }
+}
+
+/// The type of the condition that the copy on a cluster is not healthy.
+pub fn unhealthy_on(cluster: &str) -> String {
+    format!("{UNHEALTHY_ON}{cluster}")
 }
 
 /// The condition of this type.

@@ -29,10 +29,8 @@ pub fn eviction_time(binding: &Binding, cluster: &str, settings: &Settings, now:
     let Some(item) = items.iter().find(|item| item.cluster_name == cluster) else {
         return EvictionTime::Never;
     };
-    let Some(since) = item
-        .unhealthy_since
-        .filter(|_| item.health == ResourceHealth::Unhealthy)
-    else {
+    let since = aggregate::not_healthy_since(&binding.status, cluster);
+    let Some(since) = since.filter(|_| item.health == ResourceHealth::Unhealthy) else {
         return EvictionTime::Never;
     };
     let conditions = behavior.pre_conditions.clone().unwrap_or_default();

@@ -23,7 +23,11 @@ use baton_core::{
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{Reference, commands::Commands, programs::Programs};
+use super::{
+    Reference,
+    commands::Commands,
+    programs::{self, Programs},
+};
 
 /// Why what a target file describes cannot be had here.
 #[derive(Debug, Error)]
@@ -95,7 +99,8 @@ pub struct Described {
 
 #[derive(Debug)]
 enum Run {
-    Reference,
+    /// The built-in controller, and the definitions that the control plane has in the place of its own.
+    Reference(Option<Arc<Vec<Value>>>),
     Installed,
     Exec(Box<Programs>),
 }
@@ -109,7 +114,7 @@ impl Described {
         let folder = spec.file.parent().unwrap_or(Path::new("."));
         let commands = Commands::find(&spec.commands, folder)?;
         let run = match &spec.run {
-            Launch::Reference => Run::Reference,
+            Launch::Reference => Run::Reference(programs::definitions(&spec.control_plane, folder)?),
             Launch::Installed => Run::Installed,
             Launch::Exec(programs) => {
                 let ready = Timeouts::default().of_target(&spec.timeouts).ready;
@@ -127,7 +132,7 @@ impl Described {
     /// Why it cannot be started with a set-up that may be wrong, to hear what it says.
     fn cannot_start_with(&self, asked: &ControllerSetup) -> Option<String> {
         let programs = match &self.run {
-            Run::Reference => return None,
+            Run::Reference(_) => return None,
             Run::Installed => {
                 return Some("needs the output of the target at its start, but it is already running".to_owned());
             }
@@ -144,7 +149,7 @@ impl Described {
     fn has_no_such_option(&self, start: &Start) -> Option<String> {
         let options = &self.spec.settable.options;
         let lacking = |option: &&String| !options.contains(*option);
-        if matches!(self.run, Run::Reference) || start.expect != Expected::Refusal {
+        if matches!(self.run, Run::Reference(_)) || start.expect != Expected::Refusal {
             return None;
         }
         let option = start.setup.options.keys().find(lacking)?;
@@ -166,7 +171,7 @@ impl Described {
     fn setup(&self, asked: &ControllerSetup) -> Result<ControllerSetup, Vec<String>> {
         match self.run {
             // Every gate and option of it can be set.
-            Run::Reference => Ok(asked.clone()),
+            Run::Reference(_) => Ok(asked.clone()),
             Run::Installed | Run::Exec(_) => self.spec.setup_for(asked),
         }
     }
@@ -192,7 +197,7 @@ impl Target for Described {
 
     fn writers_of(&self, instance: &str) -> Option<BTreeSet<String>> {
         match self.run {
-            Run::Reference => Reference.writers_of(instance),
+            Run::Reference(_) => Reference.writers_of(instance),
             Run::Installed | Run::Exec(_) => None,
         }
     }
@@ -212,7 +217,7 @@ impl Target for Described {
 
     fn location(&self) -> TargetLocation {
         match self.run {
-            Run::Reference | Run::Exec(_) => TargetLocation::Beside,
+            Run::Reference(_) | Run::Exec(_) => TargetLocation::Beside,
             Run::Installed => TargetLocation::Elsewhere,
         }
     }
@@ -242,7 +247,7 @@ impl Target for Described {
             reasons.push("starts and ends instances of the target, but this target runs on its own".to_owned());
         }
         match self.run {
-            Run::Reference => reasons.extend(Reference.cannot_take(case)),
+            Run::Reference(_) => reasons.extend(Reference.cannot_take(case)),
             Run::Installed | Run::Exec(_) => {
                 let lacking = self.commands.lacks(case);
                 reasons.extend(lacking.map(|name| {
@@ -263,7 +268,8 @@ impl Target for Described {
     fn definitions(&self) -> Option<Arc<Vec<Value>>> {
         match &self.run {
             Run::Exec(programs) => programs.definitions(),
-            Run::Reference | Run::Installed => None,
+            Run::Reference(definitions) => definitions.clone(),
+            Run::Installed => None,
         }
     }
 
@@ -293,7 +299,7 @@ impl Target for Described {
             .setup(setup)
             .map_err(|lacking| TargetError::Setup(lacking.join("; ")))?;
         match &self.run {
-            Run::Reference => Reference.start(fleet, &setup, log).await,
+            Run::Reference(_) => Reference.start(fleet, &setup, log).await,
             Run::Installed => {
                 let url = self.spec.metrics.as_ref().map(|source| source.url.fill(&[]));
                 Ok(self.with_metrics(Box::new(Elsewhere), url))
@@ -314,14 +320,14 @@ impl Target for Described {
         log: &Path,
     ) -> Result<Box<dyn Running>, TargetError> {
         match self.run {
-            Run::Reference => Reference.start_another(name, fleet, setup, log).await,
+            Run::Reference(_) => Reference.start_another(name, fleet, setup, log).await,
             Run::Installed | Run::Exec(_) => self.start(fleet, setup, log).await,
         }
     }
 
     async fn run_command(&self, fleet: &dyn Fleet, name: &str, args: &[String]) -> Result<CommandEnd, TargetError> {
         match self.run {
-            Run::Reference => Reference.run_command(fleet, name, args).await,
+            Run::Reference(_) => Reference.run_command(fleet, name, args).await,
             Run::Installed | Run::Exec(_) => self.commands.run(fleet, name, args).await,
         }
     }
@@ -333,7 +339,7 @@ impl Target for Described {
         log: &Path,
     ) -> Result<Box<dyn Running>, TargetError> {
         match &self.run {
-            Run::Reference => Reference.start(fleet, asked, log).await,
+            Run::Reference(_) => Reference.start(fleet, asked, log).await,
             Run::Installed => Err(TargetError::Start("it is already running".to_owned())),
             Run::Exec(programs) => {
                 let mut setup = self.spec.controller.clone();

@@ -101,8 +101,6 @@ impl Programs {
             })
         });
         let found = found.collect::<Result<_, TargetFileError>>()?;
-        let definitions = control_plane.definitions.as_ref();
-        let definitions = definitions.map(|template| definitions::read(&path(template)));
         let webhooks = control_plane
             .webhooks
             .iter()
@@ -111,7 +109,7 @@ impl Programs {
             found,
             control_plane: control_plane.clone(),
             webhooks: webhooks.collect::<Result<_, TargetFileError>>()?,
-            definitions: definitions.transpose()?.map(Arc::new),
+            definitions: definitions(control_plane, folder)?,
             variables,
             certificates: Certificates::make().map_err(TargetFileError::NoCertificates)?,
             ready_within,
@@ -341,6 +339,19 @@ pub(super) fn kubeconfig(cluster: &Cluster) -> Result<String, TargetError> {
             "{name} has no kubeconfig: programs cannot reach clusters of this kind"
         ))
     })
+}
+
+/// The definitions that the control plane is to have.
+pub(super) fn definitions(
+    control_plane: &ControlPlane,
+    folder: &Path,
+) -> Result<Option<Arc<Vec<Value>>>, TargetFileError> {
+    let Some(template) = &control_plane.definitions else {
+        return Ok(None);
+    };
+    let values = Values::of_variables(&variables([], Some(control_plane))?);
+    let read = definitions::read(&folder.join(values.fill(template)))?;
+    Ok(Some(Arc::new(read)))
 }
 
 /// The variables of the environment that a target speaks of.

@@ -220,6 +220,10 @@ impl Reader<'_> {
     /// What the control plane is given belongs to programs that are started, and its ports to those that stay.
     pub(super) fn check_control_plane(&mut self, spec: &Fields<'_>, plane: &ControlPlane, run: &Launch) {
         let Some(node) = spec.get("controlPlane") else { return };
+        let definitions_alone = plane.namespaces.is_empty() && plane.webhooks.is_empty();
+        if matches!(run, Launch::Reference) && definitions_alone {
+            return;
+        }
         let Launch::Exec(programs) = run else {
             let help = "leave it out: only programs that are started for each case bring something along";
             self.decoder
