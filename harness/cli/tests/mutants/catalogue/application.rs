@@ -87,8 +87,16 @@ fn health() -> Vec<Mutant> {
             breaks: "APP-04",
             defect: "a workload whose health is unknown for a moment has its clock taken back",
             fault: |_| {
-                Fault::none().written(Of::Bindings, |binding| {
-                    unknown(binding, |item| remove(item, "", "unhealthySince"));
+                Fault::none().read(Of::Bindings, |binding| {
+                    let mut unknown_somewhere = false;
+                    unknown(binding, |item| {
+                        remove(item, "", "unhealthySince");
+                        unknown_somewhere = true;
+                    });
+                    let conditions = binding.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+                    if let Some(conditions) = conditions.filter(|_| unknown_somewhere) {
+                        conditions.retain(|it| !it["type"].as_str().is_some_and(|it| it.starts_with("UnhealthyOn.")));
+                    }
                 })
             },
         },

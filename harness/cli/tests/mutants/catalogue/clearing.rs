@@ -35,7 +35,7 @@ fn recovered() -> Vec<Mutant> {
         },
         Mutant {
             name: "removed-when-its-cluster-recovers",
-            breaks: "GRE-03",
+            breaks: "GRE-02",
             defect: "the copy on the only cluster is removed when that recovers and the task is cleared",
             fault: |_| {
                 Fault::none().after(Of::Bindings, |call, answer, hands| {
