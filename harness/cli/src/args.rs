@@ -167,9 +167,9 @@ pub struct Run {
     /// The built-in reference controller has none.
     #[arg(long)]
     pub no_preflight: bool,
-    /// Random seed; the same seed reproduces the same run
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
+    /// Random seed; the same seed reproduces the same run [default: 0 for the built-in controller, otherwise random]
+    #[arg(long)]
+    pub seed: Option<u64>,
     /// The clusters to run on
     #[command(flatten)]
     pub on: BackendOptions,
@@ -214,12 +214,15 @@ pub struct Selection {
     pub rerun_failed: bool,
 }
 
+/// With it a minute is a week.
+const LARGEST_FACTOR: f64 = 10_000.0;
+
 fn factor(text: &str) -> Result<f64, String> {
     let factor: f64 = text.parse().map_err(|_| "expected a number, such as 2.5".to_owned())?;
-    if factor.is_finite() && factor > 0.0 {
+    if factor > 0.0 && factor <= LARGEST_FACTOR {
         Ok(factor)
     } else {
-        Err("expected a number greater than 0".to_owned())
+        Err(format!("expected a number above 0 and up to {LARGEST_FACTOR}"))
     }
 }
 

@@ -213,11 +213,6 @@ impl BackendOptions {
         ))
     }
 
-    /// Whether there may be something to clean up after an interrupt: embedded clusters alone go by themselves.
-    pub fn leaves_traces(&self) -> bool {
-        self.backend != BackendKind::Embedded || self.real_time
-    }
-
     async fn existing(&self) -> Result<External, BackendError> {
         let file = self.kubeconfig.clone().unwrap_or_default();
         let control = self.control.clone().unwrap_or_default();
@@ -264,5 +259,9 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 fn duration(text: &str) -> Result<Duration, String> {
     let duration: SignedDuration = text.parse().map_err(|_| "a duration such as 90s or 10m is expected")?;
+    let ten_years = SignedDuration::from_hours(10 * 365 * 24);
+    if duration > ten_years {
+        return Err("a duration of ten years at most is expected".to_owned());
+    }
     Duration::try_from(duration).map_err(|_| "a duration cannot be negative".to_owned())
 }

@@ -1,4 +1,5 @@
-//! Ctrl-C: the first one asks for an orderly end, the second one is the end.
+//! Ctrl-C, and the signals of service managers and closed terminals: the first one asks for an orderly end, the second
+//! one is the end.
 
 use crate::terminal::errln;
 use std::io;
@@ -17,8 +18,8 @@ const INTERRUPTED: i32 = 130;
 pub struct Interrupt(CancellationToken);
 
 impl Interrupt {
-    /// Listens to Ctrl-C and to the signal that service managers send, from now on and in a thread of its own. Until
-    /// then, and where it is never called, both end the process at once.
+    /// Listens to Ctrl-C and to the signals that service managers and closed terminals send, from now on and in a thread
+    /// of its own. Until then, and where it is never called, each ends the process at once.
     ///
     /// # Errors
     /// If signals cannot be received.
@@ -26,16 +27,16 @@ impl Interrupt {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let interrupt = Self::default();
         let token = interrupt.0.clone();
-        let (mut pressed, mut terminated) = {
+        let mut signals = {
             let _in_runtime = runtime.enter();
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+            Signals::new()?
         };
         std::thread::spawn(move || {
             runtime.block_on(async {
-                either(&mut pressed, &mut terminated).await;
+                signals.any().await;
                 errln!("interrupted; cleaning up (press Ctrl-C again to leave everything behind)");
                 token.cancel();
-                either(&mut pressed, &mut terminated).await;
+                signals.any().await;
                 std::process::exit(INTERRUPTED);
             });
         });
@@ -53,9 +54,29 @@ impl Interrupt {
     }
 }
 
-async fn either(one: &mut Signal, other: &mut Signal) {
-    tokio::select! {
-        _ = one.recv() => {}
-        _ = other.recv() => {}
+/// The signals by which somebody asks for an end.
+pub(crate) struct Signals([Signal; 3]);
+
+impl Signals {
+    /// From now on none of them ends the process.
+    ///
+    /// # Errors
+    /// If signals cannot be received.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self([
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+        ]))
+    }
+
+    /// Returns when one of them comes.
+    pub(crate) async fn any(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
     }
 }

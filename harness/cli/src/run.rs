@@ -1,7 +1,7 @@
 //! Runs cases, each on a fleet of its own, several at once.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, atomic::Ordering, mpsc},
     time::{Duration, Instant},
@@ -36,13 +36,15 @@ use jiff::Timestamp;
 pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) -> Summary {
     let began = Instant::now();
     let seeds = (0..settings.repeat).map(|number| settings.seed.wrapping_add(number));
-    let all: VecDeque<(&Case, u64)> = seeds
-        .flat_map(|seed| cases.iter().map(move |case| (case, seed)))
-        .collect();
-    let workers = settings.jobs(all.len());
+    // Each is made when its turn comes: there may be more than memory holds.
+    let all = seeds.flat_map(|seed| cases.iter().map(move |case| (case, seed)));
+    let count = usize::try_from(settings.repeat)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(cases.len());
+    let workers = settings.jobs(count);
     let start = RunStart {
         started: Timestamp::now(),
-        cases: all.len(),
+        cases: count,
         suite: Suite {
             seeds: settings.repeat,
             ..settings.part_of.clone().unwrap_or_else(|| suite_of(cases))
@@ -60,12 +62,13 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
     let queue = Mutex::new(all);
     let (sender, events) = mpsc::channel();
     let mut summary = Summary::default();
+    let mut begun = 0;
     std::thread::scope(|scope| {
         for _ in 0..workers {
             let (sender, queue) = (sender.clone(), &queue);
             scope.spawn(move || {
                 while !settings.stop.load(Ordering::SeqCst) && !settings.interrupt.is_asked() {
-                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some((case, seed)) = next else { break };
                     let settings = Settings {
                         seed,
@@ -85,11 +88,12 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
         for event in events {
             if let Event::CaseEnded(result) = &event {
                 summary.count(result);
+                begun += 1;
             }
             emit(&event);
         }
     });
-    summary.not_begun = queue.into_inner().unwrap_or_else(PoisonError::into_inner).len();
+    summary.not_begun = count.saturating_sub(begun);
     summary.wall = began.elapsed();
     emit(&Event::RunEnded(summary.clone()));
     summary

@@ -125,10 +125,11 @@ fn rendered(found: &[Diagnostic], severity: Severity) -> String {
         let mut report = MietteDiagnostic::new(message).with_severity(severity);
         report.help = diagnostic.help.as_deref().map(terminal::line);
         let source = fs::read_to_string(&diagnostic.file).unwrap_or_default();
-        let fits = !diagnostic.span.is_empty() && source.is_char_boundary(diagnostic.span.end);
-        if fits {
+        let meant = source.get(diagnostic.span.clone()).filter(|it| !it.is_empty());
+        let fits = meant.is_some() && lines_around(&source, diagnostic.span.start).all(|it| it.len() <= LONGEST_LINE);
+        if let Some(meant) = meant.filter(|_| fits) {
             // A label over several lines hides what it is about; the first line is enough.
-            let first = source[diagnostic.span.clone()].lines().next().unwrap_or_default();
+            let first = meant.lines().next().unwrap_or_default();
             let end = diagnostic.span.start + first.trim_end().len();
             report = report.with_label(LabeledSpan::underline(diagnostic.span.start..end));
         }
@@ -144,6 +145,15 @@ fn rendered(found: &[Diagnostic], severity: Severity) -> String {
         let _ = writeln!(text, "  at {place}\n");
     }
     text
+}
+
+/// Longer lines are not shown: nobody would find the place in them.
+const LONGEST_LINE: usize = 4096;
+
+/// The line that holds a place of a text, with those before and after it.
+fn lines_around(text: &str, at: usize) -> impl Iterator<Item = &str> {
+    let number = text[..at].matches('\n').count();
+    text.lines().skip(number.saturating_sub(1)).take(3)
 }
 
 /// A number of things: `1 case`, `2 cases`.

@@ -101,7 +101,7 @@ fn what_is_wrong_is_told_before_anything_boots() {
         &["run", "--target", &format!("{here}/none.yaml")],
         "none.yaml: No such file or directory (os error 2)\nhelp: fixtures/targets/ has examples",
     );
-    assert_bad_input(&["run", "--timeout-factor", "0"], "greater than 0");
+    assert_bad_input(&["run", "--timeout-factor", "0"], "above 0 and up to 10000");
     assert_bad_input(
         &["run", "--rerun-failed", "--timelines", here],
         "has no record of an earlier run",

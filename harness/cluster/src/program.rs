@@ -32,6 +32,10 @@ done
 [ -z "$group" ] || kill -s KILL -- "-$group"
 "#;
 
+/// What of the harness's environment a program inherits: where programs are, and nothing that leads to files of the suite
+/// or to clusters of the user.
+const INHERITED: [&str; 1] = ["PATH"];
+
 /// A program that runs.
 #[derive(Debug)]
 pub struct Program {
@@ -41,7 +45,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts a program. What it writes is added to the file `output`.
+    /// Starts a program in a working folder, which is its home and the place of its temporary files too. Of the
+    /// environment it gets `PATH` and what it is given. What it writes is added to the file `output`.
     ///
     /// # Errors
     /// If the file cannot be written, or no process can be had. That there is no such program shows in its exit
@@ -50,6 +55,7 @@ impl Program {
         program: &Path,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
         env: impl IntoIterator<Item = (&'a str, &'a str)>,
+        folder: &Path,
         output: &Path,
     ) -> io::Result<Self> {
         let output = File::options().create(true).append(true).open(output)?;
@@ -57,6 +63,7 @@ impl Program {
             program,
             args,
             env,
+            folder,
             (Stdio::from(output.try_clone()?), Stdio::from(output)),
         )
     }
@@ -69,12 +76,14 @@ impl Program {
         program: &Path,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
         env: impl IntoIterator<Item = (&'a str, &'a str)>,
+        folder: &Path,
     ) -> io::Result<(Self, PipeReader)> {
         let (heard, output) = io::pipe()?;
         let program = Self::spawn(
             program,
             args,
             env,
+            folder,
             (Stdio::from(output.try_clone()?), Stdio::from(output)),
         )?;
         Ok((program, heard))
@@ -84,6 +93,7 @@ impl Program {
         program: &Path,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
         env: impl IntoIterator<Item = (&'a str, &'a str)>,
+        folder: &Path,
         (stdout, stderr): (Stdio, Stdio),
     ) -> io::Result<Self> {
         let (reader, lifeline) = io::pipe()?;
@@ -99,6 +109,14 @@ impl Program {
             .args(["-c", LAUNCH, "baton-launch"])
             .arg(program)
             .args(args)
+            .current_dir(folder)
+            .env_clear()
+            .envs(
+                INHERITED
+                    .iter()
+                    .filter_map(|name| Some((name, std::env::var_os(name)?))),
+            )
+            .envs(["HOME", "TMPDIR"].map(|name| (name, folder)))
             .envs(env)
             .stdin(Stdio::from(lifeline.try_clone()?))
             .stdout(stdout)

@@ -14,7 +14,14 @@ use std::{
 use baton_cluster::program::{Program, last_lines};
 
 fn start(script: &str, output: &Path) -> Program {
-    Program::start(Path::new("sh"), ["-c", script], [("WHO", "baton")], output).unwrap()
+    Program::start(
+        Path::new("sh"),
+        ["-c", script],
+        [("WHO", "baton")],
+        Path::new("/"),
+        output,
+    )
+    .unwrap()
 }
 
 /// A pipe into which a script says when it is ready; at its end, all that held it are gone.
@@ -36,12 +43,30 @@ async fn what_it_writes_is_kept_and_how_it_ended_is_known() {
 }
 
 #[tokio::test]
+async fn it_inherits_no_environment_and_stands_in_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (output, own) = (folder.path().join("log"), folder.path().join("own"));
+    fs::create_dir(&own).unwrap();
+    let program = Path::new("sh");
+    // Cargo has set a good many for this test.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    let script = "pwd; env | sed 's/=.*//' | sort";
+    let mut program = Program::start(program, ["-c", script], [("WHO", "baton")], &own, &output).unwrap();
+    program.ended().await.unwrap();
+    let mut lines = last_lines(&output, 20);
+    assert_eq!(lines.remove(0), own.canonicalize().unwrap().display().to_string());
+    // The shell adds some of its own.
+    lines.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(&name.as_str()));
+    assert_eq!(lines, ["HOME", "PATH", "TMPDIR", "WHO"]);
+}
+
+#[tokio::test]
 async fn it_is_asked_to_end_before_it_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let (output, fifo) = (folder.path().join("log"), fifo(folder.path()));
     let script = "trap 'echo asked; exit 0' TERM; echo ready >\"$0\"; while :; do sleep 600 & wait; done";
     let args = ["-c", script, fifo.to_str().unwrap()];
-    let program = Program::start(Path::new("sh"), args, [], &output).unwrap();
+    let program = Program::start(Path::new("sh"), args, [], folder.path(), &output).unwrap();
     assert_eq!(fs::read_to_string(&fifo).unwrap(), "ready\n");
     program.stop(Duration::from_secs(60)).await.unwrap();
     assert_eq!(last_lines(&output, 9), ["asked"]);
@@ -65,7 +90,7 @@ async fn one_that_does_not_end_is_killed_with_all_that_it_started() {
     // Both hold the pipe open: its end is read only when both are gone.
     let script = "trap '' TERM; exec 3>\"$0\"; sleep 600 & echo ready >&3; while :; do wait; done";
     let args = ["-c", script, fifo.to_str().unwrap()];
-    let mut program = Program::start(Path::new("sh"), args, [], &output).unwrap();
+    let mut program = Program::start(Path::new("sh"), args, [], folder.path(), &output).unwrap();
     let mut held = BufReader::new(fs::File::open(&fifo).unwrap());
     let mut line = String::new();
     held.read_line(&mut line).unwrap();
@@ -85,7 +110,7 @@ async fn it_is_gone_when_its_starter_was_killed() {
     if let Ok(fifo) = std::env::var(CHILD) {
         let output = Path::new(&fifo).with_extension("log");
         let args = ["-c", "exec 3>\"$0\"; echo ready >&3; sleep 600; sleep 600", &fifo];
-        let _program = Program::start(Path::new("sh"), args, [], &output).unwrap();
+        let _program = Program::start(Path::new("sh"), args, [], Path::new("/"), &output).unwrap();
         return std::future::pending().await;
     }
     let folder = tempfile::tempdir().unwrap();

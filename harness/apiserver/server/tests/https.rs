@@ -11,6 +11,7 @@ use kube::api::{Api, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
+use tokio::{io::AsyncReadExt as _, net::TcpStream};
 
 fn server() -> ApiServer {
     ApiServer::new(Options::new("test", Arc::new(|| Timestamp::UNIX_EPOCH)))
@@ -46,6 +47,18 @@ async fn both_endpoints_lead_to_the_same_server() {
     serving.stop().await;
     let refused = created.get("a").await;
     assert!(matches!(refused, Err(error) if !matches!(error, kube::Error::Api(_))));
+}
+
+#[tokio::test]
+async fn who_connects_and_says_nothing_is_let_go() {
+    let server = server();
+    let serving = server.serve().await.expect("an endpoint");
+    let mut silent = TcpStream::connect(serving.addr()).await.expect("a connection");
+    // From here on time passes when nothing else happens.
+    tokio::time::pause();
+    let mut said = Vec::new();
+    let ended = silent.read_to_end(&mut said).await;
+    assert!(ended.is_err() || said.is_empty(), "{said:?}");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use crate::terminal::{errln, outln};
 use std::{
     fs,
+    hash::{BuildHasher as _, Hasher as _, RandomState},
     path::{Path, PathBuf},
 };
 
@@ -194,11 +195,7 @@ fn settings(
     all: &Suite,
 ) -> Result<(Settings, Option<Preflight>), Exit> {
     let default = Settings::new(roots.clone());
-    let interrupt = if arguments.on.leaves_traces() {
-        Interrupt::listen().map_err(|error| refused(&error.into()))?
-    } else {
-        Interrupt::default()
-    };
+    let interrupt = Interrupt::listen().map_err(|error| refused(&error.into()))?;
     let needs = BackendNeeds {
         members: selected.cases.iter().map(|case| case.members).max().unwrap_or(1),
         open: arguments.pause_on_failure,
@@ -214,7 +211,7 @@ fn settings(
         interrupt,
         max_case_time: arguments.on.max_case_time(),
         jobs,
-        seed: arguments.seed,
+        seed: arguments.seed.unwrap_or_default(),
         timeouts: default.timeouts.scaled(arguments.timeout_factor),
         time_factor: arguments.time_factor,
         timelines: arguments.timelines.clone(),
@@ -229,10 +226,19 @@ fn settings(
     match &arguments.target {
         None => Ok((selected, None)),
         Some(file) => {
-            let (settings, preflight) = described(roots, file, selected, all)?;
+            let (mut settings, preflight) = described(roots, file, selected, all)?;
+            // Only what is built in has no preflight. Others must not know what values a case will have.
+            if arguments.seed.is_none() && preflight.is_some() {
+                settings.seed = random_seed();
+            }
             Ok((settings, preflight.filter(|_| !arguments.no_preflight)))
         }
     }
+}
+
+/// Nine digits at most, for people who want the same run again.
+fn random_seed() -> u64 {
+    RandomState::new().build_hasher().finish() % 1_000_000_000
 }
 
 /// With the target that a file describes.

@@ -19,7 +19,7 @@ use std::{
 };
 
 use super::Exit;
-use crate::{args, implementation::Reference};
+use crate::{args, implementation::Reference, interrupt::Signals};
 
 /// Boots clusters, prints their kubeconfigs and runs until interrupted. Leaves nothing behind.
 pub fn up(arguments: &args::Up) -> Exit {
@@ -62,14 +62,10 @@ async fn boot_and_wait(arguments: &args::Up) -> Result<(), String> {
     interrupted.map_err(|error| format!("Ctrl-C cannot be received: {error}"))
 }
 
-/// Returns on Ctrl-C, or on the signal that service managers send.
+/// Returns on Ctrl-C, or on a signal that service managers and closed terminals send.
 pub(crate) async fn interrupted() -> std::io::Result<()> {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        biased;
-        interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminate.recv() => Ok(()),
-    }
+    Signals::new()?.any().await;
+    Ok(())
 }
 
 async fn start_controller(fleet: &Embedded) -> Result<Box<dyn Running>, String> {

@@ -197,7 +197,7 @@ impl Programs {
             let log = self.log_of(found, log);
             let call = Call::of(&found.exec, &values, setup);
             let mut started = call
-                .start(found, log, heard)
+                .start(found, data.path(), log, heard)
                 .map_err(|error| cannot(&found.exec, &error))?;
             started.data = Some(data);
             if self.found.len() > 1 {
@@ -292,13 +292,13 @@ impl Call {
         }
     }
 
-    fn start(&self, found: &Found, log: PathBuf, heard: bool) -> std::io::Result<Started> {
+    fn start(&self, found: &Found, folder: &Path, log: PathBuf, heard: bool) -> std::io::Result<Started> {
         let env = self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let (program, captured) = if heard {
-            let (program, pipe) = Program::start_to_hear(&found.path, &self.args, env)?;
+            let (program, pipe) = Program::start_to_hear(&found.path, &self.args, env, folder)?;
             (program, Some(CapturedOutput::to(pipe, &log)?))
         } else {
-            (Program::start(&found.path, &self.args, env, &log)?, None)
+            (Program::start(&found.path, &self.args, env, folder, &log)?, None)
         };
         Ok(Started {
             name: None,
@@ -406,7 +406,9 @@ pub(super) fn find(exec: &Exec, command: &str, folder: &Path) -> Result<PathBuf,
     let found = folders
         .iter()
         .map(|folder| folder.join(command))
-        .find(|file| file.is_file());
+        .find(|file| file.is_file())
+        // It starts in another folder.
+        .and_then(|file| std::path::absolute(file).ok());
     found.ok_or_else(|| {
         let place = if is_path {
             format!("looked for {}", folder.join(command).display())

@@ -83,9 +83,7 @@ pub fn ready(members: usize) -> Ready {
     let mut turn = None;
     if let Some(text) = variable(BACKEND) {
         let choice = choice(&text).unwrap_or_else(|wrong| panic!("{wrong}"));
-        if choice.leaves_traces() {
-            settings.interrupt = LISTENING.get_or_init(|| Interrupt::listen().unwrap()).clone();
-        }
+        settings.interrupt = LISTENING.get_or_init(|| Interrupt::listen().unwrap()).clone();
         if choice.backend != BackendKind::Embedded {
             turn = Some(TURN.lock().unwrap_or_else(PoisonError::into_inner));
             assert!(!settings.interrupt.is_asked(), "interrupted");

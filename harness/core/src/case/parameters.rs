@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::yaml::{Data, MOST_NODES, Node, decode::Decoder};
 
+/// A long text counts as a value for each so many bytes.
+pub const BYTES_A_VALUE: usize = 64;
+
 /// Puts the values in, and counts the nodes that there are then. Stops when there are too many.
 pub fn fill(node: &mut Node, values: &BTreeMap<&str, &Node>, decoder: &mut Decoder, count: &mut usize) {
     *count += 1;
@@ -20,18 +23,30 @@ pub fn fill(node: &mut Node, values: &BTreeMap<&str, &Node>, decoder: &mut Decod
             let text = text.clone();
             let whole = text.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
             if let Some(value) = whole.and_then(|name| values.get(name)) {
-                *count += value.size();
+                *count += weight(value);
                 if *count <= MOST_NODES {
                     node.data = value.data.clone();
                 }
                 return;
             }
-            let filled = fill_text(&text, values, node, decoder);
+            let filled = fill_text(&text, values, node, decoder, count);
             if let Data::Scalar { text, .. } = &mut node.data {
                 *text = filled;
             }
         }
-        Data::Scalar { .. } => {}
+        Data::Scalar { text, .. } => *count += text.len() / BYTES_A_VALUE,
+    }
+}
+
+/// What a value counts, with its long texts.
+fn weight(node: &Node) -> usize {
+    match &node.data {
+        Data::Scalar { text, .. } => 1 + text.len() / BYTES_A_VALUE,
+        Data::List(items) => 1 + items.iter().map(weight).sum::<usize>(),
+        Data::Map(members) => {
+            let members = members.iter().map(|(key, value)| weight(key) + weight(value));
+            1 + members.sum::<usize>()
+        }
     }
 }
 
@@ -55,10 +70,21 @@ fn fill_members(
     }
 }
 
-fn fill_text(text: &str, values: &BTreeMap<&str, &Node>, node: &Node, decoder: &mut Decoder) -> String {
+fn fill_text(
+    text: &str,
+    values: &BTreeMap<&str, &Node>,
+    node: &Node,
+    decoder: &mut Decoder,
+    count: &mut usize,
+) -> String {
     let mut filled = String::new();
     let mut rest = text;
+    let before_all = *count;
     while let Some((before, after)) = rest.split_once("$(") {
+        *count = before_all + filled.len() / BYTES_A_VALUE;
+        if *count > MOST_NODES {
+            break;
+        }
         filled.push_str(before);
         let Some((name, behind)) = after.split_once(')') else {
             filled.push_str("$(");
@@ -82,5 +108,6 @@ fn fill_text(text: &str, values: &BTreeMap<&str, &Node>, node: &Node, decoder: &
         rest = behind;
     }
     filled.push_str(rest);
+    *count = before_all + filled.len() / BYTES_A_VALUE;
     filled
 }

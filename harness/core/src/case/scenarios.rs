@@ -29,11 +29,15 @@ pub fn expand(root: &Node, decoder: &mut Decoder) -> Vec<(Option<String>, Node)>
     };
     let mut expanded = Vec::new();
     let mut count = 0;
+    let rest = without_scenarios(root);
     for scenario in read(scenarios, decoder) {
-        let mut node = without_scenarios(root);
+        let mut node = rest.clone();
         parameters::fill(&mut node, &scenario.values, decoder, &mut count);
         if count > MOST_NODES {
-            let help = format!("all scenarios together may have {MOST_NODES} values");
+            let help = format!(
+                "all scenarios together may have {MOST_NODES} values; a long text counts as one for each {} bytes",
+                parameters::BYTES_A_VALUE
+            );
             decoder.error(scenario.node, "the scenarios are too large", help);
             break;
         }

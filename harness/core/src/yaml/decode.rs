@@ -270,12 +270,20 @@ impl Decoder {
             return None;
         };
         let found = parse_duration(text);
-        if found.is_none() {
-            self.error(node, format!("{what} must be a time, not `{text}`"), help);
+        match found {
+            None => self.error(node, format!("{what} must be a time, not `{text}`"), help),
+            Some(time) if time > LONGEST => {
+                self.error(node, format!("{what} must be ten years at most, not `{text}`"), "");
+                return None;
+            }
+            Some(_) => {}
         }
         found
     }
 }
+
+/// Clocks end somewhere beyond, and no case waits so long.
+const LONGEST: std::time::Duration = std::time::Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// A time such as `300s`, `5m`, `1h30m`, `1.5s` or `250ms`.
 pub fn parse_duration(text: &str) -> Option<std::time::Duration> {

@@ -7,11 +7,12 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{HeaderMap, Request, Response, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -24,6 +25,18 @@ use crate::handlers::codecs::body::ResponseBody;
 use crate::handlers::codecs::negotiate;
 use crate::handlers::{Caller, Core};
 use tls::Identity;
+
+/// How long a client may take for the TLS handshake.
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a client may take for the headers of a request, or be silent before it sends one.
+const HEADERS_WITHIN: Duration = Duration::from_secs(120);
+
+/// After so long a time without anything a client is asked whether it is still there.
+const IDLE_FOR: Duration = Duration::from_secs(60);
+
+/// How long nobody is accepted after that has failed.
+const BACK_OFF: Duration = Duration::from_millis(100);
 
 /// A server that listens on HTTPS. It stops when this is dropped.
 #[derive(Debug)]
@@ -159,11 +172,11 @@ impl<B: Handler> Listener<B> {
                     listener = None;
                 }
                 Some(_) = connections.join_next() => {}
-                accepted = accept(listener.as_ref()) => {
-                    if let Ok((stream, _)) = accepted {
-                        connections.spawn(self.clone().connection(stream));
-                    }
-                }
+                accepted = accept(listener.as_ref()) => match accepted {
+                    Ok((stream, _)) => drop(connections.spawn(self.clone().connection(stream))),
+                    // Such as no descriptor left: those who are connected are served meanwhile.
+                    Err(_) => drop(tokio::time::timeout(BACK_OFF, stop.cancelled()).await),
+                },
                 () = faults.listening(), if listener.is_none() => listener = TcpListener::bind(addr).await.ok(),
             }
         }
@@ -173,7 +186,8 @@ impl<B: Handler> Listener<B> {
     async fn connection(self: Arc<Self>, stream: TcpStream) {
         // Small answers must not wait for more.
         let _ = stream.set_nodelay(true);
-        let Ok(stream) = self.acceptor.accept(stream).await else {
+        let accepted = tokio::time::timeout(HANDSHAKE_WITHIN, self.acceptor.accept(stream)).await;
+        let Ok(Ok(stream)) = accepted else {
             return;
         };
         let certified = stream
@@ -185,10 +199,18 @@ impl<B: Handler> Listener<B> {
             let server = self.clone();
             async move { server.answer(request, certified).await }
         });
+        let mut builder = auto::Builder::new(TokioExecutor::new());
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADERS_WITHIN);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(IDLE_FOR)
+            .keep_alive_timeout(HEADERS_WITHIN);
         // How a connection ends is the client's affair.
-        let _ = auto::Builder::new(TokioExecutor::new())
-            .serve_connection(TokioIo::new(stream), service)
-            .await;
+        let _ = builder.serve_connection(TokioIo::new(stream), service).await;
     }
 
     async fn answer(&self, request: Request<Incoming>, certified: bool) -> io::Result<Response<ResponseBody>> {

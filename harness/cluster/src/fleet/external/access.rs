@@ -36,6 +36,16 @@ pub enum AccessError {
         /// What it has.
         help: String,
     },
+    /// A token that no request can carry.
+    #[error(
+        "the token of the context {context} in the kubeconfig {file} has a character that no token has, such as a newline"
+    )]
+    Token {
+        /// Where it was read from.
+        file: String,
+        /// The context.
+        context: String,
+    },
     /// Two clusters of the fleet are the same one.
     #[error("{one} and {other} are the same cluster, {url}; every cluster of a fleet must be one of its own")]
     Same {
@@ -91,6 +101,12 @@ impl Access {
             });
         }
         let kubeconfig = only(kubeconfig, context);
+        if !token_of(&kubeconfig).is_none_or(|token| HeaderValue::from_str(&format!("Bearer {token}")).is_ok()) {
+            return Err(AccessError::Token {
+                file: file.to_owned(),
+                context: context.to_owned(),
+            });
+        }
         let options = KubeConfigOptions {
             context: Some(context.to_owned()),
             ..KubeConfigOptions::default()
@@ -193,9 +209,7 @@ impl Access {
 
     /// The token by which one is let in, if that is how.
     pub(super) fn token(&self) -> Option<String> {
-        let value = serde_json::to_value(&self.kubeconfig).ok()?;
-        let token = value.pointer("/users/0/user/token").and_then(Value::as_str)?;
-        Some(token.to_owned()).filter(|token| !token.is_empty())
+        token_of(&self.kubeconfig)
     }
 
     /// A kubeconfig for other programs that leads to this cluster alone.
@@ -203,6 +217,13 @@ impl Access {
         // What was read from YAML can be written so again.
         serde_yaml::to_string(&self.kubeconfig).unwrap_or_default()
     }
+}
+
+/// The token of the only user.
+fn token_of(kubeconfig: &Kubeconfig) -> Option<String> {
+    let value = serde_json::to_value(kubeconfig).ok()?;
+    let token = value.pointer("/users/0/user/token").and_then(Value::as_str)?;
+    Some(token.to_owned()).filter(|token| !token.is_empty())
 }
 
 /// A context and what it refers to.
