@@ -9,7 +9,6 @@ use serde_json::Value;
 use crate::api::work::{ManifestStatus, ResourceIdentifier};
 use crate::api::{AggregatedStatusItem, Binding, BindingStatus, ResourceHealth, Work, WorkStatus};
 use crate::conditions::{self, ConditionUpdate};
-use crate::health;
 use crate::keys;
 
 /// An object as it was seen on a member.
@@ -19,6 +18,8 @@ pub struct Seen<'a> {
     pub object: &'a Value,
     /// The resource that its kind is served as, such as `deployments`.
     pub resource: &'a str,
+    /// Its health.
+    pub health: ResourceHealth,
 }
 
 /// The status of a Work whose object was seen on the member, or was seen to be absent.
@@ -41,7 +42,7 @@ pub fn work_status(work: &Work, seen: Option<Seen<'_>>, now: Timestamp) -> WorkS
                 name: target.key.name,
             },
             status: collected.cloned(),
-            health: health::of(seen.object),
+            health: seen.health,
             first_collected: earlier
                 .and_then(|earlier| earlier.first_collected)
                 .or_else(|| collected.map(|_| now)),
@@ -174,6 +175,7 @@ mod tests {
         Seen {
             object,
             resource: "deployments",
+            health: crate::health::of(object),
         }
     }
 

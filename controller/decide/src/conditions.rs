@@ -15,6 +15,8 @@ pub const EVICTION_PENDING: &str = "EvictionPending";
 pub const UNHEALTHY_ON: &str = "UnhealthyOn.";
 /// On Works: the object is on the member.
 pub const APPLIED: &str = "Applied";
+/// On Works: a script says whether the object is healthy; absent where none has ever failed.
+pub const HEALTH_INTERPRETED: &str = "HealthInterpreted";
 /// On Works: the object is gone from the member; absent until it is to go.
 pub const REMOVED: &str = "Removed";
 /// On clusters: the member's API server answers.

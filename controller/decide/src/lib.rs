@@ -8,7 +8,7 @@
 //! - [`taints`] and [`schedule`]: the binding gets its clusters
 //! - [`manifest`], [`inject`] and [`works`]: each cluster gets its copy, with the preserved state as labels
 //! - [`execute`]: the copy is made, or removed, on the member
-//! - [`health`] and [`aggregate`]: what the members report comes back to the binding
+//! - [`health`], [`interpret`] and [`aggregate`]: what the members report comes back to the binding
 //! - [`preserve`], [`affected`], [`evict`] and [`queue`]: a cluster fails, and the workload leaves it with its state
 //! - [`unhealthy`]: the same for an application that is not healthy, [`drain`]: on purpose; [`purge`] and [`plugins`]: the eviction is over
 //! - [`member`]: what the cluster object says about the member; [`tainting`]: the taints that follow from it
@@ -26,6 +26,7 @@ pub mod evict;
 pub mod execute;
 pub mod health;
 pub mod inject;
+pub mod interpret;
 pub mod keys;
 pub mod manifest;
 pub mod matching;

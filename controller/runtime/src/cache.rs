@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use baton_decide::api::{Binding, Cluster, ClusterTaintPolicy, Policy, Resource, Work};
+use baton_decide::api::{Binding, Cluster, ClusterTaintPolicy, Customization, Policy, Resource, Work};
+use baton_decide::interpret;
 use baton_decide::keys::{self, Gvk, ObjectKey, TemplateKey};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -38,6 +39,7 @@ pub struct Cache {
     /// The clusters by name, in a map that readers share.
     by_name: Arc<BTreeMap<String, Arc<Cluster>>>,
     taint_policies: Table<ClusterTaintPolicy>,
+    customizations: Table<Customization>,
     templates: BTreeMap<Gvk, Table<CompactObject<Value>>>,
     /// Kinds that policies select or bindings refer to, and that are not watched yet.
     new_kinds: BTreeSet<Gvk>,
@@ -60,6 +62,7 @@ impl Cache {
             && self.works.is_synced()
             && self.clusters.is_synced()
             && self.taint_policies.is_synced()
+            && self.customizations.is_synced()
     }
 
     /// All policies.
@@ -117,6 +120,16 @@ impl Cache {
             .collect()
     }
 
+    /// The script for the health of a kind, with the name of its customization.
+    pub fn health_script(&self, gvk: &Gvk) -> Option<(String, String)> {
+        let all = self
+            .customizations
+            .iter()
+            .map(|(_, customization)| customization.as_ref());
+        let (name, script) = interpret::script(all, gvk)?;
+        Some((name.to_owned(), script.to_owned()))
+    }
+
     /// The resources of a kind on the control plane, once they have been listed.
     pub fn templates(&self, gvk: &Gvk) -> Option<&Table<CompactObject<Value>>> {
         self.templates.get(gvk).filter(|table| table.is_synced())
@@ -152,6 +165,7 @@ impl Cache {
             Source::Works => self.works.begin(),
             Source::Clusters => self.clusters.begin(),
             Source::TaintPolicies => self.taint_policies.begin(),
+            Source::Customizations => self.customizations.begin(),
             Source::Templates(gvk) => self.templates.entry(gvk.clone()).or_default().begin(),
             Source::Objects { cluster, gvk } => self.member_table(cluster, gvk).begin(),
             Source::Definitions(_) => {}
@@ -187,6 +201,10 @@ impl Cache {
                 gone.iter()
                     .flat_map(|(key, _)| self.affected_by_cluster(&key.name))
                     .collect()
+            }
+            Source::Customizations => {
+                let gone = self.customizations.complete();
+                if gone.is_empty() { Keys::new() } else { self.all_works() }
             }
             Source::TaintPolicies => {
                 self.taint_policies.complete();
@@ -246,6 +264,10 @@ impl Cache {
             Source::Bindings(scope) => self.see_binding(*scope, key, version, &object),
             Source::Works => self.see_work(&key, version, &object),
             Source::Clusters => self.see_cluster(&key, version, object),
+            Source::Customizations => match self.customizations.see(&key, version, || typed(object)) {
+                Sight::New(_) => self.all_works(),
+                Sight::Old => Keys::new(),
+            },
             Source::TaintPolicies => match self.taint_policies.see(&key, version, || typed(object)) {
                 Sight::New(_) => self.by_name.keys().cloned().map(Key::Cluster).collect(),
                 Sight::Old => Keys::new(),
@@ -313,6 +335,10 @@ impl Cache {
                     self.share_clusters();
                     self.affected_by_cluster(&key.name)
                 }
+                None => Keys::new(),
+            },
+            Source::Customizations => match take(&mut self.customizations, key, revision) {
+                Some(_) => self.all_works(),
                 None => Keys::new(),
             },
             Source::TaintPolicies => match take(&mut self.taint_policies, key, revision) {

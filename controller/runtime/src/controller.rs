@@ -296,6 +296,7 @@ impl Loop {
             | Source::Works
             | Source::Clusters
             | Source::TaintPolicies
+            | Source::Customizations
             | Source::Templates(_)
             | Source::Objects { .. } => {}
         }
@@ -356,6 +357,7 @@ fn member_of(source: &Source) -> Option<&str> {
         | Source::Works
         | Source::Clusters
         | Source::TaintPolicies
+        | Source::Customizations
         | Source::Templates(_) => None,
     }
 }

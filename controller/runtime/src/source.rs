@@ -26,6 +26,8 @@ pub enum Source {
     Clusters,
     /// `ClusterTaintPolicy`.
     TaintPolicies,
+    /// `ResourceInterpreterCustomization`.
+    Customizations,
     /// Definitions of kinds: on the control plane, or on a member.
     Definitions(Option<String>),
     /// Resources of a kind on the control plane.
@@ -41,7 +43,7 @@ pub enum Source {
 
 impl Source {
     /// The watches on our own API, which are there from the start.
-    pub const FIXED: [Self; 7] = [
+    pub const FIXED: [Self; 8] = [
         Self::Clusters,
         Self::Policies(Scope::Namespaced),
         Self::Policies(Scope::Cluster),
@@ -49,6 +51,7 @@ impl Source {
         Self::Bindings(Scope::Cluster),
         Self::Works,
         Self::TaintPolicies,
+        Self::Customizations,
     ];
 
     /// The resource, where it is known without asking; `None` for kinds that the API server must be asked for.
@@ -80,6 +83,12 @@ impl Source {
                 "v1alpha1",
                 "ClusterTaintPolicy",
                 "clustertaintpolicies",
+            ),
+            Self::Customizations => (
+                "config.karmada.io",
+                "v1alpha1",
+                "ResourceInterpreterCustomization",
+                "resourceinterpretercustomizations",
             ),
             Self::Definitions(_) => (
                 "apiextensions.k8s.io",

@@ -5,6 +5,7 @@ use kube_core::CustomResourceExt;
 
 use super::binding::ResourceBinding;
 use super::cluster::Cluster;
+use super::interpreter::ResourceInterpreterCustomization;
 use super::policy::PropagationPolicy;
 use super::taint_policy::ClusterTaintPolicy;
 use super::work::Work;
@@ -29,6 +30,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         Work::crd(),
         Cluster::crd(),
         ClusterTaintPolicy::crd(),
+        ResourceInterpreterCustomization::crd(),
     ];
     all.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     all
@@ -67,6 +69,7 @@ mod tests {
                 "clustertaintpolicies.policy.karmada.io",
                 "propagationpolicies.policy.karmada.io",
                 "resourcebindings.work.karmada.io",
+                "resourceinterpretercustomizations.config.karmada.io",
                 "works.work.karmada.io",
             ]
         );

@@ -1,7 +1,8 @@
 //! The public API: Karmada's groups, kinds and field names, as far as failover needs them.
 //!
 //! Read in this order: [`policy`] (what users write), [`failover`] (the part of it that this project is about),
-//! [`binding`] (what the controller makes of it), [`work`] (one copy on one member), [`cluster`], [`taint_policy`].
+//! [`binding`] (what the controller makes of it), [`work`] (one copy on one member), [`cluster`], [`taint_policy`],
+//! [`interpreter`].
 //! [`crds`] turns all of them into `CustomResourceDefinition`s.
 //!
 //! Kinds that exist twice, namespaced and cluster-scoped, share their spec and status types; only the namespaced one
@@ -11,6 +12,7 @@ pub mod binding;
 pub mod cluster;
 pub mod crds;
 pub mod failover;
+pub mod interpreter;
 pub mod policy;
 pub mod taint_policy;
 pub mod work;
@@ -75,6 +77,8 @@ pub type Binding = Resource<BindingSpec, BindingStatus>;
 pub type Work = Resource<WorkSpec, WorkStatus>;
 /// `Cluster`.
 pub type Cluster = Resource<ClusterSpec, ClusterStatus>;
+/// `ResourceInterpreterCustomization`.
+pub type Customization = Resource<interpreter::ResourceInterpreterCustomizationSpec, serde_json::Value>;
 /// `ClusterTaintPolicy`.
 pub type ClusterTaintPolicy = Resource<ClusterTaintPolicySpec, ClusterTaintPolicyStatus>;
 

@@ -15,6 +15,11 @@ use crate::source::Source;
 use crate::table::{Table, Version};
 
 impl Cache {
+    /// All Works: what a script says of their objects may have changed.
+    pub(super) fn all_works(&self) -> Keys {
+        self.works.iter().map(|(key, _)| Key::Work(key.clone())).collect()
+    }
+
     /// Everything that there is to reconcile.
     pub fn all_keys(&self) -> Keys {
         let clusters = self.by_name.keys();
@@ -31,7 +36,7 @@ impl Cache {
             .chain(policies.map(|(key, _)| Key::Policy(key.clone())))
             .chain(templates)
             .chain(self.bindings().map(|(key, _)| Key::Binding(key.clone())))
-            .chain(self.works.iter().map(|(key, _)| Key::Work(key.clone())))
+            .chain(self.all_works())
             .collect()
     }
 
@@ -61,6 +66,7 @@ impl Cache {
             Source::Policies(_)
             | Source::Clusters
             | Source::TaintPolicies
+            | Source::Customizations
             | Source::Templates(_)
             | Source::Definitions(_) => false,
         };

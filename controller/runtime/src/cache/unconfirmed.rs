@@ -22,6 +22,7 @@ impl Cache {
             Source::Works => self.works.take_unconfirmed(),
             Source::Clusters => self.clusters.take_unconfirmed(),
             Source::TaintPolicies => self.taint_policies.take_unconfirmed(),
+            Source::Customizations => self.customizations.take_unconfirmed(),
             Source::Templates(_) | Source::Objects { .. } | Source::Definitions(_) => Vec::new(),
         };
         let objects = unconfirmed
@@ -49,6 +50,7 @@ impl Cache {
                 Source::TaintPolicies => self.taint_policies.mark_unconfirmed(&key),
                 Source::Templates(gvk) => self.templates.entry(gvk.clone()).or_default().mark_unconfirmed(&key),
                 Source::Objects { cluster, gvk } => self.member_table(cluster, gvk).mark_unconfirmed(&key),
+                Source::Customizations => self.customizations.mark_unconfirmed(&key),
                 Source::Definitions(_) => {}
             }
         }
@@ -63,6 +65,7 @@ impl Cache {
             Source::Works => Some(self.works.is_at(key, *revision)),
             Source::Clusters => Some(self.clusters.is_at(key, *revision)),
             Source::TaintPolicies => Some(self.taint_policies.is_at(key, *revision)),
+            Source::Customizations => Some(self.customizations.is_at(key, *revision)),
             Source::Templates(_) | Source::Objects { .. } | Source::Definitions(_) => None,
         };
         if is_that == Some(true) {

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
+use super::interpret;
 use crate::context::{Context, Failure, Outcome, patiently};
 use crate::error_chain::error_chain;
 use crate::object_api::{ObjectApi, Part, WriteError};
@@ -248,13 +249,29 @@ async fn finish(
     if work.is_being_deleted() {
         return Ok(None);
     }
-    let seen = object.as_ref().map(|(member, object)| Seen {
+    let interpreted = object
+        .as_ref()
+        .map(|(member, object)| interpret::health(context, &member.target.gvk, object));
+    let seen = object.as_ref().zip(interpreted.as_ref());
+    let seen = seen.map(|((member, object), interpreted)| Seen {
         object,
         resource: &member.resource.plural,
+        health: interpreted.health,
     });
     let mut status = aggregate::work_status(&work, seen, context.now());
     conditions::set(&mut status.conditions, conditions::APPLIED, condition, context.now());
+    if let Some(condition) = interpreted
+        .as_ref()
+        .and_then(|interpreted| interpreted.condition(&work))
+    {
+        let kind = conditions::HEALTH_INTERPRETED;
+        conditions::set(&mut status.conditions, kind, condition, context.now());
+    }
     write_status(context, key, status).await?;
+    let news = interpreted.filter(|interpreted| interpreted.is_news(&work));
+    if let Some(problem) = news.and_then(|interpreted| interpreted.problem) {
+        interpret::tell(context, key, &work, &problem).await;
+    }
     Ok(None)
 }
 

@@ -3,7 +3,7 @@
 //! - [`detector`]: policy and resource make a binding
 //! - [`binding`]: everything about one binding, one after the other: [`evict`], [`unhealthy`], [`schedule`],
 //!   [`dependencies`], [`works`], [`purge`], [`status`]
-//! - [`execution`]: one Work on its member, and what the member reports back
+//! - [`execution`]: one Work on its member, and what the member reports back; [`interpret`]: its health
 //! - [`cluster`]: the cluster object and the member's health
 //! - [`policy`]: what is wrong with a policy
 
@@ -13,6 +13,7 @@ mod dependencies;
 mod detector;
 mod evict;
 mod execution;
+mod interpret;
 mod notes;
 mod policy;
 mod purge;

@@ -128,7 +128,7 @@ fn stuck(cluster: &str, work: &Work) -> Option<ConditionUpdate> {
 }
 
 /// Binding and resource: events appear on both.
-fn concerned(binding: &Binding, key: &ObjectKey) -> [About; 2] {
+pub(super) fn concerned(binding: &Binding, key: &ObjectKey) -> [About; 2] {
     let kind = if key.namespace.is_some() {
         "ResourceBinding"
     } else {

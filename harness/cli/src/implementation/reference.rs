@@ -65,6 +65,7 @@ const FEATURES: &[&str] = &[
     "Drain",
     "LeaderElection",
     "Dependencies",
+    "HealthInterpretation",
 ];
 
 /// The reference controller, built in.

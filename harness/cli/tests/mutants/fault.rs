@@ -33,6 +33,8 @@ pub enum Of {
     ClusterPolicies,
     /// `ClusterTaintPolicy`.
     TaintPolicies,
+    /// `ResourceInterpreterCustomization`.
+    Customizations,
     /// `Lease`.
     Leases,
     /// Events on the control plane.
@@ -55,6 +57,7 @@ impl Of {
             Self::Policies => matches!(plural, "propagationpolicies" | "clusterpropagationpolicies"),
             Self::ClusterPolicies => plural == "clusterpropagationpolicies",
             Self::TaintPolicies => plural == "clustertaintpolicies",
+            Self::Customizations => plural == "resourceinterpretercustomizations",
             Self::Leases => plural == "leases",
             Self::Events => plural == "events",
             Self::Copies => false,

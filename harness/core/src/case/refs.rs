@@ -53,7 +53,7 @@ pub struct Scope {
 }
 
 /// Kinds that cases speak of without applying them.
-const KNOWN_KINDS: [(&str, &str, bool); 17] = [
+const KNOWN_KINDS: [(&str, &str, bool); 18] = [
     ("ClusterPropagationPolicy", "policy.karmada.io/v1alpha1", false),
     ("Cluster", "cluster.karmada.io/v1alpha1", false),
     ("ClusterResourceBinding", "work.karmada.io/v1alpha2", false),
@@ -67,6 +67,7 @@ const KNOWN_KINDS: [(&str, &str, bool); 17] = [
     ("PersistentVolumeClaim", "v1", true),
     ("Pod", "v1", true),
     ("PropagationPolicy", "policy.karmada.io/v1alpha1", true),
+    ("ResourceInterpreterCustomization", "config.karmada.io/v1alpha1", false),
     ("ResourceBinding", "work.karmada.io/v1alpha2", true),
     ("Secret", "v1", true),
     ("ServiceAccount", "v1", true),

@@ -6,6 +6,7 @@ mod dependencies;
 mod drain;
 mod flink;
 mod gates;
+mod interpretation;
 mod invariants;
 mod leader;
 mod metrics;
@@ -42,6 +43,7 @@ pub fn all() -> Vec<Mutant> {
         gates::mutants(),
         dependencies::mutants(),
         drain::mutants(),
+        interpretation::mutants(),
         leader::mutants(),
         flink::mutants(),
         writers::mutants(),

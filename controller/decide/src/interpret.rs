@@ -1,0 +1,290 @@
+//! The health of an object by a script of a `ResourceInterpreterCustomization` (APP-10).
+//!
+//! A script is input from outside. It runs in a Lua of its own, which has the object, tables, texts and numbers, and
+//! nothing else: no files, no programs, no other objects, no clock. Its steps and its memory are limited, and functions are
+//! left out that could take long in a single step. What comes of it is `true`, `false`, or a [`Problem`].
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use mlua::{ChunkMode, Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value as LuaValue, VmState};
+use serde_json::Value;
+
+use crate::api::Customization;
+use crate::keys::Gvk;
+
+/// The function that a script defines.
+const FUNCTION: &str = "InterpretHealth";
+/// How many instructions a script may take; fewer if it uses much memory, because then each of them may take longer.
+const INSTRUCTIONS: usize = 100_000;
+/// After so many instructions it is looked how many there have been.
+const STEP: u32 = 1_000;
+/// How much memory a script may use beside that of the object, in bytes.
+const MEMORY: usize = 8 << 20;
+/// The longest script, in bytes.
+const LONGEST: usize = 64 << 10;
+
+/// Functions of Lua's own that are left out: they read files or code, write to the console, catch the end of a script that
+/// ran away, or can take any time in one step.
+const LEFT_OUT: [(&str, &[&str]); 4] = [
+    (
+        "_G",
+        &[
+            "collectgarbage",
+            "dofile",
+            "getmetatable",
+            "load",
+            "loadfile",
+            "pcall",
+            "print",
+            "require",
+            "setmetatable",
+            "warn",
+            "xpcall",
+        ],
+    ),
+    (
+        "string",
+        &[
+            "dump", "find", "gmatch", "gsub", "match", "pack", "packsize", "rep", "unpack",
+        ],
+    ),
+    ("table", &["move"]),
+    ("math", &["random", "randomseed"]),
+];
+
+/// Why a script does not say whether an object is healthy.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Problem {
+    /// It is too long.
+    #[error("the script is longer than {LONGEST} bytes")]
+    TooLong,
+    /// It ran away.
+    #[error("the script takes more than {INSTRUCTIONS} instructions")]
+    RanAway,
+    /// It is wrong, or uses too much memory.
+    #[error("{0}")]
+    Failed(String),
+    /// It says something else.
+    #[error("{FUNCTION} returns {0}, not true or false")]
+    NotBoolean(&'static str),
+}
+
+/// The script for the health of a kind, with the name of its customization: the first by name that has one.
+pub fn script<'a>(
+    customizations: impl IntoIterator<Item = &'a Customization>,
+    gvk: &Gvk,
+) -> Option<(&'a str, &'a str)> {
+    let mut found: Vec<_> = customizations
+        .into_iter()
+        .filter(|it| Gvk::new(&it.spec.target.api_version, &it.spec.target.kind) == *gvk)
+        .filter_map(|it| Some((it.name(), it.spec.health_script()?)))
+        .collect();
+    found.sort_unstable();
+    found.into_iter().next()
+}
+
+/// Runs a script on an object.
+///
+/// # Errors
+/// [`Problem`] if it does not say true or false.
+pub fn is_healthy(object: &Value, script: &str) -> Result<bool, Problem> {
+    if script.len() > LONGEST {
+        return Err(Problem::TooLong);
+    }
+    let ran_away = Rc::new(Cell::new(false));
+    let answer = run(object, script, &ran_away);
+    if ran_away.get() {
+        return Err(Problem::RanAway);
+    }
+    answer.map_err(|error| Problem::Failed(first_line(&error.to_string())))?
+}
+
+fn run(object: &Value, script: &str, ran_away: &Rc<Cell<bool>>) -> mlua::Result<Result<bool, Problem>> {
+    let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
+    let lua = Lua::new_with(libraries, LuaOptions::default())?;
+    for (table, names) in LEFT_OUT {
+        let table: Table = lua.globals().get(table)?;
+        for name in names {
+            table.set(*name, LuaValue::Nil)?;
+        }
+    }
+    let object = to_lua(&lua, object)?;
+    let before = lua.used_memory();
+    lua.set_memory_limit(before + MEMORY)?;
+    let (spent, told) = (Cell::new(0_usize), Rc::clone(ran_away));
+    lua.set_hook(HookTriggers::new().every_nth_instruction(STEP), move |lua, _| {
+        let mebibytes = lua.used_memory().saturating_sub(before) >> 20;
+        spent.set(spent.get() + STEP as usize * (1 + 8 * mebibytes));
+        if spent.get() > INSTRUCTIONS {
+            told.set(true);
+            return Err(mlua::Error::runtime("too many instructions"));
+        }
+        Ok(VmState::Continue)
+    })?;
+    lua.load(script).set_name("=script").set_mode(ChunkMode::Text).exec()?;
+    let function: Function = lua
+        .globals()
+        .get(FUNCTION)
+        .map_err(|_| mlua::Error::runtime(format!("the script defines no function {FUNCTION}")))?;
+    Ok(match function.call::<LuaValue>(object)? {
+        LuaValue::Boolean(healthy) => Ok(healthy),
+        other => Err(Problem::NotBoolean(other.type_name())),
+    })
+}
+
+/// JSON as Lua has it; what is null is not there.
+fn to_lua(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
+    Ok(match value {
+        Value::Null => LuaValue::Nil,
+        Value::Bool(yes) => LuaValue::Boolean(*yes),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => LuaValue::Integer(number),
+            None => LuaValue::Number(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => LuaValue::String(lua.create_string(text)?),
+        Value::Array(items) => {
+            let items = items
+                .iter()
+                .map(|item| to_lua(lua, item))
+                .collect::<mlua::Result<Vec<_>>>()?;
+            LuaValue::Table(lua.create_sequence_from(items)?)
+        }
+        Value::Object(members) => {
+            let table = lua.create_table_with_capacity(0, members.len())?;
+            for (key, value) in members {
+                table.raw_set(key.as_str(), to_lua(lua, value)?)?;
+            }
+            LuaValue::Table(table)
+        }
+    })
+}
+
+/// Errors of Lua come with a trace of the stack, which says nothing to whoever wrote the script.
+fn first_line(error: &str) -> String {
+    const LONGEST: usize = 300;
+    error.lines().next().unwrap_or_default().chars().take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn ask(body: &str) -> Result<bool, Problem> {
+        let object =
+            json!({"metadata": {"name": "x", "gone": null}, "status": {"ready": 2, "of": [1, 2], "half": 0.5}});
+        is_healthy(&object, &format!("function InterpretHealth(observedObj)\n{body}\nend"))
+    }
+
+    #[test]
+    fn the_example_of_the_proposal_runs() {
+        let script = "function InterpretHealth(observedObj)
+            return (observedObj.status.updatedReplicas == observedObj.spec.replicas)
+               and (observedObj.metadata.generation == observedObj.status.observedGeneration)
+            end";
+        let object = |updated: i64| {
+            json!({"metadata": {"generation": 3}, "spec": {"replicas": 2},
+                "status": {"updatedReplicas": updated, "observedGeneration": 3}})
+        };
+        assert_eq!(is_healthy(&object(2), script), Ok(true));
+        assert_eq!(is_healthy(&object(1), script), Ok(false));
+    }
+
+    #[test]
+    fn the_object_is_as_scripts_expect_it() {
+        for expression in [
+            "observedObj.metadata.name == 'x'",
+            "observedObj.metadata.gone == nil",
+            "observedObj.status.ready == 2 and math.type(observedObj.status.ready) == 'integer'",
+            "#observedObj.status.of == 2 and observedObj.status.of[2] == 2",
+            "observedObj.status.half == 0.5",
+            "string.sub('abc', 1, 1) == 'a' and ('x'):upper() == 'X'",
+        ] {
+            assert_eq!(ask(&format!("return {expression}")), Ok(true), "{expression}");
+        }
+    }
+
+    #[test]
+    fn a_script_that_does_not_say_true_or_false_is_a_problem() {
+        assert_eq!(ask("return 1"), Err(Problem::NotBoolean("integer")));
+        assert_eq!(ask(""), Err(Problem::NotBoolean("nil")));
+        for (script, part) in [
+            ("this is no Lua", "syntax error"),
+            ("x = 1", "defines no function InterpretHealth"),
+            ("function InterpretHealth(o) return o.a.b end", "attempt to index"),
+            ("function InterpretHealth(o) error('no idea') end", "no idea"),
+            ("\u{1b}Lua", "binary chunk"),
+        ] {
+            let error = is_healthy(&json!({}), script).unwrap_err().to_string();
+            assert!(error.contains(part), "{script}: {error}");
+        }
+        assert_eq!(is_healthy(&json!({}), &" ".repeat(LONGEST + 1)), Err(Problem::TooLong));
+    }
+
+    #[test]
+    fn a_script_that_runs_away_is_stopped() {
+        for body in [
+            "while true do end",
+            "local function f() return f() end return f()",
+            "local t = {} while true do t[#t + 1] = 1 end",
+        ] {
+            assert_eq!(ask(body), Err(Problem::RanAway), "{body}");
+        }
+        for body in [
+            "local s = 'x' while true do s = s .. s end",
+            "local function f() return 1 + f() end return f()",
+        ] {
+            let problem = ask(body).unwrap_err();
+            assert!(
+                matches!(problem, Problem::Failed(_) | Problem::RanAway),
+                "{body}: {problem}"
+            );
+        }
+        assert_eq!(is_healthy(&json!({}), "while true do end"), Err(Problem::RanAway));
+    }
+
+    #[test]
+    fn nothing_but_the_object_is_in_reach() {
+        for name in [
+            "io",
+            "os",
+            "package",
+            "debug",
+            "coroutine",
+            "require",
+            "dofile",
+            "loadfile",
+            "load",
+            "print",
+            "pcall",
+            "xpcall",
+            "setmetatable",
+            "getmetatable",
+            "collectgarbage",
+            "string.rep",
+            "string.find",
+            "string.dump",
+            "table.move",
+            "math.random",
+        ] {
+            assert_eq!(ask(&format!("return {name} == nil")), Ok(true), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_comes_to_an_end(script in ".{0,200}") {
+            let _ = is_healthy(&json!({"status": {}}), &script);
+        }
+
+        #[test]
+        fn any_made_up_program_comes_to_an_end(words in prop::collection::vec(prop::sample::select(vec![
+            "function InterpretHealth(o)", "while true do", "for i = 1, 9e9 do", "if o then", "end", "return", "o", "=", "{}",
+            "local", "x", "..", "'a'", "(", ")", "repeat", "until", "string.format('%s', o)", "table.concat({}, 'x')", "\n",
+        ]), 0..40)) {
+            let _ = is_healthy(&json!({"status": {}}), &words.join(" "));
+        }
+    }
+}
