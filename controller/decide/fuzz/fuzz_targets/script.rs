@@ -1,0 +1,14 @@
+//! Runs [`baton_decide::interpret::is_healthy`] on whatever the fuzzer thinks of as a script: it must come to an end, by
+//! itself or at a limit.
+#![no_main]
+
+use baton_decide::interpret::is_healthy;
+use libfuzzer_sys::fuzz_target;
+use serde_json::json;
+
+fuzz_target!(|script: &str| {
+    let object = json!({"metadata": {"name": "x", "generation": 2}, "status": {"replicas": 2, "conditions": [{"type": "Ready"}]}});
+    let _ = is_healthy(&object, script);
+    let body = format!("function InterpretHealth(observedObj)\n{script}\nend");
+    let _ = is_healthy(&object, &body);
+});
