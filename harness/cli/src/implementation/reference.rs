@@ -63,6 +63,7 @@ const FEATURES: &[&str] = &[
     "StatefulInjectionGate",
     "FlinkRecovery",
     "Drain",
+    "PreserveOnDeletion",
     "LeaderElection",
     "Dependencies",
     "HealthInterpretation",

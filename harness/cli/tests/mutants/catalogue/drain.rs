@@ -60,5 +60,15 @@ pub fn mutants() -> Vec<Mutant> {
             defect: "the command says that it has succeeded although something is left on the cluster",
             fault: |_| Fault::none().ends(|end| end.exit = Some(0)),
         },
+        Mutant {
+            name: "deletion-preserves-nothing",
+            breaks: "DRN-02",
+            defect: "preserveResourcesOnDeletion is overlooked",
+            fault: |_| {
+                Fault::none().read(Of::Works, |work| {
+                    remove(work, "/spec", "preserveResourcesOnDeletion");
+                })
+            },
+        },
     ]
 }
