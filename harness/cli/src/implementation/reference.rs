@@ -52,6 +52,7 @@ const FEATURES: &[&str] = &[
     "UniqueAliases",
     "EvictionQueue",
     "EvictionRate",
+    "SecondaryEvictionRate",
     "FeasibilityCheck",
     "GracePeriod",
     "BlockPredecessor",

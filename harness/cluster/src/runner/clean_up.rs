@@ -6,7 +6,7 @@ use baton_core::{
     case::model::{Action, Fault, ObjectRef, Phase, Place},
     judge::invariants::left_over,
     names::ClusterName,
-    plan::Plan,
+    plan::{Plan, PlannedStep},
     timeline::StepEnd,
     watch::Known,
 };
@@ -62,6 +62,13 @@ impl Run<'_> {
                 }
                 _ => {}
             }
+        }
+        let away = |step: &PlannedStep| matches!(step.action, Action::Inject(Fault::CutOff(_) | Fault::Unready(_)));
+        // Nothing says what is removed from a member that counts as gone.
+        if plan.steps.iter().any(away)
+            && let Err(error) = self.wait_until_ready().await
+        {
+            tracing::debug!(error = error_chain(&error), "members are not ready again");
         }
         let control = self
             .client(&ClusterName::control())
