@@ -12,7 +12,7 @@ const JOB_LABELS: [&str; 4] = [
     "batch.kubernetes.io/job-name",
 ];
 
-/// Annotations of a PersistentVolumeClaim that say which volume it got.
+/// Annotations of a `PersistentVolumeClaim` that say which volume it got.
 const BOUND: [&str; 2] = [
     "pv.kubernetes.io/bind-completed",
     "pv.kubernetes.io/bound-by-controller",

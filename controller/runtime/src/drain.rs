@@ -113,13 +113,10 @@ pub async fn run(
     let (mut seen, mut watches) = (Seen::default(), watches(&control, name));
     let (mut progress, mut told, mut is_marked) = (Progress::default(), String::new(), false);
     loop {
-        let event = match tokio::time::timeout_at(deadline, watches.next()).await {
-            Ok(Some(event)) => event,
-            Ok(None) | Err(_) => {
-                let text = progress.describe(name);
-                tell(format!("not drained within {} s: {text}", drain.timeout.as_secs()));
-                return Ok(Drained::TimedOut);
-            }
+        let Ok(Some(event)) = tokio::time::timeout_at(deadline, watches.next()).await else {
+            let text = progress.describe(name);
+            tell(format!("not drained within {} s: {text}", drain.timeout.as_secs()));
+            return Ok(Drained::TimedOut);
         };
         seen.learn(event);
         if !seen.is_complete() {

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Scripts for a kind. What this controller does not use is kept as it is.
+#[expect(clippy::duplicated_attributes, reason = "columns of the same type")]
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[kube(
     group = "config.karmada.io",

@@ -274,7 +274,9 @@ impl Mark {
                 }
             }
             Self::Started { said, .. } | Self::Ran { said, .. } => {
-                said.iter_mut().for_each(|text| *text = redact::text(text))
+                for text in said {
+                    *text = redact::text(text);
+                }
             }
             Self::TargetEnded { last_lines, .. } => last_lines.iter_mut().for_each(|line| *line = redact::text(line)),
             Self::Scraped { samples } => {

@@ -50,7 +50,7 @@ impl Reader<'_> {
             match item.value() {
                 serde_json::Value::String(text) => arguments.push(text),
                 value @ (serde_json::Value::Number(_) | serde_json::Value::Bool(_)) => {
-                    arguments.push(value.to_string())
+                    arguments.push(value.to_string());
                 }
                 _ => self
                     .decoder
