@@ -181,6 +181,16 @@ pub async fn merge(client: &Client, path: String, fields: &Value) {
     }
 }
 
+/// Creates an object, by the path of its collection.
+pub async fn create(client: &Client, path: String, object: &Value) {
+    let request = Request::post(path)
+        .header(http::header::CONTENT_TYPE, "application/json")
+        .body(object.to_string().into_bytes());
+    if let Ok(request) = request {
+        let _ = client.request::<Value>(request).await;
+    }
+}
+
 /// Deletes an object, by its path.
 pub async fn delete(client: &Client, path: String) {
     if let Ok(request) = Request::delete(path).body(Vec::new()) {

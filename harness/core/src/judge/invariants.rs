@@ -2,15 +2,20 @@
 //!
 //! - here: what is true of every failover; `copies`: how many copies there are and when; `pods`: the same at the level of
 //!   pods;
+//! - `bindings`: how many bindings and tasks there are, and when tasks may be written and carried out; `labels`: where
+//!   injected labels are, and how long; `taints`: whose they are;
 //! - `blocked`: what must be true of an eviction that cannot go ahead;
 //! - `writers`: who writes what, and what is left at the end; `instances`: which instance of the target writes.
 //!
 //! Each invariant is a function of the `History` that says how often it had something to judge and what it found.
 
+mod bindings;
 mod blocked;
 mod copies;
 mod instances;
+mod labels;
 mod pods;
+mod taints;
 mod writers;
 
 pub use writers::left_over;
@@ -62,6 +67,14 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>) -> Judged {
             Invariant::OnlyTheTargetWritesBindings => writers::only_the_target(timeline),
             Invariant::NoWriteChangesNothing => writers::no_idle_write(timeline),
             Invariant::OneInstanceWrites => instances::one_writes(timeline),
+            Invariant::OneTaskPerCluster => bindings::one_task_per_cluster(&history),
+            Invariant::OneBindingPerWorkload => bindings::one_binding_per_workload(&history),
+            Invariant::NoEvictionBeforeItsTime => bindings::no_eviction_before_its_time(&history),
+            Invariant::GracefullyNeverWithoutCopy => bindings::gracefully_never_without_copy(&history),
+            Invariant::LabelsFromFirstRevision => labels::from_first_revision(&history),
+            Invariant::LabelsUntilHealthy => labels::until_healthy(&history),
+            Invariant::LabelsOnlyUnderDirectly => labels::only_under_directly(&history),
+            Invariant::OthersTaintsSurvive => taints::others_taints_survive(timeline),
         };
         all.judged.insert(invariant, found.judged);
         all.findings.extend(found.findings);

@@ -3,7 +3,7 @@
 use crate::mutant::Mutant;
 
 /// The name, the invariant that it breaks, and the mutant that it is otherwise.
-const BROKEN: [(&str, &str, &str); 10] = [
+const BROKEN: [(&str, &str, &str); 17] = [
     (
         "origin-not-gone",
         "originGoneBeforeDestinationCreated",
@@ -26,6 +26,21 @@ const BROKEN: [(&str, &str, &str); 10] = [
         "unfit-state-not-refused",
     ),
     ("copies-outlive-works", "nothingLeftAfterCleanUp", "copies-left"),
+    ("two-tasks", "oneTaskPerCluster", "task-written-twice"),
+    ("evicted-early", "noEvictionBeforeItsTime", "toleration-seconds-ignored"),
+    (
+        "gap-under-gracefully",
+        "gracefullyNeverWithoutCopy",
+        "old-copy-not-held",
+    ),
+    ("labels-late", "labelsFromFirstRevision", "labels-added-later"),
+    ("labels-lost-early", "labelsUntilHealthy", "labels-removed-early"),
+    (
+        "labels-of-another-mode",
+        "labelsOnlyUnderDirectly",
+        "labels-under-gracefully",
+    ),
+    ("taints-of-others-lost", "othersTaintsSurvive", "writes-all-taints"),
 ];
 
 /// One for each invariant, made of the mutants that break what requirements say; an invariant that no requirement

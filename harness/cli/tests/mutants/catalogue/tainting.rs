@@ -121,6 +121,20 @@ fn conditions_and_targets() -> Vec<Mutant> {
             },
         },
         Mutant {
+            name: "writes-all-taints",
+            breaks: "CTP-07",
+            defect: "a policy that taints a cluster takes the taints of others away",
+            fault: |_| {
+                Fault::none().written(Of::Clusters, |cluster| {
+                    if let Some(taints) = cluster.pointer_mut("/spec/taints").and_then(Value::as_array_mut)
+                        && taints.len() > 1
+                    {
+                        taints.drain(..1);
+                    }
+                })
+            },
+        },
+        Mutant {
             name: "released-form-unknown",
             breaks: "CTP-09",
             defect: "the released form of a policy is not understood",

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::{
     fault::{Doing, Fault, Of},
     mutant::{ANOTHER, Mutant},
-    pieces::merge,
+    pieces::{create, merge},
     wire::{Call, Hands},
 };
 
@@ -18,6 +18,32 @@ pub fn mutants() -> Vec<Mutant> {
             fault: |_| {
                 Fault::none().after(Of::Bindings, |call, _, hands| {
                     touch(call, ANOTHER, hands, &json!({"touched": "once"}))
+                })
+            },
+        },
+        Mutant {
+            name: "second-binding",
+            breaks: "oneBindingPerWorkload",
+            defect: "a workload gets two bindings",
+            fault: |_| {
+                Fault::none().after(Of::Bindings, |call, answer, hands| {
+                    let client = hands["control"].clone();
+                    let created = answer["metadata"]["name"].as_str().filter(|_| call.method == http::Method::POST);
+                    let twin = created.map(|name| {
+                        let metadata = json!({
+                            "name": format!("{name}-twin"),
+                            "namespace": answer["metadata"]["namespace"],
+                            "labels": answer["metadata"]["labels"],
+                            "ownerReferences": answer["metadata"]["ownerReferences"],
+                        });
+                        json!({"apiVersion": answer["apiVersion"], "kind": answer["kind"], "metadata": metadata, "spec": answer["spec"]})
+                    });
+                    let path = call.at.path.clone();
+                    Box::pin(async move {
+                        if let Some(twin) = twin {
+                            create(&client, path, &twin).await;
+                        }
+                    })
                 })
             },
         },

@@ -35,11 +35,27 @@ pub enum Invariant {
     NoWriteChangesNothing,
     /// Of several instances of the target no two write by turns.
     OneInstanceWrites,
+    /// No revision of a binding has two tasks for one cluster.
+    OneTaskPerCluster,
+    /// No two bindings refer to one workload at the same moment.
+    OneBindingPerWorkload,
+    /// A task because of a taint is not written before its time.
+    NoEvictionBeforeItsTime,
+    /// Under Gracefully a healthy old copy stays until another one is healthy, or its period is over.
+    GracefullyNeverWithoutCopy,
+    /// A copy that ever has an injected label has it from its first revision on.
+    LabelsFromFirstRevision,
+    /// An injected label stays until the copy was healthy for the first time.
+    LabelsUntilHealthy,
+    /// No label is injected under another mode than Directly, or on several clusters.
+    LabelsOnlyUnderDirectly,
+    /// The target takes no taint away that somebody else put on a cluster.
+    OthersTaintsSurvive,
 }
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 21] = [
         Self::OriginGoneBeforeDestinationCreated,
         Self::AtMostOneLiveCopy,
         Self::NoLabelOnTemplate,
@@ -53,6 +69,14 @@ impl Invariant {
         Self::OnlyTheTargetWritesBindings,
         Self::NoWriteChangesNothing,
         Self::OneInstanceWrites,
+        Self::OneTaskPerCluster,
+        Self::OneBindingPerWorkload,
+        Self::NoEvictionBeforeItsTime,
+        Self::GracefullyNeverWithoutCopy,
+        Self::LabelsFromFirstRevision,
+        Self::LabelsUntilHealthy,
+        Self::LabelsOnlyUnderDirectly,
+        Self::OthersTaintsSurvive,
     ];
 
     /// Its name in cases.
@@ -71,6 +95,14 @@ impl Invariant {
             Self::OnlyTheTargetWritesBindings => "onlyTheTargetWritesBindings",
             Self::NoWriteChangesNothing => "noWriteChangesNothing",
             Self::OneInstanceWrites => "oneInstanceWrites",
+            Self::OneTaskPerCluster => "oneTaskPerCluster",
+            Self::OneBindingPerWorkload => "oneBindingPerWorkload",
+            Self::NoEvictionBeforeItsTime => "noEvictionBeforeItsTime",
+            Self::GracefullyNeverWithoutCopy => "gracefullyNeverWithoutCopy",
+            Self::LabelsFromFirstRevision => "labelsFromFirstRevision",
+            Self::LabelsUntilHealthy => "labelsUntilHealthy",
+            Self::LabelsOnlyUnderDirectly => "labelsOnlyUnderDirectly",
+            Self::OthersTaintsSurvive => "othersTaintsSurvive",
         }
     }
 
@@ -88,6 +120,14 @@ impl Invariant {
             Self::LateEvictionIsExplained => &["STP-06"],
             Self::NothingLeftAfterCleanUp => &["POL-08"],
             Self::OneInstanceWrites => &["EVQ-07"],
+            Self::OneTaskPerCluster => &["PRG-10"],
+            Self::OneBindingPerWorkload => &["POL-01"],
+            Self::NoEvictionBeforeItsTime => &["TNT-03"],
+            Self::GracefullyNeverWithoutCopy => &["PRG-05", "PRG-14"],
+            Self::LabelsFromFirstRevision => &["REC-01"],
+            Self::LabelsUntilHealthy => &["REC-11"],
+            Self::LabelsOnlyUnderDirectly => &["REC-05", "REC-06"],
+            Self::OthersTaintsSurvive => &["CTP-07", "CTP-12"],
             // They make the other findings trustworthy; the catalogue has no requirement for them.
             Self::OnlyTheTargetWritesBindings | Self::NoWriteChangesNothing => &[],
         };

@@ -106,6 +106,45 @@ fn due(history: &History<'_>, task: &Task, binding: &Revision) -> Option<Moment>
     })
 }
 
+/// The earliest moment at which the taints of the cluster may have left the workload no time any more, whichever of the
+/// tolerations counts that its binding has had; nothing if no taint asks for this eviction, or one was there before
+/// anybody looked.
+pub(super) fn earliest(history: &History<'_>, task: &Task) -> Option<Duration> {
+    let known_since = history.entries.first().map(|entry| entry.at).unwrap_or_default();
+    let taints = taints_at(history, task);
+    if taints.is_empty() || taints.values().any(|since| since.at == known_since) || has_other_taint(history, task) {
+        return None;
+    }
+    let so_far = history
+        .binding_of(task)
+        .iter()
+        .filter(|(entry, _)| entry.seq <= task.written.seq);
+    let due = so_far.flat_map(|(_, revision)| {
+        let tolerations = revision.object.pointer("/spec/placement/clusterTolerations");
+        let tolerations = tolerations
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let due = taints
+            .iter()
+            .filter_map(|(taint, since)| Some(since.at + tolerated(taint, tolerations)?));
+        due.collect::<Vec<_>>()
+    });
+    due.min()
+}
+
+/// Whether the cluster has ever had a `PreferNoExecute` taint: that has a time of its own.
+fn has_other_taint(history: &History<'_>, task: &Task) -> bool {
+    history.entries.iter().any(|entry| match &entry.event {
+        Event::Revision(revision) if revision.kind == "Cluster" => {
+            let taints = revision.object.pointer("/spec/taints").and_then(Value::as_array);
+            let prefers = |taint: &Value| taint["effect"] == "PreferNoExecute";
+            ObjectId::of(revision).name == task.from.as_str() && taints.is_some_and(|it| it.iter().any(prefers))
+        }
+        Event::Revision(_) | Event::Mark(_) => false,
+    })
+}
+
 /// The `NoExecute` taints of the cluster when the task was written, each with the moment since when it was there.
 fn taints_at(history: &History<'_>, task: &Task) -> BTreeMap<Taint, Moment> {
     let mut there: BTreeMap<Taint, Moment> = BTreeMap::new();

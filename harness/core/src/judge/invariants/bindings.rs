@@ -1,0 +1,219 @@
+//! How many bindings and tasks there are, and when a task may be written and carried out.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde_json::Value;
+
+use super::{Found, History, blocked, finding};
+use crate::{
+    case::model::Invariant,
+    judge::{failovers::Task, order::Before},
+    select::BINDING_KINDS,
+    timeline::{Change, Entry, Event, ObjectId, Revision},
+};
+
+/// Taints say when they came in whole seconds.
+const TICK: Duration = Duration::from_millis(1500);
+
+/// How long an old copy may be kept at least where its task does not say: whatever an option says, it is not less.
+const LEAST_PERIOD: Duration = Duration::from_secs(30);
+
+fn revisions<'a>(history: &History<'a>) -> impl Iterator<Item = (&'a Entry, &'a Revision)> {
+    history.entries.iter().filter_map(|entry| match &entry.event {
+        Event::Revision(revision) => Some((entry, revision)),
+        Event::Mark(_) => None,
+    })
+}
+
+/// PRG-10: no revision of a binding has two tasks for one cluster.
+pub(super) fn one_task_per_cluster(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    for (id, of_binding) in &history.bindings {
+        found.judged += 1;
+        let doubled = of_binding.iter().find_map(|(entry, revision)| {
+            let mut from = clusters_left(&revision.object);
+            from.sort_unstable();
+            let twice = from.windows(2).find(|pair| pair[0] == pair[1])?;
+            Some((*entry, twice[0].to_owned()))
+        });
+        if let Some((entry, cluster)) = doubled {
+            found.findings.push(finding(
+                Invariant::OneTaskPerCluster,
+                entry,
+                Some(id.clone()),
+                format!("one task from {cluster}"),
+                "two of them".to_owned(),
+            ));
+        }
+    }
+    found
+}
+
+fn tasks(binding: &Value) -> impl Iterator<Item = &Value> {
+    let tasks = binding.pointer("/spec/gracefulEvictionTasks").and_then(Value::as_array);
+    tasks.into_iter().flatten()
+}
+
+fn clusters_left(binding: &Value) -> Vec<&str> {
+    tasks(binding).filter_map(|task| task["fromCluster"].as_str()).collect()
+}
+
+/// POL-01: no two bindings refer to one workload at the same moment.
+pub(super) fn one_binding_per_workload(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    let mut there: BTreeMap<ObjectId, String> = BTreeMap::new();
+    for (entry, revision) in revisions(history) {
+        if !BINDING_KINDS.contains(&revision.kind.as_str()) {
+            continue;
+        }
+        let id = ObjectId::of(revision);
+        if revision.change == Change::Deleted {
+            there.remove(&id);
+            continue;
+        }
+        let workload = workload(&revision.object);
+        found.judged += 1;
+        let is_new = there.insert(id.clone(), workload.clone()).as_ref() != Some(&workload);
+        let other = there.iter().find(|(other, of)| **other != id && **of == workload);
+        if let (true, Some((other, _))) = (is_new, other) {
+            found.findings.push(finding(
+                Invariant::OneBindingPerWorkload,
+                entry,
+                Some(id.clone()),
+                format!("one binding of {workload}"),
+                format!("{other} beside it"),
+            ));
+        }
+    }
+    found
+}
+
+fn workload(binding: &Value) -> String {
+    let text = |member: &str| {
+        let value = binding.pointer(&format!("/spec/resource/{member}"));
+        value.and_then(Value::as_str).unwrap_or_default()
+    };
+    // A kind has several versions, and is the same for it.
+    let group = text("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
+    format!("{group} {} {}/{}", text("kind"), text("namespace"), text("name"))
+}
+
+/// TNT-03: a task because of a taint is not written before the taint has been there for as long as it is tolerated.
+pub(super) fn no_eviction_before_its_time(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    for task in &history.tasks {
+        let mut so_far = history.binding_of(task).iter();
+        let Some((entry, revision)) = so_far.find(|(entry, _)| entry.seq == task.written.seq) else {
+            continue;
+        };
+        let Some(due) = blocked::earliest(history, task).filter(|_| is_by_taint(&revision.object, task)) else {
+            continue;
+        };
+        found.judged += 1;
+        if task.written.at + TICK < due {
+            found.findings.push(finding(
+                Invariant::NoEvictionBeforeItsTime,
+                entry,
+                Some(task.binding.clone()),
+                format!("no task from {} before {:.3} s", task.from, due.as_secs_f64()),
+                format!("one at {:.3} s", task.written.at.as_secs_f64()),
+            ));
+        }
+    }
+    found
+}
+
+/// Whether a task says that a taint was not tolerated (PRG-07).
+fn is_by_taint(binding: &Value, task: &Task) -> bool {
+    tasks(binding).any(|it| it["fromCluster"] == task.from.as_str() && it["reason"] == "TaintUntolerated")
+}
+
+/// PRG-05, PRG-14: under Gracefully a healthy old copy is not marked for deletion before another copy is healthy, or the
+/// grace period is over.
+pub(super) fn gracefully_never_without_copy(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    let graceful = |task: &&Task| matches!(task.purge_mode.as_str(), "" | "Gracefully" | "Graciously");
+    for task in history.tasks.iter().filter(graceful) {
+        let Some(marked) = marked(history, task).filter(|marked| is_wanted(history, task, marked.0)) else {
+            continue;
+        };
+        let before = |(entry, revision): &&(&Entry, &Revision)| {
+            history.precedence.before((*entry, *revision), marked) != Before::No
+        };
+        let bindings = history.binding_of(task);
+        let was_healthy = bindings
+            .iter()
+            .filter(before)
+            .filter_map(|(_, it)| health(&it.object, task.from.as_str()));
+        if was_healthy.last() != Some("Healthy") {
+            continue;
+        }
+        found.judged += 1;
+        let since = bindings.iter().filter(|(entry, _)| entry.seq >= task.written.seq);
+        let has_other = since
+            .filter(before)
+            .any(|(_, it)| has_healthy_besides(&it.object, task.from.as_str()));
+        let kept = marked.0.at.saturating_sub(task.written.at) + TICK;
+        if !has_other && kept < period(history, task) {
+            found.findings.push(finding(
+                Invariant::GracefullyNeverWithoutCopy,
+                marked.0,
+                Some(ObjectId::of(marked.1)),
+                format!(
+                    "the copy of {} on {} until another one is healthy",
+                    task.workload, task.from
+                ),
+                format!("it was removed {:.0} s after the task was written", kept.as_secs_f64()),
+            ));
+        }
+    }
+    found
+}
+
+/// The first revision of the old copy that goes, or is gone.
+fn marked<'a>(history: &History<'a>, task: &Task) -> Option<(&'a Entry, &'a Revision)> {
+    let mut copies = history.copies_of(task).iter();
+    let found = copies.find(|(entry, revision)| {
+        let goes = revision.object.pointer("/metadata/deletionTimestamp").is_some();
+        let gone = revision.change == Change::Deleted;
+        entry.seq > task.written.seq && revision.cluster == task.from && (goes || gone)
+    });
+    found.copied()
+}
+
+/// Whether workload and binding are still there at an entry: what nobody wants any more may go.
+fn is_wanted(history: &History<'_>, task: &Task, until: &Entry) -> bool {
+    let is_alive = |(_, revision): &(&Entry, &Revision)| {
+        revision.change != Change::Deleted && revision.object.pointer("/metadata/deletionTimestamp").is_none()
+    };
+    let last = |of: &[(&Entry, &Revision)]| of.iter().rfind(|(entry, _)| entry.seq < until.seq).is_none_or(is_alive);
+    let template: Vec<_> = history
+        .copies_of(task)
+        .iter()
+        .copied()
+        .filter(|(_, it)| it.cluster.is_control())
+        .collect();
+    last(&template) && last(history.binding_of(task))
+}
+
+fn health<'a>(binding: &'a Value, cluster: &str) -> Option<&'a str> {
+    let items = binding.pointer("/status/aggregatedStatus").and_then(Value::as_array)?;
+    items.iter().find(|item| item["clusterName"] == cluster)?["health"].as_str()
+}
+
+fn has_healthy_besides(binding: &Value, cluster: &str) -> bool {
+    let items = binding.pointer("/status/aggregatedStatus").and_then(Value::as_array);
+    let mut items = items.into_iter().flatten();
+    items.any(|item| item["clusterName"] != cluster && item["health"] == "Healthy")
+}
+
+fn period(history: &History<'_>, task: &Task) -> Duration {
+    let of_binding = history.binding_of(task).iter();
+    let seconds = of_binding
+        .filter(|(entry, _)| entry.seq == task.written.seq)
+        .find_map(|(_, it)| {
+            let mut tasks = tasks(&it.object);
+            tasks.find(|it| it["fromCluster"] == task.from.as_str())?["gracePeriodSeconds"].as_u64()
+        });
+    seconds.map_or(LEAST_PERIOD, Duration::from_secs)
+}

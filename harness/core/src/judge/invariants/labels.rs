@@ -1,0 +1,149 @@
+//! The labels that are injected into new copies: from when on, until when, and where.
+
+use serde_json::Value;
+
+use super::{Found, History, finding, injected, label};
+use crate::{
+    case::model::Invariant,
+    judge::failovers::Task,
+    timeline::{Change, Entry, ObjectId, Revision},
+};
+
+type Placed<'a> = (&'a Entry, &'a Revision);
+
+/// One copy on one cluster, from its creation to its end: its revisions in order.
+struct Copy<'a>(Vec<Placed<'a>>);
+
+impl<'a> Copy<'a> {
+    fn first(&self) -> Option<Placed<'a>> {
+        self.0.first().copied()
+    }
+}
+
+/// The copies that were created elsewhere after a task was written, and before the next one of the binding.
+fn new_copies<'a>(history: &History<'a>, task: &Task) -> Vec<Copy<'a>> {
+    let later = history.tasks.iter().filter(|it| it.binding == task.binding);
+    let next = later
+        .map(|it| it.written.seq)
+        .filter(|seq| *seq > task.written.seq)
+        .min();
+    let mut copies: Vec<Copy<'a>> = Vec::new();
+    let is_new = |(entry, revision): &&Placed<'a>| {
+        let in_time = entry.seq > task.written.seq && next.is_none_or(|next| entry.seq < next);
+        in_time && !revision.cluster.is_control() && revision.cluster != task.from
+    };
+    for (entry, revision) in history.copies_of(task).iter().filter(is_new) {
+        let open = copies
+            .iter_mut()
+            .rfind(|copy| copy.0.iter().all(|(_, it)| it.cluster == revision.cluster));
+        match (revision.change, open) {
+            (Change::Added, _) => copies.push(Copy(vec![(entry, revision)])),
+            (Change::Modified, Some(copy)) => copy.0.push((entry, revision)),
+            (Change::Modified | Change::List | Change::Deleted, _) => {}
+        }
+    }
+    copies
+}
+
+/// Whether the template has a label with this value at an entry: then a copy has it from there.
+fn on_template(history: &History<'_>, task: &Task, key: &str, at: &Entry) -> bool {
+    let template = history.copies_of(task).iter();
+    let mut template = template.filter(|(entry, it)| it.cluster.is_control() && entry.seq < at.seq);
+    template.any(|(_, it)| label(it, key) == task.state.get(key).map(String::as_str))
+}
+
+/// REC-01: a copy that ever has an injected label has it from its first revision on.
+pub(super) fn from_first_revision(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    for task in history.tasks.iter().filter(|task| !task.state.is_empty()) {
+        for copy in new_copies(history, task) {
+            let Some((_, first)) = copy.first() else { continue };
+            let later = copy.0.iter().find_map(|(entry, revision)| {
+                let mut keys = injected(task, revision).into_iter();
+                let late = keys.find(|key| label(first, key).is_none() && !on_template(history, task, key, entry));
+                late.map(|key| (*entry, *revision, key))
+            });
+            found.judged += 1;
+            if let Some((entry, revision, key)) = later {
+                found.findings.push(finding(
+                    Invariant::LabelsFromFirstRevision,
+                    entry,
+                    Some(ObjectId::of(revision)),
+                    format!("the label {key} from the first revision of the copy on"),
+                    "it came later".to_owned(),
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// REC-11: an injected label is not taken away before the copy was healthy for the first time.
+pub(super) fn until_healthy(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    for task in history.tasks.iter().filter(|task| !task.state.is_empty()) {
+        for copy in new_copies(history, task) {
+            let Some((created, first)) = copy.first() else { continue };
+            let keys = injected(task, first);
+            if keys.is_empty() {
+                continue;
+            }
+            found.judged += 1;
+            let lost = copy.0.iter().find_map(|(entry, revision)| {
+                let key = keys.iter().find(|key| label(revision, key).is_none())?;
+                Some((*entry, *revision, *key))
+            });
+            let Some((entry, revision, key)) = lost else { continue };
+            let cluster = first.cluster.as_str();
+            let mut since = history.binding_of(task).iter();
+            let was_healthy =
+                since.any(|(it, binding)| (created.seq..entry.seq).contains(&it.seq) && is_healthy(binding, cluster));
+            if !was_healthy {
+                found.findings.push(finding(
+                    Invariant::LabelsUntilHealthy,
+                    entry,
+                    Some(ObjectId::of(revision)),
+                    format!("the label {key} until the copy is healthy"),
+                    "it was taken away before".to_owned(),
+                ));
+            }
+        }
+    }
+    found
+}
+
+fn is_healthy(binding: &Revision, cluster: &str) -> bool {
+    let items = binding
+        .object
+        .pointer("/status/aggregatedStatus")
+        .and_then(Value::as_array);
+    let mut items = items.into_iter().flatten();
+    items.any(|item| item["clusterName"] == cluster && item["health"] == "Healthy")
+}
+
+/// REC-05, REC-06: no label of a task's state comes with a copy that was made under another mode than Directly, or of a
+/// workload on several clusters.
+pub(super) fn only_under_directly(history: &History<'_>) -> Found {
+    let mut found = Found::default();
+    let never = |task: &&Task| !task.state.is_empty() && !(task.is_directly() && task.is_single());
+    for task in history.tasks.iter().filter(never) {
+        for copy in new_copies(history, task) {
+            let Some((entry, first)) = copy.first() else { continue };
+            found.judged += 1;
+            let mut keys = injected(task, first).into_iter();
+            if let Some(key) = keys.find(|key| !on_template(history, task, key, entry)) {
+                found.findings.push(finding(
+                    Invariant::LabelsOnlyUnderDirectly,
+                    entry,
+                    Some(ObjectId::of(first)),
+                    format!(
+                        "no label {key}: the task is {:?}, from {} of the clusters",
+                        task.purge_mode, task.from
+                    ),
+                    format!("{key}={}", label(first, key).unwrap_or_default()),
+                ));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,212 @@
+//! Invariants say yes to good timelines and no to spoiled ones. The spoiled ones are made here, of the good ones.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is committed can be read, or the test has failed"
+)]
+
+mod common;
+
+use std::{collections::BTreeSet, fs::File, io::BufReader, sync::Arc, time::Duration};
+
+use baton_core::{
+    judge,
+    timeline::{Change, Entry, Event, Revision, Timeline},
+};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+/// The invariants that a timeline breaks.
+fn broken(entries: Vec<Entry>) -> BTreeSet<String> {
+    let mut entries = entries;
+    for (seq, entry) in (1..).zip(&mut entries) {
+        entry.seq = seq;
+    }
+    let judged = judge::judge_recording(&Timeline::new(entries).unwrap());
+    let titles = judged
+        .findings
+        .iter()
+        .filter_map(|it| it.title.strip_prefix("invariant "));
+    titles.map(str::to_owned).collect()
+}
+
+fn good(case: &str) -> Vec<Entry> {
+    let path = common::root().join(format!("fixtures/timelines/{case}/good.jsonl"));
+    let timeline = Timeline::read(BufReader::new(File::open(path).unwrap())).unwrap();
+    timeline.entries().to_vec()
+}
+
+fn object(entry: &mut Entry) -> Option<(&str, &mut Value)> {
+    match &mut entry.event {
+        Event::Revision(revision) => Some((&revision.kind, Arc::make_mut(&mut revision.object))),
+        Event::Mark(_) => None,
+    }
+}
+
+fn bindings(entries: &mut [Entry], mut edit: impl FnMut(&mut Value)) {
+    for (kind, object) in entries.iter_mut().filter_map(object) {
+        if kind == "ResourceBinding" {
+            edit(object);
+        }
+    }
+}
+
+fn tasks(binding: &mut Value) -> Option<&mut Vec<Value>> {
+    binding
+        .pointer_mut("/spec/gracefulEvictionTasks")
+        .and_then(Value::as_array_mut)
+        .filter(|tasks| !tasks.is_empty())
+}
+
+fn two_tasks(entries: &mut Vec<Entry>) {
+    bindings(entries, |binding| {
+        if let Some(tasks) = tasks(binding) {
+            tasks.push(tasks[0].clone());
+        }
+    });
+}
+
+fn two_bindings(entries: &mut Vec<Entry>) {
+    let first = entries
+        .iter()
+        .position(|entry| matches!(&entry.event, Event::Revision(it) if it.kind == "ResourceBinding"));
+    let mut twin = entries[first.unwrap()].clone();
+    object(&mut twin).unwrap().1["metadata"]["name"] = json!("twin");
+    entries.insert(first.unwrap() + 1, twin);
+}
+
+/// The binding tolerates every taint for an hour.
+fn evicted_early(entries: &mut Vec<Entry>) {
+    bindings(entries, |binding| {
+        binding["spec"]["placement"]["clusterTolerations"] = json!([{"operator": "Exists", "tolerationSeconds": 3600}]);
+    });
+}
+
+fn under_gracefully(entries: &mut Vec<Entry>) {
+    bindings(entries, |binding| {
+        for task in tasks(binding).into_iter().flatten() {
+            task["purgeMode"] = json!("Gracefully");
+        }
+    });
+}
+
+/// Changes the labels of the new copy; its first revision has the number 0.
+fn labels(entries: &mut [Entry], edit: impl Fn(usize, &mut Value)) {
+    let cluster = |entry: &Entry| match &entry.event {
+        Event::Revision(it) if it.kind == "Deployment" && !it.cluster.is_control() => Some(it.cluster.clone()),
+        _ => None,
+    };
+    // The last one that is created.
+    let created = entries
+        .iter()
+        .filter(|entry| matches!(&entry.event, Event::Revision(it) if it.change == Change::Added));
+    let destination = created.filter_map(cluster).last();
+    let copies = entries
+        .iter_mut()
+        .filter(|entry| cluster(entry) == destination)
+        .enumerate();
+    for (number, entry) in copies {
+        edit(number, &mut object(entry).unwrap().1["metadata"]["labels"]);
+    }
+}
+
+fn label_late(entries: &mut Vec<Entry>) {
+    labels(entries, |number, labels| {
+        if number == 0 {
+            *labels = json!({});
+        }
+    });
+}
+
+fn label_lost(entries: &mut Vec<Entry>) {
+    labels(entries, |number, labels| {
+        if number == 1 {
+            *labels = json!({});
+        }
+    });
+}
+
+#[rstest]
+#[case::two_tasks(two_tasks, "oneTaskPerCluster")]
+#[case::two_bindings(two_bindings, "oneBindingPerWorkload")]
+#[case::evicted_early(evicted_early, "noEvictionBeforeItsTime")]
+#[case::other_mode(under_gracefully, "labelsOnlyUnderDirectly")]
+#[case::label_late(label_late, "labelsFromFirstRevision")]
+#[case::label_lost(label_lost, "labelsUntilHealthy")]
+fn a_spoiled_timeline_is_found(#[case] spoil: fn(&mut Vec<Entry>), #[case] invariant: &str) {
+    let mut entries = good("deployment-directly");
+    assert!(broken(entries.clone()).is_empty());
+    spoil(&mut entries);
+    let broken = broken(entries);
+    assert!(broken.contains(invariant), "{broken:?}");
+}
+
+/// A workload that leaves member1 Gracefully: how long the old copy is kept, and whether the new one is healthy by then.
+fn gracefully(kept: u64, period: Option<u64>, new_is_healthy: bool, old_is_healthy: bool) -> Vec<Entry> {
+    let entry = |at: u64, cluster: &str, kind: &str, change: Change, object: Value| Entry {
+        at: Duration::from_secs(at),
+        seq: 0,
+        event: Event::Revision(Revision {
+            cluster: cluster.into(),
+            kind: kind.to_owned(),
+            change,
+            object: Arc::new(object),
+            by: Some("a-controller".to_owned()),
+        }),
+    };
+    let copy = json!({"metadata": {"name": "web", "namespace": "default"}});
+    let health = |healthy: bool| if healthy { "Healthy" } else { "Unhealthy" };
+    let binding = |tasks: Value, clusters: Value, statuses: Value| {
+        json!({
+            "metadata": {"name": "web-deployment", "namespace": "default"},
+            "spec": {
+                "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "web"},
+                "clusters": clusters,
+                "gracefulEvictionTasks": tasks,
+            },
+            "status": {"aggregatedStatus": statuses},
+        })
+    };
+    let old = json!({"clusterName": "member1", "health": health(old_is_healthy)});
+    let new = json!({"clusterName": "member2", "health": health(new_is_healthy)});
+    let task = json!([{"fromCluster": "member1", "purgeMode": "Gracefully", "gracePeriodSeconds": period}]);
+    let (one, two) = (json!([{"name": "member1"}]), json!([{"name": "member2"}]));
+    vec![
+        entry(0, "control", "Deployment", Change::Added, copy.clone()),
+        entry(
+            0,
+            "control",
+            "ResourceBinding",
+            Change::Added,
+            binding(json!([]), one, json!([old])),
+        ),
+        entry(1, "member1", "Deployment", Change::Added, copy.clone()),
+        entry(
+            2,
+            "control",
+            "ResourceBinding",
+            Change::Modified,
+            binding(task.clone(), two.clone(), json!([old])),
+        ),
+        entry(2, "member2", "Deployment", Change::Added, copy.clone()),
+        entry(
+            2,
+            "control",
+            "ResourceBinding",
+            Change::Modified,
+            binding(task, two, json!([old, new])),
+        ),
+        entry(2 + kept, "member1", "Deployment", Change::Deleted, copy),
+    ]
+}
+
+#[rstest]
+#[case::new_copy_is_healthy(gracefully(5, Some(100), true, true), false)]
+#[case::period_is_over(gracefully(100, Some(100), false, true), false)]
+#[case::old_copy_was_sick(gracefully(5, Some(100), false, false), false)]
+#[case::too_early(gracefully(90, Some(100), false, true), true)]
+#[case::at_once(gracefully(1, None, false, true), true)]
+fn under_gracefully_there_is_always_a_copy(#[case] entries: Vec<Entry>, #[case] is_broken: bool) {
+    let broken = broken(entries);
+    assert_eq!(broken.contains("gracefullyNeverWithoutCopy"), is_broken, "{broken:?}");
+}
