@@ -1,5 +1,6 @@
 //! Which clusters cases run on: from arguments to a backend.
 
+use crate::terminal::errln;
 use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use baton_cluster::{
@@ -228,7 +229,11 @@ impl BackendOptions {
             address: self.address,
             webhooks: self.address.or_else(|| clusters.loopback()),
         };
-        Ok(External::connect("kubeconfig", clusters, options).await?)
+        let external = External::connect("kubeconfig", clusters, options).await?;
+        for namespace in external.removed() {
+            errln!("warning: removed what a killed run had left, such as the namespace {namespace}");
+        }
+        Ok(external)
     }
 
     /// How long a case may let time pass, where that is not free.

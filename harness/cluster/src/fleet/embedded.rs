@@ -264,7 +264,7 @@ async fn prepare(
     let client = control.inside(FLEET);
     let Some(definitions) = &options.definitions else {
         register::define(&client, &register::failover_api()?).await?;
-        register::register(&client, endpoints).await?;
+        register::register(&client, endpoints, &BTreeMap::new()).await?;
         return Ok(None);
     };
     register::define(&client, definitions).await?;
@@ -275,7 +275,7 @@ async fn prepare(
         }
         None => None,
     };
-    register::register(&client, endpoints).await?;
+    register::register(&client, endpoints, &BTreeMap::new()).await?;
     Ok(cluster_api)
 }
 

@@ -1,6 +1,9 @@
 //! Makes a control plane know the failover API and its members.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use baton_core::names::ClusterName;
 use k8s_openapi::{
@@ -109,13 +112,17 @@ pub(crate) async fn define(client: &Client, definitions: &[Value]) -> Result<(),
     Ok(())
 }
 
-/// Makes members known: a `Cluster` and a `Secret` each, as for members that the control plane pushes to.
-pub(super) async fn register(client: &Client, endpoints: Vec<Endpoint>) -> Result<(), FleetError> {
+/// Makes members known, with these labels: a `Cluster` and a `Secret` each, as for members that the control plane pushes to.
+pub(super) async fn register(
+    client: &Client,
+    endpoints: Vec<Endpoint>,
+    labels: &BTreeMap<String, String>,
+) -> Result<(), FleetError> {
     if endpoints.is_empty() {
         return Ok(());
     }
     let namespace = Namespace {
-        metadata: named(NAMESPACE),
+        metadata: named(NAMESPACE, labels),
         ..Namespace::default()
     };
     let namespaces: Api<Namespace> = Api::all(client.clone());
@@ -133,7 +140,7 @@ pub(super) async fn register(client: &Client, endpoints: Vec<Endpoint>) -> Resul
             ("token".to_owned(), ByteString(token.into_bytes())),
         ];
         let secret = Secret {
-            metadata: named(name.as_str()),
+            metadata: named(name.as_str(), labels),
             data: Some(data.into()),
             ..Secret::default()
         };
@@ -142,7 +149,7 @@ pub(super) async fn register(client: &Client, endpoints: Vec<Endpoint>) -> Resul
         let cluster = json!({
             "apiVersion": "cluster.karmada.io/v1alpha1",
             "kind": "Cluster",
-            "metadata": {"name": name.as_str()},
+            "metadata": named(name.as_str(), labels),
             "spec": {
                 "syncMode": "Push",
                 "apiEndpoint": url,
@@ -159,9 +166,10 @@ pub(super) async fn register(client: &Client, endpoints: Vec<Endpoint>) -> Resul
     Ok(())
 }
 
-fn named(name: &str) -> ObjectMeta {
+fn named(name: &str, labels: &BTreeMap<String, String>) -> ObjectMeta {
     ObjectMeta {
         name: Some(name.to_owned()),
+        labels: (!labels.is_empty()).then(|| labels.clone()),
         ..ObjectMeta::default()
     }
 }

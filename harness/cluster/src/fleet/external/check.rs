@@ -80,6 +80,14 @@ pub enum CheckError {
     /// Nobody has said that it may be used.
     #[error("{0} is not marked as a test cluster")]
     NotMarked(ClusterName),
+    /// Another run uses it.
+    #[error("{cluster} is used by another run ({owner})")]
+    InUse {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The run, as the label `baton.dev/owner` names it.
+        owner: String,
+    },
     /// Two clocks are too far apart.
     #[error("the clocks of {one} and {other} are {secs} s apart")]
     Skew {
@@ -113,6 +121,9 @@ impl CheckError {
                 "cases taint clusters and remove workloads. If it may be used for that, say so with \
                  `kubectl annotate namespace kube-system {TEST_CLUSTER}=true`, or with --yes-these-are-test-clusters"
             ),
+            Self::InUse { .. } => "wait until it has ended; what a run on another machine has left is removed an hour later, or by \
+                 `kubectl delete namespaces,customresourcedefinitions --selector baton.dev/owner`"
+                .to_owned(),
             Self::Skew { .. } => "let them take the time from the same server, such as with NTP".to_owned(),
         }
     }
@@ -127,6 +138,7 @@ impl CheckError {
             | Self::ServerExpired { .. }
             | Self::ServerNotTrusted { .. }
             | Self::Forbidden { .. }
+            | Self::InUse { .. }
             | Self::Skew { .. } => false,
         }
     }

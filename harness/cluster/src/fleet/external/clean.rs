@@ -11,6 +11,7 @@ use std::{
 use baton_core::{names::ClusterName, select::EXECUTION_NAMESPACE};
 use futures::future::join_all;
 use http::{Request, header::CONTENT_TYPE};
+use jiff::Timestamp;
 use kube::{
     Api, Client,
     api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
@@ -59,6 +60,7 @@ struct Listed {
     uid: Option<String>,
     resource: ApiResource,
     by: BTreeSet<String>,
+    created: Option<Timestamp>,
     held: bool,
 }
 
@@ -95,6 +97,7 @@ async fn list_kind(client: &Client, resource: ApiResource) -> kube::Result<Vec<L
                 name: metadata.name.unwrap_or_default(),
             },
             uid: metadata.uid,
+            created: metadata.creation_timestamp.map(|time| time.0),
             resource: resource.clone(),
             by: managers.into_iter().filter_map(|entry| entry.manager).collect(),
             held: metadata.finalizers.is_some_and(|finalizers| !finalizers.is_empty()),
@@ -107,6 +110,15 @@ async fn list_kind(client: &Client, resource: ApiResource) -> kube::Result<Vec<L
 pub(super) async fn inventory(client: &Client) -> kube::Result<Inventory> {
     let all = list(client).await?;
     Ok(all.into_iter().map(|listed| (listed.item, listed.uid)).collect())
+}
+
+/// What was there before a moment and is there now.
+pub(super) async fn inventory_before(client: &Client, moment: Timestamp) -> kube::Result<Inventory> {
+    let all = list(client).await?;
+    let before = all
+        .into_iter()
+        .filter(|listed| listed.created.is_none_or(|it| it < moment));
+    Ok(before.map(|listed| (listed.item, listed.uid)).collect())
 }
 
 /// What belongs to a fleet fleet.

@@ -30,7 +30,7 @@ use super::{
     clean::{Inventory, Ours},
     client, credentials,
     fault_proxies::FaultProxies,
-    refused,
+    refused, remains,
 };
 use crate::{
     actions,
@@ -50,6 +50,9 @@ use crate::{
     simulator::{self, Rules, Simulator},
     storage::Storage,
 };
+
+/// The label of a case's namespace.
+pub(super) const CASE: &str = "baton.dev/case";
 
 /// How long all that is removed at once may take to go.
 pub(super) const CLEANED_WITHIN: Duration = Duration::from_secs(120);
@@ -75,6 +78,11 @@ pub(super) struct Lessor<'a> {
 impl Lessor<'_> {
     fn all(&self) -> impl Iterator<Item = &Access> {
         std::iter::once(self.control).chain(self.members)
+    }
+
+    /// The labels of what is made for the case; what stays on purpose belongs to nobody.
+    fn labels(&self) -> BTreeMap<String, String> {
+        if self.keep { BTreeMap::new() } else { remains::labels() }
     }
 
     /// Prepares a fleet for a case.
@@ -134,7 +142,8 @@ impl Lessor<'_> {
         let namespaces = fleet.all().map(|cluster| {
             let (name, client) = (cluster.name().clone(), cluster.inside(FLEET));
             let namespace = fleet.namespace().to_owned();
-            async move { create_namespace(&name, &client, &namespace, &request.case.id).await }
+            let labels = self.labels();
+            async move { create_namespace(&name, &client, &namespace, &request.case.id, labels).await }
         });
         try_join_all(namespaces).await?;
         self.register(fleet).await?;
@@ -179,7 +188,7 @@ impl Lessor<'_> {
                 }),
             }
         }
-        register::register(&control, endpoints).await
+        register::register(&control, endpoints, &self.labels()).await
     }
 }
 
@@ -232,11 +241,18 @@ fn connect(access: Access) -> Result<Connect, FleetError> {
     }))
 }
 
-async fn create_namespace(cluster: &ClusterName, client: &Client, name: &str, case: &CaseId) -> Result<(), FleetError> {
+async fn create_namespace(
+    cluster: &ClusterName,
+    client: &Client,
+    name: &str,
+    case: &CaseId,
+    mut labels: BTreeMap<String, String>,
+) -> Result<(), FleetError> {
+    labels.insert(CASE.to_owned(), case.to_string());
     let namespace = Namespace {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),
-            labels: Some([("baton.dev/case".to_owned(), case.to_string())].into()),
+            labels: Some(labels),
             ..ObjectMeta::default()
         },
         ..Namespace::default()

@@ -7,7 +7,7 @@
 //!   target to it, where faults are injected; `credentials`: what lets it in where it goes around them;
 //! - `reach`: what cases ask for that these clusters cannot do;
 //! - [`record`](fn@record): writes down what happens on clusters while somebody else drives;
-//! - `clean`: removes all that came of a case, and proves it.
+//! - `clean`: removes all that came of a case, and proves it; `remains`: what a run has left that was killed.
 //!
 //! A target finds its members as on any other control plane: a `Cluster` and a `Secret` each, `member1`, `member2`, …
 //! Those that are registered already, for an implementation that is installed there, stay as they are.
@@ -20,6 +20,7 @@ mod fault_proxies;
 mod leased;
 mod reach;
 mod record;
+mod remains;
 mod tls;
 
 use std::{
@@ -33,6 +34,7 @@ use baton_core::{case::model::Case, names::ClusterName};
 use futures::future::{join_all, try_join_all};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, api::DeleteParams};
+use serde_json::json;
 
 pub use access::{Access, AccessError, Clusters};
 pub use check::{CheckError, TEST_CLUSTER};
@@ -82,6 +84,7 @@ pub struct External {
     rules: Option<Arc<Rules>>,
     /// The members that were registered before, under addresses of their own.
     registered: BTreeSet<ClusterName>,
+    removed: BTreeSet<String>,
     /// The definitions of the failover API that were not there before.
     defined: Mutex<BTreeSet<String>>,
 }
@@ -98,15 +101,17 @@ pub enum ConnectError {
 }
 
 impl External {
-    /// Looks at clusters and makes a backend of them. Nothing is changed on them yet.
+    /// Looks at clusters and makes a backend of them. Nothing is changed on them yet, but what a run has left there that
+    /// was killed is removed.
     ///
     /// # Errors
-    /// If one of them cannot be reached, is not for tests, or has a clock of its own.
+    /// If one of them cannot be reached, is not for tests, is used by another run, or has a clock of its own.
     pub async fn connect(name: &'static str, clusters: Clusters, options: Options) -> Result<Self, ConnectError> {
         let looks = clusters.all().map(|access| look(access, options.vouched_for));
         let clocks = try_join_all(looks).await?;
         let clocks: Vec<_> = clocks.into_iter().flatten().collect();
         check::agree(&clocks)?;
+        let removed = remains::remove(&clusters).await?;
         let registered = register::registered(&client(&clusters.control, FLEET)?).await?;
         let rules = match options.workloads {
             Workloads::Simulated => Some(bundled_rules()?),
@@ -122,14 +127,25 @@ impl External {
             options,
             rules,
             registered,
+            removed,
             defined: Mutex::default(),
         })
+    }
+
+    /// The namespaces of cases that an earlier run had left, and that are gone now.
+    pub fn removed(&self) -> &BTreeSet<String> {
+        &self.removed
     }
 
     /// Makes the failover API known to the control plane, as far as it is not.
     async fn define(&self) -> Result<(), FleetError> {
         let client = client(&self.clusters.control, FLEET)?;
-        let missing = register::missing(&client, register::failover_api()?).await?;
+        let mut missing = register::missing(&client, register::failover_api()?).await?;
+        if !self.options.keep {
+            missing
+                .iter_mut()
+                .for_each(|it| it["metadata"]["labels"] = json!(remains::labels()));
+        }
         let names = missing.iter().filter_map(|it| it["metadata"]["name"].as_str());
         let names: Vec<String> = names.map(str::to_owned).collect();
         self.defined
@@ -234,17 +250,26 @@ impl Backend for External {
             return Ok(());
         }
         let control = &self.clusters.control;
-        let api: Api<CustomResourceDefinition> = Api::all(client(control, FLEET)?);
-        let deletions = defined.iter().map(|name| {
-            let api = api.clone();
-            async move { kube::runtime::wait::delete::delete_and_finalize(api, name, &DeleteParams::background()).await }
-        });
-        let results = tokio::time::timeout(leased::CLEANED_WITHIN, join_all(deletions)).await;
-        let gone = results.is_ok_and(|all| all.iter().all(Result::is_ok));
-        if gone {
-            return Ok(());
+        let left = undefine(control.name(), &client(control, FLEET)?, &defined).await;
+        if left.is_empty() {
+            Ok(())
+        } else {
+            Err(FleetError::LeftBehind(left))
         }
-        let words = |name: &String| format!("CustomResourceDefinition {name} on {}", control.name());
-        Err(FleetError::LeftBehind(defined.iter().map(words).collect()))
     }
+}
+
+/// Removes definitions, with all objects of them; gives those that do not go, in words.
+async fn undefine(cluster: &ClusterName, client: &kube::Client, names: &BTreeSet<String>) -> Vec<String> {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let deletions = names.iter().map(|name| {
+        let api = api.clone();
+        async move { kube::runtime::wait::delete::delete_and_finalize(api, name, &DeleteParams::background()).await }
+    });
+    let results = tokio::time::timeout(leased::CLEANED_WITHIN, join_all(deletions)).await;
+    if results.is_ok_and(|all| all.iter().all(Result::is_ok)) {
+        return Vec::new();
+    }
+    let words = |name: &String| format!("CustomResourceDefinition {name} on {cluster}");
+    names.iter().map(words).collect()
 }

@@ -1,0 +1,112 @@
+//! Runs on clusters of others that are killed: the next run removes what they have left, and runs.
+
+#![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use baton_cluster::fleet::{
+    Fleet as _,
+    embedded::{Embedded, Options, Time},
+};
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::core::v1::Namespace, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{Api, ResourceExt as _, api::ListParams};
+use serde_json::{Value, json};
+
+/// Clusters of which nothing is known but a kubeconfig with a context for each: c0, c1, c2.
+async fn clusters(file: &Path) -> Vec<Embedded> {
+    let mut all = Vec::new();
+    let mut merged = json!({"apiVersion": "v1", "kind": "Config", "clusters": [], "users": [], "contexts": []});
+    for number in 0..3 {
+        let options = Options {
+            doors: true,
+            definitions: Some(Vec::new().into()),
+            ..Options::new(0, Time::Real(Timestamp::now()))
+        };
+        let cluster = Embedded::boot(options).await.unwrap();
+        let text = fs::read_to_string(cluster.control().kubeconfig().unwrap()).unwrap();
+        let config: Value = serde_yaml::from_str(&text).unwrap();
+        let name = format!("c{number}");
+        for part in ["clusters", "users"] {
+            let mut entry = config[part][0].clone();
+            entry["name"] = json!(name);
+            merged[part].as_array_mut().unwrap().push(entry);
+        }
+        let context = json!({"name": name, "context": {"cluster": name, "user": name}});
+        merged["contexts"].as_array_mut().unwrap().push(context);
+        all.push(cluster);
+    }
+    fs::write(file, merged.to_string()).unwrap();
+    all
+}
+
+/// All namespaces and definitions.
+async fn there(clusters: &[Embedded]) -> Vec<BTreeSet<String>> {
+    let mut all = Vec::new();
+    for cluster in clusters {
+        let client = cluster.control().inside("test");
+        let list = ListParams::default();
+        let namespaces = Api::<Namespace>::all(client.clone()).list(&list).await.unwrap();
+        let definitions = Api::<CustomResourceDefinition>::all(client).list(&list).await.unwrap();
+        let names = namespaces.iter().map(|it| it.name_any());
+        all.push(names.chain(definitions.iter().map(|it| it.name_any())).collect());
+    }
+    all
+}
+
+fn run(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
+    command
+        .arg("--root")
+        .arg(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .args(["run", "deployment-directly", "--backend", "kubeconfig", "--kubeconfig"])
+        .arg(folder.join("kubeconfig"))
+        .args(["--control", "c0", "--member", "c1", "--member", "c2"])
+        .args(["--yes-these-are-test-clusters", "--timelines"])
+        .arg(folder.join("timelines"));
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_kill_at_any_step_the_next_run_finds_clean_clusters() {
+    let folder = tempfile::tempdir().unwrap();
+    let clusters = clusters(&folder.path().join("kubeconfig")).await;
+    let before = there(&clusters).await;
+    let events = folder.path().join("events");
+    assert!(Command::new("mkfifo").arg(&events).status().unwrap().success());
+    for steps in [1, 3, 5, 7, 9] {
+        let (folder, events) = (folder.path().to_owned(), events.clone());
+        let killed = tokio::task::spawn_blocking(move || {
+            let mut command = run(&folder);
+            let report = format!("jsonl={}", events.display());
+            let mut child = command
+                .args(["--report", &report])
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+            let lines = BufReader::new(File::open(&events).unwrap()).lines();
+            let begun = lines.filter(|line| line.as_ref().unwrap().contains("\"stepStarted\""));
+            let begun = begun.take(steps).count();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            begun
+        });
+        assert_eq!(killed.await.unwrap(), steps);
+        assert_ne!(there(&clusters).await, before, "nothing was left after step {steps}");
+    }
+    let folder = folder.path().to_owned();
+    let last = tokio::task::spawn_blocking(move || run(&folder).output().unwrap());
+    let last = last.await.unwrap();
+    let told = String::from_utf8_lossy(&last.stdout).into_owned() + &String::from_utf8_lossy(&last.stderr);
+    assert_eq!(last.status.code(), Some(0), "{told}");
+    assert!(told.contains("removed what a killed run had left"), "{told}");
+    assert_eq!(there(&clusters).await, before);
+}
