@@ -10,7 +10,10 @@ use baton_cluster::{
     observer::Recorder,
 };
 use common::{all, annotated, apply, fixture, fleet, member, observe, reference, until, until_status};
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use kube::{Api, api::ListParams};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The values that a field of a status went through, without repetitions.
 fn course(statuses: &[Value], field: &str) -> Vec<Value> {
@@ -74,6 +77,60 @@ async fn pods_of_a_stateful_set_come_in_order() {
     let first_ready = pods.iter().position(|pod| *pod == ("sts-0".to_owned(), true)).unwrap();
     let second_there = pods.iter().position(|(name, _)| name == "sts-1").unwrap();
     assert!(first_ready < second_there, "{pods:?}");
+    fleet.shut_down().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_pod_of_a_stateful_set_has_its_claims() {
+    let fleet = fleet(1, Time::Virtual).await;
+    let recorder = observe(&*fleet);
+    let mut set = fixture("workloads/sts.yaml");
+    set["spec"]["volumeClaimTemplates"] = json!([{
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }]);
+    let container = &mut set["spec"]["template"]["spec"]["containers"][0];
+    container["volumeMounts"] = json!([{"name": "data", "mountPath": "/data"}]);
+    apply(&fleet.members()[0], &set).await;
+    until_status(&recorder, "StatefulSet", "sts", "readyReplicas", json!(2)).await;
+    assert_eq!(fleet.simulator_failures(), Vec::<String>::new());
+    let client = fleet.members()[0].inside("test");
+    let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), "default");
+    let mut phases: Vec<_> = claims
+        .list(&ListParams::default())
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|claim| (claim.metadata.name, claim.status.and_then(|status| status.phase)))
+        .collect();
+    phases.sort();
+    let bound = |name: &str| (Some(name.to_owned()), Some("Bound".to_owned()));
+    assert_eq!(phases, [bound("data-sts-0"), bound("data-sts-1")]);
+    let pods: Api<Pod> = Api::namespaced(client, "default");
+    let pod = serde_json::to_value(pods.get("sts-1").await.unwrap()).unwrap();
+    assert_eq!(
+        pod["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"],
+        "data-sts-1"
+    );
+    fleet.shut_down().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_whose_pods_are_refused_is_told_with_the_words_of_the_api() {
+    let fleet = fleet(1, Time::Virtual).await;
+    let mut set = fixture("workloads/sts.yaml");
+    // Its pods carry their name as a label, which may have 63 characters.
+    let name = "x".repeat(63);
+    set["metadata"]["name"] = json!(name);
+    apply(&fleet.members()[0], &set).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let failures = fleet.simulator_failures();
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    assert!(
+        failures[0].starts_with(&format!("rule `has-pods` on StatefulSet default/{name}: ")),
+        "{failures:?}"
+    );
+    assert!(failures[0].contains("metadata.labels: Invalid value"), "{failures:?}");
     fleet.shut_down().await.unwrap();
 }
 

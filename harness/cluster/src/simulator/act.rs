@@ -41,6 +41,18 @@ pub(super) fn resource(kind: &KindRef) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(kind.group(), kind.version(), &kind.kind))
 }
 
+/// The list of objects that a template gives.
+pub(super) fn objects(value: Value) -> Result<Vec<Value>, TemplateError> {
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(objects) => Ok(objects),
+        value @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => Err(TemplateError::Type {
+            expected: "a list of objects",
+            value,
+        }),
+    }
+}
+
 /// The steps that a rule about children asks for.
 pub(super) fn plan(
     rule: &Ensure,
@@ -48,14 +60,7 @@ pub(super) fn plan(
     context: &minijinja::Value,
     children: &[&Known],
 ) -> Result<Vec<Step>, ActError> {
-    let wanted = match templates.render(&rule.objects, context)? {
-        Value::Null => Vec::new(),
-        Value::Array(objects) => objects,
-        value @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
-            let expected = "a list of objects";
-            return Err(TemplateError::Type { expected, value }.into());
-        }
-    };
+    let wanted = objects(templates.render(&rule.objects, context)?)?;
     let at_once = match &rule.at_once {
         Some(expression) => templates.render(expression, context)?.as_u64(),
         None => None,
@@ -182,6 +187,29 @@ impl Target<'_> {
         } else {
             Outcome::Written(all)
         })
+    }
+
+    /// Creates an object in the namespace unless it is there, with its status.
+    pub(super) async fn provide(&self, mut object: Value) -> Result<(), ActError> {
+        let kind = KindRef {
+            api_version: object["apiVersion"].as_str().unwrap_or_default().to_owned(),
+            kind: object["kind"].as_str().unwrap_or_default().to_owned(),
+        };
+        let status = object.as_object_mut().and_then(|object| object.remove("status"));
+        let name = text(&object, "name").to_owned();
+        object["metadata"]["namespace"] = Value::String(self.key.namespace.clone());
+        let object: Plain = serde_json::from_value(object).map_err(kube::Error::SerdeError)?;
+        match self.api(&kind).create(&PostParams::default(), &object).await {
+            Err(kube::Error::Api(status)) if status.code == 409 => return Ok(()),
+            created => created?,
+        };
+        if let Some(status) = status {
+            let patch = Patch::Merge(json!({"status": status}));
+            self.api(&kind)
+                .patch_status(&name, &PatchParams::default(), &patch)
+                .await?;
+        }
+        Ok(())
     }
 
     async fn create(&self, kind: &KindRef, mut object: Value) -> Result<Outcome, ActError> {

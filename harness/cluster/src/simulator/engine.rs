@@ -48,10 +48,18 @@ pub(super) struct Engine {
     held: BTreeMap<Key, BTreeMap<usize, Instant>>,
     /// When something must be looked at again.
     timers: BTreeSet<(Instant, Key)>,
-    /// How often in a row writing failed.
-    attempts: BTreeMap<Key, u32>,
+    /// How often in a row writing failed, by object and number of the rule.
+    attempts: BTreeMap<(Key, usize), u32>,
+    /// What was provided for objects, so that it is not asked for at each look.
+    provided: BTreeSet<(Key, String)>,
     watches: Watches,
 }
+
+/// The code of an answer that says that an object is invalid.
+const INVALID: u16 = 422;
+
+/// So many refusals in a row are told.
+const HOPELESS: u32 = 5;
 
 /// What is watched, and how far each watch has come.
 #[derive(Default)]
@@ -100,6 +108,7 @@ impl Engine {
             held: BTreeMap::new(),
             timers: BTreeSet::new(),
             attempts: BTreeMap::new(),
+            provided: BTreeSet::new(),
             watches: Watches::default(),
         }
     }
@@ -194,7 +203,8 @@ impl Engine {
     fn remove(&mut self, key: &Key) {
         self.dirty.extend(self.store.remove(key));
         self.held.remove(key);
-        self.attempts.remove(key);
+        self.attempts.retain(|(of, _), _| of != key);
+        self.provided.retain(|(of, _)| of != key);
     }
 
     /// Watches the kinds that a definition brings, if there are rules for them.
@@ -330,7 +340,7 @@ impl Engine {
         let outcome = self.act(key, rule, context).await;
         match outcome {
             Ok(outcome) => {
-                self.attempts.remove(key);
+                self.attempts.remove(&(key.clone(), number));
                 self.let_go(key, number);
                 match outcome {
                     Outcome::Nothing => {}
@@ -343,7 +353,7 @@ impl Engine {
                 }
             }
             Err(act::ActError::Template(error)) => self.fail(key, rule, &error),
-            Err(act::ActError::Write(error)) => self.retry(key, rule, &error),
+            Err(act::ActError::Write(error)) => self.retry(key, number, rule, &error),
         }
         false
     }
@@ -363,6 +373,17 @@ impl Engine {
                     self.write_files(self.templates.render(files, context)?)?;
                 }
                 target.merge_status(self.templates.render(template, context)?).await
+            }
+            Action::Provide(template) => {
+                let objects = act::objects(self.templates.render(template, context)?)?;
+                for object in objects {
+                    let provided = (key.clone(), object.to_string());
+                    if !self.provided.contains(&provided) {
+                        target.provide(object).await?;
+                        self.provided.insert(provided);
+                    }
+                }
+                Ok(Outcome::Nothing)
             }
             Action::Finalizers(template) => target.set_finalizers(self.templates.render(template, context)?).await,
             Action::Delete => target.delete().await,
@@ -397,11 +418,23 @@ impl Engine {
     }
 
     /// Looks again later, ever later: the cluster may be down, or a namespace not there yet.
-    fn retry(&mut self, key: &Key, rule: &Rule, error: &kube::Error) {
-        let attempts = self.attempts.entry(key.clone()).or_default();
+    fn retry(&mut self, key: &Key, number: usize, rule: &Rule, error: &kube::Error) {
+        let attempts = self.attempts.entry((key.clone(), number)).or_default();
         *attempts = attempts.saturating_add(1);
         let wait = Duration::from_millis(50).saturating_mul(1 << (*attempts).min(7));
         tracing::debug!(rule = rule.name, object = key.name, %error, ?wait, "the simulator tries again");
+        // What the API calls invalid does not become valid by itself: the workload of the case never runs here.
+        if let kube::Error::Api(status) = error
+            && status.code == INVALID
+            && *attempts == HOPELESS
+        {
+            let Key { kind, namespace, name } = key;
+            let kind = &kind.kind;
+            self.failures.add(format!(
+                "rule `{}` on {kind} {namespace}/{name}: what it makes of the object was refused {HOPELESS} times: {}",
+                rule.name, status.message
+            ));
+        }
         self.timers.insert((Instant::now() + wait, key.clone()));
     }
 }

@@ -46,6 +46,7 @@ struct RawRule {
     files: Option<String>,
     status: Option<String>,
     ensure: Option<RawEnsure>,
+    provide: Option<String>,
     finalizers: Option<String>,
     delete: Option<RawDelete>,
 }
@@ -152,6 +153,9 @@ impl Check<'_> {
         if let Some(source) = raw.status {
             actions.push(self.text("status", &source).map(Action::Status));
         }
+        if let Some(source) = raw.provide {
+            actions.push(self.text("provide", &source).map(Action::Provide));
+        }
         if let Some(source) = raw.finalizers {
             actions.push(self.text("finalizers", &source).map(Action::Finalizers));
         }
@@ -172,7 +176,7 @@ impl Check<'_> {
         let action = match (actions.pop(), count) {
             (Some(action), 1) => action,
             _ => Err(self.problem(format!(
-                "needs exactly one of `status`, `ensure`, `finalizers` and `delete`, has {count}"
+                "needs exactly one of `status`, `ensure`, `provide`, `finalizers` and `delete`, has {count}"
             ))),
         };
         Ok(Rule {

@@ -136,6 +136,9 @@ pub enum Action {
     Status(TemplateId),
     /// Makes the children be what the template gives.
     Ensure(Ensure),
+    /// Creates the objects of the list that the template gives, of any kind, where they are not there. They belong to
+    /// nobody and stay when the object goes.
+    Provide(TemplateId),
     /// Sets the finalizers to the list that the template gives.
     Finalizers(TemplateId),
     /// Deletes the object without grace.
@@ -263,8 +266,8 @@ mod tests {
             "rule `b`: `status` cannot be understood: syntax error",
             "rule `c`: `after: 5 parsecs` is no duration, such as 50ms or 1m30s",
             "rule `d`: `when` cannot be understood: syntax error",
-            "rule `e`: needs exactly one of `status`, `ensure`, `finalizers` and `delete`, has 0",
-            "rule `f`: needs exactly one of `status`, `ensure`, `finalizers` and `delete`, has 2",
+            "rule `e`: needs exactly one of `status`, `ensure`, `provide`, `finalizers` and `delete`, has 0",
+            "rule `f`: needs exactly one of `status`, `ensure`, `provide`, `finalizers` and `delete`, has 2",
             "rule `g`: `ensure` needs `children` beside `resource`",
             "rule `g`: there are two rules of this name",
             "rule `h`: `files` goes with `status` alone",
