@@ -1,7 +1,31 @@
-//! Has the crate compiled again when a file of the suite comes or goes; cargo knows by itself of those that change.
+//! Has the crate compiled again when a file of the suite comes or goes (cargo knows by itself of those that change), and
+//! digests the files, so that a program says which suite it carries.
 
-fn main() {
+use std::{error::Error, fs};
+
+use sha2::{Digest as _, Sha256};
+use walkdir::WalkDir;
+
+const ROOT: &str = "../..";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut digest = Sha256::new();
     for folder in ["cases", "fixtures", "kind-config", "snapshots"] {
-        println!("cargo::rerun-if-changed=../../{folder}");
+        println!("cargo::rerun-if-changed={ROOT}/{folder}");
     }
+    // What decides a verdict: what cases say and apply, and what they are compared with.
+    for folder in ["cases", "fixtures/flink", "fixtures/workloads", "snapshots"] {
+        for entry in WalkDir::new(format!("{ROOT}/{folder}")).sort_by_file_name() {
+            let entry = entry?;
+            if entry.file_type().is_file() {
+                let content = fs::read(entry.path())?;
+                let name = entry.path().strip_prefix(ROOT)?.display().to_string();
+                digest.update(format!("{name} {}\n", content.len()));
+                digest.update(content);
+            }
+        }
+    }
+    let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    println!("cargo::rustc-env=BATON_SUITE_DIGEST={digest}");
+    Ok(())
 }

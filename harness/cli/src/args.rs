@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{num::NonZeroUsize, path::PathBuf};
+use std::{num::NonZeroUsize, path::PathBuf, sync::LazyLock};
 
 use baton_core::event::Shard;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -12,7 +12,7 @@ use crate::{backend::BackendOptions, report::ReportFile};
 #[derive(Debug, Parser)]
 #[command(
     name = "baton",
-    version,
+    version = version(),
     max_term_width = 100,
     after_help = "\
 Exit codes: 0 everything conforms, 1 something does not, 2 invalid input, 3 the environment is broken,
@@ -30,6 +30,13 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The version, and the suite in the program.
+fn version() -> &'static str {
+    static VERSION: LazyLock<String> =
+        LazyLock::new(|| format!("{} (suite {})", env!("CARGO_PKG_VERSION"), &baton_suite::DIGEST[..12]));
+    &VERSION
 }
 
 /// What to do.

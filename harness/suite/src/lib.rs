@@ -6,6 +6,9 @@
 
 use include_dir::{Dir, File, include_dir};
 
+/// The SHA-256 of all cases, of what they apply and of the snapshots, as hexadecimal digits.
+pub const DIGEST: &str = env!("BATON_SUITE_DIGEST");
+
 /// The folders, by their names in the repository.
 static FOLDERS: &[(&str, Dir<'static>)] = &[
     ("cases", include_dir!("$CARGO_MANIFEST_DIR/../../cases")),
