@@ -13,7 +13,7 @@ pub fn mutants() -> Vec<Mutant> {
             fault: |_| without("x-kubernetes-validations", |_| true),
         },
         Mutant {
-            name: "application-failover-without-dependencies",
+            name: "application-without-dependencies",
             breaks: "VAL-04",
             defect: "failover.application is accepted without propagateDeps",
             fault: |_| without("x-kubernetes-validations", |_| true),
