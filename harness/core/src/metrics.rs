@@ -66,7 +66,7 @@ impl Names {
     }
 }
 
-/// Reads the text, in the format of Prometheus 0.0.4 or OpenMetrics 1.0.
+/// Reads the text, in the format of Prometheus 0.0.4 or `OpenMetrics` 1.0.
 ///
 /// # Errors
 /// The number of the line that cannot be read, from 1, and what is wrong with it.

@@ -348,13 +348,12 @@ impl<'a> Watch<'a> {
             };
             let (held, mismatches) = match &self.condition.expect {
                 Expect::Present => (true, Vec::new()),
-                Expect::Absent => (false, Vec::new()),
+                Expect::Absent | Expect::Count(_) => (false, Vec::new()),
                 Expect::Match(pattern) => {
                     let mismatches = pattern.mismatches(Some(object), &self.known.bindings);
                     (mismatches.is_empty(), mismatches)
                 }
                 Expect::NoMatch(pattern) => (!pattern.matches(Some(object), &self.known.bindings), Vec::new()),
-                Expect::Count(_) => (false, Vec::new()),
             };
             let evidence = Evidence {
                 seq: *seq,

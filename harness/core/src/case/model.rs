@@ -209,7 +209,7 @@ pub enum Action {
     /// `assert`: judged on the timeline; `eventually`, `observed` and `firstSeen` also wait, `consistently` lets time pass.
     Assert(Assertion),
     /// `assert: {mode: order, …}`: of two things, which came first.
-    Order(Sequence),
+    Order(Box<Sequence>),
     /// `assert: {metric: …}`: what a metric of the target says.
     Metric(MetricAssertion),
     /// `snapshot`: compares what is there with a file under `snapshots/`.

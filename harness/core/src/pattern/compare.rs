@@ -59,18 +59,7 @@ impl Pattern {
                     wrong(format!("{expected:?}"));
                 }
             }
-            (Self::Total { of, is }, value) => {
-                let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-                let total = total(items, of);
-                if !is.matches(Some(&total), bindings) {
-                    found.push(Mismatch {
-                        path: shown(path),
-                        expected: self.describe(bindings),
-                        seen: format!("a total of {total}"),
-                        weight: 1,
-                    });
-                }
-            }
+            (Self::Total { of, is }, value) => found.extend(self.wrong_total(of, is, value, (bindings, path))),
             (
                 Self::Mentions(_)
                 | Self::AtLeast(_)
@@ -112,6 +101,24 @@ impl Pattern {
                 self.compare_list(items, bindings, path, found);
             }
         }
+    }
+
+    /// Where a list has another total.
+    fn wrong_total(
+        &self,
+        of: &str,
+        is: &Self,
+        value: Option<&Value>,
+        (bindings, path): (&Bindings, &str),
+    ) -> Option<Mismatch> {
+        let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let total = total(items, of);
+        (!is.matches(Some(&total), bindings)).then(|| Mismatch {
+            path: shown(path),
+            expected: self.describe(bindings),
+            seen: format!("a total of {total}"),
+            weight: 1,
+        })
     }
 
     /// What a matcher with an argument wants, if the value is not that.

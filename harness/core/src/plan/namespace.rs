@@ -83,28 +83,9 @@ fn action(action: &Action, to: &str) -> Action {
             on,
             of: subject(of, to),
         },
-        Action::Wait {
-            until,
-            phase,
-            otherwise,
-        } => Action::Wait {
-            otherwise,
-            until: condition(until, to),
-            phase,
-        },
-        Action::Assert(assertion) => Action::Assert(Assertion {
-            condition: condition(assertion.condition, to),
-            ..assertion
-        }),
-        Action::Order(sequence) => Action::Order(Sequence {
-            first: condition(sequence.first, to),
-            then: condition(sequence.then, to),
-            ..sequence
-        }),
-        Action::Snapshot(snapshot) => Action::Snapshot(Snapshot {
-            workload: reference(snapshot.workload, to),
-            ..snapshot
-        }),
+        judged @ (Action::Wait { .. } | Action::Assert(_) | Action::Order(_) | Action::Snapshot(_)) => {
+            self::judged(judged, to)
+        }
         Action::Refused(refused) => Action::Refused(Refused {
             request: Box::new(self::action(&refused.request, to)),
             ..refused
@@ -119,6 +100,35 @@ fn action(action: &Action, to: &str) -> Action {
         | Action::Run(_)
         | Action::Metric(_)
         | Action::Elapse(_)) => same,
+    }
+}
+
+/// Steps that wait for something, or say what must hold.
+fn judged(action: Action, to: &str) -> Action {
+    match action {
+        Action::Wait {
+            until,
+            phase,
+            otherwise,
+        } => Action::Wait {
+            otherwise,
+            until: condition(until, to),
+            phase,
+        },
+        Action::Assert(assertion) => Action::Assert(Assertion {
+            condition: condition(assertion.condition, to),
+            ..assertion
+        }),
+        Action::Order(sequence) => Action::Order(Box::new(Sequence {
+            first: condition(sequence.first, to),
+            then: condition(sequence.then, to),
+            proves: sequence.proves,
+        })),
+        Action::Snapshot(snapshot) => Action::Snapshot(Snapshot {
+            workload: reference(snapshot.workload, to),
+            ..snapshot
+        }),
+        same => same,
     }
 }
 

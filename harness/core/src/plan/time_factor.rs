@@ -239,11 +239,11 @@ impl Scale {
                 within: assertion.within.map(|time| self.time(time)),
                 ..assertion
             }),
-            Action::Order(sequence) => Action::Order(Sequence {
+            Action::Order(sequence) => Action::Order(Box::new(Sequence {
                 first: self.condition(sequence.first),
                 then: self.condition(sequence.then),
-                ..sequence
-            }),
+                proves: sequence.proves,
+            })),
             Action::Metric(assertion) => Action::Metric(MetricAssertion {
                 mode: match assertion.mode {
                     Mode::Consistently(time) => Mode::Consistently(self.held(time)),

@@ -51,7 +51,9 @@ impl Metric {
         let found: Vec<Value> = samples.iter().filter(is_meant).map(Sample::number).collect();
         let differs = |value: Option<&Value>| {
             let mut found = self.is.mismatches(value, bindings);
-            found.iter_mut().for_each(|it| it.path.clone_from(&self.name));
+            for mismatch in &mut found {
+                mismatch.path.clone_from(&self.name);
+            }
             found
         };
         if found.is_empty() {

@@ -207,37 +207,14 @@ impl Reader<'_> {
         let of = fields.need("of", &mut self.decoder);
         let target = of.and_then(|_| self.target(&fields));
         let expect = self.expect(&fields);
-        if let (Some((_, of)), Some(expect)) = (&target, &expect) {
-            let is_count = matches!(expect, Expect::Count(_));
-            self.counts(fields.node, of, is_count);
-            if let (true, Some(Mode::Observed | Mode::Never | Mode::FirstSeen)) = (is_count, mode) {
-                let help = "use `now`, `eventually` or `consistently`";
-                self.decoder
-                    .error(fields.node, "`count` is about one moment, not about revisions", help);
-            }
-        }
         let proves = match fields.get("proves") {
             Some(node) => self.claims(node, expect.as_ref()),
             None => Claims::default(),
         };
         let within = fields.get("within");
         let within = within.and_then(|node| self.within(node, mode, fields.get("phase").is_some()));
-        if let (
-            Some((_, Subject::NoticeOf(_) | Subject::NewsOf(_))),
-            Some(Mode::Observed | Mode::Never | Mode::FirstSeen),
-        ) = (&target, mode)
-        {
-            let message = "`noticeOf` and `newsOf` are about what was seen since the last step, not about revisions";
-            let help = "use `eventually`, `now` or `consistently`";
-            self.decoder.error(fields.node, message, help);
-        }
-        if let (Some(Mode::FirstSeen), Some(Expect::Absent)) = (mode, &expect) {
-            let help = "an object that is seen exists; use `now`, `never` or `consistently`";
-            self.decoder.error(
-                fields.node,
-                "`absent` cannot be combined with the mode `firstSeen`",
-                help,
-            );
+        if let (Some((_, of)), Some(expect)) = (&target, &expect) {
+            self.check_mode(fields.node, mode, of, expect);
         }
         let default = if mode == Some(Mode::FirstSeen) {
             Phase::Create
@@ -258,6 +235,30 @@ impl Reader<'_> {
             within,
             proves,
         }))
+    }
+
+    /// Modes do not go with everything.
+    fn check_mode(&mut self, node: &Node, mode: Option<Mode>, of: &Subject, expect: &Expect) {
+        let is_count = matches!(expect, Expect::Count(_));
+        self.counts(node, of, is_count);
+        let Some(Mode::Observed | Mode::Never | Mode::FirstSeen) = mode else {
+            return;
+        };
+        let help = "use `now`, `eventually` or `consistently`";
+        if is_count {
+            self.decoder
+                .error(node, "`count` is about one moment, not about revisions", help);
+        }
+        if let Subject::NoticeOf(_) | Subject::NewsOf(_) = of {
+            let message = "`noticeOf` and `newsOf` are about what was seen since the last step, not about revisions";
+            let help = "use `eventually`, `now` or `consistently`";
+            self.decoder.error(node, message, help);
+        }
+        if let (Some(Mode::FirstSeen), Expect::Absent) = (mode, expect) {
+            let help = "an object that is seen exists; use `now`, `never` or `consistently`";
+            self.decoder
+                .error(node, "`absent` cannot be combined with the mode `firstSeen`", help);
+        }
     }
 
     /// A time to wait that is the assertion's own.

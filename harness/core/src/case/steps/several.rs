@@ -67,11 +67,11 @@ impl Reader<'_> {
         let proves = fields.get("proves");
         let proves = proves.map(|node| refs::requirements(self.context.catalogue, node, &mut self.decoder));
         let [first, then] = moments;
-        Some(Action::Order(Sequence {
+        Some(Action::Order(Box::new(Sequence {
             first: first?,
             then: then?,
             proves: proves.unwrap_or_default(),
-        }))
+        })))
     }
 
     fn moment(&mut self, node: &Node) -> Option<Condition> {

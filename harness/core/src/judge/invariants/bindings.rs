@@ -141,11 +141,11 @@ pub(super) fn gracefully_never_without_copy(history: &History<'_>) -> Found {
             history.precedence.before((*entry, *revision), marked) != Before::No
         };
         let bindings = history.binding_of(task);
-        let was_healthy = bindings
+        let mut was_healthy = bindings
             .iter()
             .filter(before)
             .filter_map(|(_, it)| health(&it.object, task.from.as_str()));
-        if was_healthy.last() != Some("Healthy") {
+        if was_healthy.next_back() != Some("Healthy") {
             continue;
         }
         found.judged += 1;

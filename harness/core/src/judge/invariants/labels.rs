@@ -125,7 +125,7 @@ fn is_healthy(binding: &Revision, cluster: &str) -> bool {
 /// workload on several clusters.
 pub(super) fn only_under_directly(history: &History<'_>) -> Found {
     let mut found = Found::default();
-    let never = |task: &&Task| !task.state.is_empty() && !(task.is_directly() && task.is_single());
+    let never = |task: &&Task| !(task.state.is_empty() || task.is_directly() && task.is_single());
     for task in history.tasks.iter().filter(never) {
         for copy in new_copies(history, task) {
             let Some((entry, first)) = copy.first() else { continue };
