@@ -20,7 +20,7 @@ use baton_cluster::{
     runner,
 };
 use baton_core::{
-    case::model::Case,
+    case::model::{Case, ControllerSetup},
     digest::Digest,
     event::{CaseOutcome, CaseResult, Event, RunStart, SnapshotDifference, Suite, Summary},
     judge::{self, Verdict},
@@ -148,11 +148,21 @@ pub fn run_case(case: &Case, settings: &Settings, emit: &(dyn Fn(Event) + Sync))
     }
 }
 
+/// A set-up without the rates that the target runs with anyway, unless the case is about them.
+fn asked(case: &Case, setup: &ControllerSetup) -> ControllerSetup {
+    let about_rates = case.features.iter().any(|feature| feature.as_str() == "EvictionRate");
+    let mut setup = setup.clone();
+    setup
+        .options
+        .retain(|name, _| about_rates || !name.ends_with("-rate") || case.controller.options.contains_key(name));
+    setup
+}
+
 /// The plan of a case, with its periods as short as it can bear and the settings want.
 fn planned(case: &Case, settings: &Settings) -> Plan {
     let plan = Plan::of(case);
     let setup = settings.target.setup_of(case);
-    let factor = plan.bearable(&setup, settings.time_factor);
+    let factor = plan.bearable(&asked(case, &setup), settings.time_factor);
     if settings.target.takes(&faster_setup(&setup, factor)) {
         plan.faster(factor).into_owned()
     } else {
