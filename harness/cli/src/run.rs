@@ -62,7 +62,7 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
     let queue = Mutex::new(all);
     let (sender, events) = mpsc::channel();
     let mut summary = Summary::default();
-    let mut begun = 0;
+    let mut ended = 0;
     std::thread::scope(|scope| {
         for _ in 0..workers {
             let (sender, queue) = (sender.clone(), &queue);
@@ -88,12 +88,12 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
         for event in events {
             if let Event::CaseEnded(result) = &event {
                 summary.count(result);
-                begun += 1;
+                ended += 1;
             }
             emit(&event);
         }
     });
-    summary.not_begun = count.saturating_sub(begun);
+    summary.not_begun = count.saturating_sub(ended);
     summary.wall = began.elapsed();
     emit(&Event::RunEnded(summary.clone()));
     summary

@@ -84,19 +84,16 @@ pub(crate) fn clean(text: &str, colours: bool) -> Cow<'_, str> {
         clean.push_str(&rest[..at]);
         rest = &rest[at..];
         let colour = colour(rest).filter(|_| colours);
-        let taken = match colour {
-            Some(colour) => {
-                clean.push_str(colour);
-                colour.len()
+        let taken = if let Some(colour) = colour {
+            clean.push_str(colour);
+            colour.len()
+        } else {
+            let first = rest.chars().next().unwrap_or_default();
+            // The ends of lines of other systems are ends of lines.
+            if !rest.starts_with("\r\n") {
+                clean.push(picture(first));
             }
-            None => {
-                let first = rest.chars().next().unwrap_or_default();
-                // The ends of lines of other systems are ends of lines.
-                if !rest.starts_with("\r\n") {
-                    clean.push(picture(first));
-                }
-                first.len_utf8()
-            }
+            first.len_utf8()
         };
         rest = &rest[taken..];
     }
@@ -134,7 +131,7 @@ fn colour(text: &str) -> Option<&str> {
             Some("9" | "10" | "11" | "12" | "13" | "14" | "15")
         ),
     };
-    (plain && inner[end..].starts_with('m')).then(|| &text[..2 + end + 1])
+    (plain && inner[end..].starts_with('m')).then(|| &text[..=2 + end])
 }
 
 #[cfg(test)]

@@ -1,10 +1,5 @@
 //! Runs on embedded clusters that somebody ends: what was judged is reported and verifies, and nothing is left.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "what a test has made is there, or the test has failed"
-)]
-
 use std::{
     fs::{self, File},
     io::{BufRead as _, BufReader, Read as _},

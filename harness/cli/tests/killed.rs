@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use k8s_openapi::{
     api::core::v1::Namespace, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
-use kube::{Api, ResourceExt as _, api::ListParams};
+use kube::{Api, ResourceExt, api::ListParams};
 use serde_json::{Value, json};
 
 /// Clusters of which nothing is known but a kubeconfig with a context for each: c0, c1, c2.
@@ -56,8 +56,8 @@ async fn there(clusters: &[Embedded]) -> Vec<BTreeSet<String>> {
         let list = ListParams::default();
         let namespaces = Api::<Namespace>::all(client.clone()).list(&list).await.unwrap();
         let definitions = Api::<CustomResourceDefinition>::all(client).list(&list).await.unwrap();
-        let names = namespaces.iter().map(|it| it.name_any());
-        all.push(names.chain(definitions.iter().map(|it| it.name_any())).collect());
+        let names = namespaces.iter().map(ResourceExt::name_any);
+        all.push(names.chain(definitions.iter().map(ResourceExt::name_any)).collect());
     }
     all
 }

@@ -42,9 +42,8 @@ fn files_that_are_too_much_are_refused() {
     let case = fs::read_to_string(root().join("cases/proposal/deployment-directly.yaml")).unwrap();
     let steps = |step: &str| case.replacen("  steps:\n", &format!("  steps:\n    - {step}\n"), 1);
     let long = "x".repeat(70_000);
-    let scenarios: String = (0..200)
-        .map(|it| format!("    - {{name: s{it}, with: {{a: {}}}}}\n", "y".repeat(3000)))
-        .collect();
+    let scenario = |it| format!("    - {{name: s{it}, with: {{a: {}}}}}\n", "y".repeat(3000));
+    let scenarios = (0..200).map(scenario).collect::<Vec<_>>().concat();
     let uses = "$(a)".repeat(400);
     let labels = format!("  labels: {{big: \"{uses}\"}}\n  scenarios:\n{scenarios}");
     for (text, words) in [

@@ -61,9 +61,12 @@ fn names_titles_and_unknown_keys_are_shown_and_not_obeyed() {
     let case = fs::read_to_string(root().join("cases/proposal/deployment-directly.yaml")).unwrap();
     let of = |what: &str| case.replacen("spec:", &format!("spec:\n  {what}\n"), 1);
     let titled = |title: &str| {
-        let lines = case.lines().map(|line| match line.trim_start().starts_with("title:") {
-            true => format!("  title: \"{title}\""),
-            false => line.to_owned(),
+        let lines = case.lines().map(|line| {
+            if line.trim_start().starts_with("title:") {
+                format!("  title: \"{title}\"")
+            } else {
+                line.to_owned()
+            }
         });
         lines.collect::<Vec<_>>().join("\n")
     };

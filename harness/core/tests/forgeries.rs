@@ -188,13 +188,13 @@ const CASES: &[Forgery] = &[
 
 const RESULTS: &[Forgery] = &[
     ("deviates becomes conforms", |it| {
-        it.case(FAILING).result = CaseOutcome::Conforms
+        it.case(FAILING).result = CaseOutcome::Conforms;
     }),
     ("deviates becomes conforms, findings removed", |it| {
         it.whitewash(CaseOutcome::Conforms);
     }),
     ("deviates becomes inconclusive", |it| {
-        it.whitewash(CaseOutcome::Inconclusive)
+        it.whitewash(CaseOutcome::Inconclusive);
     }),
     ("deviates becomes a known deviation", |it| {
         it.case(FAILING).result = CaseOutcome::KnownDeviation;
@@ -232,7 +232,7 @@ const RESULTS: &[Forgery] = &[
         it.case(UNSUPPORTED).reasons = vec!["it takes too long".to_owned()];
     }),
     ("no reason for being unsupported", |it| {
-        it.case(UNSUPPORTED).reasons.clear()
+        it.case(UNSUPPORTED).reasons.clear();
     }),
     ("shown without having been", |it| {
         it.case(CONFORMING).shown.insert("REC-11".into());
@@ -268,13 +268,13 @@ const RESULTS: &[Forgery] = &[
         "more than anybody could".clone_into(&mut it.case(FAILING).findings[0].expected);
     }),
     ("a finding refutes nothing", |it| {
-        it.case(FAILING).findings[0].requirements.clear()
+        it.case(FAILING).findings[0].requirements.clear();
     }),
     ("a finding at another time", |it| {
-        it.case(FAILING).findings[0].at_secs += 1.0
+        it.case(FAILING).findings[0].at_secs += 1.0;
     }),
     ("a finding at another entry", |it| {
-        it.case(FAILING).findings[0].entry += 1
+        it.case(FAILING).findings[0].entry += 1;
     }),
     ("a finding becomes a warning", |it| {
         let case = it.case(FAILING);
@@ -282,11 +282,11 @@ const RESULTS: &[Forgery] = &[
         case.warnings.push(finding);
     }),
     ("a snapshot that differs", |it| {
-        it.case(CONFORMING).snapshots = vec!["end".to_owned()]
+        it.case(CONFORMING).snapshots = vec!["end".to_owned()];
     }),
     ("earlier tries left out", |it| it.case(CONFORMING).failed_tries.clear()),
     ("faster by the clusters' clock", |it| {
-        it.case(CONFORMING).timing.clusters_secs -= 0.01
+        it.case(CONFORMING).timing.clusters_secs -= 0.01;
     }),
     ("another time of the migration", |it| {
         it.case(CONFORMING).timing.migration_secs = Some(10.0);
@@ -295,7 +295,7 @@ const RESULTS: &[Forgery] = &[
         it.case(CONFORMING).timing.migration_writes = Some(1);
     }),
     ("another title", |it| {
-        "It is all right".clone_into(&mut it.case(FAILING).title)
+        "It is all right".clone_into(&mut it.case(FAILING).title);
     }),
     ("another area", |it| "elsewhere".clone_into(&mut it.case(FAILING).area)),
     ("about fewer requirements", |it| {
@@ -339,7 +339,7 @@ const EVIDENCE: &[Forgery] = &[
 
 const REQUIREMENTS: &[Forgery] = &[
     ("a row removed", |it| {
-        it.report.requirements.retain(|it| it.id != "REC-01".into())
+        it.report.requirements.retain(|it| it.id != "REC-01".into());
     }),
     ("all rows removed", |it| it.report.requirements.clear()),
     ("a row renamed", |it| it.requirement("REC-01").id = "REC-99".into()),
@@ -348,17 +348,17 @@ const REQUIREMENTS: &[Forgery] = &[
         it.report.requirements.push(row);
     }),
     ("another text", |it| {
-        "Labels, if at all.".clone_into(&mut it.requirement("REC-01").text)
+        "Labels, if at all.".clone_into(&mut it.requirement("REC-01").text);
     }),
     ("another level", |it| it.requirement("REC-01").level = Level::May),
     ("another feature", |it| {
-        it.requirement("REC-01").feature = "FlinkRecovery".into()
+        it.requirement("REC-01").feature = "FlinkRecovery".into();
     }),
     ("another result", |it| {
-        it.requirement("REC-01").result = RequirementResult::Shown
+        it.requirement("REC-01").result = RequirementResult::Shown;
     }),
     ("unsupported", |it| {
-        it.requirement("REC-01").result = RequirementResult::Unsupported
+        it.requirement("REC-01").result = RequirementResult::Unsupported;
     }),
     ("shown by more", |it| {
         it.requirement("REC-11").shown_by.insert(CONFORMING.into());
@@ -369,22 +369,22 @@ const REQUIREMENTS: &[Forgery] = &[
         it.report.summary.cases.conforming += 1;
     }),
     ("more requirements shown in the summary", |it| {
-        it.report.summary.requirements.shown += 1
+        it.report.summary.requirements.shown += 1;
     }),
 ];
 
 const HEAD: &[Forgery] = &[
     ("another name", |it| {
-        it.report.implementation = Implementation::named("mine")
+        it.report.implementation = Implementation::named("mine");
     }),
     ("another version", |it| {
         "9.9.9".clone_into(it.report.implementation.version.as_mut().unwrap());
     }),
     ("another address", |it| {
-        it.report.implementation.url = Some("https://example.com".to_owned())
+        it.report.implementation.url = Some("https://example.com".to_owned());
     }),
     ("somebody else to ask", |it| {
-        it.report.implementation.contact.push("me".to_owned())
+        it.report.implementation.contact.push("me".to_owned());
     }),
     ("a feature less", |it| {
         it.report.features.remove(&"LabelInjection".into());
@@ -397,13 +397,13 @@ const HEAD: &[Forgery] = &[
         it.report.backend.kubernetes_versions = ["v1.30.0".to_owned()].into();
     }),
     ("another date", |it| {
-        it.report.date += jiff::SignedDuration::from_hours(24)
+        it.report.date += jiff::SignedDuration::from_hours(24);
     }),
     ("another version of Baton", |it| {
-        "9.9.9".clone_into(&mut it.report.baton_version)
+        "9.9.9".clone_into(&mut it.report.baton_version);
     }),
     ("another digest of the cases", |it| {
-        it.report.suite.digest = Digest::of_bytes(b"")
+        it.report.suite.digest = Digest::of_bytes(b"");
     }),
     ("more cases selected", |it| it.report.suite.cases += 1),
     ("more seeds", |it| it.report.suite.seeds = 2),
@@ -428,10 +428,10 @@ const BASELINE: &[Forgery] = &[
         it.report.baseline.pop();
     }),
     ("another reason", |it| {
-        "fixed".clone_into(&mut it.report.baseline[0].reason)
+        "fixed".clone_into(&mut it.report.baseline[0].reason);
     }),
     ("a link", |it| {
-        it.report.baseline[0].link = Some("https://example.com".to_owned())
+        it.report.baseline[0].link = Some("https://example.com".to_owned());
     }),
     ("for more cases", |it| it.report.baseline[1].cases.clear()),
     ("told by others", |it| {

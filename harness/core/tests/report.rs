@@ -1,10 +1,5 @@
 //! Reports: made from events of recorded timelines, read again, verified, compared and merged.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "what is committed can be read, or the test has failed"
-)]
-
 mod common;
 #[path = "common/reports.rs"]
 mod reports;

@@ -1,6 +1,6 @@
 //! `baton run`.
 
-use crate::terminal::{errln, outln};
+use crate::terminal::{err, errln, outln};
 use std::{
     fs,
     hash::{BuildHasher as _, Hasher as _, RandomState},
@@ -49,7 +49,7 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         Ok(selected) => selected,
         Err(error) => return bad_input(&error, error.help()),
     };
-    eprint!("{}", show::warnings(&lint::warnings(&selected.cases)));
+    err!("{}", show::warnings(&lint::warnings(&selected.cases)));
     if let Some(folder) = &arguments.timelines
         && let Err(error) = fs::create_dir_all(folder)
     {

@@ -69,7 +69,11 @@ fn table<'a>(text: &mut String, heading: &str, cases: impl Iterator<Item = &'a C
     let _ = writeln!(text, "\n### {heading}\n\n| case | requirements | what |\n|---|---|---|");
     for case in cases.iter().take(MOST) {
         let finding = case.findings.first();
-        let ids: Vec<_> = case.broken.iter().map(|id| id.as_str()).collect();
+        let ids: Vec<_> = case
+            .broken
+            .iter()
+            .map(super::super::names::RequirementId::as_str)
+            .collect();
         let what = finding
             .map(|it| format!("{}: seen {}", it.title, it.seen))
             .or_else(|| case.reasons.first().cloned())

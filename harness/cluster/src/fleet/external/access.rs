@@ -101,7 +101,7 @@ impl Access {
             });
         }
         let kubeconfig = only(kubeconfig, context);
-        if !token_of(&kubeconfig).is_none_or(|token| HeaderValue::from_str(&format!("Bearer {token}")).is_ok()) {
+        if token_of(&kubeconfig).is_some_and(|token| HeaderValue::from_str(&format!("Bearer {token}")).is_err()) {
             return Err(AccessError::Token {
                 file: file.to_owned(),
                 context: context.to_owned(),

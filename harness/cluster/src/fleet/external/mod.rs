@@ -142,9 +142,9 @@ impl External {
         let client = client(&self.clusters.control, FLEET)?;
         let mut missing = register::missing(&client, register::failover_api()?).await?;
         if !self.options.keep {
-            missing
-                .iter_mut()
-                .for_each(|it| it["metadata"]["labels"] = json!(remains::labels()));
+            for definition in &mut missing {
+                definition["metadata"]["labels"] = json!(remains::labels());
+            }
         }
         let names = missing.iter().filter_map(|it| it["metadata"]["name"].as_str());
         let names: Vec<String> = names.map(str::to_owned).collect();

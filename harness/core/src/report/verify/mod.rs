@@ -104,7 +104,7 @@ pub fn verify(report: &ConformanceReport, context: &VerifyContext<'_>) -> Verifi
     verification.missing = selected(report).saturating_sub(report.cases.len());
     verification.objections.extend(set_of_cases(report));
     verification.objections.extend(origin(report, &provenances, readable));
-    verification.objections.extend(whole(report, cases, context));
+    verification.objections.extend(whole(report, &cases, context));
     if verification.judged == 0 {
         verification.objections.push(Objection::NothingJudged);
     }
@@ -219,8 +219,8 @@ fn origin(report: &ConformanceReport, provenances: &[Provenance], all_readable: 
 }
 
 /// Where the report does not follow from the catalogue, its baseline and these cases.
-fn whole(report: &ConformanceReport, cases: Vec<CaseReport>, context: &VerifyContext<'_>) -> Vec<Objection> {
-    let requirements = build::requirements(build::asked(context.catalogue), &report.features, &cases);
+fn whole(report: &ConformanceReport, cases: &[CaseReport], context: &VerifyContext<'_>) -> Vec<Objection> {
+    let requirements = build::requirements(build::asked(context.catalogue), &report.features, cases);
     let mut found = Vec::new();
     let ids = report.requirements.iter().chain(&requirements).map(|it| &it.id);
     for id in ids.collect::<BTreeSet<_>>() {
@@ -237,14 +237,14 @@ fn whole(report: &ConformanceReport, cases: Vec<CaseReport>, context: &VerifyCon
     }
     let about = baseline::about(context.cases.values());
     let baseline = baseline::entries(&baseline::of_report(&report.baseline), &about);
-    let baseline = baseline::judged(&baseline, &cases);
+    let baseline = baseline::judged(&baseline, cases);
     for (reported, again) in report.baseline.iter().zip(&baseline) {
         let of = format!("{} in the baseline", again.requirement);
         found.extend(differ::objections(&of, reported, again));
     }
     let profiles = build::profiles(context.catalogue.core(), &report.features, &requirements);
     found.extend(differ::objections("the profiles", &report.profiles, &profiles));
-    let summary = build::summary(&requirements, &cases, report.summary.wall_secs);
+    let summary = build::summary(&requirements, cases, report.summary.wall_secs);
     found.extend(differ::objections("the summary", &report.summary, &summary));
     found
 }
