@@ -29,9 +29,8 @@ pub fn case(file: &str) -> Case {
     }
 }
 
-/// The case of this name, wherever it is below `cases/`.
-#[expect(clippy::panic, reason = "a test cannot go on without its case")]
-pub fn case_named(name: &str) -> Case {
+/// All cases below `cases/`.
+pub fn all() -> &'static [Case] {
     static ALL: LazyLock<Vec<Case>> = LazyLock::new(|| {
         let areas = std::fs::read_dir(root().join("cases")).into_iter().flatten().flatten();
         let files = areas
@@ -42,7 +41,13 @@ pub fn case_named(name: &str) -> Case {
             .flat_map(|file| read_cases(&file.path()).unwrap_or_default())
             .collect()
     });
-    let case = ALL.iter().find(|case| case.id.as_str() == name);
+    &ALL
+}
+
+/// The case of this name, wherever it is below `cases/`.
+#[expect(clippy::panic, reason = "a test cannot go on without its case")]
+pub fn case_named(name: &str) -> Case {
+    let case = all().iter().find(|case| case.id.as_str() == name);
     case.unwrap_or_else(|| panic!("there is no case {name}")).clone()
 }
 
