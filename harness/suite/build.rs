@@ -1,7 +1,7 @@
 //! Has the crate compiled again when a file of the suite comes or goes (cargo knows by itself of those that change), and
 //! digests the files, so that a program says which suite it carries.
 
-use std::{error::Error, fs};
+use std::{error::Error, fmt::Write as _, fs};
 
 use sha2::{Digest as _, Sha256};
 use walkdir::WalkDir;
@@ -25,7 +25,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    println!("cargo::rustc-env=BATON_SUITE_DIGEST={digest}");
+    let mut digits = String::new();
+    for byte in digest.finalize() {
+        write!(digits, "{byte:02x}")?;
+    }
+    println!("cargo::rustc-env=BATON_SUITE_DIGEST={digits}");
     Ok(())
 }
