@@ -28,11 +28,23 @@ spec:
     let cases = common::read_bytes(Path::new("mine.yaml"), text.as_bytes()).unwrap();
     let told = |ids: Vec<&str>| ids.join(" ");
     assert_eq!(
-        told(cases[0].requirements.iter().map(|id| id.as_str()).collect()),
+        told(
+            cases[0]
+                .requirements
+                .iter()
+                .map(baton_core::names::RequirementId::as_str)
+                .collect()
+        ),
         "POL-01"
     );
     assert_eq!(
-        told(cases[0].features.iter().map(|it| it.as_str()).collect()),
+        told(
+            cases[0]
+                .features
+                .iter()
+                .map(baton_core::names::Feature::as_str)
+                .collect()
+        ),
         "Propagation"
     );
 }

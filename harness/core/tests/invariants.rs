@@ -58,36 +58,43 @@ fn tasks(binding: &mut Value) -> Option<&mut Vec<Value>> {
         .filter(|tasks| !tasks.is_empty())
 }
 
-fn two_tasks(entries: &mut Vec<Entry>) {
-    bindings(entries, |binding| {
+/// Spoils a timeline, and gives what it is then.
+type Spoil = fn(Vec<Entry>) -> Vec<Entry>;
+
+fn two_tasks(mut entries: Vec<Entry>) -> Vec<Entry> {
+    bindings(&mut entries, |binding| {
         if let Some(tasks) = tasks(binding) {
             tasks.push(tasks[0].clone());
         }
     });
+    entries
 }
 
-fn two_bindings(entries: &mut Vec<Entry>) {
+fn two_bindings(mut entries: Vec<Entry>) -> Vec<Entry> {
     let first = entries
         .iter()
         .position(|entry| matches!(&entry.event, Event::Revision(it) if it.kind == "ResourceBinding"));
     let mut twin = entries[first.unwrap()].clone();
     object(&mut twin).unwrap().1["metadata"]["name"] = json!("twin");
     entries.insert(first.unwrap() + 1, twin);
+    entries
 }
 
 /// The binding tolerates every taint for an hour.
-fn evicted_early(entries: &mut Vec<Entry>) {
-    bindings(entries, |binding| {
+fn evicted_early(mut entries: Vec<Entry>) -> Vec<Entry> {
+    bindings(&mut entries, |binding| {
         binding["spec"]["placement"]["clusterTolerations"] = json!([{"operator": "Exists", "tolerationSeconds": 3600}]);
     });
+    entries
 }
 
-fn under_gracefully(entries: &mut Vec<Entry>) {
-    bindings(entries, |binding| {
+fn under_gracefully(mut entries: Vec<Entry>) -> Vec<Entry> {
+    bindings(&mut entries, |binding| {
         for task in tasks(binding).into_iter().flatten() {
             task["purgeMode"] = json!("Gracefully");
         }
     });
+    entries
 }
 
 /// Changes the labels of the new copy; its first revision has the number 0.
@@ -100,7 +107,7 @@ fn labels(entries: &mut [Entry], edit: impl Fn(usize, &mut Value)) {
     let created = entries
         .iter()
         .filter(|entry| matches!(&entry.event, Event::Revision(it) if it.change == Change::Added));
-    let destination = created.filter_map(cluster).last();
+    let destination = created.filter_map(cluster).next_back();
     let copies = entries
         .iter_mut()
         .filter(|entry| cluster(entry) == destination)
@@ -110,20 +117,22 @@ fn labels(entries: &mut [Entry], edit: impl Fn(usize, &mut Value)) {
     }
 }
 
-fn label_late(entries: &mut Vec<Entry>) {
-    labels(entries, |number, labels| {
+fn label_late(mut entries: Vec<Entry>) -> Vec<Entry> {
+    labels(&mut entries, |number, labels| {
         if number == 0 {
             *labels = json!({});
         }
     });
+    entries
 }
 
-fn label_lost(entries: &mut Vec<Entry>) {
-    labels(entries, |number, labels| {
+fn label_lost(mut entries: Vec<Entry>) -> Vec<Entry> {
+    labels(&mut entries, |number, labels| {
         if number == 1 {
             *labels = json!({});
         }
     });
+    entries
 }
 
 #[rstest]
@@ -133,11 +142,10 @@ fn label_lost(entries: &mut Vec<Entry>) {
 #[case::other_mode(under_gracefully, "labelsOnlyUnderDirectly")]
 #[case::label_late(label_late, "labelsFromFirstRevision")]
 #[case::label_lost(label_lost, "labelsUntilHealthy")]
-fn a_spoiled_timeline_is_found(#[case] spoil: fn(&mut Vec<Entry>), #[case] invariant: &str) {
-    let mut entries = good("deployment-directly");
+fn a_spoiled_timeline_is_found(#[case] spoil: Spoil, #[case] invariant: &str) {
+    let entries = good("deployment-directly");
     assert!(broken(entries.clone()).is_empty());
-    spoil(&mut entries);
-    let broken = broken(entries);
+    let broken = broken(spoil(entries));
     assert!(broken.contains(invariant), "{broken:?}");
 }
 

@@ -44,6 +44,8 @@ fn ci_systems_are_told_what_failed_was_skipped_and_needed_two_tries() {
 
 #[test]
 fn what_can_be_claimed_follows_from_the_musts() {
+    use ProfileResult::{Conforms, Deviates, Partial, Unsupported};
+    use RequirementResult::{Broken, KnownDeviation, Shown};
     let catalogue = Catalogue::parse(
         "core: [A]\nrequirements:\n\
          - {id: A-01, level: MUST, feature: A, source: S, text: T.}\n\
@@ -52,8 +54,6 @@ fn what_can_be_claimed_follows_from_the_musts() {
          - {id: C-01, level: MUST, feature: C, source: S, text: T.}\n",
     )
     .unwrap();
-    use ProfileResult::{Conforms, Deviates, Partial, Unsupported};
-    use RequirementResult::{Broken, KnownDeviation, Shown};
     let claimed = |declared: &[&str], results: &[(&str, RequirementResult)]| {
         let mut requirements = build::asked(&catalogue);
         for requirement in &mut requirements {

@@ -73,9 +73,7 @@ impl Run<'_> {
             Action::Patch { on, of, merge } => {
                 let merge = with_references(merge, &known.bindings);
                 for (cluster, object) in self.objects(on, of, &known)? {
-                    let patched = actions::patch(&self.client(&cluster)?, &object, &merge).await?;
-                    let sent = json!({"apiVersion": object.api_version, "kind": object.kind, "spec": merge["spec"]});
-                    undefined(&sent, Ok(&patched))?;
+                    self.patch(&cluster, &object, &merge).await?;
                 }
             }
             Action::SetStatus { on, of, status } => {
@@ -125,6 +123,14 @@ impl Run<'_> {
             | Action::Metric(_)
             | Action::Snapshot(_) => {}
         }
+        Ok(())
+    }
+
+    /// Patches an object; an error if its definition lacks what the patch brings.
+    async fn patch(&self, cluster: &ClusterName, object: &ObjectRef, merge: &Value) -> Result<(), ActError> {
+        let patched = actions::patch(&self.client(cluster)?, object, merge).await?;
+        let sent = json!({"apiVersion": object.api_version, "kind": object.kind, "spec": merge["spec"]});
+        undefined(&sent, Ok(&patched))?;
         Ok(())
     }
 

@@ -244,7 +244,7 @@ fn seen() -> Vec<Mutant> {
             defect: "it is not recorded which clusters an unhealthy workload has left",
             fault: |_| {
                 Fault::none().written(Of::Bindings, |binding| {
-                    remove(binding, "/spec", "activeEvictionHistory")
+                    remove(binding, "/spec", "activeEvictionHistory");
                 })
             },
         },

@@ -66,8 +66,7 @@ mod tests {
     };
 
     fn timeline(writes: &[(&str, &str)]) -> Timeline {
-        let writers = ["a", "b"].map(str::to_owned).into();
-        let mark = Event::Mark(Mark::Writers(writers));
+        let mark = Event::Mark(Mark::Writers(["a", "b"].map(str::to_owned).into()));
         let write = |(by, kind): &(&str, &str)| {
             Event::Revision(Revision {
                 cluster: ClusterName::control(),
