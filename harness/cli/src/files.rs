@@ -131,8 +131,6 @@ fn is_yaml(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
-
     use std::os::unix::fs::symlink;
 
     use super::*;

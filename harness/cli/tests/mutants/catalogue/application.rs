@@ -14,6 +14,7 @@ pub fn mutants() -> Vec<Mutant> {
     let mut mutants = when();
     mutants.extend(health());
     mutants.extend(how());
+    mutants.extend(spellings());
     mutants
 }
 
@@ -162,6 +163,11 @@ fn how() -> Vec<Mutant> {
                 })
             },
         },
+    ]
+}
+
+fn spellings() -> Vec<Mutant> {
+    vec![
         Mutant {
             name: "waits-in-silence",
             breaks: "APP-15",

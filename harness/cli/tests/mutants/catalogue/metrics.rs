@@ -59,7 +59,7 @@ pub fn mutants() -> Vec<Mutant> {
             fault: |_| {
                 each(|sample| {
                     if sample.name == "cluster_fault_num" && sample.value != "0.0" {
-                        sample.value = "1".to_owned();
+                        "1".clone_into(&mut sample.value);
                     }
                 })
             },

@@ -12,8 +12,10 @@ use crate::{
 
 pub fn mutants() -> Vec<Mutant> {
     let mut mutants = order();
+    mutants.extend(fairness());
     mutants.extend(rates());
     mutants.extend(seen());
+    mutants.extend(recorded());
     mutants
 }
 
@@ -78,34 +80,37 @@ fn order() -> Vec<Mutant> {
                     })
             },
         },
-        Mutant {
-            name: "blocked-blocks",
-            breaks: "EVQ-08",
-            defect: "while one workload cannot leave, no other one does",
-            fault: |_| {
-                let blocked: Memory<bool> = Memory::new();
-                let is_blocked = blocked.clone();
-                Fault::none()
-                    .written(Of::Bindings, move |binding| {
-                        let mut conditions = list(binding, "/status/conditions");
-                        if conditions.any(|it| it["type"] == "FailoverBlocked" && it["status"] == "True") {
-                            *blocked.get() = true;
+    ]
+}
+
+fn fairness() -> Vec<Mutant> {
+    vec![Mutant {
+        name: "blocked-blocks",
+        breaks: "EVQ-08",
+        defect: "while one workload cannot leave, no other one does",
+        fault: |_| {
+            let blocked: Memory<bool> = Memory::new();
+            let is_blocked = blocked.clone();
+            Fault::none()
+                .written(Of::Bindings, move |binding| {
+                    let mut conditions = list(binding, "/status/conditions");
+                    if conditions.any(|it| it["type"] == "FailoverBlocked" && it["status"] == "True") {
+                        *blocked.get() = true;
+                    }
+                })
+                .before(Of::Bindings, move |call, _| {
+                    let mut body = call.body.clone();
+                    let held = *is_blocked.get() && call.is_write() && tasks(&mut body).next().is_some();
+                    Box::pin(async move {
+                        if held {
+                            Carried::Instead(http::StatusCode::OK, body)
+                        } else {
+                            Carried::On
                         }
                     })
-                    .before(Of::Bindings, move |call, _| {
-                        let mut body = call.body.clone();
-                        let held = *is_blocked.get() && call.is_write() && tasks(&mut body).next().is_some();
-                        Box::pin(async move {
-                            if held {
-                                Carried::Instead(http::StatusCode::OK, body)
-                            } else {
-                                Carried::On
-                            }
-                        })
-                    })
-            },
+                })
         },
-    ]
+    }]
 }
 
 fn rates() -> Vec<Mutant> {
@@ -195,6 +200,11 @@ fn seen() -> Vec<Mutant> {
                 })
             },
         },
+    ]
+}
+
+fn recorded() -> Vec<Mutant> {
+    vec![
         Mutant {
             name: "deprecated-option-in-silence",
             breaks: "GAT-08",
