@@ -185,7 +185,7 @@ fn cut_for_long(lines: &mut Lines) {
 #[case::predecessors("deployment-directly", named, &[])]
 #[case::mode("deployment-directly", |it: &mut Lines| each(it, "ResourceBinding", |binding| {
     tasks(binding).for_each(|task| task["purgeMode"] = json!("Gracefully"));
-}), &["PRG-07", "REC-04"])]
+}), &["PRG-05", "PRG-07", "PRG-14", "REC-04", "REC-05"])]
 #[case::replicas("statefulset-directly", |it: &mut Lines| each(it, "ResourceBinding", |binding| {
     tasks(binding).for_each(|task| task["replicas"] = json!(1));
 }), &["PRG-07", "REC-03", "REC-04"])]

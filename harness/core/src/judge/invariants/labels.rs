@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Found, History, finding, injected, label};
 use crate::{
     case::model::Invariant,
-    judge::failovers::Task,
+    judge::{Finding, failovers::Task},
     timeline::{Change, Entry, ObjectId, Revision},
 };
 
@@ -121,6 +121,15 @@ fn is_healthy(binding: &Revision, cluster: &str) -> bool {
     items.any(|item| item["clusterName"] == cluster && item["health"] == "Healthy")
 }
 
+/// Why a task's state is not to be injected.
+fn why_none(task: &Task) -> String {
+    if task.is_directly() {
+        format!("the workload was on {} clusters", task.result_before.len())
+    } else {
+        format!("the purge mode is {}", task.purge_mode)
+    }
+}
+
 /// REC-05, REC-06: no label of a task's state comes with a copy that was made under another mode than Directly, or of a
 /// workload on several clusters.
 pub(super) fn only_under_directly(history: &History<'_>) -> Found {
@@ -132,16 +141,24 @@ pub(super) fn only_under_directly(history: &History<'_>) -> Found {
             found.judged += 1;
             let mut keys = injected(task, first).into_iter();
             if let Some(key) = keys.find(|key| !on_template(history, task, key, entry)) {
-                found.findings.push(finding(
+                let broken = finding(
                     Invariant::LabelsOnlyUnderDirectly,
                     entry,
                     Some(ObjectId::of(first)),
-                    format!(
-                        "no label {key}: the task is {:?}, from {} of the clusters",
-                        task.purge_mode, task.from
-                    ),
+                    format!("no label {key}: {}", why_none(task)),
                     format!("{key}={}", label(first, key).unwrap_or_default()),
-                ));
+                );
+                // Each requirement is refuted by what it speaks of alone.
+                let spared = match (task.is_directly(), task.is_single()) {
+                    (true, _) => "REC-05",
+                    (false, true) => "REC-06",
+                    (false, false) => "",
+                };
+                let requirements = broken.requirements.iter().filter(|id| id.as_str() != spared);
+                found.findings.push(Finding {
+                    requirements: requirements.cloned().collect(),
+                    ..broken
+                });
             }
         }
     }
