@@ -126,8 +126,8 @@ impl Suite {
         })
     }
 
-    /// Reads the cases that are asked for: by name, by the name of their file without its ending, by file, or by
-    /// folder; all of them if nothing is asked for. Only what is wrong with these files is told.
+    /// Reads the cases that are asked for: by name, by the name of their file without its ending (unless a case has
+    /// that name), by file, or by folder; all of them if nothing is asked for. Only what is wrong with these files is told.
     ///
     /// # Errors
     /// Also if there is no such case.
@@ -155,10 +155,10 @@ impl Suite {
         if let Some(name) = names.iter().find(|name| !suite.knows(name)) {
             return Err(suite.no_such_case(name));
         }
+        // A name that is a case's means that case alone, even if it is its file's, too.
+        let (cases, stems): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| suite.is_case(name));
         let asked = |file: &Path, id: Option<&CaseId>| {
-            names
-                .iter()
-                .any(|name| id.is_some_and(|id| id.as_str() == *name) || is_stem(file, name))
+            stems.iter().any(|name| is_stem(file, name)) || id.is_some_and(|id| cases.contains(&id.as_str()))
         };
         suite.cases.retain(|case| asked(&case.file, Some(&case.id)));
         suite.broken.retain(|diagnostic| asked(&diagnostic.file, None));
@@ -189,10 +189,14 @@ impl Suite {
         }
     }
 
+    fn is_case(&self, name: &str) -> bool {
+        self.cases.iter().any(|case| case.id.as_str() == name)
+    }
+
     /// Whether a case or a file has this name.
     fn knows(&self, name: &str) -> bool {
         let files = self.cases.iter().map(|case| &case.file);
-        self.cases.iter().any(|case| case.id.as_str() == name)
+        self.is_case(name)
             || files
                 .chain(self.broken.iter().map(|it| &it.file))
                 .any(|file| is_stem(file, name))

@@ -1,6 +1,7 @@
 //! Runs cases, each on a fleet of its own, several at once.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, atomic::Ordering, mpsc},
@@ -35,9 +36,15 @@ use jiff::Timestamp;
 /// Runs cases and tells what happens; returns when all have ended.
 pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) -> Summary {
     let began = Instant::now();
+    let mut order: Vec<&Case> = cases.iter().collect();
+    if settings.backend.time_mode() == TimeMode::Real {
+        // What lets most time pass begins first, so that nobody waits for it alone at the end.
+        order.sort_by_cached_key(|case| Reverse(planned(case, settings).waits()));
+    }
+    let order = &order;
     let seeds = (0..settings.repeat).map(|number| settings.seed.wrapping_add(number));
     // Each is made when its turn comes: there may be more than memory holds.
-    let all = seeds.flat_map(|seed| cases.iter().map(move |case| (case, seed)));
+    let all = seeds.flat_map(|seed| order.iter().map(move |case| (*case, seed)));
     let count = usize::try_from(settings.repeat)
         .unwrap_or(usize::MAX)
         .saturating_mul(cases.len());

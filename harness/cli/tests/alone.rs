@@ -71,6 +71,14 @@ fn a_file_with_scenarios_is_named_without_its_ending() {
 }
 
 #[test]
+fn the_name_of_a_case_means_that_case_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, told, error) = baton(folder.path(), &["plan", "second-failover"]);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(!told.contains("second-failover-cluster-scoped"), "{told}");
+}
+
+#[test]
 fn a_broken_draft_is_left_out_and_told() {
     let folder = tempfile::tempdir().unwrap();
     let drafts = folder.path().join("cases/mine");

@@ -5,26 +5,27 @@
 //! `{present: true}` matches anything that is there, `{mentions: […]}` a text that has all of these in it,
 //! `{atLeast: 2}` and `{atMost: 5}` a number in that range, `{oneOf: […]}` one of some values, `{any: […]}` what matches
 //! one of some patterns, `{pattern: "^a"}` a text by a regular expression, `{after: …}` a time so long after another one,
-//! `{total: …}` a list by the sum of one of its fields. A text may refer to roles and captured values as `${origin}`; they are put in when it is matched.
+//! `{total: …}` a list by the sum of one of its fields. A text may refer to roles and captured values as `${origin}`;
+//! they are put in when it is matched.
 //!
 //! - here: what a pattern is, how it is read and said;
+//! - `after`: times by how long they are after others;
 //! - `compare`: where an object differs from it, and by how much;
 //! - [`path`]: the places of an object, as texts.
 
+mod after;
 mod compare;
 pub mod path;
 
+pub use after::After;
 pub use compare::weight;
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{
-    redact::{REDACTED, is_secret_name},
-    yaml::decode::parse_duration,
-};
+use crate::redact::{REDACTED, is_secret_name};
 
 /// What an object, or a part of one, must look like.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -66,17 +67,6 @@ pub enum Pattern {
     Exactly(Vec<Pattern>),
     /// No element matches any of the patterns.
     Lacks(Vec<Pattern>),
-}
-
-/// How long after another moment a time must be; the bounds count, too.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct After {
-    /// The other moment, in RFC 3339, with references.
-    pub time: String,
-    /// `atLeast`.
-    pub at_least: Option<Duration>,
-    /// `atMost`.
-    pub at_most: Option<Duration>,
 }
 
 /// What the references in texts stand for: members by role, captured values by name.
@@ -171,7 +161,7 @@ impl Pattern {
                     Self::Regex(text.clone())
                 }
                 (1, Some((key, Value::Object(inner)))) if key == "after" && inner.contains_key("time") => {
-                    Self::After(after(inner).map_err(|message| (path.to_owned(), message))?)
+                    Self::After(after::read(inner).map_err(|message| (path.to_owned(), message))?)
                 }
                 (1, Some((key, Value::Object(inner)))) if key == "total" && inner.contains_key("of") => {
                     let (Some(of), Some(is), 2) = (inner["of"].as_str(), inner.get("is"), inner.len()) else {
@@ -383,53 +373,6 @@ pub fn references(text: &str) -> Vec<&str> {
         .filter_map(|part| part.split_once('}'))
         .map(|(name, _)| name)
         .collect()
-}
-
-/// Reads `{time: …, atLeast: 10s, atMost: 12s}`.
-fn after(given: &serde_json::Map<String, Value>) -> Result<After, String> {
-    let expected = "a time after another one is {after: {time: TIME, atLeast: 10s, atMost: 12s}}";
-    let mut read = After {
-        time: given["time"].as_str().ok_or(expected)?.to_owned(),
-        at_least: None,
-        at_most: None,
-    };
-    for (key, value) in given {
-        let time = || value.as_str().and_then(parse_duration).ok_or(expected).map(Some);
-        match key.as_str() {
-            "time" => {}
-            "atLeast" => read.at_least = time()?,
-            "atMost" => read.at_most = time()?,
-            _ => return Err(expected.to_owned()),
-        }
-    }
-    if read.at_least.is_none() && read.at_most.is_none() {
-        return Err(expected.to_owned());
-    }
-    Ok(read)
-}
-
-impl After {
-    /// Whether a text is a time in these bounds.
-    fn holds(&self, seen: &str, bindings: &Bindings) -> bool {
-        let time = |text: &str| text.parse::<jiff::Timestamp>().ok();
-        let (Some(seen), Some(other)) = (time(seen), time(&resolve(&self.time, bindings))) else {
-            return false;
-        };
-        let bound = |time: Duration| jiff::SignedDuration::try_from(time).unwrap_or(jiff::SignedDuration::MAX);
-        let after = seen.duration_since(other);
-        self.at_least.is_none_or(|least| after >= bound(least)) && self.at_most.is_none_or(|most| after <= bound(most))
-    }
-
-    fn describe(&self, bindings: &Bindings) -> String {
-        let bound = |word: &str, time: Option<Duration>| time.map(|time| format!("{word} {} s", time.as_secs_f64()));
-        let bounds = [bound("at least", self.at_least), bound("at most", self.at_most)];
-        let bounds: Vec<_> = bounds.into_iter().flatten().collect();
-        format!(
-            "a time {} after {}",
-            bounds.join(" and "),
-            resolve(&self.time, bindings)
-        )
-    }
 }
 
 /// The sum of a field of the elements of a list.

@@ -19,13 +19,16 @@ use crate::{actions, error_chain::error_chain, fleet};
 /// Kinds that others may still need: they go with the fleet.
 const KEPT: [&str; 4] = ["CustomResourceDefinition", "Namespace", "Cluster", "Node"];
 
+/// So many times longer nothing need be left where a member was away: what failed on it is tried again ever later.
+const AWAY: u32 = 6;
+
 impl Run<'_> {
     /// Undoes what the case did to clusters, deletes what it applied to the control plane, policies first, and waits
     /// until nothing of what the target made is left. How that ended is on the timeline, for the judge.
     pub(super) async fn clean_up(&mut self, plan: &Plan) -> StepEnd {
         let known = self.known();
         match self.undo(plan, &known).await {
-            Ok(()) => self.until_nothing_is_left().await,
+            Ok(()) => self.until_nothing_is_left(plan).await,
             Err(message) => StepEnd::Refused { message },
         }
     }
@@ -63,9 +66,8 @@ impl Run<'_> {
                 _ => {}
             }
         }
-        let away = |step: &PlannedStep| matches!(step.action, Action::Inject(Fault::CutOff(_) | Fault::Unready(_)));
         // Nothing says what is removed from a member that counts as gone.
-        if plan.steps.iter().any(away)
+        if some_member_was_away(plan)
             && let Err(error) = self.wait_until_ready().await
         {
             tracing::debug!(error = error_chain(&error), "members are not ready again");
@@ -80,8 +82,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    async fn until_nothing_is_left(&mut self) -> StepEnd {
-        let time = self.timeouts.clear;
+    async fn until_nothing_is_left(&mut self, plan: &Plan) -> StepEnd {
+        let time = if some_member_was_away(plan) {
+            self.timeouts.clear.saturating_mul(AWAY)
+        } else {
+            self.timeouts.clear
+        };
         let deadline = Instant::now() + time;
         self.read_on();
         while !left_over(&self.seen).is_empty() {
@@ -92,6 +98,12 @@ impl Run<'_> {
         }
         StepEnd::Done
     }
+}
+
+/// Whether the case made a member unreachable, or not Ready.
+fn some_member_was_away(plan: &Plan) -> bool {
+    let away = |step: &PlannedStep| matches!(step.action, Action::Inject(Fault::CutOff(_) | Fault::Unready(_)));
+    plan.steps.iter().any(away)
 }
 
 /// What the case applied to the control plane and is the case's own, policies first. What names no namespace itself is

@@ -89,10 +89,16 @@ pub(super) fn until_healthy(history: &History<'_>) -> Found {
                 continue;
             }
             found.judged += 1;
-            let lost = copy.0.iter().find_map(|(entry, revision)| {
-                let key = keys.iter().find(|key| label(revision, key).is_none())?;
-                Some((*entry, *revision, *key))
-            });
+            // What goes with its task is a matter of when the task is cleared.
+            let with_task = |entry: &Entry| task.cleared.is_none_or(|cleared| entry.seq < cleared.seq);
+            let lost = copy
+                .0
+                .iter()
+                .filter(|(entry, _)| with_task(entry))
+                .find_map(|(entry, revision)| {
+                    let key = keys.iter().find(|key| label(revision, key).is_none())?;
+                    Some((*entry, *revision, *key))
+                });
             let Some((entry, revision, key)) = lost else { continue };
             let cluster = first.cluster.as_str();
             let mut since = history.binding_of(task).iter();

@@ -1,0 +1,69 @@
+//! Times by how long they are after others.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Bindings, resolve};
+use crate::yaml::decode::parse_duration;
+
+/// How long after another moment a time must be; the bounds count, too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct After {
+    /// The other moment, in RFC 3339, with references.
+    pub time: String,
+    /// `atLeast`.
+    pub at_least: Option<Duration>,
+    /// `atMost`.
+    pub at_most: Option<Duration>,
+}
+
+/// Reads `{time: …, atLeast: 10s, atMost: 12s}`.
+pub(super) fn read(given: &serde_json::Map<String, Value>) -> Result<After, String> {
+    let expected = "a time after another one is {after: {time: TIME, atLeast: 10s, atMost: 12s}}";
+    let mut read = After {
+        time: given.get("time").and_then(Value::as_str).ok_or(expected)?.to_owned(),
+        at_least: None,
+        at_most: None,
+    };
+    for (key, value) in given {
+        let time = || value.as_str().and_then(parse_duration).ok_or(expected).map(Some);
+        match key.as_str() {
+            "time" => {}
+            "atLeast" => read.at_least = time()?,
+            "atMost" => read.at_most = time()?,
+            _ => return Err(expected.to_owned()),
+        }
+    }
+    if read.at_least.is_none() && read.at_most.is_none() {
+        return Err(expected.to_owned());
+    }
+    Ok(read)
+}
+
+impl After {
+    /// Whether a text is a time in these bounds.
+    pub(super) fn holds(&self, seen: &str, bindings: &Bindings) -> bool {
+        let time = |text: &str| text.parse::<Timestamp>().ok();
+        let (Some(seen), Some(other)) = (time(seen), time(&resolve(&self.time, bindings))) else {
+            return false;
+        };
+        let bound = |time: Duration| SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
+        let after = seen.duration_since(other);
+        self.at_least.is_none_or(|least| after >= bound(least)) && self.at_most.is_none_or(|most| after <= bound(most))
+    }
+
+    /// It in words.
+    pub(super) fn describe(&self, bindings: &Bindings) -> String {
+        let bound = |word: &str, time: Option<Duration>| time.map(|time| format!("{word} {} s", time.as_secs_f64()));
+        let bounds = [bound("at least", self.at_least), bound("at most", self.at_most)];
+        let bounds: Vec<_> = bounds.into_iter().flatten().collect();
+        format!(
+            "a time {} after {}",
+            bounds.join(" and "),
+            resolve(&self.time, bindings)
+        )
+    }
+}
