@@ -129,7 +129,7 @@ pub struct Run {
     /// Which of them to run
     #[command(flatten)]
     pub selection: Selection,
-    /// How many cases run at once [default: one per processor]
+    /// How many cases run at once [default: one per processor, eight with a target that is a program, which mostly waits]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Run each case N times, each time with the next seed

@@ -11,6 +11,7 @@ fn baton(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
         .args(arguments)
         .current_dir(folder)
         .env("XDG_STATE_HOME", folder.join("state"))
+        .env_remove("KARMADA_PROGRAMS")
         .output()
         .unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -23,16 +24,23 @@ fn runs_the_suite_from_an_empty_folder() {
     let (code, told, error) = baton(folder.path(), &["run", "--filter", "proposal/"]);
     assert_eq!(code, Some(0), "{told}{error}");
     assert!(told.contains("3 conform"), "{told}");
-    let (code, told, _) = baton(
-        folder.path(),
-        &[
-            "run",
-            "deployment-directly",
-            "--target",
-            "fixtures/targets/reference.yaml",
-        ],
+}
+
+#[test]
+fn the_examples_of_target_files_are_in_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = [
+        "run",
+        "deployment-directly",
+        "--target",
+        "fixtures/targets/karmada-exec.yaml",
+    ];
+    let (code, _, error) = baton(folder.path(), &target);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(
+        error.contains("the environment variable KARMADA_PROGRAMS is not set"),
+        "{error}"
     );
-    assert_eq!(code, Some(0), "{told}");
 }
 
 #[test]

@@ -231,10 +231,16 @@ fn settings(
             if arguments.seed.is_none() && preflight.is_some() {
                 settings.seed = random_seed();
             }
+            if arguments.jobs.is_none() && !arguments.pause_on_failure && preflight.is_some() {
+                settings.jobs = settings.jobs.saturating_mul(WAITING);
+            }
             Ok((settings, preflight.filter(|_| !arguments.no_preflight)))
         }
     }
 }
+
+/// So many cases a processor run at once in real time: they wait most of the time.
+const WAITING: usize = 8;
 
 /// Nine digits at most, for people who want the same run again.
 fn random_seed() -> u64 {
