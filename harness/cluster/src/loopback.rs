@@ -1,9 +1,16 @@
 //! What programs need that serve others on loopback: free ports, certificates, and somebody who waits until they answer.
 
 use std::{
-    fs, io,
+    fs,
+    hash::{BuildHasher as _, RandomState},
+    io,
     net::{Ipv4Addr, TcpListener},
+    ops::Range,
     path::Path,
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -19,15 +26,29 @@ use crate::{error_chain::error_chain, scratch::Scratch};
 /// How long to wait before a program that does not answer yet is asked again: it tells nobody who does not ask.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
-/// Ports that nobody uses now. They are all held until all are known, so that no two are the same.
+/// Where ports are looked for: below those that systems give to connections on their way out, any of which could take a
+/// port before the program that it is meant for listens there.
+const PORTS: Range<u16> = 15_000..32_000;
+
+/// Ports that nobody uses now. This process gives each of them once, until it has given all.
 ///
 /// # Errors
-/// If the system has none left.
+/// If there are not as many.
 pub fn free_ports(count: usize) -> io::Result<Vec<u16>> {
-    let held: Vec<TcpListener> = (0..count)
-        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-        .collect::<io::Result<_>>()?;
-    held.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
+    static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(())));
+    let all = u64::from(PORTS.end - PORTS.start);
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let ports: Vec<u16> = (0..all)
+        .map(|_| NEXT.fetch_add(1, Ordering::Relaxed) % all)
+        .filter_map(|number| Some(PORTS.start + u16::try_from(number).ok()?))
+        .filter(is_free)
+        .take(count)
+        .collect();
+    if ports.len() == count {
+        Ok(ports)
+    } else {
+        Err(io::ErrorKind::AddrNotAvailable.into())
+    }
 }
 
 /// A folder that goes when this is dropped.
@@ -165,16 +186,11 @@ fn client(url: &str) -> Result<(Client, String), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use wiremock::{Mock, MockServer, ResponseTemplate, matchers::path};
 
     use super::*;
-
-    #[test]
-    fn ports_differ() {
-        let ports = free_ports(5).unwrap();
-        let different: std::collections::BTreeSet<_> = ports.iter().collect();
-        assert_eq!(different.len(), 5);
-    }
 
     #[test]
     fn certificates_go_with_their_folder() {
@@ -216,5 +232,19 @@ mod tests {
             answers(&nobody, Duration::from_millis(100)).await.unwrap_err(),
             "no answer"
         );
+    }
+
+    #[test]
+    fn no_port_is_given_twice_nor_one_that_somebody_uses() {
+        let first = free_ports(50).unwrap();
+        let used: Vec<_> = first
+            .iter()
+            .filter_map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).ok())
+            .collect();
+        assert!(!used.is_empty());
+        let more: Vec<u16> = (0..20).flat_map(|_| free_ports(10).unwrap()).collect();
+        let all: BTreeSet<u16> = first.iter().chain(&more).copied().collect();
+        assert_eq!(all.len(), 250);
+        assert!(all.iter().all(|port| PORTS.contains(port)));
     }
 }
