@@ -78,7 +78,8 @@ pub(super) fn from_first_revision(history: &History<'_>) -> Found {
     found
 }
 
-/// REC-11: an injected label is not taken away before the copy was healthy for the first time.
+/// REC-11: an injected label is not taken away before the copy was healthy for the first time, as long as its task is
+/// there.
 pub(super) fn until_healthy(history: &History<'_>) -> Found {
     let mut found = Found::default();
     for task in history.tasks.iter().filter(|task| !task.state.is_empty()) {
