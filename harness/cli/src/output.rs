@@ -168,7 +168,9 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
                 format!("broken: {}", show::ids(verdict.broken().iter()))
             }
             CaseOutcome::Inconclusive { verdict, .. } => {
-                format!("inconclusive: {}", show::ids(verdict.open().iter()))
+                let mut open = verdict.open();
+                open.extend(verdict.not_judged.keys().cloned());
+                format!("inconclusive: {}", show::ids(open.iter()))
             }
             CaseOutcome::Deviates { .. } | CaseOutcome::Broken { .. } => String::new(),
             CaseOutcome::Unsupported { reasons } => reasons.join("; "),
@@ -216,8 +218,7 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
         CaseOutcome::Deviates { .. } if !result.known.is_empty() => return None,
         CaseOutcome::Broken { reason } => lines.push(reason.clone()),
         CaseOutcome::Inconclusive { verdict, excerpt } => {
-            lines
-                .push("no deviation was found, but the order of these events is unknown on these clusters:".to_owned());
+            lines.push("no deviation was found, but this cannot be told:".to_owned());
             lines.extend(verdict.inconclusive.iter().map(|finding| format!("{finding}\n")));
             lines.push(format!(
                 "timeline around the first finding (time, entry, cluster, event):\n{}\n",

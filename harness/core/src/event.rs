@@ -208,7 +208,7 @@ pub enum CaseOutcome {
         likely_cause: Option<String>,
     },
     /// Nothing is to be objected to, but something that the case is about cannot be told: on these clusters two
-    /// events were too close to each other to know which came first.
+    /// events were too close to each other to know which came first, or an invariant had nothing to judge.
     Inconclusive {
         /// What the judge says.
         verdict: Verdict,

@@ -10,19 +10,25 @@ mod common;
 use std::{collections::BTreeSet, fs::File, io::BufReader, sync::Arc, time::Duration};
 
 use baton_core::{
+    case::model::Invariant,
+    event::CaseOutcome,
     judge,
+    plan::Plan,
     timeline::{Change, Entry, Event, Revision, Timeline},
 };
 use rstest::rstest;
 use serde_json::{Value, json};
 
-/// The invariants that a timeline breaks.
-fn broken(entries: Vec<Entry>) -> BTreeSet<String> {
-    let mut entries = entries;
+fn judged(mut entries: Vec<Entry>) -> judge::Judged {
     for (seq, entry) in (1..).zip(&mut entries) {
         entry.seq = seq;
     }
-    let judged = judge::judge_recording(&Timeline::new(entries).unwrap());
+    judge::judge_recording(&Timeline::new(entries).unwrap())
+}
+
+/// The invariants that a timeline breaks.
+fn broken(entries: Vec<Entry>) -> BTreeSet<String> {
+    let judged = judged(entries);
     let titles = judged
         .findings
         .iter()
@@ -217,4 +223,120 @@ fn gracefully(kept: u64, period: Option<u64>, new_is_healthy: bool, old_is_healt
 fn under_gracefully_there_is_always_a_copy(#[case] entries: Vec<Entry>, #[case] is_broken: bool) {
     let broken = broken(entries);
     assert_eq!(broken.contains("gracefullyNeverWithoutCopy"), is_broken, "{broken:?}");
+}
+
+/// A run in which an invariant had nothing to judge that the case counts on: it shows nothing, and blames nobody.
+#[test]
+fn what_had_nothing_to_judge_is_neither_shown_nor_refuted() {
+    let case = common::case("proposal/deployment-directly.yaml");
+    let mut plan = Plan::of(&case);
+    let timeline = Timeline::new(good("deployment-directly")).unwrap();
+    assert!(judge::judge(&plan, &timeline).conforms());
+    plan.invariants.insert(Invariant::OneInstanceWrites);
+    let verdict = judge::judge(&plan, &timeline);
+    assert_eq!(verdict.findings, []);
+    assert!(!verdict.conforms() && !verdict.inconclusive.is_empty());
+    assert!(verdict.broken().is_empty() && verdict.open().is_empty());
+    let id = "EVQ-07".into();
+    assert!(verdict.not_judged.contains_key(&id) && !verdict.shown.contains(&id));
+    let outcome = CaseOutcome::judged(verdict, Vec::new(), &timeline);
+    assert!(matches!(outcome, CaseOutcome::Inconclusive { .. }) && outcome.failed());
+}
+
+/// What is seen of a late eviction: nothing, an Event at some second, or a condition at some second.
+#[derive(Clone, Copy)]
+enum Seen {
+    Nothing,
+    Event(u64),
+    Condition(u64),
+}
+
+/// A taint at 1 s that is tolerated for 10 s, and a task at 50 s. `busy`: another workload is evicted at 30 s; `rules`:
+/// state is to be preserved.
+fn late(seen: Seen, busy: bool, rules: bool) -> Vec<Entry> {
+    let entry = |at: u64, kind: &str, object: Value| Entry {
+        at: Duration::from_millis(at),
+        seq: 0,
+        event: Event::Revision(Revision {
+            cluster: "control".into(),
+            kind: kind.to_owned(),
+            change: Change::Modified,
+            object: Arc::new(object),
+            by: Some("a-controller".to_owned()),
+        }),
+    };
+    let cluster = |taints: Value| json!({"metadata": {"name": "member1"}, "spec": {"taints": taints}});
+    let rules = if rules {
+        json!([{"aliasLabelName": "a", "jsonPath": "{ .x }"}])
+    } else {
+        json!([])
+    };
+    let binding = |name: &str, tasks: Value, conditions: Value| {
+        json!({
+            "metadata": {"name": format!("{name}-deployment"), "namespace": "default"},
+            "spec": {
+                "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": name},
+                "placement": {"clusterTolerations": [{"operator": "Exists", "tolerationSeconds": 10}]},
+                "failover": {"cluster": {"statePreservation": {"rules": rules}}},
+                "clusters": [{"name": "member1"}],
+                "gracefulEvictionTasks": tasks,
+            },
+            "status": {"conditions": conditions},
+        })
+    };
+    let task = || json!([{"fromCluster": "member1", "purgeMode": "Directly", "reason": "TaintUntolerated"}]);
+    let none = || json!([]);
+    let mut entries = vec![
+        entry(0, "Cluster", cluster(none())),
+        entry(0, "ResourceBinding", binding("web", none(), none())),
+        entry(0, "ResourceBinding", binding("db", none(), none())),
+        entry(1000, "Cluster", cluster(json!([{"key": "k", "effect": "NoExecute"}]))),
+    ];
+    let waits = || json!([{"type": "EvictionPending", "status": "True", "reason": "Queued", "message": "waits"}]);
+    let mut standing = none();
+    match seen {
+        Seen::Nothing => {}
+        Seen::Event(at) => entries.push(entry(
+            at,
+            "Event",
+            json!({
+                "metadata": {"name": "e", "namespace": "default"},
+                "type": "Normal", "reason": "EvictionQueued", "message": "waits",
+                "involvedObject": {"kind": "Deployment", "namespace": "default", "name": "web"},
+            }),
+        )),
+        Seen::Condition(at) => {
+            standing = waits();
+            entries.push(entry(at, "ResourceBinding", binding("web", none(), waits())));
+        }
+    }
+    if busy {
+        entries.push(entry(30_000, "ResourceBinding", binding("db", task(), none())));
+    }
+    entries.push(entry(50_000, "ResourceBinding", binding("web", task(), standing)));
+    entries
+}
+
+#[rstest]
+#[case::in_time(Seen::Event(11_000), true, true, &[])]
+// On clusters elsewhere the implementation's clock may be a little ahead of what the observer hears.
+#[case::a_little_before(Seen::Event(10_980), true, true, &[])]
+#[case::a_condition_that_stands(Seen::Condition(2_000), true, true, &[])]
+#[case::long_before(Seen::Event(2_000), true, true, &["OBS-02"])]
+#[case::waits_for_its_turn(Seen::Nothing, true, true, &["OBS-02"])]
+#[case::waits_for_its_state(Seen::Nothing, false, true, &["STP-06"])]
+#[case::has_no_state(Seen::Nothing, false, false, &["OBS-02"])]
+fn a_late_eviction_is_explained(#[case] seen: Seen, #[case] busy: bool, #[case] rules: bool, #[case] blamed: &[&str]) {
+    let judged = judged(late(seen, busy, rules));
+    // With nothing about either, the workload that is evicted before it is late without a word too.
+    let of_web = |it: &&judge::Finding| {
+        let late = it.title == judge::invariants::title(Invariant::LateEvictionIsExplained);
+        late && it.object.as_ref().is_some_and(|object| object.name == "web-deployment")
+    };
+    let findings = judged.findings.iter().filter(of_web);
+    let ids: Vec<_> = findings
+        .flat_map(|it| &it.requirements)
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(ids, blamed);
 }

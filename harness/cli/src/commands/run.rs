@@ -170,7 +170,7 @@ fn print_written(written: &[PathBuf]) {
 }
 
 fn exit(summary: &Summary) -> Exit {
-    // An inconclusive order is the fault of the clusters.
+    // What is inconclusive is no fault of the target, and no proof either.
     match (summary.broken, summary.deviating, summary.inconclusive) {
         (0, 0, 0) => Exit::Conforms,
         (0, 1.., _) => Exit::Deviates,

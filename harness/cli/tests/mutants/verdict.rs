@@ -133,7 +133,8 @@ impl Trial {
 
     fn findings(&self, mutant: &Mutant, case: &Case) -> Result<Vec<String>, String> {
         let verdict = self.verdict(mutant, case)?;
-        Ok(verdict.findings.iter().map(ToString::to_string).collect())
+        let all = verdict.findings.iter().chain(&verdict.inconclusive);
+        Ok(all.map(ToString::to_string).collect())
     }
 }
 

@@ -38,8 +38,9 @@ pub struct Verdict {
     /// Everything that was not as the case or an invariant says, in the order of the timeline. None: it conforms,
     /// as far as snapshots do not say otherwise.
     pub findings: Vec<Finding>,
-    /// What cannot be told on a timeline whose order is not exact: events too close to each other to know which came
-    /// first. What they would have proved is not shown.
+    /// What cannot be told: on a timeline whose order is not exact, events too close to each other to know which came
+    /// first; and invariants that the case counts on and that had nothing to judge. What they would have proved is not
+    /// shown.
     pub inconclusive: Vec<Finding>,
     /// The requirements that some assertion or invariant proved, and none refuted or left open.
     pub shown: BTreeSet<RequirementId>,
@@ -131,18 +132,19 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     let mut findings = steps.findings;
     findings.extend(broken);
     findings.sort_by_key(|finding| (finding.seq, finding.step));
+    let mut inconclusive = invariants.inconclusive;
     if findings.is_empty() {
-        findings.extend(vacuous(plan, &invariants.judged, timeline));
+        inconclusive.extend(vacuous(plan, &invariants.judged, timeline));
     }
     let mut told = requirements(&findings);
-    told.extend(requirements(&invariants.inconclusive));
+    told.extend(requirements(&inconclusive));
     let mut not_judged = steps.left_open;
     not_judged.retain(|id, _| !told.contains(id));
     proved.retain(|id| !told.contains(id) && !not_judged.contains_key(id));
     Verdict {
         case: plan.case.clone(),
         findings,
-        inconclusive: invariants.inconclusive,
+        inconclusive,
         shown: proved,
         not_judged,
         warnings,
@@ -156,7 +158,8 @@ pub fn judge_recording(timeline: &Timeline) -> Judged {
     invariants::judge(timeline, &BTreeSet::new())
 }
 
-/// An invariant that a case names must have had something to judge: a run in which nothing moved proves nothing.
+/// An invariant that a case names must have had something to judge: a run in which nothing moved proves nothing, and
+/// refutes nothing either, so that no requirement is to blame.
 fn vacuous<'a>(
     plan: &'a Plan,
     judged: &'a BTreeMap<Invariant, usize>,

@@ -117,7 +117,7 @@ impl Invariant {
             Self::PreservedStateNeverChanges => &["STP-11"],
             Self::ResultAndTaskDisjoint => &["PRG-11"],
             Self::PreservedStateFitsLabels => &["STP-12"],
-            Self::LateEvictionIsExplained => &["STP-06"],
+            Self::LateEvictionIsExplained => &["STP-06", "OBS-02"],
             Self::NothingLeftAfterCleanUp => &["POL-08"],
             Self::OneInstanceWrites => &["EVQ-07"],
             Self::OneTaskPerCluster => &["PRG-10"],

@@ -7,12 +7,19 @@ use serde_json::Value;
 use super::{Found, History, finding};
 use crate::{
     case::model::Invariant,
-    judge::failovers::{Moment, Task},
+    judge::{
+        Finding,
+        failovers::{Moment, Task},
+    },
     timeline::{Change, Entry, Event, ObjectId, Revision},
 };
 
 /// How long an eviction may take without a word.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How much earlier than the timeline an implementation may reckon that an eviction is due: taints say when they came in
+/// whole seconds, and the observer hears of them a little later.
+const EARLY: Duration = Duration::from_secs(2);
 
 /// The longest label value.
 const LONGEST: usize = 63;
@@ -46,8 +53,8 @@ fn is_label_value(text: &str) -> bool {
     text.len() <= LONGEST && text.chars().all(inside) && ends(text.chars().next()) && ends(text.chars().next_back())
 }
 
-/// STP-06: an eviction by taint that came much later than it was due shows what held it up while it did: in a condition
-/// of the binding, or in an event about binding or workload.
+/// STP-06, OBS-02: an eviction by taint that came much later than it was due shows what held it up while it did: in a
+/// condition of the binding, or in an event about binding or workload.
 pub(super) fn late_eviction_explained(history: &History<'_>) -> Found {
     let mut found = Found::default();
     for task in &history.tasks {
@@ -64,7 +71,7 @@ pub(super) fn late_eviction_explained(history: &History<'_>) -> Found {
         found.judged += 1;
         let waited = task.written.at.saturating_sub(due.at);
         if waited > PATIENCE && !is_explained(history, task, due) {
-            found.findings.push(finding(
+            let broken = finding(
                 Invariant::LateEvictionIsExplained,
                 entry,
                 Some(task.binding.clone()),
@@ -74,10 +81,33 @@ pub(super) fn late_eviction_explained(history: &History<'_>) -> Found {
                     due.at.as_secs_f64()
                 ),
                 format!("nothing for {:.0} s, then the task", waited.as_secs_f64()),
-            ));
+            );
+            let blamed = if was_queued(history, task, due) || !has_rules(revision) {
+                "OBS-02"
+            } else {
+                "STP-06"
+            };
+            let requirements = broken.requirements.iter().filter(|id| id.as_str() == blamed);
+            found.findings.push(Finding {
+                requirements: requirements.cloned().collect(),
+                ..broken
+            });
         }
     }
     found
+}
+
+/// Whether others were evicted meanwhile: then it waited for its turn, and not for its state.
+fn was_queued(history: &History<'_>, task: &Task, due: Moment) -> bool {
+    history.tasks.iter().any(|other| {
+        other.binding != task.binding && due.at <= other.written.at + EARLY && other.written.seq < task.written.seq
+    })
+}
+
+/// Whether the binding asks for state to be preserved when its cluster fails.
+fn has_rules(binding: &Revision) -> bool {
+    let rules = binding.object.pointer("/spec/failover/cluster/statePreservation/rules");
+    rules.and_then(Value::as_array).is_some_and(|rules| !rules.is_empty())
 }
 
 /// When the taints of the cluster left the workload no time any more; nothing if no taint asks for this eviction.
@@ -206,15 +236,27 @@ fn tolerated(taint: &Taint, tolerations: &[Value]) -> Option<Duration> {
         .map(|seconds| Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }
 
-/// Whether something was to be seen between the moment when the eviction was due and the task.
+/// Whether something was to be seen about when the eviction was due, and before the task: an event, or a condition that
+/// was not there before the cluster was tainted.
 fn is_explained(history: &History<'_>, task: &Task, due: Moment) -> bool {
-    let before = |entry: &Entry| entry.at < due.at && entry.seq < task.written.seq;
+    let before = |entry: &Entry| entry.at + EARLY < due.at && entry.seq < task.written.seq;
+    let tainted = taints_at(history, task).into_values().map(|since| since.seq).min();
+    let tainted = tainted.unwrap_or(task.written.seq);
     let known = history
         .binding_of(task)
         .iter()
-        .take_while(|(entry, _)| before(entry))
+        .take_while(|(entry, _)| before(entry) && entry.seq < tainted)
         .last();
     let known = known.map(|(_, revision)| conditions(revision)).unwrap_or_default();
+    // A condition that stands by then need not be written again.
+    let mut standing = history.binding_of(task).iter().take_while(|(entry, _)| before(entry));
+    if standing
+        .by_ref()
+        .last()
+        .is_some_and(|(_, revision)| conditions(revision) != known)
+    {
+        return true;
+    }
     let meanwhile = history
         .entries
         .iter()
