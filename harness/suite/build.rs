@@ -14,7 +14,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo::rerun-if-changed={ROOT}/{folder}");
     }
     // What decides a verdict: what cases say and apply, and what they are compared with.
-    for folder in ["cases", "fixtures/flink", "fixtures/workloads", "snapshots"] {
+    for folder in [
+        "cases",
+        "fixtures/flink",
+        "fixtures/scenarios",
+        "fixtures/workloads",
+        "snapshots",
+    ] {
         for entry in WalkDir::new(format!("{ROOT}/{folder}")).sort_by_file_name() {
             let entry = entry?;
             if entry.file_type().is_file() {

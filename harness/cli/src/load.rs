@@ -115,7 +115,11 @@ impl Suite {
             };
             match case_file::read(file, area(name.as_deref()), &text, &context) {
                 Ok(found) => cases.extend(found),
-                Err(found) => broken.extend(found),
+                // What is wrong with a list of scenarios is told once, and not for each file that has its scenarios.
+                Err(found) => {
+                    let new: Vec<_> = found.into_iter().filter(|it| !broken.contains(it)).collect();
+                    broken.extend(new);
+                }
             }
         }
         broken.extend(case_file::duplicates(&cases));

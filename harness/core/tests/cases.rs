@@ -83,3 +83,44 @@ spec:
     let told = "several.yaml:6:10: not every scenario has a parameter `kin` (did you mean `kind`?)";
     assert_eq!(common::lines(&found), told);
 }
+
+/// The scenarios of a file that several cases have in common; what does not fit is told where the case refers to it.
+#[test]
+fn scenarios_may_come_from_a_file_of_their_own() {
+    let text = r"
+apiVersion: baton.dev/v1alpha1
+kind: Case
+metadata: {name: several}
+spec:
+  title: A $(kind) is there
+  requirements: [POL-01]
+  features: [Propagation]
+  scenarios: {from: workloads, without: [cluster-scoped, job]}
+  steps:
+    - assert: {mode: now, on: control, of: {apiVersion: $(apiVersion), kind: $(kind), name: $(name)}, present: true, proves: POL-01}
+";
+    let told = |from: &str, to: &str| {
+        let text = text.replace(from, to);
+        common::lines(&common::read_bytes(Path::new("several.yaml"), text.as_bytes()).unwrap_err())
+    };
+    let cases = common::read_bytes(Path::new("several.yaml"), text.as_bytes()).unwrap();
+    let ids: Vec<_> = cases.iter().map(|case| case.id.to_string()).collect();
+    assert_eq!(ids, ["several", "several-statefulset", "several-flinkdeployment"]);
+    assert!(Plan::of(&cases[1]).to_string().contains("StatefulSet"));
+    assert_eq!(
+        told("from: workloads,", "from: workload,"),
+        "several.yaml:9:21: cannot read fixtures/scenarios/workload.yaml: entity not found (did you mean `workloads`?)"
+    );
+    assert_eq!(
+        told("[cluster-scoped, job]", "jobs"),
+        "several.yaml:9:41: fixtures/scenarios/workloads.yaml has no scenario `jobs` (did you mean `job`?)"
+    );
+    assert_eq!(
+        told("title: A $(kind)", "title: A $(kin)"),
+        "several.yaml:6:10: not every scenario has a parameter `kin` (did you mean `kind`?)"
+    );
+    // What a file brings that does not fit here is told at the reference.
+    assert!(
+        told("{apiVersion: $(apiVersion), kind: $(kind), name: $(name)}", "$(ready)").contains("several.yaml:9:21: ")
+    );
+}

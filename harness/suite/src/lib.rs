@@ -18,6 +18,10 @@ static FOLDERS: &[(&str, Dir<'static>)] = &[
         include_dir!("$CARGO_MANIFEST_DIR/../../fixtures/flink"),
     ),
     (
+        "fixtures/scenarios",
+        include_dir!("$CARGO_MANIFEST_DIR/../../fixtures/scenarios"),
+    ),
+    (
         "fixtures/simulator",
         include_dir!("$CARGO_MANIFEST_DIR/../../fixtures/simulator"),
     ),

@@ -31,7 +31,7 @@ pub fn read(file: &Path, area: &str, bytes: &[u8], context: &ReadContext<'_>) ->
     let mut decoder = Decoder::new(file);
     decoder.extend(found);
     let mut cases = Vec::new();
-    for (scenario, root) in scenarios::expand(&root, &mut decoder) {
+    for (scenario, root) in scenarios::expand(&root, context, &mut decoder) {
         let mut reader = Reader {
             context,
             scope: Scope::default(),

@@ -8,11 +8,24 @@
 //! ```
 //!
 //! One scenario may go without a name: it is the case that bears the file's name alone.
+//!
+//! `scenarios: {from: workloads}` takes the list of the file `fixtures/scenarios/workloads.yaml`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
-use super::{parameters, shapes::SCENARIO};
-use crate::yaml::{Data, MOST_NODES, Node, decode::Decoder};
+use super::{
+    parameters,
+    refs::ReadContext,
+    shapes::{SCENARIO, SCENARIO_SET},
+};
+use crate::yaml::{self, Data, MOST_NODES, Node, decode::Decoder};
+
+/// Where lists of scenarios are that several files have in common, below `fixtures/`.
+const SETS: &str = "scenarios";
 
 /// An entry of `scenarios`.
 struct Scenario<'n> {
@@ -23,10 +36,18 @@ struct Scenario<'n> {
 }
 
 /// The file once for each scenario, with the scenario's name; once without a name if there are none.
-pub fn expand(root: &Node, decoder: &mut Decoder) -> Vec<(Option<String>, Node)> {
+pub fn expand(root: &Node, context: &ReadContext<'_>, decoder: &mut Decoder) -> Vec<(Option<String>, Node)> {
     let Some(scenarios) = root.get("spec").and_then(|spec| spec.get("scenarios")) else {
         return vec![(None, root.clone())];
     };
+    let scenarios = match &scenarios.data {
+        Data::Map(_) => match of_set(scenarios, context, decoder) {
+            Some(set) => Cow::Owned(set),
+            None => return Vec::new(),
+        },
+        Data::Scalar { .. } | Data::List(_) => Cow::Borrowed(scenarios),
+    };
+    let scenarios = scenarios.as_ref();
     let mut expanded = Vec::new();
     let mut count = 0;
     let rest = without_scenarios(root);
@@ -48,6 +69,82 @@ pub fn expand(root: &Node, decoder: &mut Decoder) -> Vec<(Option<String>, Node)>
         decoder.error(scenarios, "scenarios must be a list with at least one entry", help);
     }
     expanded
+}
+
+/// The list that `{from: …}` names, without those that are not wanted here. What is wrong with its file is told of that
+/// file; where its values do not fit in this one, the reference is where to look.
+fn of_set(reference: &Node, context: &ReadContext<'_>, decoder: &mut Decoder) -> Option<Node> {
+    let fields = decoder.shape(reference, &SCENARIO_SET)?;
+    let from = fields.get("from")?;
+    let name = decoder.case_name(from, "the name of a list of scenarios")?;
+    let file = format!("{SETS}/{name}.yaml");
+    let text = match (context.fixture)(&file) {
+        Ok(text) => text,
+        Err(why) => {
+            let sets = context
+                .fixtures
+                .iter()
+                .filter_map(|it| it.strip_prefix(SETS)?.strip_prefix('/'));
+            let sets: Vec<&str> = sets.filter_map(|it| it.strip_suffix(".yaml")).collect();
+            let help = decoder.suggestion(&name, sets.iter().copied());
+            decoder.error(from, format!("cannot read fixtures/{file}: {why}"), help);
+            return None;
+        }
+    };
+    let path = Path::new("fixtures").join(&file);
+    let mut of_file = Decoder::new(&path);
+    let mut set = match yaml::parse(&path, text.as_bytes()) {
+        Ok((set, found)) => {
+            of_file.extend(found);
+            set
+        }
+        Err(diagnostic) => {
+            decoder.extend(vec![*diagnostic]);
+            return None;
+        }
+    };
+    if set.items().is_empty() {
+        of_file.error(&set, "scenarios must be a list with at least one entry", "");
+    }
+    let known: BTreeSet<String> = read(&set, &mut of_file).into_iter().filter_map(|it| it.name).collect();
+    let found = of_file.into_diagnostics();
+    if !found.is_empty() {
+        decoder.extend(found);
+        return None;
+    }
+    let mut without = BTreeSet::new();
+    for (node, name) in fields
+        .get("without")
+        .map(|it| decoder.texts(it, "without"))
+        .unwrap_or_default()
+    {
+        if !known.contains(&name) {
+            let help = decoder.suggestion(&name, known.iter().map(String::as_str));
+            decoder.error(node, format!("fixtures/{file} has no scenario `{name}`"), help);
+        }
+        without.insert(name);
+    }
+    if let Data::List(items) = &mut set.data {
+        items.retain(|item| item.get("name").is_none_or(|name| !without.contains(name.key())));
+    }
+    stand_at(&mut set, from);
+    Some(set)
+}
+
+/// Lets a node of another file stand where this one does.
+fn stand_at(node: &mut Node, place: &Node) {
+    node.span = place.span.clone();
+    (node.line, node.column) = (place.line, place.column);
+    match &mut node.data {
+        Data::Scalar { .. } => {}
+        Data::List(items) => items.iter_mut().for_each(|item| stand_at(item, place)),
+        Data::Map(members) => {
+            for (key, value) in members {
+                stand_at(key, place);
+                stand_at(value, place);
+            }
+        }
+    }
 }
 
 /// The entries; one that is wrong is left out.

@@ -70,8 +70,8 @@ pub static SPEC: Shape = Shape::closed(
         ),
         Field::optional(
             "scenarios",
-            Holds::List(&Holds::Map(&SCENARIO)),
-            "One case for each, with its values in the place of $(name) in the rest of the file.",
+            Holds::Either(|| vec![SCENARIOS, Holds::Map(&SCENARIO_SET)]),
+            "One case for each, with its values in the place of $(name) in the rest of the file: a list, or the name of one.",
         ),
         Field::needed(
             "steps",
@@ -110,6 +110,8 @@ const OPTIONS: Field = Field::optional(
 /// How a controller is set up, in a case as in a target file.
 pub static CONTROLLER: Shape = Shape::closed("controller", &[FEATURE_GATES, OPTIONS]);
 
+const SCENARIOS: Holds = Holds::List(&Holds::Map(&SCENARIO));
+
 /// An entry of `scenarios`.
 pub static SCENARIO: Shape = Shape::closed(
     "a scenario",
@@ -123,6 +125,23 @@ pub static SCENARIO: Shape = Shape::closed(
             "with",
             Holds::Named(&Holds::Anything),
             "Values, by the names of parameters.",
+        ),
+    ],
+);
+
+/// `scenarios: {from: …}`: a list that several files have in common.
+pub static SCENARIO_SET: Shape = Shape::closed(
+    "scenarios",
+    &[
+        Field::needed(
+            "from",
+            FILE_NAME,
+            "A list of scenarios: the file of this name, with .yaml, below fixtures/scenarios.",
+        ),
+        Field::optional(
+            "without",
+            Holds::OneOrMore(&FILE_NAME),
+            "Those of them, by name, that this file is not made for.",
         ),
     ],
 );

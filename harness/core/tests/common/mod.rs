@@ -67,7 +67,12 @@ pub fn read_bytes(file: &Path, bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic
         let balanced = path.matches('{').count() == path.matches('}').count();
         if balanced { Ok(()) } else { Err("unclosed".to_owned()) }
     };
-    let fixtures = ["workloads/deploy.yaml".to_owned(), "workloads/sts.yaml".to_owned()];
+    let fixtures = [
+        "scenarios/workloads.yaml",
+        "workloads/deploy.yaml",
+        "workloads/sts.yaml",
+    ]
+    .map(str::to_owned);
     let context = ReadContext {
         catalogue: &catalogue,
         fixture: &fixture,

@@ -157,7 +157,8 @@ impl Reader<'_> {
         match (self.context.fixture)(name) {
             Ok(text) => Some(text),
             Err(reason) => {
-                let help = suggestion(name, self.context.fixtures.iter().map(String::as_str));
+                let files = self.context.fixtures.iter().map(String::as_str);
+                let help = suggestion(name, files.filter(|file| !file.starts_with("scenarios/")));
                 self.decoder
                     .error(node, format!("cannot read fixtures/{name}: {reason}"), help);
                 None
