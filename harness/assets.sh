@@ -4,14 +4,15 @@
 # etcd in the version that they name.
 #
 #     harness/assets.sh [DIR]            # default: target/assets
-#     KUBERNETES=v1.36.2 harness/assets.sh
+#     KUBERNETES=v1.36.2 ALSO="kubelet kubeadm" harness/assets.sh
 #
 # Whoever has setup-envtest does not need this: the folder that it prints serves as well.
 set -euo pipefail
 
 version=${KUBERNETES:-v1.36.2}
 folder=${1:-$(dirname "$0")/../target/assets}
-programs=(kube-apiserver kube-controller-manager kube-scheduler kubectl)
+# shellcheck disable=SC2206 # several words
+programs=(kube-apiserver kube-controller-manager kube-scheduler kubectl ${ALSO:-})
 etcd=go.etcd.io/etcd/server/v3
 
 fail() { echo "error: $1" >&2; echo "help: $2" >&2; exit 2; }
