@@ -9,7 +9,8 @@ use baton_decide::keys::{Gvk, ObjectKey, TemplateKey};
 use baton_decide::{matching, names};
 use serde_json::Value;
 
-use super::{Cache, Keys, revision_of};
+use super::decode::revision_of;
+use super::{Cache, Keys};
 use crate::queue::{Key, Urgency};
 use crate::source::Source;
 use crate::table::{Table, Version};
