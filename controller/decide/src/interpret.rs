@@ -1,8 +1,8 @@
 //! The health of an object by a script of a `ResourceInterpreterCustomization` (APP-10).
 //!
 //! A script is input from outside. It runs in a Lua of its own, which has the object, tables, texts and numbers, and
-//! nothing else: no files, no programs, no other objects, no clock. Its steps and its memory are limited, and functions are
-//! left out that could take long in a single step. What comes of it is `true`, `false`, or a [`Problem`].
+//! nothing else: no files, no programs, no other objects, no clock. Its steps, its memory and its time are limited, and
+//! functions are left out that could take long in a single step. What comes of it is `true`, `false`, or a [`Problem`].
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,8 +17,9 @@ use crate::keys::Gvk;
 const FUNCTION: &str = "InterpretHealth";
 /// How many instructions a script may take; fewer if it uses much memory, because then each of them may take longer.
 const INSTRUCTIONS: usize = 100_000;
-/// After so many instructions it is looked how many there have been.
-const STEP: u32 = 1_000;
+/// After so many instructions it is looked how many there have been, and whether the time is up: one that sorts a long
+/// list takes as long as thousands of others.
+const STEP: u32 = 100;
 /// How much memory a script may use beside that of the object, in bytes.
 const MEMORY: usize = 8 << 20;
 /// The longest script, in bytes.
@@ -62,6 +63,9 @@ pub enum Problem {
     /// It ran away.
     #[error("the script takes more than {INSTRUCTIONS} instructions")]
     RanAway,
+    /// Its time was up.
+    #[error("the script takes too long")]
+    TooSlow,
     /// It is wrong, or uses too much memory.
     #[error("{0}")]
     Failed(String),
@@ -84,23 +88,35 @@ pub fn script<'a>(
     found.into_iter().next()
 }
 
-/// Runs a script on an object.
+/// Runs a script on an object; `time_is_up` is asked again and again meanwhile.
 ///
 /// # Errors
 /// [`Problem`] if it does not say true or false.
-pub fn is_healthy(object: &Value, script: &str) -> Result<bool, Problem> {
+pub fn is_healthy(object: &Value, script: &str, time_is_up: impl Fn() -> bool + 'static) -> Result<bool, Problem> {
     if script.len() > LONGEST {
         return Err(Problem::TooLong);
     }
-    let ran_away = Rc::new(Cell::new(false));
-    let answer = run(object, script, &ran_away);
-    if ran_away.get() {
-        return Err(Problem::RanAway);
+    let limits = Limits {
+        time_is_up: Box::new(time_is_up),
+        exceeded: Rc::default(),
+    };
+    let exceeded = Rc::clone(&limits.exceeded);
+    let answer = run(object, script, limits);
+    // What the script was told is not what its author needs to know.
+    if let Some(problem) = exceeded.take() {
+        return Err(problem);
     }
     answer.map_err(|error| Problem::Failed(first_line(&error.to_string())))?
 }
 
-fn run(object: &Value, script: &str, ran_away: &Rc<Cell<bool>>) -> mlua::Result<Result<bool, Problem>> {
+/// What a script may not exceed besides its memory.
+struct Limits {
+    time_is_up: Box<dyn Fn() -> bool>,
+    /// The limit that was.
+    exceeded: Rc<Cell<Option<Problem>>>,
+}
+
+fn run(object: &Value, script: &str, limits: Limits) -> mlua::Result<Result<bool, Problem>> {
     let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
     let lua = Lua::new_with(libraries, LuaOptions::default())?;
     for (table, names) in LEFT_OUT {
@@ -112,15 +128,19 @@ fn run(object: &Value, script: &str, ran_away: &Rc<Cell<bool>>) -> mlua::Result<
     let object = to_lua(&lua, object)?;
     let before = lua.used_memory();
     lua.set_memory_limit(before + MEMORY)?;
-    let (spent, told) = (Cell::new(0_usize), Rc::clone(ran_away));
+    let spent = Cell::new(0_usize);
     lua.set_hook(HookTriggers::new().every_nth_instruction(STEP), move |lua, _| {
         let mebibytes = lua.used_memory().saturating_sub(before) >> 20;
         spent.set(spent.get() + STEP as usize * (1 + 8 * mebibytes));
-        if spent.get() > INSTRUCTIONS {
-            told.set(true);
-            return Err(mlua::Error::runtime("too many instructions"));
-        }
-        Ok(VmState::Continue)
+        let problem = if spent.get() > INSTRUCTIONS {
+            Problem::RanAway
+        } else if (limits.time_is_up)() {
+            Problem::TooSlow
+        } else {
+            return Ok(VmState::Continue);
+        };
+        limits.exceeded.set(Some(problem));
+        Err(mlua::Error::runtime("a limit is exceeded"))
     })?;
     lua.load(script).set_name("=script").set_mode(ChunkMode::Text).exec()?;
     let function: Function = lua
@@ -171,6 +191,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
+
+    fn is_healthy(object: &Value, script: &str) -> Result<bool, Problem> {
+        super::is_healthy(object, script, || false)
+    }
 
     fn ask(body: &str) -> Result<bool, Problem> {
         let object =
@@ -243,6 +267,41 @@ mod tests {
             );
         }
         assert_eq!(is_healthy(&json!({}), "while true do end"), Err(Problem::RanAway));
+    }
+
+    #[test]
+    fn a_script_that_takes_long_with_few_instructions_is_stopped_when_its_time_is_up() {
+        let list: Vec<i32> = (0..2_000).collect();
+        let sorting = "function InterpretHealth(o) for i = 1, 20000 do table.sort(o) end return true end";
+        // Some 4 instructions a round: far fewer than are allowed by the time that it is asked for the tenth time.
+        let asked = Cell::new(0);
+        let is_up = move || asked.replace(asked.get() + 1) == 9;
+        assert_eq!(super::is_healthy(&json!(list), sorting, is_up), Err(Problem::TooSlow));
+        let quick = "function InterpretHealth(o) table.sort(o) return true end";
+        assert_eq!(
+            super::is_healthy(&json!(list), quick, || true),
+            Ok(true),
+            "it is over before anybody asks"
+        );
+    }
+
+    #[test]
+    fn one_call_cannot_take_long() {
+        for call in [
+            "('x'):rep(1e9)",
+            "string.rep('x', 1e9, 'y')",
+            "('a'):find(('a*'))",
+            "string.gsub('a', '.*', 'b')",
+            "string.format('%9999s', 'x')",
+            "table.unpack({}, 1, 1e7)",
+            "table.concat({}, ',', 1, 1e9)",
+            "string.pack('s', 'x')",
+        ] {
+            assert!(
+                matches!(ask(&format!("return {call}")), Err(Problem::Failed(_))),
+                "{call}"
+            );
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::json;
 
 fuzz_target!(|script: &str| {
     let object = json!({"metadata": {"name": "x", "generation": 2}, "status": {"replicas": 2, "conditions": [{"type": "Ready"}]}});
-    let _ = is_healthy(&object, script);
+    let _ = is_healthy(&object, script, || false);
     let body = format!("function InterpretHealth(observedObj)\n{script}\nend");
-    let _ = is_healthy(&object, &body);
+    let _ = is_healthy(&object, &body, || false);
 });

@@ -1,5 +1,7 @@
 //! The health of an object on a member: by the script of its kind if there is one, else by the rule of its kind (APP-10).
 
+use std::time::{Duration, Instant};
+
 use baton_decide::api::{ResourceHealth, Work};
 use baton_decide::conditions::{self, ConditionUpdate};
 use baton_decide::keys::{self, Gvk, ObjectKey};
@@ -12,6 +14,9 @@ use crate::events::{self, About, EventType};
 
 /// Reason of the event: a script does not say whether an object is healthy.
 const FAILED: &str = "InterpretHealthFailed";
+
+/// How long a script may take. Others wait for it: this is what it may cost, not what is to be expected.
+const SCRIPT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is known of an object's health.
 pub struct Interpreted {
@@ -30,7 +35,8 @@ pub fn health(context: &Context, gvk: &Gvk, object: &Value) -> Interpreted {
             problem: None,
         };
     };
-    match interpret::is_healthy(object, &script) {
+    let began = Instant::now();
+    match interpret::is_healthy(object, &script, move || began.elapsed() > SCRIPT_PATIENCE) {
         Ok(true) => Interpreted {
             health: ResourceHealth::Healthy,
             problem: None,
