@@ -47,13 +47,20 @@ pub struct Fleet {
     kubelets: Vec<tokio::task::JoinHandle<()>>,
 }
 
-struct InProcess(BTreeMap<String, ApiServer>);
+/// Members in this process, for an instance that writes under this name.
+struct InProcess {
+    members: BTreeMap<String, ApiServer>,
+    agent: &'static str,
+}
 
 #[async_trait]
 impl Members for InProcess {
     async fn connect(&self, cluster: &Cluster) -> Result<Client, ConnectError> {
-        let server = self.0.get(cluster.name()).ok_or(ConnectError::Incomplete("server"))?;
-        Ok(Client::new(server.service("baton-controller"), "default"))
+        let server = self
+            .members
+            .get(cluster.name())
+            .ok_or(ConnectError::Incomplete("server"))?;
+        Ok(Client::new(server.service(self.agent), "default"))
     }
 }
 
@@ -130,9 +137,17 @@ impl Fleet {
 
     /// Starts the controller.
     pub fn control(&mut self, options: Options) {
-        let client = Client::new(self.control.service("baton-controller"), "default");
-        let members = Arc::new(InProcess(self.members.clone()));
-        self.controller = Some(Controller::start(client, members, self.clock.clone(), options));
+        let agent = "baton-controller";
+        let client = Client::new(self.control.service(agent), "default");
+        self.controller = Some(self.instance(agent, client, options));
+    }
+
+    /// Starts an instance of the controller that writes under a name of its own, and reaches the control plane by this
+    /// client.
+    pub fn instance(&self, agent: &'static str, control: Client, options: Options) -> Running {
+        let members = self.members.clone();
+        let members = Arc::new(InProcess { members, agent });
+        Controller::start(control, members, self.clock.clone(), options)
     }
 
     /// Stops the controller, as a crash would.

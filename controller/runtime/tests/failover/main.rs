@@ -2,10 +2,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may fail the test")]
 
 mod blocked;
+mod dependencies;
 mod directly;
 mod fleet;
 mod gracefully;
 mod health;
+mod leader;
 mod policies;
 mod push;
 mod real_time;
