@@ -4,6 +4,7 @@
 //! Read in this order:
 //!
 //! - [`api`]: the objects; [`keys`] and [`names`]: how they are named and refer to each other; [`settings`]: the options
+//! - [`validate`]: what a policy may not say
 //! - [`matching`] and [`bind`]: policy and resource make a binding; [`dependencies`]: so does what needs the resource
 //! - [`taints`] and [`schedule`]: the binding gets its clusters
 //! - [`manifest`], [`inject`] and [`works`]: each cluster gets its copy, with the preserved state as labels
@@ -42,6 +43,7 @@ pub mod settings;
 pub mod tainting;
 pub mod taints;
 pub mod unhealthy;
+pub mod validate;
 pub mod works;
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ use crate::queue::{Key, Queue, Urgency};
 use crate::reconcile;
 use crate::source::Source;
 use crate::watch::{self as watches, WatchEvent};
+use crate::webhook::{Registration, Webhook, WebhookError};
 
 /// The furthest that a timer is set; what is due later is looked at again then.
 const FURTHEST: Duration = Duration::from_secs(60 * 60 * 24 * 365);
@@ -44,6 +45,8 @@ pub struct Running {
     task: Option<JoinHandle<()>>,
     election: Option<JoinHandle<Candidate>>,
     context: Context,
+    is_leader: watch::Receiver<bool>,
+    webhook: Option<Registration>,
 }
 
 impl Controller {
@@ -68,12 +71,14 @@ impl Controller {
             members = FencedMembers::new(members, fence);
         }
         let context = Context::new(control, members, clock, options, sender);
-        let task = tokio::spawn(Loop::new(context.clone(), is_leader).run(events, stop.clone()));
+        let task = tokio::spawn(Loop::new(context.clone(), is_leader.clone()).run(events, stop.clone()));
         Running {
             stop,
             task: Some(task),
             election,
             context,
+            is_leader,
+            webhook: None,
         }
     }
 }
@@ -91,19 +96,51 @@ impl Running {
     pub async fn serve_metrics(&self, address: SocketAddr) -> std::io::Result<()> {
         let context = self.context.clone();
         let serving = metrics::serve(address, move || context.metrics()).await?;
+        self.until_stopped(serving);
+        Ok(())
+    }
+
+    /// Serves the admission webhook at an address, as long as the controller runs, and makes it known to the control
+    /// plane, which reaches it at `url`, or at the address. Of several instances only the one that leads is made known.
+    ///
+    /// # Errors
+    /// [`WebhookError`] if it cannot be served, or the control plane does not take it.
+    pub async fn serve_webhook(&mut self, address: SocketAddr, url: Option<&str>) -> Result<(), WebhookError> {
+        let webhook = Webhook::listen(address, url).await?;
+        let registration = webhook.registration();
+        if self.context.options().leader_elect {
+            let leading = put_while_leading(registration.clone(), self.context.clone(), self.is_leader.clone());
+            self.until_stopped(leading);
+        } else {
+            registration.put(self.context.control().client()).await?;
+        }
+        self.until_stopped(webhook.serve());
+        self.webhook = Some(registration);
+        Ok(())
+    }
+
+    fn until_stopped(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stopped = self.stop.clone().cancelled_owned();
         tokio::spawn(async move {
             tokio::select! {
-                () = serving => {}
+                biased;
                 () = stopped => {}
+                () = work => {}
             }
         });
-        Ok(())
     }
 
     /// Stops the controller and waits until it has stopped. If it leads, the next instance need not wait for the lease
     /// to end.
     pub async fn stop(mut self) {
+        if let Some(webhook) = self.webhook.take()
+            && let Err(error) = webhook.remove(self.context.control().client()).await
+        {
+            tracing::debug!(
+                error = error_chain(&error),
+                "the webhook is still known to the control plane"
+            );
+        }
         self.end().await;
         if let Some(election) = self.election.take()
             && let Ok(candidate) = election.await
@@ -130,6 +167,21 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.stop.cancel();
+    }
+}
+
+/// Makes a webhook known whenever its instance begins to lead.
+async fn put_while_leading(webhook: Registration, context: Context, mut is_leader: watch::Receiver<bool>) {
+    while is_leader.wait_for(|leads| *leads).await.is_ok() {
+        if let Err(error) = webhook.put(context.control().client()).await {
+            tracing::warn!(
+                error = error_chain(&error),
+                "policies are not checked when they are written"
+            );
+        }
+        if is_leader.wait_for(|leads| !*leads).await.is_err() {
+            return;
+        }
     }
 }
 

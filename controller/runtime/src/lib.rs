@@ -8,7 +8,7 @@
 //! - `context`: what reconcilers share; `object_api`: reads and writes of single objects; `events`: Kubernetes events;
 //!   `kinds`: the resource of a kind
 //! - `lease`: which of several instances works; `fence`: no other one writes
-//! - [`metrics`]: what is counted, and where it is served
+//! - [`metrics`]: what is counted, and where it is served; [`webhook`]: what policies may not say
 //! - `reconcile`: the components, each of them gather, decide, apply, status
 //! - [`drain`]: the command that drains a cluster; [`crds`]: the definitions of the API as YAML
 //!
@@ -37,6 +37,7 @@ mod reconcile;
 mod source;
 mod table;
 mod watch;
+pub mod webhook;
 
 pub use clock::Clock;
 pub use controller::{Controller, Running};

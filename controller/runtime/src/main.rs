@@ -138,8 +138,12 @@ async fn empty(arguments: &Run, drain: &Drain) -> anyhow::Result<Drained> {
 async fn run(arguments: &Run, options: Options) -> anyhow::Result<()> {
     let client = arguments.client().await?;
     let members = PushMembers::new(client.clone());
-    let metrics_address = options.metrics_address;
-    let controller = Controller::start(client, members, Arc::new(jiff::Timestamp::now), options);
+    let (metrics_address, webhook_address) = (options.metrics_address, options.webhook_address);
+    let webhook_url = options.webhook_url.clone();
+    let mut controller = Controller::start(client, members, Arc::new(jiff::Timestamp::now), options);
+    if let Some(address) = webhook_address {
+        controller.serve_webhook(address, webhook_url.as_deref()).await?;
+    }
     if let Some(address) = metrics_address
         && let Err(error) = controller.serve_metrics(address).await
     {

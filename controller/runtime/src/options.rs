@@ -23,6 +23,10 @@ pub struct Options {
     pub deletion: Deletion,
     /// Where the program serves metrics; nowhere if unset.
     pub metrics_address: Option<SocketAddr>,
+    /// Where the program serves its admission webhook; nowhere if unset.
+    pub webhook_address: Option<SocketAddr>,
+    /// Where the control plane reaches the webhook; at its address if unset.
+    pub webhook_url: Option<String>,
     /// Whether of several instances only one works.
     pub leader_elect: bool,
     /// The name by which this instance stands for election; made up if unset.
@@ -36,6 +40,8 @@ impl Default for Options {
             warnings: Vec::new(),
             deletion: Deletion::default(),
             metrics_address: Some(SocketAddr::from(([127, 0, 0, 1], 8080))),
+            webhook_address: None,
+            webhook_url: None,
             leader_elect: false,
             identity: None,
         }
@@ -173,14 +179,32 @@ pub const TABLE: &[OptionSpec] = &[
         default: Some("127.0.0.1:8080"),
         help: "Where the program serves metrics, at /metrics; 0 for nowhere",
         set: |options, value| {
-            options.metrics_address = match value {
-                "0" => None,
-                address => Some(
-                    address
-                        .parse()
-                        .map_err(|_| "expected an address such as 127.0.0.1:8080, or 0")?,
-                ),
-            };
+            let refusal = "expected an address such as 127.0.0.1:8080, or 0";
+            options.metrics_address = address(value).map_err(|()| refusal)?;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "webhook-bind-address",
+        value: "ADDRESS",
+        default: Some("0"),
+        help: "Where the program serves the admission webhook for policies; 0 for nowhere",
+        set: |options, value| {
+            let refusal = "expected an address such as 127.0.0.1:9443, or 0";
+            options.webhook_address = address(value).map_err(|()| refusal)?;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "webhook-url",
+        value: "URL",
+        default: None,
+        help: "Where the control plane reaches the webhook, such as https://host:9443; at webhook-bind-address if not given",
+        set: |options, value| {
+            if !value.starts_with("https://") {
+                return Err("expected a URL such as https://host:9443".to_owned());
+            }
+            options.webhook_url = Some(value.to_owned());
             Ok(())
         },
     },
@@ -314,6 +338,14 @@ fn names(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
 
+/// An address to listen on; none for `0`.
+fn address(value: &str) -> Result<Option<SocketAddr>, ()> {
+    match value {
+        "0" => Ok(None),
+        address => address.parse().map(Some).map_err(|_| ()),
+    }
+}
+
 fn rate(value: &str) -> Result<f64, Refusal> {
     let rate = value.parse::<f64>().ok();
     let rate = rate.filter(|rate| rate.is_finite() && *rate >= 0.0);
@@ -355,6 +387,8 @@ mod tests {
             ("controllers", "*,-failover"),
             ("enable-taint-manager", "maybe"),
             ("metrics-bind-address", "everywhere"),
+            ("webhook-bind-address", "9443"),
+            ("webhook-url", "http://host:9443"),
             ("leader-elect", "perhaps"),
             ("member-deletion", "sideways"),
         ] {

@@ -12,3 +12,4 @@ mod policies;
 mod push;
 mod real_time;
 mod taints;
+mod webhook;

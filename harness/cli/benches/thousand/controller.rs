@@ -48,7 +48,7 @@ pub enum Started {
 
 impl Started {
     /// `program` is the controller's own program, if it is to be the one that is alone.
-    pub fn new(place: Place, program: Option<&Path>, fleet: &dyn Fleet) -> Result<Self, Failure> {
+    pub async fn new(place: Place, program: Option<&Path>, fleet: &dyn Fleet) -> Result<Self, Failure> {
         match place {
             Place::Inside => {
                 let clients = fleet
@@ -60,7 +60,8 @@ impl Started {
                     options: BTreeMap::from([("resource-eviction-rate".to_owned(), NO_LIMIT.to_string())]),
                 };
                 let control = fleet.control().client(USER_AGENT);
-                let started = reference::start(control, clients.collect(), fleet.clock(), "bench", &setup)?;
+                let started =
+                    reference::start(control, clients.collect(), fleet.clock(), "bench", &setup, None).await?;
                 Ok(Self::Inside(started))
             }
             Place::Alone => {

@@ -72,7 +72,7 @@ pub async fn run(place: Place, program: Option<&Path>, count: u32) -> Result<Rou
         ..Options::new(2, Time::Real(Timestamp::now()))
     };
     let fleet = Embedded::boot(options).await?;
-    let controller = Started::new(place, program, &fleet)?;
+    let controller = Started::new(place, program, &fleet).await?;
     let control = fleet.control();
     let of_control = || fleet.commits(control.name());
     until(of_control(), "Cluster", fleet.members().len(), is_ready).await?;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::{IpAddr, SocketAddr},
     path::Path,
     sync::Arc,
     time::Duration,
@@ -9,6 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use baton_cluster::{
+    admission::Admission,
     clock::Clock,
     error_chain::error_chain,
     fleet::Fleet,
@@ -116,7 +118,7 @@ impl Target for Reference {
         setup: &ControllerSetup,
         _log: &Path,
     ) -> Result<Box<dyn Running>, TargetError> {
-        start_as(USER_AGENT, fleet, setup)
+        start_as(USER_AGENT, fleet, setup).await
     }
 
     async fn start_another(
@@ -126,7 +128,7 @@ impl Target for Reference {
         setup: &ControllerSetup,
         _log: &Path,
     ) -> Result<Box<dyn Running>, TargetError> {
-        start_as(&agent_of(name), fleet, setup)
+        start_as(&agent_of(name), fleet, setup).await
     }
 
     async fn run_command(&self, fleet: &dyn Fleet, name: &str, args: &[String]) -> Result<CommandEnd, TargetError> {
@@ -175,7 +177,7 @@ pub fn agent_of(instance: &str) -> String {
     format!("{USER_AGENT}-{instance}")
 }
 
-fn start_as(agent: &str, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError> {
+async fn start_as(agent: &str, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<Box<dyn Running>, TargetError> {
     let members = fleet.members().iter();
     let clients = members.map(|member| (member.name().to_string(), member.client(agent)));
     start(
@@ -184,22 +186,30 @@ fn start_as(agent: &str, fleet: &dyn Fleet, setup: &ControllerSetup) -> Result<B
         fleet.clock(),
         agent,
         setup,
+        fleet.admission().map(Admission::address),
     )
+    .await
 }
 
 /// Starts the reference controller on these clients: of the control plane, and of the members by name. By its identity
-/// it stands for election, if the set-up asks for one.
-pub fn start(
+/// it stands for election, if the set-up asks for one. `webhooks` is an address of this machine that the control plane
+/// reaches, if there is one: there it serves its webhook.
+pub async fn start(
     control: Client,
     members: BTreeMap<String, Client>,
     clock: Clock,
     identity: &str,
     setup: &ControllerSetup,
+    webhooks: Option<IpAddr>,
 ) -> Result<Box<dyn Running>, TargetError> {
     let mut options = options(setup)?;
     options.identity = Some(identity.to_owned());
     let warnings = options.warnings.clone();
-    let running = Controller::start(control, Arc::new(InProcess(members)), clock, options);
+    let mut running = Controller::start(control, Arc::new(InProcess(members)), clock, options);
+    if let Some(address) = webhooks {
+        let served = running.serve_webhook(SocketAddr::new(address, 0), None).await;
+        served.map_err(|error| TargetError::Start(error_chain(&error)))?;
+    }
     Ok(Box::new(Started { running, warnings }))
 }
 

@@ -37,6 +37,8 @@ pub enum Of {
     Customizations,
     /// `Lease`.
     Leases,
+    /// `ValidatingWebhookConfiguration`.
+    Webhooks,
     /// Events on the control plane.
     Events,
     /// Copies of workloads on members.
@@ -59,6 +61,7 @@ impl Of {
             Self::TaintPolicies => plural == "clustertaintpolicies",
             Self::Customizations => plural == "resourceinterpretercustomizations",
             Self::Leases => plural == "leases",
+            Self::Webhooks => plural == "validatingwebhookconfigurations",
             Self::Events => plural == "events",
             Self::Copies => false,
         }

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fmt, path::Path, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use baton::implementation::reference::{self, Reference, USER_AGENT};
 use baton_cluster::{
+    admission::Admission,
     clock::Clock,
     fleet::{Cluster, Fleet},
     runner::{CommandEnd, Ended, MetricsError, Running, Target, TargetError},
@@ -83,7 +84,7 @@ impl Target for Mutant {
         setup: &ControllerSetup,
         _log: &Path,
     ) -> Result<Box<dyn Running>, TargetError> {
-        self.start_as(USER_AGENT, fleet, setup)
+        self.start_as(USER_AGENT, fleet, setup).await
     }
 
     fn writers_of(&self, instance: &str) -> Option<BTreeSet<String>> {
@@ -97,7 +98,7 @@ impl Target for Mutant {
         setup: &ControllerSetup,
         _log: &Path,
     ) -> Result<Box<dyn Running>, TargetError> {
-        self.start_as(&reference::agent_of(name), fleet, setup)
+        self.start_as(&reference::agent_of(name), fleet, setup).await
     }
 
     async fn run_command(&self, fleet: &dyn Fleet, name: &str, args: &[String]) -> Result<CommandEnd, TargetError> {
@@ -150,7 +151,7 @@ struct Wires {
 }
 
 impl Mutant {
-    fn start_as(
+    async fn start_as(
         &self,
         agent: &str,
         fleet: &dyn Fleet,
@@ -166,7 +167,9 @@ impl Mutant {
             clock,
             agent,
             &fault.set_up(setup),
-        )?;
+            fleet.admission().map(Admission::address),
+        )
+        .await?;
         Ok(Box::new(Faulty { running, fault }))
     }
 

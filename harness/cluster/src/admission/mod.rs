@@ -147,6 +147,11 @@ impl Admission {
         Ok(probed.inspect_err(|error| self.failures.add(error_chain(error)))?)
     }
 
+    /// An address of this machine that the clusters reach.
+    pub fn address(&self) -> IpAddr {
+        self.site.address
+    }
+
     /// What went wrong with rules, in words; the environment is broken if there is anything.
     pub fn failures(&self) -> Vec<String> {
         self.failures.all()

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::{fault::Fault, mutant::Mutant};
+use crate::{
+    fault::{Fault, Of},
+    mutant::Mutant,
+};
 
 pub fn mutants() -> Vec<Mutant> {
     vec![
@@ -23,6 +26,12 @@ pub fn mutants() -> Vec<Mutant> {
             breaks: "VAL-02",
             defect: "texts in state preservation rules are not checked",
             fault: |_| without("pattern", |kind| kind != "ClusterTaintPolicy"),
+        },
+        Mutant {
+            name: "paths-not-parsed",
+            breaks: "VAL-02",
+            defect: "a path is accepted though it does not parse, as long as its braces are closed",
+            fault: |_| Fault::none().skipped(Of::Webhooks, |_| true),
         },
         Mutant {
             name: "any-text-is-an-effect",

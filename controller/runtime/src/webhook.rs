@@ -1,0 +1,380 @@
+//! The admission webhook: refuses policies that say what no schema could refuse (VAL-02).
+//!
+//! It is served over HTTPS with a certificate that is made at start-up, and made known to the control plane by a
+//! `ValidatingWebhookConfiguration` with that certificate. Its failure policy is `Ignore`: while no controller runs,
+//! policies can still be written, as the very outage may call for that. What got in unchecked is reported by events, and
+//! stops the eviction that needs it.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_decide::api::policy::PropagationPolicy;
+use baton_decide::api::taint_policy::ClusterTaintPolicy;
+use baton_decide::names::MANAGER;
+use baton_decide::validate::{self, Invalid};
+use http::{Method, Request, Response, StatusCode, Uri, header};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Client, ResourceExt as _};
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+/// Name of the configuration.
+const NAME: &str = "baton-controller";
+/// Where reviews are answered.
+const PATH: &str = "/validate";
+/// Where it answers that it is known to the control plane.
+const READY: &str = "/readyz";
+/// How large a review may be: an object and what it was before, each of them at most 3 MiB.
+const MAX_REVIEW: usize = 8 << 20;
+/// How long the API server waits for an answer. Seconds.
+const TIMEOUT: i32 = 5;
+/// How long a connection may last.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The webhook cannot be served, or not be made known.
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookError {
+    /// It cannot listen.
+    #[error("the webhook cannot listen on {address}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// The URL is none.
+    #[error("the webhook cannot be reached at {0}: expected a URL such as https://host:9443")]
+    Url(String),
+    /// There is no certificate to be had.
+    #[error("no certificate can be made for the webhook: {0}")]
+    Certificate(String),
+    /// The control plane does not take the configuration.
+    #[error("the webhook cannot be made known to the control plane")]
+    Register(#[from] kube::Error),
+}
+
+/// A webhook that listens. Nobody is answered before it is served.
+pub struct Webhook {
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    registration: Registration,
+}
+
+/// By what a control plane knows the webhook.
+#[derive(Clone, Debug)]
+pub struct Registration {
+    url: String,
+    /// The certificate to trust, as PEM.
+    certificate: String,
+}
+
+impl Webhook {
+    /// Begins to listen. `url` is where the control plane reaches it, without a path; the address itself if unset.
+    ///
+    /// # Errors
+    /// [`WebhookError`] if the address cannot be listened on, the URL is none, or no certificate can be made.
+    pub async fn listen(address: SocketAddr, url: Option<&str>) -> Result<Self, WebhookError> {
+        let failed = |source| WebhookError::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let bound = listener.local_addr().map_err(failed)?;
+        let url = url.map_or_else(
+            || format!("https://{bound}"),
+            |url| url.trim_end_matches('/').to_owned(),
+        );
+        let host = url.parse::<Uri>().ok().filter(|uri| uri.scheme_str() == Some("https"));
+        let host = host.and_then(|uri| Some(uri.host()?.trim_matches(['[', ']']).to_owned()));
+        let host = host.ok_or_else(|| WebhookError::Url(url.clone()))?;
+        let (certificate, config) = certified(host).map_err(WebhookError::Certificate)?;
+        Ok(Self {
+            listener,
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+            registration: Registration { url, certificate },
+        })
+    }
+
+    /// By what the control plane is to know it.
+    pub fn registration(&self) -> Registration {
+        self.registration.clone()
+    }
+
+    /// Answers, until this is dropped.
+    pub async fn serve(self) {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                Some(_) = connections.join_next() => {}
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        connections.spawn(tokio::time::timeout(PATIENCE, connection(stream, self.acceptor.clone())));
+                    }
+                    Err(error) => tracing::debug!(%error, "a connection to the webhook failed"),
+                },
+            }
+        }
+    }
+}
+
+impl Registration {
+    /// Makes the webhook known, in the place of another instance's.
+    ///
+    /// # Errors
+    /// If the control plane does not take it.
+    pub async fn put(&self, control: &Client) -> Result<(), WebhookError> {
+        let api: Api<ValidatingWebhookConfiguration> = Api::all(control.clone());
+        let apply = PatchParams::apply(MANAGER).force();
+        api.patch(NAME, &apply, &Patch::Apply(self.configuration())).await?;
+        Ok(())
+    }
+
+    /// Takes it back, unless another instance's stands in its place.
+    ///
+    /// # Errors
+    /// If the control plane cannot be asked.
+    pub async fn remove(&self, control: &Client) -> Result<(), WebhookError> {
+        let api: Api<ValidatingWebhookConfiguration> = Api::all(control.clone());
+        let Some(found) = api.get_opt(NAME).await? else {
+            return Ok(());
+        };
+        let bundle = ByteString(self.certificate.clone().into_bytes());
+        let mut webhooks = found.webhooks.iter().flatten();
+        if !webhooks.any(|webhook| webhook.client_config.ca_bundle.as_ref() == Some(&bundle)) {
+            return Ok(());
+        }
+        let unchanged = Preconditions {
+            resource_version: found.resource_version(),
+            uid: found.uid(),
+        };
+        match api
+            .delete(NAME, &DeleteParams::default().preconditions(unchanged))
+            .await
+        {
+            Ok(_) => Ok(()),
+            // Somebody was faster.
+            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn configuration(&self) -> Value {
+        json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": NAME},
+            "webhooks": [{
+                "name": "policies.baton.dev",
+                "rules": [{
+                    "apiGroups": ["policy.karmada.io"],
+                    "apiVersions": ["v1alpha1"],
+                    "operations": ["CREATE", "UPDATE"],
+                    "resources": ["propagationpolicies", "clusterpropagationpolicies", "clustertaintpolicies"],
+                    "scope": "*",
+                }],
+                "clientConfig": {
+                    "url": format!("{}{PATH}", self.url),
+                    "caBundle": ByteString(self.certificate.clone().into_bytes()),
+                },
+                "admissionReviewVersions": ["v1"],
+                "sideEffects": "None",
+                "failurePolicy": "Ignore",
+                "timeoutSeconds": TIMEOUT,
+            }],
+        })
+    }
+}
+
+/// A certificate for a host, as PEM, and TLS that shows it.
+fn certified(host: String) -> Result<(String, ServerConfig), String> {
+    let key = KeyPair::generate().map_err(|error| error.to_string())?;
+    let mut parameters = CertificateParams::new(vec![host]).map_err(|error| error.to_string())?;
+    parameters.distinguished_name.push(DnType::CommonName, NAME);
+    parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let certificate = parameters.self_signed(&key).map_err(|error| error.to_string())?;
+    let shown = CertificateDer::from(certificate.der().to_vec());
+    let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(ToOwned::to_owned)?;
+    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![shown], key))
+        .map_err(|error| error.to_string())?;
+    Ok((certificate.pem(), config))
+}
+
+async fn connection(stream: TcpStream, acceptor: TlsAcceptor) {
+    let Ok(stream) = acceptor.accept(stream).await else {
+        return;
+    };
+    let service = service_fn(|request| async { Ok::<_, Infallible>(respond(request).await) });
+    // A call is one request. How it ends is the caller's affair.
+    let _ = hyper::server::conn::http1::Builder::new()
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+async fn respond(request: Request<Incoming>) -> Response<Full<Bytes>> {
+    match (request.method(), request.uri().path()) {
+        (&Method::GET, READY) => plain(StatusCode::OK, "ok\n"),
+        (&Method::POST, PATH) => reviewed(request.into_body()).await,
+        (_, PATH) => plain(StatusCode::METHOD_NOT_ALLOWED, "a review must be sent by POST\n"),
+        _ => plain(StatusCode::NOT_FOUND, "reviews are answered at /validate\n"),
+    }
+}
+
+async fn reviewed(body: Incoming) -> Response<Full<Bytes>> {
+    let Ok(body) = Limited::new(body, MAX_REVIEW).collect().await else {
+        return plain(StatusCode::BAD_REQUEST, "the review broke off, or is too large\n");
+    };
+    let review: Value = serde_json::from_slice(&body.to_bytes()).unwrap_or_default();
+    let Some(answer) = answer(&review) else {
+        return plain(StatusCode::BAD_REQUEST, "expected an AdmissionReview with a request\n");
+    };
+    let mut response = Response::new(Full::from(answer.to_string()));
+    let json = header::HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    response
+}
+
+/// The answer to an `AdmissionReview`; none if it is not one.
+fn answer(review: &Value) -> Option<Value> {
+    let request = review
+        .get("request")
+        .filter(|request| review["kind"] == "AdmissionReview" && request.is_object())?;
+    let found = what_is_wrong(request);
+    let mut response = json!({"uid": request["uid"], "allowed": found.is_empty()});
+    if !found.is_empty() {
+        let message = found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        let code = StatusCode::UNPROCESSABLE_ENTITY.as_u16();
+        response["status"] = json!({"code": code, "reason": "Invalid", "message": message});
+    }
+    Some(json!({"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}))
+}
+
+/// What is wrong with an object that somebody writes. An object that is being deleted must be let go.
+fn what_is_wrong(request: &Value) -> Vec<Invalid> {
+    if !request["object"]["metadata"]["deletionTimestamp"].is_null() {
+        return Vec::new();
+    }
+    match request["kind"]["kind"].as_str() {
+        Some("PropagationPolicy" | "ClusterPropagationPolicy") => {
+            let (new, old) = versions::<PropagationPolicy>(request);
+            new.map(|new| validate::propagation(&new.spec, old.as_ref().map(|old| &old.spec)))
+        }
+        Some("ClusterTaintPolicy") => {
+            let (new, old) = versions::<ClusterTaintPolicy>(request);
+            new.map(|new| validate::taint_policy(&new.spec, old.as_ref().map(|old| &old.spec)))
+        }
+        _ => None,
+    }
+    .unwrap_or_default()
+}
+
+/// The object and what it was before. What cannot be read is refused by the schema.
+fn versions<T: DeserializeOwned>(request: &Value) -> (Option<T>, Option<T>) {
+    let read = |field: &str| T::deserialize(&request[field]).ok();
+    (read("object"), read("oldObject"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn review(kind: &str, object: &Value, old: &Value) -> Value {
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+            "request": {"uid": "u", "kind": {"kind": kind}, "object": object, "oldObject": old}})
+    }
+
+    fn policy(path: &str) -> Value {
+        let rules = json!([{"aliasLabelName": "a", "jsonPath": path}]);
+        json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy", "metadata": {"name": "p"},
+            "spec": {"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}],
+                "failover": {"cluster": {"statePreservation": {"rules": rules}}}}})
+    }
+
+    fn is_allowed(review: &Value) -> bool {
+        answer(review).unwrap()["response"]["allowed"] == true
+    }
+
+    #[test]
+    fn a_review_is_answered_with_field_value_and_what_was_expected() {
+        let answer = answer(&review("PropagationPolicy", &policy("{.a[}"), &Value::Null)).unwrap();
+        assert_eq!(answer["response"]["uid"], "u");
+        assert_eq!(answer["response"]["status"]["code"], 422);
+        let message = answer["response"]["status"]["message"].as_str().unwrap();
+        for part in ["rules[0].jsonPath", "{.a[}", "expected"] {
+            assert!(message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_is_right_old_going_or_another_kind_is_let_pass() {
+        let none = Value::Null;
+        assert!(is_allowed(&review("ClusterPropagationPolicy", &policy("{.a}"), &none)));
+        assert!(!is_allowed(&review(
+            "ClusterPropagationPolicy",
+            &policy("{.a[}"),
+            &none
+        )));
+        assert!(is_allowed(&review(
+            "PropagationPolicy",
+            &policy("{.a[}"),
+            &policy("{.a[}")
+        )));
+        assert!(is_allowed(&review("Deployment", &policy("{.a[}"), &none)));
+        let mut going = policy("{.a[}");
+        going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        assert!(is_allowed(&review("PropagationPolicy", &going, &policy("{.a}"))));
+    }
+
+    #[test]
+    fn what_is_no_review_is_not_answered() {
+        for other in [
+            Value::Null,
+            json!({"kind": "AdmissionReview"}),
+            json!({"kind": "AdmissionReview", "request": 1}),
+            json!({"kind": "ConversionReview", "request": {}}),
+        ] {
+            assert_eq!(answer(&other), None);
+        }
+        assert!(is_allowed(
+            &json!({"kind": "AdmissionReview", "request": {"object": [1]}})
+        ));
+    }
+
+    #[tokio::test]
+    async fn a_url_that_is_none_is_named() {
+        let address = "127.0.0.1:0".parse().unwrap();
+        for url in ["http://host:1", "host", "https://"] {
+            let error = Webhook::listen(address, Some(url)).await.err().unwrap();
+            assert!(error.to_string().contains(url), "{error}");
+        }
+        let webhook = Webhook::listen(address, Some("https://hooks.example:9443/"))
+            .await
+            .unwrap();
+        let configuration = webhook.registration().configuration();
+        assert_eq!(
+            configuration["webhooks"][0]["clientConfig"]["url"],
+            "https://hooks.example:9443/validate"
+        );
+    }
+}
