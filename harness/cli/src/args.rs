@@ -115,6 +115,8 @@ pub enum Schema {
     Case,
     /// Target files
     Target,
+    /// Rules of the workload simulator
+    Rules,
 }
 
 /// Options of `run`.

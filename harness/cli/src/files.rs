@@ -81,6 +81,18 @@ impl Roots {
         Ok(names.into_iter().collect())
     }
 
+    /// The names of those of them that are not in the program alone; none if there is no such folder.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn own_yaml_below(&self, folder: &str) -> io::Result<Vec<String>> {
+        match yaml_files(&self.folder.join(folder)) {
+            Ok(files) => Ok(files.iter().filter_map(|file| self.name_of(file)).collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The name of a file of the suite, whatever way leads to it; none if it lies elsewhere.
     pub fn name_of(&self, file: &Path) -> Option<String> {
         let plain = |path: &Path| path.components().all(|part| matches!(part, Component::Normal(_)));

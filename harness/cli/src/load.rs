@@ -1,11 +1,17 @@
 //! From the suite's files to checked cases.
 
 use std::{
+    collections::BTreeMap,
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use baton_cluster::{admission::AdmissionRules, error_chain::error_chain, simulator::RulesError};
+use baton_cluster::{
+    admission::{AdmissionRules, RulesError},
+    error_chain::error_chain,
+    simulator::Rules,
+};
 use baton_core::{
     case::{model::Case, read as case_file, refs::ReadContext},
     catalogue::Catalogue,
@@ -31,6 +37,8 @@ pub struct Suite {
     pub catalogue: Catalogue,
     /// What is wrong with files whose cases are left out.
     pub broken: Vec<Diagnostic>,
+    /// What the workload simulator does, if files of one's own say it, or what is wrong with these.
+    pub rules: Result<Option<Arc<Rules>>, Vec<Diagnostic>>,
 }
 
 /// Why there is no suite.
@@ -127,6 +135,7 @@ impl Suite {
             cases,
             catalogue,
             broken,
+            rules: rules(roots)?,
         })
     }
 
@@ -213,6 +222,30 @@ impl Suite {
             help: suggestion(name, known),
         }
     }
+}
+
+/// The folder with what the workload simulator does.
+const RULES: &str = "fixtures/simulator";
+
+/// The rules of the simulator, those in the program with files of one's own laid over them; none if there are none.
+fn rules(roots: &Roots) -> Result<Result<Option<Arc<Rules>>, Vec<Diagnostic>>, LoadError> {
+    let bundled = baton_suite::paths().filter(|name| Path::new(name).starts_with(RULES));
+    let bundled = bundled.filter_map(|name| Some((name.clone(), baton_suite::read(&name)?.to_vec())));
+    let bundled: BTreeMap<String, Vec<u8>> = bundled.collect();
+    let mut files = bundled.clone();
+    for name in roots
+        .own_yaml_below(RULES)
+        .map_err(|source| not_read(&roots.path(RULES), source))?
+    {
+        let text = read(roots, &name)?;
+        files.insert(name, text);
+    }
+    if files == bundled {
+        return Ok(Ok(None));
+    }
+    let files: Vec<_> = files.iter().map(|(name, text)| (roots.path(name), text)).collect();
+    let parsed = Rules::parse(files.iter().map(|(path, text)| (path.as_path(), text.as_slice())));
+    Ok(parsed.map(|rules| Some(Arc::new(rules))))
 }
 
 /// Reads a target file, or one of the suite, such as `fixtures/targets/karmada.yaml`; the suite is all that there is.

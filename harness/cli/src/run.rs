@@ -285,6 +285,7 @@ pub fn execute(
             members: case.members,
             location: settings.target.location(),
             definitions: settings.target.definitions(),
+            rules: settings.rules.clone(),
             seed: settings.seed,
         };
         let fleet = settings.backend.fleet(&request).await;

@@ -12,6 +12,7 @@ use baton_cluster::{
         embedded::{EMBEDDED, InProcess},
     },
     runner::{Target, Timeouts},
+    simulator::Rules,
 };
 use baton_core::{event::Suite, implementation::Launch, timeline::Provenance};
 
@@ -29,6 +30,8 @@ pub struct Settings {
     pub roots: Roots,
     /// Where fleets come from.
     pub backend: Arc<dyn Backend>,
+    /// What the workload simulator does; if not given, what it does by itself.
+    pub rules: Option<Arc<Rules>>,
     /// The implementation under test.
     pub target: Arc<dyn Target>,
     /// How many run at once, if the backend has as many fleets.
@@ -73,6 +76,7 @@ impl Settings {
                 time_mode: TimeMode::Virtual,
                 doors: false,
             }),
+            rules: None,
             target: Arc::new(Reference),
             jobs,
             seed: 0,

@@ -284,6 +284,7 @@ async fn a_command_is_heard_when_it_is_started_with_what_may_be_wrong() {
         doors: true,
     };
     let request = Request {
+        rules: None,
         case: suite.cases[0].clone(),
         members: 1,
         seed: 0,

@@ -23,13 +23,24 @@ pub fn of_targets(catalogue: &Catalogue) -> Value {
     of(&TARGET, "An implementation under test", catalogue, false)
 }
 
+/// The schema of files of another shape, which speak of no requirements.
+pub fn of_shape(shape: &'static Shape, title: &str) -> Value {
+    let mut maker = Maker {
+        parameters: false,
+        definitions: Map::new(),
+        names: Vec::new(),
+    };
+    let schema = maker.map(shape);
+    maker.finish(schema, title)
+}
+
 fn of(shape: &'static Shape, title: &str, catalogue: &Catalogue, parameters: bool) -> Value {
     let mut maker = Maker {
         parameters,
         definitions: Map::new(),
         names: Vec::new(),
     };
-    let mut schema = maker.map(shape);
+    let schema = maker.map(shape);
     let ids: Vec<&str> = catalogue.iter().map(|it: &Requirement| it.id.as_str()).collect();
     let features: Vec<&str> = catalogue.features().into_iter().map(Feature::as_str).collect();
     maker.define("requirement", json!({"enum": ids}));
@@ -43,12 +54,7 @@ fn of(shape: &'static Shape, title: &str, catalogue: &Catalogue, parameters: boo
             json!({"type": "string", "pattern": "\\$\\(", "description": about}),
         );
     }
-    if let Some(members) = schema.as_object_mut() {
-        members.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
-        members.insert("title".to_owned(), json!(title));
-        members.insert("definitions".to_owned(), Value::Object(maker.definitions));
-    }
-    schema
+    maker.finish(schema, title)
 }
 
 const PARAMETER: &str = "parameter";
@@ -65,6 +71,16 @@ struct Maker {
 }
 
 impl Maker {
+    /// The schema with its heading, and what it refers to.
+    fn finish(self, mut schema: Value, title: &str) -> Value {
+        if let Some(members) = schema.as_object_mut() {
+            members.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
+            members.insert("title".to_owned(), json!(title));
+            members.insert("definitions".to_owned(), Value::Object(self.definitions));
+        }
+        schema
+    }
+
     fn define(&mut self, name: &str, schema: Value) {
         self.definitions.insert(name.to_owned(), schema);
     }

@@ -13,8 +13,8 @@ mod up;
 use crate::terminal::{err, errln, out, outln};
 use std::process::ExitCode;
 
-use baton_cluster::error_chain::error_chain;
-use baton_core::{names::RequirementId, plan::Plan, schema};
+use baton_cluster::{error_chain::error_chain, simulator::shapes};
+use baton_core::{names::RequirementId, plan::Plan, schema, yaml::Diagnostic};
 use clap::CommandFactory as _;
 
 use crate::{
@@ -91,6 +91,9 @@ pub fn execute(cli: &Cli) -> Exit {
         Command::Schema { of } => with_suite(Suite::load(&roots), |suite| print_schema(*of, &suite)),
         Command::Lint { files } => with_suite(Suite::select(&roots, files), |suite| {
             err!("{}", show::warnings(&lint::warnings(&suite.cases)));
+            if let Err(wrong) = &suite.rules {
+                return wrong_rules(wrong);
+            }
             outln!("{} without errors", show::count(suite.cases.len(), "case"));
             Exit::Conforms
         }),
@@ -135,6 +138,7 @@ fn print_schema(of: Schema, suite: &Suite) -> Exit {
     let schema = match of {
         Schema::Case => schema::of_cases(&suite.catalogue),
         Schema::Target => schema::of_targets(&suite.catalogue),
+        Schema::Rules => schema::of_shape(&shapes::RULES, "What the workload simulator does for a kind"),
     };
     outln!("{schema:#}");
     Exit::Conforms
@@ -166,6 +170,16 @@ fn not_loaded(error: &LoadError) -> Exit {
         LoadError::Catalogue(_) => return bad_input(error, ""),
     }
     errln!("error: {error}");
+    Exit::BadInput
+}
+
+/// Prints what is wrong with rules of the workload simulator.
+fn wrong_rules(wrong: &[Diagnostic]) -> Exit {
+    err!("{}", show::diagnostics(wrong));
+    errln!(
+        "error: {} in the rules of the workload simulator",
+        show::count(wrong.len(), "error")
+    );
     Exit::BadInput
 }
 

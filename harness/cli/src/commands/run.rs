@@ -10,7 +10,7 @@ use std::{
 use baton_cluster::error_chain::error_chain;
 use baton_core::event::{Event, Summary};
 
-use super::{Exit, bad_input, not_loaded};
+use super::{Exit, bad_input, not_loaded, wrong_rules};
 use crate::{
     args,
     backend::{self, BackendError, BackendNeeds},
@@ -66,8 +66,12 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         Err(error) => return bad_input(&error, error.help()),
     };
     let last_run = before.unwrap_or_else(|_| LastRun::none(roots.folder()));
+    let rules = match &all.rules {
+        Ok(rules) => rules.clone(),
+        Err(wrong) => return wrong_rules(wrong),
+    };
     let (settings, preflight) = match settings(roots, arguments, &selected, &all) {
-        Ok(settings) => settings,
+        Ok((settings, preflight)) => (Settings { rules, ..settings }, preflight),
         Err(exit) => return exit,
     };
     if let Err(exit) = run_preflight(preflight.as_ref(), &settings) {

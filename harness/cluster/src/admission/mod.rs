@@ -44,7 +44,7 @@ use crate::{
 };
 
 pub use probe::ProbeError;
-pub use rules::AdmissionRules;
+pub use rules::{AdmissionRules, RulesError};
 
 /// Why rules are not in force.
 #[derive(Debug, Error)]

@@ -2,15 +2,49 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use thiserror::Error;
 
 use crate::{
     simulator::{
         merge::merge,
-        rules::{KindRef, RulesError},
+        rules::KindRef,
         template::{TemplateError, TemplateId, Templates, Variables, data},
     },
     storage::Storage,
 };
+
+/// What is wrong with a file of admission rules.
+#[derive(Debug, Error)]
+pub enum RulesError {
+    /// The text is no YAML, or not of the shape of rules; the source says where.
+    #[error("{file}: {source}")]
+    Yaml {
+        /// The file.
+        file: String,
+        /// What the parser says, with line and column.
+        source: serde_yaml::Error,
+    },
+    /// A file is for something else.
+    #[error("{file}: {problem}")]
+    File {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A template or an expression cannot be understood.
+    #[error("{file}: rule `{rule}`: `{field}` cannot be understood: {source}")]
+    Template {
+        /// The file.
+        file: String,
+        /// The rule's name.
+        rule: String,
+        /// The field that holds it.
+        field: &'static str,
+        /// What the template engine says.
+        source: TemplateError,
+    },
+}
 
 /// The writes that rules are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]

@@ -14,6 +14,7 @@ use baton_core::{
     case::model::Case,
     names::ClusterName,
     timeline::{Begin, HARNESS, Mark},
+    yaml::Diagnostic,
 };
 use jiff::Timestamp;
 use kube::Client;
@@ -32,7 +33,7 @@ use crate::{
     clock::{Clock, tokio_clock},
     observer::{Recorder, exact::Taps},
     scratch::{Scratch, write_private},
-    simulator::{self, Rules, RulesError, Simulator},
+    simulator::{self, Rules, Simulator},
     storage::Storage,
 };
 
@@ -129,6 +130,7 @@ impl Backend for InProcess {
             seed: request.seed,
             doors: self.doors,
             definitions: request.definitions.clone(),
+            rules: request.rules.clone(),
             ..Options::new(request.members, time)
         };
         Ok(Box::new(Embedded::boot(options).await?))
@@ -281,7 +283,7 @@ async fn prepare(
 
 /// The rules that come with the crate, read once: they are the same for every fleet in a process.
 pub(super) fn bundled_rules() -> Result<Arc<Rules>, FleetError> {
-    type Read = Result<Arc<Rules>, Arc<Vec<RulesError>>>;
+    type Read = Result<Arc<Rules>, Arc<Vec<Diagnostic>>>;
     static RULES: LazyLock<Read> = LazyLock::new(|| Rules::bundled().map(Arc::new).map_err(Arc::new));
     RULES.clone().map_err(FleetError::Rules)
 }

@@ -27,6 +27,7 @@ use baton_core::{
     case::model::Case,
     names::ClusterName,
     timeline::{Begin, DEFAULT_NAMESPACE, Order},
+    yaml::Diagnostic,
 };
 use kube::Client;
 use serde_json::Value;
@@ -36,6 +37,7 @@ use crate::{
     admission::Admission,
     clock::Clock,
     observer::{Recorder, watching::WatchError},
+    simulator::Rules,
 };
 
 pub use controllers::ControllerError;
@@ -123,7 +125,7 @@ pub enum FleetError {
     K3s(#[from] k3s::K3sError),
     /// The simulator's rules are wrong.
     #[error("the simulator's rules are wrong: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Rules(Arc<Vec<crate::simulator::RulesError>>),
+    Rules(Arc<Vec<Diagnostic>>),
 }
 
 /// A fault of a cluster, or its end.
@@ -219,6 +221,8 @@ pub struct Request {
     pub location: TargetLocation,
     /// The definitions that the target brings along; if there are none, the control plane gets those of the failover API.
     pub definitions: Option<Arc<Vec<Value>>>,
+    /// What the workload simulator does, where it is at work; if not given, what `fixtures/simulator` says.
+    pub rules: Option<Arc<Rules>>,
     /// Random seed; the same seed reproduces the same run, where the backend can.
     pub seed: u64,
 }

@@ -16,10 +16,9 @@ use thiserror::Error;
 use super::Run;
 use crate::{
     actions::{self, ActionError, BATON},
-    admission::{AdmissionError, AdmissionRules},
+    admission::{AdmissionError, AdmissionRules, RulesError},
     error_chain::error_chain,
     fleet::{self, FleetError},
-    simulator::RulesError,
 };
 
 /// Why a step could not be carried out.

@@ -1,9 +1,9 @@
 //! Stands for kubelets, controllers and operators on clusters that have none.
 //!
-//! A client of one cluster. What it does there is said by rules in YAML (`fixtures/simulator`), in the manner of
-//! KWOK's stages; no kind is known to the code. To read in this order:
+//! A client of one cluster. What it does there is said by rules in YAML (`fixtures/simulator`, and files of one's own beside
+//! one's cases), in the manner of KWOK's stages; no kind is known to the code. To read in this order:
 //!
-//! - [`rules`]: what rules say, and `read`, which reads them from YAML and finds what is wrong;
+//! - [`rules`]: what rules say; [`shapes`]: what a file of them may hold; `read`: reads them and finds what is wrong;
 //! - [`template`] and `functions`: the templates in rules;
 //! - `store`: what is known of the cluster; `plain`: objects as they are read from there;
 //! - `engine`: watches, and carries out the rules that hold; `act` writes what they say;
@@ -62,6 +62,7 @@ pub(crate) mod merge;
 mod plain;
 mod read;
 pub mod rules;
+pub mod shapes;
 mod store;
 pub mod template;
 
@@ -77,7 +78,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{clock::Clock, storage::Storage};
 
-pub use rules::{Rules, RulesError};
+pub use rules::Rules;
 
 /// What a simulator needs beside its cluster and its rules.
 #[derive(Clone)]

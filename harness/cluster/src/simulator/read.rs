@@ -1,245 +1,291 @@
 //! Rules as people write them, turned into checked ones.
 //!
-//! Everything that can be wrong in a file is found here, all of it at once, before any cluster is touched: unknown
-//! fields, unknown variables and functions, templates that do not parse, durations that are none.
+//! Everything that can be wrong in a file is found here, all of it at once and with its place, before any cluster is
+//! touched: unknown fields, unknown variables and functions, templates that do not parse, durations that are none.
 
-use serde::Deserialize;
+use std::path::Path;
+
+use baton_core::yaml::{
+    self, Diagnostic, Node,
+    decode::{Decoder, Fields},
+};
 
 use super::{
-    rules::{Action, After, Changed, Ensure, KindRef, KindRules, Rule, Rules, RulesError, Surplus},
+    rules::{Action, After, Changed, Ensure, KindRef, KindRules, Rule, Rules, Surplus},
+    shapes,
     template::{TemplateError, TemplateId, Templates, Variables},
 };
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct RawFile {
-    api_version: String,
-    kind: String,
-    #[serde(rename = "metadata")]
-    _metadata: RawMetadata,
-    spec: RawSpec,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawMetadata {
-    #[serde(rename = "name")]
-    _name: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawSpec {
-    resource: KindRef,
-    children: Option<KindRef>,
-    rules: Vec<RawRule>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawRule {
-    name: String,
-    #[serde(default)]
-    deleting: bool,
-    when: Option<String>,
-    after: Option<String>,
-    files: Option<String>,
-    status: Option<String>,
-    ensure: Option<RawEnsure>,
-    provide: Option<String>,
-    finalizers: Option<String>,
-    delete: Option<RawDelete>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawDelete {}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct RawEnsure {
-    objects: String,
-    ready: Option<String>,
-    at_once: Option<String>,
-    #[serde(default)]
-    changed: Changed,
-    #[serde(default)]
-    surplus: Surplus,
-}
-
 /// Adds the rules of a file, or what is wrong with it.
-pub(super) fn add(rules: &mut Rules, file: &str, text: &str, errors: &mut Vec<RulesError>) {
-    match read(file, text) {
-        Ok(spec) => add_spec(rules, file, spec, errors),
-        Err(error) => errors.push(error),
-    }
-}
-
-fn add_spec(rules: &mut Rules, file: &str, spec: RawSpec, errors: &mut Vec<RulesError>) {
-    let before = errors.len();
-    let mut checked: Vec<Rule> = Vec::new();
-    for raw in spec.rules {
-        let mut check = Check {
-            templates: &mut rules.templates,
-            file,
-            rule: raw.name.clone(),
-            errors,
-        };
-        if checked.iter().any(|rule| rule.name == raw.name) {
-            check.problem("there are two rules of this name".to_owned());
-        }
-        checked.extend(check.rule(raw, spec.children.is_some()).ok());
-    }
-    if errors.len() > before {
-        return;
-    }
-    let KindRef { api_version, kind } = &spec.resource;
-    let problem = format!("there are rules for {kind} of {api_version} in another file already");
-    let new = KindRules {
-        children: spec.children,
-        rules: checked,
+pub(super) fn add(rules: &mut Rules, file: &Path, text: &[u8], errors: &mut Vec<Diagnostic>) {
+    let (root, found) = match yaml::parse(file, text) {
+        Ok(parsed) => parsed,
+        Err(error) => return errors.push(*error),
     };
-    if rules.kinds.insert(spec.resource, new).is_some() {
-        let file = file.to_owned();
-        errors.push(RulesError::File { file, problem });
+    let mut decoder = Decoder::new(file);
+    decoder.extend(found);
+    let mut reader = Reader {
+        templates: &mut rules.templates,
+        text: std::str::from_utf8(text).unwrap_or_default(),
+        decoder,
+    };
+    let read = reader.file(&root);
+    let mut decoder = reader.decoder;
+    if let Some((node, resource, new)) = read.filter(|_| decoder.is_empty())
+        && rules.kinds.insert(resource.clone(), new).is_some()
+    {
+        let KindRef { api_version, kind } = resource;
+        let message = format!("there are rules for {kind} of {api_version} in another file already");
+        let help = "a kind has its rules in one file; one of the same name takes the place of a bundled one";
+        decoder.error(node, message, help);
     }
-}
-
-fn read(file: &str, text: &str) -> Result<RawSpec, RulesError> {
-    let raw: RawFile = serde_yaml::from_str(text).map_err(|source| RulesError::Yaml {
-        file: file.to_owned(),
-        source,
-    })?;
-    if (raw.api_version.as_str(), raw.kind.as_str()) == ("baton.dev/v1alpha1", "SimulatorRules") {
-        return Ok(raw.spec);
-    }
-    Err(RulesError::File {
-        file: file.to_owned(),
-        problem: format!(
-            "expected `apiVersion: baton.dev/v1alpha1` and `kind: SimulatorRules`, not {} and {}",
-            raw.api_version, raw.kind
-        ),
-    })
+    errors.extend(decoder.into_diagnostics());
 }
 
 /// Something is wrong and has been noted.
 struct Noted;
 
-/// Turns one raw rule into a checked one and notes what is wrong.
-struct Check<'a> {
+/// Turns one file into checked rules and notes what is wrong.
+struct Reader<'a> {
     templates: &'a mut Templates,
-    file: &'a str,
-    rule: String,
-    errors: &'a mut Vec<RulesError>,
+    text: &'a str,
+    decoder: Decoder,
 }
 
-impl Check<'_> {
-    fn problem(&mut self, problem: String) -> Noted {
-        self.errors.push(RulesError::Rule {
-            file: self.file.to_owned(),
-            rule: self.rule.clone(),
-            problem,
-        });
-        Noted
+impl Reader<'_> {
+    fn file<'n>(&mut self, root: &'n Node) -> Option<(&'n Node, KindRef, KindRules)> {
+        let file = self.decoder.shape(root, &shapes::RULES)?;
+        for (name, value) in [("apiVersion", shapes::API_VERSION), ("kind", "SimulatorRules")] {
+            if file.get(name).is_some() {
+                self.decoder.constant(&file, name, value);
+            }
+        }
+        if let Some(metadata) = file.get("metadata") {
+            let fields = self.decoder.shape(metadata, &shapes::METADATA)?;
+            self.text_of(&fields, "name");
+        }
+        let spec = self.decoder.shape(file.get("spec")?, &shapes::SPEC)?;
+        let resource = spec.get("resource");
+        let kind = resource.and_then(|node| self.kind(node));
+        let children = spec.get("children");
+        let children_of = children.and_then(|node| self.kind(node));
+        let mut rules: Vec<Rule> = Vec::new();
+        for node in self.decoder.list(spec.get("rules")?, "rules") {
+            let rule = self.rule(node, children.is_some(), &rules);
+            rules.extend(rule);
+        }
+        let checked = KindRules {
+            children: children_of,
+            rules,
+        };
+        Some((resource?, kind?, checked))
     }
 
-    fn rule(&mut self, raw: RawRule, has_children: bool) -> Result<Rule, Noted> {
-        let when = raw
-            .when
-            .map(|source| self.expression("when", &source, Variables::Object))
-            .transpose();
-        let after = self.after(raw.after.as_deref().unwrap_or("0s"));
-        let mut actions = Vec::new();
-        if let Some(source) = raw.status {
-            actions.push(self.text("status", &source).map(Action::Status));
-        }
-        if let Some(source) = raw.provide {
-            actions.push(self.text("provide", &source).map(Action::Provide));
-        }
-        if let Some(source) = raw.finalizers {
-            actions.push(self.text("finalizers", &source).map(Action::Finalizers));
-        }
-        if let Some(ensure) = raw.ensure {
-            if !has_children {
-                self.problem("`ensure` needs `children` beside `resource`, to say of which kind they are".to_owned());
-            }
-            actions.push(self.ensure(ensure));
-        }
-        if let Some(RawDelete {}) = raw.delete {
-            actions.push(Ok(Action::Delete));
-        }
-        if raw.files.is_some() && !matches!(actions.as_slice(), [Ok(Action::Status(_)) | Err(_)]) {
-            self.problem("`files` goes with `status` alone".to_owned());
-        }
-        let files = raw.files.map(|source| self.text("files", &source)).transpose();
-        let count = actions.len();
-        let action = match (actions.pop(), count) {
-            (Some(action), 1) => action,
-            _ => Err(self.problem(format!(
-                "needs exactly one of `status`, `ensure`, `provide`, `finalizers` and `delete`, has {count}"
-            ))),
-        };
-        Ok(Rule {
-            name: raw.name,
-            deleting: raw.deleting,
-            when: when?,
-            after: after?,
-            files: files?,
-            action: action?,
+    fn text_of(&mut self, fields: &Fields<'_>, name: &str) -> Option<String> {
+        fields.get(name).and_then(|node| self.decoder.text(node, name))
+    }
+
+    fn kind(&mut self, node: &Node) -> Option<KindRef> {
+        let fields = self.decoder.shape(node, &shapes::KIND)?;
+        let api_version = self.text_of(&fields, "apiVersion");
+        let kind = self.text_of(&fields, "kind");
+        Some(KindRef {
+            api_version: api_version?,
+            kind: kind?,
         })
     }
 
-    fn ensure(&mut self, raw: RawEnsure) -> Result<Action, Noted> {
-        let objects = self.text("ensure.objects", &raw.objects);
-        let ready = raw
-            .ready
-            .map(|source| self.expression("ensure.ready", &source, Variables::Child))
-            .transpose();
-        let at_once = raw
-            .at_once
-            .map(|source| self.expression("ensure.atOnce", &source, Variables::Object))
-            .transpose();
-        Ok(Action::Ensure(Ensure {
-            objects: objects?,
-            ready: ready?,
-            at_once: at_once?,
-            changed: raw.changed,
-            surplus: raw.surplus,
-        }))
+    fn rule(&mut self, node: &Node, has_children: bool, before: &[Rule]) -> Option<Rule> {
+        let fields = self.decoder.shape(node, &shapes::RULE)?;
+        let name_node = fields.get("name")?;
+        let name = self.decoder.text(name_node, "name")?;
+        if before.iter().any(|rule| rule.name == name) {
+            self.decoder
+                .error(name_node, format!("there are two rules called `{name}`"), "");
+        }
+        let deleting = fields
+            .get("deleting")
+            .and_then(|node| self.decoder.boolean(node, "deleting"));
+        let when = self.optional(&fields, &name, "when", Variables::Object);
+        let after = match fields.get("after") {
+            Some(node) => self.after(node, &name),
+            None => Some(After::Fixed(std::time::Duration::ZERO)),
+        };
+        let files = self.optional_text(&fields, &name, "files");
+        if let Some(node) = fields.get("files").filter(|_| fields.get("status").is_none()) {
+            self.decoder.error(node, "`files` goes with `status` alone", "");
+        }
+        let action = self.action(&fields, &name, has_children);
+        Some(Rule {
+            action: action?,
+            name,
+            deleting: deleting.unwrap_or_default(),
+            when: when.ok()?,
+            after: after?,
+            files: files.ok()?,
+        })
     }
 
-    fn after(&mut self, source: &str) -> Result<After, Noted> {
-        if let Some(duration) = super::duration(source) {
-            return Ok(After::Fixed(duration));
+    fn action(&mut self, fields: &Fields<'_>, rule: &str, has_children: bool) -> Option<Action> {
+        let mut actions = Vec::new();
+        for (name, action) in [
+            ("status", Action::Status as fn(TemplateId) -> Action),
+            ("provide", Action::Provide),
+            ("finalizers", Action::Finalizers),
+        ] {
+            if let Some(node) = fields.get(name) {
+                actions.push(self.template(node, rule, name).map(action));
+            }
+        }
+        if let Some(node) = fields.get("ensure") {
+            if !has_children {
+                let help = "it says of which kind they are";
+                self.decoder
+                    .error(node, "`ensure` needs `children` beside `resource`", help);
+            }
+            actions.push(self.ensure(node, rule).map(Action::Ensure));
+        }
+        if let Some(node) = fields.get("delete") {
+            actions.push(self.decoder.shape(node, &shapes::DELETE).map(|_| Action::Delete));
+        }
+        let count = actions.len();
+        if count == 1 {
+            return actions.pop().flatten();
+        }
+        let names = shapes::ACTIONS.join(", ");
+        let message = format!("the rule `{rule}` must do exactly one thing, and does {count}");
+        self.decoder
+            .error(fields.node, message, format!("write one of {names}"));
+        None
+    }
+
+    fn ensure(&mut self, node: &Node, rule: &str) -> Option<Ensure> {
+        let fields = self.decoder.shape(node, &shapes::ENSURE)?;
+        let objects = fields
+            .get("objects")
+            .and_then(|node| self.template(node, rule, "objects"));
+        let ready = self.optional(&fields, rule, "ready", Variables::Child);
+        let at_once = self.optional(&fields, rule, "atOnce", Variables::Object);
+        let changed = fields.get("changed").map(|node| {
+            let possible = [
+                ("ignore", Changed::Ignore),
+                ("patch", Changed::Patch),
+                ("replace", Changed::Replace),
+            ];
+            self.decoder.one_of(node, "changed", &possible)
+        });
+        let surplus = fields.get("surplus").map(|node| {
+            let possible = [("now", Surplus::Now), ("whenReady", Surplus::WhenReady)];
+            self.decoder.one_of(node, "surplus", &possible)
+        });
+        Some(Ensure {
+            objects: objects?,
+            ready: ready.ok()?,
+            at_once: at_once.ok()?,
+            changed: changed.unwrap_or(Some(Changed::default()))?,
+            surplus: surplus.unwrap_or(Some(Surplus::default()))?,
+        })
+    }
+
+    fn after(&mut self, node: &Node, rule: &str) -> Option<After> {
+        let source = self.decoder.text(node, "after")?;
+        if let Some(duration) = super::duration(&source) {
+            return Some(After::Fixed(duration));
         }
         let looks_like_time = source.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+');
         if looks_like_time {
-            return Err(self.problem(format!("`after: {source}` is no duration, such as 50ms or 1m30s")));
+            let help = "write a number with its unit, such as 50ms or 1m30s";
+            self.decoder
+                .error(node, format!("after must be a time, not `{source}`"), help);
+            return None;
         }
-        self.expression("after", source, Variables::Object).map(After::Computed)
+        self.expression(node, rule, "after", Variables::Object)
+            .map(After::Computed)
     }
 
-    fn name(&self, field: &str) -> String {
-        format!("{}/{}/{field}", self.file, self.rule)
+    /// An expression that may be left out; nothing if it is wrong.
+    fn optional(
+        &mut self,
+        fields: &Fields<'_>,
+        rule: &str,
+        name: &'static str,
+        variables: Variables,
+    ) -> Result<Option<TemplateId>, Noted> {
+        let expression = |node| self.expression(node, rule, name, variables).ok_or(Noted);
+        fields.get(name).map(expression).transpose()
     }
 
-    fn expression(&mut self, field: &'static str, source: &str, variables: Variables) -> Result<TemplateId, Noted> {
-        let added = self.templates.add_expression(&self.name(field), source, variables);
-        added.map_err(|source| self.template(field, source))
+    fn optional_text(
+        &mut self,
+        fields: &Fields<'_>,
+        rule: &str,
+        name: &'static str,
+    ) -> Result<Option<TemplateId>, Noted> {
+        let template = |node| self.template(node, rule, name).ok_or(Noted);
+        fields.get(name).map(template).transpose()
     }
 
-    fn text(&mut self, field: &'static str, source: &str) -> Result<TemplateId, Noted> {
-        let added = self.templates.add_text(&self.name(field), source, Variables::Object);
-        added.map_err(|source| self.template(field, source))
+    fn expression(&mut self, node: &Node, rule: &str, field: &str, variables: Variables) -> Option<TemplateId> {
+        let source = self.decoder.text(node, field)?;
+        let name = self.name(rule, field);
+        let added = self.templates.add_expression(&name, &source, variables);
+        added.map_err(|error| self.misunderstood(node, field, &error)).ok()
     }
 
-    fn template(&mut self, field: &'static str, source: TemplateError) -> Noted {
-        self.errors.push(RulesError::Template {
-            file: self.file.to_owned(),
-            rule: self.rule.clone(),
-            field,
-            source,
-        });
-        Noted
+    fn template(&mut self, node: &Node, rule: &str, field: &str) -> Option<TemplateId> {
+        let source = self.decoder.text(node, field)?;
+        let name = self.name(rule, field);
+        let added = self.templates.add_text(&name, &source, Variables::Object);
+        added.map_err(|error| self.misunderstood(node, field, &error)).ok()
+    }
+
+    /// What the template engine says when a template fails later.
+    fn name(&self, rule: &str, field: &str) -> String {
+        format!("{}/{rule}/{field}", self.decoder.file().display())
+    }
+
+    fn misunderstood(&mut self, node: &Node, field: &str, error: &TemplateError) {
+        let (message, help) = match error {
+            TemplateError::Unknown { unknown, known } => (
+                format!("`{field}` has no variable or function {unknown}"),
+                format!("there are {known}"),
+            ),
+            TemplateError::Engine(error) => {
+                let detail = error
+                    .detail()
+                    .map_or_else(|| error.kind().to_string(), ToOwned::to_owned);
+                (format!("`{field}` cannot be understood: {detail}"), String::new())
+            }
+            other => (format!("`{field}` cannot be understood: {other}"), String::new()),
+        };
+        let line = match error {
+            TemplateError::Engine(error) => error.line(),
+            _ => None,
+        };
+        let at = self.place(node, line);
+        self.decoder.error(&at, message, help);
+    }
+
+    /// Where a line of a template stands in the file. Of a block that keeps its lines they follow its beginning.
+    fn place(&self, node: &Node, line: Option<usize>) -> Node {
+        let mut at = node.clone();
+        let above = line.unwrap_or(1).saturating_sub(1);
+        let block = self.text[node.span.clone()].lines().count() > 1;
+        if above > 0 && block {
+            at.line += above;
+            let start = |line: usize| {
+                self.text
+                    .split_inclusive('\n')
+                    .take(line - 1)
+                    .map(str::len)
+                    .sum::<usize>()
+            };
+            let begins = start(at.line);
+            let whole = self.text[begins..].lines().next().unwrap_or_default();
+            let indent = whole.len() - whole.trim_start().len();
+            at.column = indent + 1;
+            at.span = begins + indent..begins + whole.len();
+        }
+        at
     }
 }

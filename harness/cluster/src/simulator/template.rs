@@ -77,7 +77,7 @@ pub(crate) fn data(value: impl serde::Serialize) -> minijinja::Value {
 pub struct TemplateId(String);
 
 /// Compiled templates, and the functions that they may call.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Templates {
     environment: Environment<'static>,
 }

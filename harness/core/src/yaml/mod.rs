@@ -9,7 +9,7 @@
 //! - `decode`: takes the tree apart and keeps everything that is wrong; [`Diagnostic`]: one such thing.
 
 mod build;
-pub(crate) mod decode;
+pub mod decode;
 mod diagnostic;
 mod scalar;
 pub mod shape;

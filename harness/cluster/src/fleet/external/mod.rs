@@ -81,7 +81,6 @@ pub struct External {
     name: &'static str,
     clusters: Clusters,
     options: Options,
-    rules: Option<Arc<Rules>>,
     /// The members that were registered before, under addresses of their own.
     registered: BTreeSet<ClusterName>,
     removed: BTreeSet<String>,
@@ -113,19 +112,10 @@ impl External {
         check::agree(&clocks)?;
         let removed = remains::remove(&clusters).await?;
         let registered = register::registered(&client(&clusters.control, FLEET)?).await?;
-        let rules = match options.workloads {
-            Workloads::Simulated => Some(bundled_rules()?),
-            Workloads::CustomSimulated => {
-                let rules = Rules::bundled().map_err(|wrong| FleetError::Rules(Arc::new(wrong)))?;
-                Some(Arc::new(rules.custom_only()))
-            }
-            Workloads::Own => None,
-        };
         Ok(Self {
             name,
             clusters,
             options,
-            rules,
             registered,
             removed,
             defined: Mutex::default(),
@@ -135,6 +125,16 @@ impl External {
     /// The namespaces of cases that an earlier run had left, and that are gone now.
     pub fn removed(&self) -> &BTreeSet<String> {
         &self.removed
+    }
+
+    /// What the simulator does for a case; none if nobody simulates.
+    fn rules(&self, request: &Request) -> Result<Option<Arc<Rules>>, FleetError> {
+        let rules = || request.rules.clone().map_or_else(bundled_rules, Ok);
+        match self.options.workloads {
+            Workloads::Simulated => rules().map(Some),
+            Workloads::CustomSimulated => Ok(Some(Arc::new(Rules::clone(&*rules()?).custom_only()))),
+            Workloads::Own => Ok(None),
+        }
     }
 
     /// Makes the failover API known to the control plane, as far as it is not.
@@ -231,11 +231,12 @@ impl Backend for External {
             there,
         })?;
         self.define().await?;
+        let rules = self.rules(request)?;
         let lessor = leased::Lessor {
             backend: self.name,
             control: &self.clusters.control,
             members,
-            rules: self.rules.as_ref(),
+            rules: rules.as_ref(),
             keep: self.options.keep,
             location: request.location,
             address: self.options.address,
