@@ -39,6 +39,19 @@ pub enum ActionError {
         /// What the cluster said.
         source: Box<kube::Error>,
     },
+    /// The cluster does not know the kind.
+    #[error(
+        "{what} failed: the cluster does not serve {kind} of {api_version}; no step before this one has applied its \
+         CustomResourceDefinition there"
+    )]
+    NotServed {
+        /// What was to be done.
+        what: String,
+        /// The kind.
+        kind: String,
+        /// Its group and version.
+        api_version: String,
+    },
     /// Waiting for a definition to be served failed.
     #[error("{what} did not come into force")]
     NotEstablished {
@@ -60,6 +73,27 @@ fn refused(what: &str) -> impl FnOnce(kube::Error) -> ActionError {
     }
 }
 
+/// The error of a request that began with finding out how a kind is served.
+fn not_served(what: &str, api_version: &str, kind: &str) -> impl FnOnce(kube::Error) -> ActionError {
+    let (what, api_version, kind) = (what.to_owned(), api_version.to_owned(), kind.to_owned());
+    move |source| {
+        let unknown = match &source {
+            kube::Error::Api(status) => status.code == 404,
+            kube::Error::Discovery(_) => true,
+            _ => false,
+        };
+        if unknown {
+            return ActionError::NotServed {
+                what,
+                kind,
+                api_version,
+            };
+        }
+        let source = Box::new(source);
+        ActionError::Refused { what, source }
+    }
+}
+
 /// How a kind is served by a cluster: one request.
 async fn resource(client: &Client, api_version: &str, kind: &str) -> kube::Result<(ApiResource, ApiCapabilities)> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -73,7 +107,9 @@ pub(crate) async fn served(
     kind: &str,
 ) -> Result<(ApiResource, ApiCapabilities), ActionError> {
     let what = format!("finding out how {kind} of {api_version} is served");
-    resource(client, api_version, kind).await.map_err(refused(&what))
+    resource(client, api_version, kind)
+        .await
+        .map_err(not_served(&what, api_version, kind))
 }
 
 fn scoped(client: &Client, served: &(ApiResource, ApiCapabilities), namespace: Option<&str>) -> Api<DynamicObject> {
@@ -85,8 +121,13 @@ fn scoped(client: &Client, served: &(ApiResource, ApiCapabilities), namespace: O
     }
 }
 
-async fn api_of(client: &Client, of: &ObjectRef) -> kube::Result<(Api<DynamicObject>, ApiCapabilities)> {
-    let served = resource(client, &of.api_version, &of.kind).await?;
+async fn api_of(
+    client: &Client,
+    of: &ObjectRef,
+    what: &str,
+) -> Result<(Api<DynamicObject>, ApiCapabilities), ActionError> {
+    let served = resource(client, &of.api_version, &of.kind).await;
+    let served = served.map_err(not_served(what, &of.api_version, &of.kind))?;
     Ok((scoped(client, &served, of.namespace.as_deref()), served.1))
 }
 
@@ -98,7 +139,8 @@ pub async fn create(client: &Client, object: &Value, namespace: &str) -> Result<
         return Err(ActionError::NoObject(object.clone()));
     };
     let what = format!("creating {kind} {name}");
-    let served = resource(client, api_version, kind).await.map_err(refused(&what))?;
+    let served = resource(client, api_version, kind).await;
+    let served = served.map_err(not_served(&what, api_version, kind))?;
     let api = scoped(client, &served, Some(text("/metadata/namespace").unwrap_or(namespace)));
     let object: DynamicObject = serde_json::from_value(object.clone())
         .map_err(kube::Error::SerdeError)
@@ -147,7 +189,8 @@ async fn apply_with(
         return Err(ActionError::NoObject(object.clone()));
     };
     let what = format!("applying {kind} {name}");
-    let served = resource(client, api_version, kind).await.map_err(refused(&what))?;
+    let served = resource(client, api_version, kind).await;
+    let served = served.map_err(not_served(&what, api_version, kind))?;
     let api = scoped(client, &served, Some(text("/metadata/namespace").unwrap_or(namespace)));
     let applied = api.patch(name, &params, &Patch::Apply(object)).await;
     let applied = applied.map_err(refused(&what))?;
@@ -176,7 +219,7 @@ pub async fn create_namespace(client: &Client, name: &str) -> Result<(), ActionE
 /// Merges into an object, and returns what was stored.
 pub async fn patch(client: &Client, of: &ObjectRef, merge: &Value) -> Result<Value, ActionError> {
     let what = format!("patching {} {}", of.kind, of.name);
-    let (api, _) = api_of(client, of).await.map_err(refused(&what))?;
+    let (api, _) = api_of(client, of, &what).await?;
     let params = PatchParams {
         field_manager: Some(BATON.to_owned()),
         ..PatchParams::default()
@@ -189,7 +232,7 @@ pub async fn patch(client: &Client, of: &ObjectRef, merge: &Value) -> Result<Val
 /// Merges into an object's status, through the subresource if it has one.
 pub async fn set_status(client: &Client, of: &ObjectRef, status: &Value) -> Result<(), ActionError> {
     let what = format!("setting the status of {} {}", of.kind, of.name);
-    let (api, capabilities) = api_of(client, of).await.map_err(refused(&what))?;
+    let (api, capabilities) = api_of(client, of, &what).await?;
     let params = PatchParams {
         field_manager: Some(BATON.to_owned()),
         ..PatchParams::default()
@@ -207,7 +250,7 @@ pub async fn set_status(client: &Client, of: &ObjectRef, status: &Value) -> Resu
 /// Deletes an object in the background; one that is not there is fine. Does not wait until it is gone.
 pub async fn delete(client: &Client, of: &ObjectRef) -> Result<(), ActionError> {
     let what = format!("deleting {} {}", of.kind, of.name);
-    let (api, _) = api_of(client, of).await.map_err(refused(&what))?;
+    let (api, _) = api_of(client, of, &what).await?;
     match api.delete(&of.name, &DeleteParams::background()).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         deleted => deleted.map(drop).map_err(refused(&what)),
@@ -310,7 +353,7 @@ async fn edit_list(
 ) -> Result<(), ActionError> {
     let [parent, list] = *place;
     let what = format!("changing {parent}.{list} of {} {}", of.kind, of.name);
-    let (api, _) = api_of(client, of).await.map_err(refused(&what))?;
+    let (api, _) = api_of(client, of, &what).await?;
     let params = PatchParams {
         field_manager: Some(BATON.to_owned()),
         ..PatchParams::default()

@@ -1,15 +1,50 @@
 //! Errors as people read them.
 
-/// An error with all its sources, on one line. A source that its error ends with already is not repeated.
-pub fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
+use std::error::Error;
+
+/// An error with all its sources, on one line. A source that its error ends with already is not repeated; what an API
+/// server said is told as it said it.
+pub fn error_chain(error: &(dyn Error + 'static)) -> String {
+    let (mut text, mut last) = words(error);
     let mut source = error.source();
-    while let Some(cause) = source {
-        let told = cause.to_string();
+    while let Some(cause) = source.filter(|_| !last) {
+        let told;
+        (told, last) = words(cause);
         if !text.ends_with(&told) {
             text = format!("{text}: {told}");
         }
         source = cause.source();
     }
     text
+}
+
+/// What an error says of itself, and whether its sources only say it again.
+fn words(error: &(dyn Error + 'static)) -> (String, bool) {
+    let boxed = error.downcast_ref::<Box<kube::Error>>().map(|error| &**error);
+    match error.downcast_ref::<kube::Error>().or(boxed) {
+        Some(kube::Error::Api(status)) if !status.message.is_empty() => (status.message.clone(), true),
+        Some(kube::Error::Api(status)) => (format!("{} ({})", status.reason, status.code), true),
+        _ => (error.to_string(), false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+    use crate::actions::ActionError;
+
+    #[test]
+    fn what_an_api_server_said_is_told_once() {
+        let status = Status::failure("admission webhook denied it", "Forbidden").with_code(403);
+        let error = ActionError::Refused {
+            what: "applying Deployment deploy".to_owned(),
+            source: Box::new(kube::Error::Api(Box::new(status))),
+        };
+        assert_eq!(
+            error_chain(&error),
+            "applying Deployment deploy was refused: admission webhook denied it"
+        );
+    }
 }

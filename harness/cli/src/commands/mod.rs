@@ -183,7 +183,7 @@ fn wrong_rules(wrong: &[Diagnostic]) -> Exit {
     Exit::BadInput
 }
 
-fn bad_input(error: &dyn std::error::Error, help: &str) -> Exit {
+fn bad_input(error: &(dyn std::error::Error + 'static), help: &str) -> Exit {
     errln!("error: {}", error_chain(error));
     if !help.is_empty() {
         errln!("help: {help}");

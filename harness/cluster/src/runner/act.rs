@@ -52,6 +52,42 @@ pub(super) enum ActError {
     },
 }
 
+impl ActError {
+    /// Whether what a step writes is wrong whatever the target does: it is not valid, or of a kind that nobody has defined,
+    /// and neither the target's API nor a webhook has said so.
+    pub(super) fn is_of_the_case(&self, action: &Action) -> bool {
+        let objects: &[Value] = match action {
+            Action::Apply { objects, proves, .. } if proves.is_empty() => objects,
+            Action::Patch {
+                of: Subject::Object(of),
+                ..
+            } if !of.api_version.contains(TARGETS_API) => &[],
+            _ => return false,
+        };
+        if objects.iter().any(|it| text(it, "apiVersion").contains(TARGETS_API)) {
+            return false;
+        }
+        match self {
+            Self::Action(ActionError::NotServed { .. } | ActionError::NoObject(_)) => true,
+            Self::Action(ActionError::Refused { source, .. }) => match &**source {
+                kube::Error::Api(status) => {
+                    let invalid = matches!(status.code, 400 | 422) || status.message.contains(NOT_DECLARED);
+                    invalid && !status.message.contains("admission webhook")
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}
+
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_default()
+}
+
+/// The groups of the API that a target may bring itself.
+const TARGETS_API: &str = ".karmada.io/";
+
 impl Run<'_> {
     /// Carries out a step that acts on objects.
     pub(super) async fn act(&mut self, action: &Action) -> Result<(), ActError> {

@@ -7,7 +7,7 @@ use baton_core::{
 };
 use tokio::time::timeout;
 
-use super::Run;
+use super::{Run, Unfinished};
 use crate::error_chain::error_chain;
 
 impl Run<'_> {
@@ -28,7 +28,7 @@ impl Run<'_> {
             Ok(Err(error)) => error_chain(&error),
             Err(_) => format!("the command did not end within {} s", limit.as_secs_f64()),
         };
-        self.unfinished = Some(reason.clone());
+        self.unfinished = Some(Unfinished::Command(reason.clone()));
         StepEnd::Refused { message: reason }
     }
 

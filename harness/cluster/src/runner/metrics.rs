@@ -8,7 +8,7 @@ use baton_core::{
 };
 use tokio::time::Instant;
 
-use super::{MetricsError, Run};
+use super::{MetricsError, Run, Unfinished};
 use crate::error_chain::error_chain;
 
 /// How long it is until the next look.
@@ -35,7 +35,7 @@ impl Run<'_> {
                 }
                 Err(error) => {
                     let reason = format!("the metrics of the target cannot be read: {}", error_chain(&error));
-                    self.unfinished = Some(reason.clone());
+                    self.unfinished = Some(Unfinished::Command(reason.clone()));
                     return StepEnd::Refused { message: reason };
                 }
             };

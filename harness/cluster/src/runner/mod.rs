@@ -186,6 +186,16 @@ pub enum RunError {
         /// What is wrong.
         reason: String,
     },
+    /// What a step of the case writes is no such object as the API has: nobody but its author can do anything about it.
+    #[error("error in the case: step {step}, {text}: {reason}")]
+    Case {
+        /// The number of the step, from 1.
+        step: usize,
+        /// What it does.
+        text: String,
+        /// What the API server said.
+        reason: String,
+    },
     /// Somebody writes without ever waiting, so that no time passes and the members would never be ready.
     #[error("the fleet does not come to rest before the first step: {0}")]
     HotLoop(HotLoop),
@@ -193,6 +203,14 @@ pub enum RunError {
 
 /// Of what a program wrote, this many lines are told.
 const LAST_LINES: usize = 12;
+
+/// Why nothing can be said of a case.
+enum Unfinished {
+    /// A command could not be run to its end.
+    Command(String),
+    /// What a step writes is not valid.
+    Case(String),
+}
 
 /// A run in progress.
 struct Run<'a> {
@@ -211,10 +229,10 @@ struct Run<'a> {
     running: Option<Box<dyn Running>>,
     /// Other instances of it, by name.
     others: BTreeMap<String, Box<dyn Running>>,
-    /// Why a command could not be run to its end.
-    unfinished: Option<String>,
-    /// The step of that command: its number from 1, its text, and that reason.
-    broken: Option<(usize, String, String)>,
+    /// Why nothing can be said of the case from the present step on.
+    unfinished: Option<Unfinished>,
+    /// That step: its number from 1, its text, and that reason.
+    broken: Option<(usize, String, Unfinished)>,
     /// What of the target goes on while it is stopped.
     api: Option<Box<dyn Running>>,
     /// What the target needs and has ended.
@@ -308,7 +326,10 @@ pub async fn run(
         return Err(RunError::Environment(ended));
     }
     if let Some((step, text, reason)) = run.broken {
-        return Err(RunError::Command { step, text, reason });
+        return Err(match reason {
+            Unfinished::Command(reason) => RunError::Command { step, text, reason },
+            Unfinished::Case(reason) => RunError::Case { step, text, reason },
+        });
     }
     Ok(run.recorder.close(Mark::Closed { writes, idle }))
 }
@@ -454,9 +475,13 @@ impl Run<'_> {
                 Err(lacking @ act::ActError::Undefined { .. }) => StepEnd::Unsupported {
                     reason: lacking.to_string(),
                 },
-                Err(error) => StepEnd::Refused {
-                    message: error_chain(&error),
-                },
+                Err(error) => {
+                    let message = error_chain(&error);
+                    if error.is_of_the_case(action) {
+                        self.unfinished = Some(Unfinished::Case(message.clone()));
+                    }
+                    StepEnd::Refused { message }
+                }
             },
         }
     }

@@ -50,6 +50,7 @@ impl Run<'_> {
                     };
                 }
             },
+            Err(ActError::Action(error @ ActionError::NotServed { .. })) => (Some(404), error.to_string()),
             Err(lacking @ ActError::Undefined { .. }) => {
                 return StepEnd::Unsupported {
                     reason: lacking.to_string(),
