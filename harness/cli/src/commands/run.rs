@@ -49,7 +49,8 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         Ok(selected) => selected,
         Err(error) => return bad_input(&error, error.help()),
     };
-    err!("{}", show::warnings(&lint::warnings(&selected.cases)));
+    // Another implementation may bring definitions that allow what those of the program do not.
+    err!("{}", show::warnings(&lint::look(roots, &selected.cases).all()));
     if let Some(folder) = &arguments.timelines
         && let Err(error) = fs::create_dir_all(folder)
     {

@@ -81,6 +81,11 @@ const NOT_RECORDED: &[&str] = &[
     "ValidatingWebhookConfiguration",
 ];
 
+/// Whether timelines have objects of a kind.
+pub fn is_recorded(kind: &str) -> bool {
+    !NOT_RECORDED.contains(&kind)
+}
+
 /// Makes a list of what is there out of what was seen until now.
 fn what_is_there(seen: Vec<Seen>, at: Timestamp) -> Vec<Seen> {
     let mut there: BTreeMap<ObjectId, Revision> = BTreeMap::new();

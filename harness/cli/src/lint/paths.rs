@@ -1,22 +1,20 @@
-//! What is suspicious about cases though it is not wrong: only `baton lint` tells it.
+//! State preservation rules whose path names a field that the status of the workload cannot have.
 //!
-//! One thing is an assertion that proves more than two requirements as a whole, so that one field refutes them all. The
-//! other is the path of a state preservation rule that names a field which the status of the workload cannot have. The schema of a status is known of kinds that the case defines itself, as long as it is closed, and of
-//! some built-in kinds. Of a path only the plain keys that it begins with are looked at; what comes after a wildcard, an
-//! index, a filter or a descent may be anything. A case that is about STP-06 misses on purpose and is not looked at.
+//! The schema of a status is known of kinds that the case defines itself, as long as it is closed, and of some built-in
+//! kinds. Of a path only the plain keys that it begins with are looked at; what comes after a wildcard, an index, a filter or
+//! a descent may be anything. A case that is about STP-06 misses on purpose and is not looked at.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::{
-    case::model::{Action, Case, Expect, Step, Subject},
+    case::model::{Action, Case, Step, Subject},
     spelling::suggestion,
     yaml::Diagnostic,
 };
 use baton_jsonpath::Template;
 use serde_json::{Map, Value, json};
+
+use super::place::Sources;
 
 /// The requirement that a path which matches nothing is an error: its cases miss on purpose.
 const MISSES: &str = "STP-06";
@@ -73,57 +71,13 @@ const BUILT_IN: [(&str, &str, &[&str]); 3] = [
     ),
 ];
 
-/// Warnings about cases, in their order; scenarios of one file that have the same are told once.
-pub fn warnings(cases: &[Case]) -> Vec<Diagnostic> {
-    let mut found: Vec<Diagnostic> = Vec::new();
-    for warning in cases.iter().flat_map(of_case) {
-        if !found.contains(&warning) {
-            found.push(warning);
-        }
-    }
-    found
-}
-
-/// An assertion that proves more than this many requirements should say which of its fields shows which.
-const WITHOUT_FIELDS: usize = 2;
-
-/// Assertions that blame many requirements for one field.
-fn sweeping(case: &Case) -> Vec<Diagnostic> {
-    let source = fs::read_to_string(&case.file).unwrap_or_default();
-    let of_step = |step: &Step| {
-        let Action::Assert(assertion) = &step.action else {
-            return None;
-        };
-        let claimed = assertion.proves.of_no_field();
-        let by_fields = matches!(assertion.condition.expect, Expect::Match(_));
-        (claimed > WITHOUT_FIELDS && by_fields).then(|| {
-            let start: usize = source.split_inclusive('\n').take(step.line - 1).map(str::len).sum();
-            let length = source[start..].lines().next().unwrap_or_default().len();
-            Diagnostic {
-                file: case.file.clone(),
-                line: step.line,
-                column: 1,
-                span: start..start + length,
-                message: format!("one field that differs refutes all {claimed} requirements of this assertion"),
-                help: Some("say which field shows which: `proves: {STP-02: preservedLabelState}`".to_owned()),
-            }
-        })
-    };
-    case.steps.iter().filter_map(of_step).collect()
-}
-
-fn of_case(case: &Case) -> Vec<Diagnostic> {
-    let mut found = sweeping(case);
-    found.extend(missing_fields(case));
-    found
-}
-
-fn missing_fields(case: &Case) -> Vec<Diagnostic> {
+/// Those of a case.
+pub(super) fn missing_fields(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     if case.requirements.contains(&MISSES.into()) {
         return Vec::new();
     }
     let schemas = schemas(case);
-    let source = fs::read_to_string(&case.file).unwrap_or_default();
+    let source = sources.text(&case.file);
     let mut selected: BTreeMap<(String, String), BTreeSet<Kind>> = BTreeMap::new();
     let mut found = Vec::new();
     for step in &case.steps {
@@ -167,7 +121,7 @@ fn schemas(case: &Case) -> BTreeMap<Kind, Value> {
     schemas
 }
 
-fn text(value: &Value, pointer: &str) -> String {
+pub(super) fn text(value: &Value, pointer: &str) -> String {
     let text = value.pointer(pointer).and_then(Value::as_str);
     text.unwrap_or_default().to_owned()
 }
@@ -262,7 +216,7 @@ fn first_miss(keys: &[&str], status: &Value) -> Option<Miss> {
 }
 
 /// Whether there may be fields that a schema does not name.
-fn is_open(schema: &Value) -> bool {
+pub(super) fn is_open(schema: &Value) -> bool {
     ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"]
         .iter()
         .any(|extension| schema.get(*extension) == Some(&Value::Bool(true)))

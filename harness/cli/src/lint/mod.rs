@@ -1,0 +1,65 @@
+//! What can be found wrong with cases without running them, beyond what reading them finds.
+//!
+//! - `definitions`: objects that the definitions of the failover API, or those of the case itself, do not allow; errors;
+//! - `policies`: paths without braces, keys that no label can have; errors. Selectors that select nothing, kinds that no
+//!   step defines; warnings;
+//! - `paths`: paths that name a field which a status cannot have; warnings;
+//! - `steps`: what is not recorded, gates that are off; warnings;
+//! - `assertions`: assertions that blame many requirements for one field; warnings;
+//! - `place`: where something stands in the files of a case.
+//!
+//! Errors are what an API server with these definitions refuses or loses. Another implementation may bring others, so only
+//! `baton lint` takes them for errors; `baton run` tells them and runs the case.
+
+mod assertions;
+mod definitions;
+mod paths;
+mod place;
+mod policies;
+mod steps;
+
+use baton_core::{case::model::Case, yaml::Diagnostic};
+
+use self::{definitions::Definitions, place::Sources};
+use crate::files::Roots;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// What cannot be right, with the definitions that are known.
+    pub errors: Vec<Diagnostic>,
+    /// What is suspicious.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Findings {
+    /// All of it.
+    pub fn all(self) -> Vec<Diagnostic> {
+        [self.errors, self.warnings].concat()
+    }
+}
+
+/// What is to be said of cases, in their order; scenarios of one file that have the same are told once.
+pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
+    let sources = Sources::new(roots);
+    let bundled = Definitions::bundled();
+    let mut findings = Findings::default();
+    for case in cases {
+        let known = bundled.with_those_of(case);
+        add(&mut findings.errors, definitions::errors(case, &known, &sources));
+        add(&mut findings.errors, policies::errors(case, &sources));
+        add(&mut findings.warnings, policies::warnings(case, &known, &sources));
+        add(&mut findings.warnings, steps::warnings(case, &sources));
+        add(&mut findings.warnings, assertions::sweeping(case, &sources));
+        add(&mut findings.warnings, paths::missing_fields(case, &sources));
+    }
+    findings
+}
+
+fn add(all: &mut Vec<Diagnostic>, new: Vec<Diagnostic>) {
+    for diagnostic in new {
+        if !all.contains(&diagnostic) {
+            all.push(diagnostic);
+        }
+    }
+}

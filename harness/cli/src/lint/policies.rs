@@ -1,0 +1,281 @@
+//! Policies: what they preserve and under which label, and what they select.
+
+use std::collections::BTreeSet;
+
+use baton_core::{
+    case::model::{Action, Case, Place, Step, Subject},
+    pattern,
+    yaml::Diagnostic,
+};
+use serde_json::Value;
+
+use super::{
+    definitions::Definitions,
+    paths::text,
+    place::{Part, Segment, Sources, Way},
+};
+
+/// Paths that are no paths, and keys that no label can have.
+pub(super) fn errors(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for (step, policy) in policies(case) {
+        for behavior in ["cluster", "application"] {
+            let rules = policy.pointer(&format!("/spec/failover/{behavior}/statePreservation/rules"));
+            let mut aliases = BTreeSet::new();
+            for (index, rule) in rules.and_then(Value::as_array).into_iter().flatten().enumerate() {
+                let way = |name: &str| -> Way {
+                    let keys = ["spec", "failover", behavior, "statePreservation", "rules"];
+                    let mut way: Way = keys.map(|key| Segment::Key(key.to_owned())).to_vec();
+                    way.extend([Segment::Item(index), Segment::Key(name.to_owned())]);
+                    way
+                };
+                let mut tell = |name: &str, message: String, help: &str| {
+                    let way = way(name);
+                    let place = (way.as_slice(), Part::Value);
+                    found.push(sources.diagnostic((case, step), policy, place, message, help.to_owned()));
+                };
+                if let Some(path) = rule["jsonPath"].as_str().filter(|path| !path.contains('{')) {
+                    let message = format!("the path `{path}` has no braces: the text itself would be preserved");
+                    tell(
+                        "jsonPath",
+                        message,
+                        &format!("write `{{ .{} }}`", path.trim_start_matches(['$', '.'])),
+                    );
+                }
+                let Some(alias) = rule["aliasLabelName"].as_str().filter(|alias| plain(alias)) else {
+                    continue;
+                };
+                if let Some(reason) = no_label_key(alias) {
+                    let help = "such as `example.com/state`: a domain, a slash, and up to 63 letters, digits, `-`, `_` and `.`";
+                    tell(
+                        "aliasLabelName",
+                        format!("`{alias}` is not the key of a label: {reason}"),
+                        help,
+                    );
+                }
+                if !aliases.insert(alias) {
+                    let message = format!("two rules keep their value under `{alias}`");
+                    tell("aliasLabelName", message, "the second would overwrite the first");
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Selectors that select nothing, and kinds without a definition.
+pub(super) fn warnings(case: &Case, known: &Definitions, sources: &Sources<'_>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let templates = applied(case).map(|(_, _, object)| object);
+    let templates: Vec<&Value> = templates.filter(|object| is_workload(object)).collect();
+    let selected = |it: &Value| {
+        let mut all = policies(case).flat_map(|(_, policy)| selectors(policy));
+        all.any(|(selector, namespace)| selects(selector, namespace, it))
+    };
+    // Where every workload has its policy, others may select nothing on purpose.
+    let forgotten = templates.iter().any(|it| !selected(it));
+    for (step, policy) in policies(case).filter(|_| forgotten) {
+        for (index, (selector, namespace)) in selectors(policy).enumerate() {
+            if templates.iter().any(|it| selects(selector, namespace, it)) || !has_plain_texts(selector) {
+                continue;
+            }
+            let named = |part: &str| {
+                selector[part]
+                    .as_str()
+                    .map_or_else(String::new, |text| format!(" {text}"))
+            };
+            let message = format!(
+                "the selector of{}{} selects nothing that this case applies",
+                named("kind"),
+                named("name")
+            );
+            let way = [
+                Segment::Key("spec".to_owned()),
+                Segment::Key("resourceSelectors".to_owned()),
+                Segment::Item(index),
+            ];
+            let named = |it: &&Value| {
+                let [kind, name, of] = ["/kind", "/metadata/name", "/apiVersion"].map(|pointer| text(it, pointer));
+                format!("{kind} {name} of {of}")
+            };
+            let there: BTreeSet<String> = templates.iter().map(named).collect();
+            let help = format!("it applies {}", Vec::from_iter(there).join(", "));
+            found.push(sources.diagnostic((case, step), policy, (&way, Part::Value), message, help));
+        }
+    }
+    found.extend(undefined(case, known, sources));
+    found
+}
+
+/// Objects of custom kinds that no definition was applied for before them, where they are applied.
+fn undefined(case: &Case, known: &Definitions, sources: &Sources<'_>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let mut defined: BTreeSet<(String, String)> = BTreeSet::new();
+    for (step, on, object) in applied(case) {
+        let place = |place: &Place| if *place == Place::Control { "control" } else { "members" }.to_owned();
+        if object["kind"] == "CustomResourceDefinition" {
+            let name = format!("{}/{}", text(object, "/spec/group"), text(object, "/spec/names/kind"));
+            defined.extend(on.iter().map(|it| (place(it), name.clone())));
+            continue;
+        }
+        let (api_version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let of_kubernetes = !group.contains('.') || group.ends_with(".k8s.io");
+        if of_kubernetes || group.ends_with("karmada.io") {
+            continue;
+        }
+        for place in on.iter().map(place).collect::<BTreeSet<_>>() {
+            if defined.contains(&(place.clone(), format!("{group}/{kind}"))) {
+                continue;
+            }
+            let message =
+                format!("no step before this one applies the definition of {kind} ({api_version}) on {place}");
+            let help = if known.has(group, &kind) {
+                "apply it first, on: [control, members]".to_owned()
+            } else {
+                format!(
+                    "apply the CustomResourceDefinition of {kind} first: `- apply: {{on: [control, members], file: …}}`"
+                )
+            };
+            let way = [Segment::Key("kind".to_owned())];
+            found.push(sources.diagnostic((case, step), object, (&way, Part::Value), message, help));
+        }
+    }
+    found
+}
+
+/// The selectors of a policy, each with the namespace that the policy is in, if it says so.
+fn selectors(policy: &Value) -> impl Iterator<Item = (&Value, Option<&str>)> {
+    let selectors = policy.pointer("/spec/resourceSelectors").and_then(Value::as_array);
+    let namespace = policy.pointer("/metadata/namespace").and_then(Value::as_str);
+    selectors
+        .into_iter()
+        .flatten()
+        .map(move |selector| (selector, namespace))
+}
+
+/// Whether an object is what policies select: neither one of theirs nor a definition.
+fn is_workload(object: &Value) -> bool {
+    !text(object, "/apiVersion").contains("karmada.io/") && object["kind"] != "CustomResourceDefinition"
+}
+
+/// The policies that a case writes, whole or in part.
+fn policies(case: &Case) -> impl Iterator<Item = (&Step, &Value)> {
+    let is_policy = |kind: &str| matches!(kind, "PropagationPolicy" | "ClusterPropagationPolicy");
+    let whole = applied(case).map(|(step, _, object)| (step, object));
+    let whole = whole.filter(move |(_, object)| object["kind"].as_str().is_some_and(is_policy));
+    let patched = case.steps.iter().filter_map(move |step| match &step.action {
+        Action::Patch {
+            of: Subject::Object(of),
+            merge,
+            ..
+        } if is_policy(&of.kind) => Some((step, merge)),
+        _ => None,
+    });
+    whole.chain(patched)
+}
+
+/// The objects that a case applies, each with its step and where.
+fn applied(case: &Case) -> impl Iterator<Item = (&Step, &[Place], &Value)> {
+    case.steps.iter().flat_map(|step| {
+        let (on, objects): (&[Place], &[Value]) = match &step.action {
+            Action::Apply { on, objects, .. } => (on, objects),
+            _ => (&[], &[]),
+        };
+        objects.iter().map(move |object| (step, on, object))
+    })
+}
+
+/// Whether a text stands for itself.
+fn plain(text: &str) -> bool {
+    pattern::references(text).is_empty()
+}
+
+fn has_plain_texts(value: &Value) -> bool {
+    match value {
+        Value::String(text) => plain(text),
+        Value::Array(items) => items.iter().all(has_plain_texts),
+        Value::Object(members) => members.values().all(has_plain_texts),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
+/// Whether a selector of a policy, in a namespace if it is in one, selects an object.
+fn selects(selector: &Value, namespace: Option<&str>, object: &Value) -> bool {
+    let same = |name: &str, pointer: &str| {
+        let wanted = selector[name].as_str().unwrap_or_default();
+        wanted.is_empty() || object.pointer(pointer).and_then(Value::as_str) == Some(wanted)
+    };
+    let space = |value: Option<&str>| value.unwrap_or("default").to_owned();
+    let wanted = selector["namespace"].as_str().or(namespace);
+    let of_object = object.pointer("/metadata/namespace").and_then(Value::as_str);
+    // Whether the kind is in a namespace is not known here; one that is not has none.
+    let same_namespace = wanted.is_none_or(|wanted| wanted == space(of_object));
+    let labels = selector
+        .pointer("/labelSelector/matchLabels")
+        .and_then(Value::as_object);
+    let has = |(key, value): (&String, &Value)| object["metadata"]["labels"].get(key) == Some(value);
+    same("apiVersion", "/apiVersion")
+        && same("kind", "/kind")
+        && same("name", "/metadata/name")
+        && same_namespace
+        && labels.is_none_or(|labels| labels.iter().all(has))
+}
+
+/// Why a text cannot be the key of a label.
+fn no_label_key(key: &str) -> Option<&'static str> {
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    let ends = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+    };
+    let within = |text: &str, more: &[char]| text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(&c));
+    if name.is_empty() || name.len() > 63 {
+        return Some("the name has 1 to 63 characters");
+    }
+    if !ends(name) || !within(name, &['-', '_', '.']) {
+        return Some("the name has letters, digits, `-`, `_` and `.`, and a letter or digit at both ends");
+    }
+    let lower = |part: &str| ends(part) && within(part, &['-']) && !part.chars().any(|c| c.is_ascii_uppercase());
+    match prefix {
+        Some(prefix) if prefix.len() > 253 || !prefix.split('.').all(lower) => {
+            Some("what stands before the slash is a DNS name")
+        }
+        Some(_) | None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::no_label_key;
+
+    #[test]
+    fn keys_of_labels_are_those_of_kubernetes() {
+        let long = "a".repeat(64);
+        for wrong in [
+            "",
+            "a/",
+            "/a",
+            "a b",
+            "-a",
+            "a-",
+            "A_B/c",
+            "a..b/c",
+            "a/b/c",
+            long.as_str(),
+        ] {
+            assert!(no_label_key(wrong).is_some(), "{wrong}");
+        }
+        for right in [
+            "a",
+            "A_b.c-d",
+            "baton.dev/state",
+            "failover.karmada.io/failover-jobid",
+            &long[1..],
+        ] {
+            assert_eq!(no_label_key(right), None, "{right}");
+        }
+    }
+}
