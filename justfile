@@ -30,6 +30,7 @@ case name:
 schemas:
     cargo run -p baton -- schema case > fixtures/schemas/case.json
     cargo run -p baton -- schema target > fixtures/schemas/target.json
+    cargo run -p baton -- schema rules > fixtures/schemas/rules.json
 
 # Look at snapshots that changed, and accept them (needs cargo-insta).
 review:
