@@ -214,8 +214,36 @@ fn gracefully(kept: u64, period: Option<u64>, new_is_healthy: bool, old_is_healt
     ]
 }
 
+/// The same, too early by what the binding says; but a Work in which health is collected has said before what it says
+/// of a workload on a cluster.
+fn gracefully_by_work(cluster: &str, workload: &str, health: &str) -> Vec<Entry> {
+    let mut entries = gracefully(5, Some(100), false, true);
+    let said =
+        json!({"identifier": {"kind": "Deployment", "namespace": "default", "name": workload}, "health": health});
+    let work = Entry {
+        at: Duration::from_secs(6),
+        seq: 0,
+        event: Event::Revision(Revision {
+            cluster: "control".into(),
+            kind: "Work".to_owned(),
+            change: Change::Modified,
+            object: Arc::new(json!({
+                "metadata": {"name": "web-1", "namespace": format!("karmada-es-{cluster}")},
+                "status": {"manifestStatuses": [said]},
+            })),
+            by: Some("a-controller".to_owned()),
+        }),
+    };
+    entries.insert(entries.len() - 1, work);
+    entries
+}
+
 #[rstest]
 #[case::new_copy_is_healthy(gracefully(5, Some(100), true, true), false)]
+#[case::new_copy_is_healthy_by_its_work(gracefully_by_work("member2", "web", "Healthy"), false)]
+#[case::its_work_says_otherwise(gracefully_by_work("member2", "web", "Unhealthy"), true)]
+#[case::the_work_of_the_old_copy(gracefully_by_work("member1", "web", "Healthy"), true)]
+#[case::the_work_of_another_workload(gracefully_by_work("member2", "db", "Healthy"), true)]
 #[case::period_is_over(gracefully(100, Some(100), false, true), false)]
 #[case::old_copy_was_sick(gracefully(5, Some(100), false, false), false)]
 #[case::too_early(gracefully(90, Some(100), false, true), true)]

@@ -8,7 +8,7 @@ use super::{Found, History, blocked, finding};
 use crate::{
     case::model::Invariant,
     judge::{failovers::Task, order::Before},
-    select::BINDING_KINDS,
+    select::{BINDING_KINDS, EXECUTION_NAMESPACE},
     timeline::{Change, Entry, Event, ObjectId, Revision},
 };
 
@@ -149,10 +149,9 @@ pub(super) fn gracefully_never_without_copy(history: &History<'_>) -> Found {
             continue;
         }
         found.judged += 1;
-        let since = bindings.iter().filter(|(entry, _)| entry.seq >= task.written.seq);
-        let has_other = since
-            .filter(before)
-            .any(|(_, it)| has_healthy_besides(&it.object, task.from.as_str()));
+        let has_other = said_healthy(history, task)
+            .filter(|(cluster, (entry, _))| *cluster != task.from.as_str() && entry.seq >= task.written.seq)
+            .any(|(_, said)| before(&&said));
         let kept = marked.0.at.saturating_sub(task.written.at) + TICK;
         if !has_other && kept < period(history, task) {
             found.findings.push(finding(
@@ -201,10 +200,38 @@ fn health<'a>(binding: &'a Value, cluster: &str) -> Option<&'a str> {
     items.iter().find(|item| item["clusterName"] == cluster)?["health"].as_str()
 }
 
-fn has_healthy_besides(binding: &Value, cluster: &str) -> bool {
-    let items = binding.pointer("/status/aggregatedStatus").and_then(Value::as_array);
-    let mut items = items.into_iter().flatten();
-    items.any(|item| item["clusterName"] != cluster && item["health"] == "Healthy")
+/// Where the workload of a task is said to be healthy, and by which revision: of its binding, or of the Work in which its
+/// health is collected. An implementation that has Works may go by them before the binding says the same.
+pub(super) fn said_healthy<'a>(
+    history: &'a History<'_>,
+    task: &'a Task,
+) -> impl Iterator<Item = (&'a str, (&'a Entry, &'a Revision))> {
+    let by_bindings = history.binding_of(task).iter().flat_map(|&(entry, revision)| {
+        let items = items(revision, "/status/aggregatedStatus").filter(|item| item["health"] == "Healthy");
+        items.filter_map(move |item| Some((item["clusterName"].as_str()?, (entry, revision))))
+    });
+    let by_works = revisions(history).filter_map(|(entry, revision)| {
+        let namespace = revision.object.pointer("/metadata/namespace")?.as_str()?;
+        let cluster = namespace.strip_prefix(EXECUTION_NAMESPACE)?;
+        let is_work = revision.kind == "Work" && revision.cluster.is_control() && revision.change != Change::Deleted;
+        let mut healthy = items(revision, "/status/manifestStatuses").filter(|item| item["health"] == "Healthy");
+        let is_of_task = healthy.any(|item| is_of(&item["identifier"], task));
+        (is_work && is_of_task).then_some((cluster, (entry, revision)))
+    });
+    by_bindings.chain(by_works)
+}
+
+fn items<'a>(revision: &'a Revision, pointer: &str) -> impl Iterator<Item = &'a Value> {
+    let items = revision.object.pointer(pointer).and_then(Value::as_array);
+    items.into_iter().flatten()
+}
+
+fn is_of(identifier: &Value, task: &Task) -> bool {
+    let workload = &task.workload;
+    let namespace = identifier["namespace"].as_str().filter(|it| !it.is_empty());
+    identifier["kind"] == workload.kind.as_str()
+        && identifier["name"] == workload.name.as_str()
+        && namespace == workload.namespace.as_deref()
 }
 
 fn period(history: &History<'_>, task: &Task) -> Duration {

@@ -1,8 +1,6 @@
 //! The labels that are injected into new copies: from when on, until when, and where.
 
-use serde_json::Value;
-
-use super::{Found, History, finding, injected, label};
+use super::{Found, History, bindings::said_healthy, finding, injected, label};
 use crate::{
     case::model::Invariant,
     judge::{Finding, failovers::Task},
@@ -102,9 +100,8 @@ pub(super) fn until_healthy(history: &History<'_>) -> Found {
                 });
             let Some((entry, revision, key)) = lost else { continue };
             let cluster = first.cluster.as_str();
-            let mut since = history.binding_of(task).iter();
-            let was_healthy =
-                since.any(|(it, binding)| (created.seq..entry.seq).contains(&it.seq) && is_healthy(binding, cluster));
+            let was_healthy = said_healthy(history, task)
+                .any(|(there, (it, _))| there == cluster && (created.seq..entry.seq).contains(&it.seq));
             if !was_healthy {
                 found.findings.push(finding(
                     Invariant::LabelsUntilHealthy,
@@ -117,15 +114,6 @@ pub(super) fn until_healthy(history: &History<'_>) -> Found {
         }
     }
     found
-}
-
-fn is_healthy(binding: &Revision, cluster: &str) -> bool {
-    let items = binding
-        .object
-        .pointer("/status/aggregatedStatus")
-        .and_then(Value::as_array);
-    let mut items = items.into_iter().flatten();
-    items.any(|item| item["clusterName"] == cluster && item["health"] == "Healthy")
 }
 
 /// Why a task's state is not to be injected.
