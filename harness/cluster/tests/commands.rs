@@ -75,6 +75,7 @@ async fn run(command: &str) -> Result<Timeline, RunError> {
         case: CaseId::new("command"),
         title: String::new(),
         members: 0,
+        controller: ControllerSetup::default(),
         namespace: DEFAULT_NAMESPACE.to_owned(),
         time_factor: 1.0,
         steps: vec![PlannedStep { line: 1, action }],

@@ -112,6 +112,7 @@ async fn run(action: Action, target: &Hot) -> Result<Timeline, RunError> {
         case: CaseId::new("hot"),
         title: String::new(),
         members: 1,
+        controller: ControllerSetup::default(),
         namespace: DEFAULT_NAMESPACE.to_owned(),
         time_factor: 1.0,
         steps: vec![step.clone(), step],

@@ -4,6 +4,8 @@
 //!   pods;
 //! - `bindings`: how many bindings and tasks there are, and when tasks may be written and carried out; `labels`: where
 //!   injected labels are, and how long; `taints`: whose they are;
+//! - `placement`: where workloads go, and what is left behind; `rates`: how fast; `tainting`: when clusters are tainted;
+//!   `gates`: what the target leaves alone;
 //! - `blocked`: what must be true of an eviction that cannot go ahead;
 //! - `writers`: who writes what, and what is left at the end; `instances`: which instance of the target writes.
 //!
@@ -12,9 +14,13 @@
 mod bindings;
 mod blocked;
 mod copies;
+mod gates;
 mod instances;
 mod labels;
+mod placement;
 mod pods;
+mod rates;
+mod tainting;
 mod taints;
 mod writers;
 
@@ -22,6 +28,7 @@ pub use writers::left_over;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::instances::Target;
 use super::{
     Finding,
     failovers::{self, Task},
@@ -30,7 +37,8 @@ use super::{
 };
 use crate::{
     case::model::{Invariant, ObjectRef},
-    names::ClusterName,
+    names::{ClusterName, RequirementId},
+    plan::Plan,
     timeline::{Change, Entry, Event, ObjectId, Revision, Timeline},
 };
 
@@ -45,9 +53,10 @@ pub struct Judged {
     pub judged: BTreeMap<Invariant, usize>,
 }
 
-/// Judges a timeline by all invariants but the exempt ones.
-pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>) -> Judged {
+/// Judges a timeline by all invariants but the exempt ones. Some ask what the target was started with: the plan says it.
+pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Plan>) -> Judged {
     let history = History::of(before_clean_up(timeline), Precedence::of(timeline));
+    let target = Target::of(timeline);
     let mut all = Judged::default();
     for invariant in Invariant::ALL
         .into_iter()
@@ -75,6 +84,14 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>) -> Judged {
             Invariant::LabelsUntilHealthy => labels::until_healthy(&history),
             Invariant::LabelsOnlyUnderDirectly => labels::only_under_directly(&history),
             Invariant::OthersTaintsSurvive => taints::others_taints_survive(timeline),
+            Invariant::GateOffMovesNothing => gates::off_moves_nothing(&history, &target, plan),
+            Invariant::EvictionRateKept => rates::kept(&history, plan),
+            Invariant::OnlyPoliciesTaint => tainting::only_policies(&history, &target),
+            Invariant::TaintNotBeforeItsWindow => tainting::not_before_the_window(&history, &target),
+            Invariant::PoliciesUntouched => gates::policies_untouched(&history, &target),
+            Invariant::DestinationFits => placement::destination_fits(&history, &target),
+            Invariant::ReplicasAddUp => placement::replicas_add_up(&history, &target),
+            Invariant::TaskEndsWell => placement::task_ends_well(&history, &target),
         };
         all.judged.insert(invariant, found.judged);
         all.findings.extend(found.findings);
@@ -344,5 +361,13 @@ fn finding(invariant: Invariant, entry: &Entry, object: Option<ObjectId>, expect
         seq: entry.seq,
         at: entry.at,
         mismatches: Vec::new(),
+    }
+}
+
+/// The finding, where only one of the requirements of its invariant is refuted.
+fn blaming(finding: Finding, requirement: &str) -> Finding {
+    Finding {
+        requirements: BTreeSet::from([RequirementId::new(requirement)]),
+        ..finding
     }
 }

@@ -110,7 +110,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     let as_run = timeline.begin().map(|begin| plan.as_run(begin));
     let plan = as_run.as_deref().unwrap_or(plan);
     let mut steps = steps::judge(plan, timeline);
-    let invariants = invariants::judge(timeline, &plan.exempt);
+    let invariants = invariants::judge(timeline, &plan.exempt, Some(plan));
     let mut proved: BTreeSet<RequirementId> = std::mem::take(&mut steps.proved);
     // An invariant proves something only for the case that counts on it; everywhere else it can only refute.
     for invariant in &plan.invariants {
@@ -155,7 +155,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
 
 /// Judges a timeline that no case belongs to, such as a recording, by the invariants alone.
 pub fn judge_recording(timeline: &Timeline) -> Judged {
-    invariants::judge(timeline, &BTreeSet::new())
+    invariants::judge(timeline, &BTreeSet::new(), None)
 }
 
 /// An invariant that a case names must have had something to judge: a run in which nothing moved proves nothing, and

@@ -8,7 +8,7 @@ pub mod time_factor;
 use std::{borrow::Cow, collections::BTreeSet, fmt, time::Duration};
 
 use crate::{
-    case::model::{Action, Case, Invariant, Mode},
+    case::model::{Action, Case, ControllerSetup, Invariant, Mode},
     names::CaseId,
     timeline::{Begin, DEFAULT_NAMESPACE},
 };
@@ -22,6 +22,8 @@ pub struct Plan {
     pub title: String,
     /// How many members the fleet has.
     pub members: usize,
+    /// What the controller is started with.
+    pub controller: ControllerSetup,
     /// The namespace that it speaks of.
     pub namespace: String,
     /// What the periods of its case are multiplied by.
@@ -142,6 +144,7 @@ impl Plan {
             case: case.id.clone(),
             title: case.title.clone(),
             members: case.members,
+            controller: case.controller.clone(),
             namespace: DEFAULT_NAMESPACE.to_owned(),
             time_factor: 1.0,
             steps: steps.collect(),

@@ -343,6 +343,7 @@ mod tests {
             case: "c".into(),
             title: String::new(),
             members: 2,
+            controller: ControllerSetup::default(),
             namespace: "default".to_owned(),
             time_factor: 1.0,
             steps: steps

@@ -51,11 +51,27 @@ pub enum Invariant {
     LabelsOnlyUnderDirectly,
     /// The target takes no taint away that somebody else put on a cluster.
     OthersTaintsSurvive,
+    /// With the gate Failover off no task is written, and no policy taints a cluster.
+    GateOffMovesNothing,
+    /// No more evictions by taint begin than the rate allows.
+    EvictionRateKept,
+    /// The target adds a taint that moves workloads only where a ClusterTaintPolicy has it.
+    OnlyPoliciesTaint,
+    /// A ClusterTaintPolicy taints no cluster before its conditions have held for its window.
+    TaintNotBeforeItsWindow,
+    /// The target changes no tolerations of a policy.
+    PoliciesUntouched,
+    /// A cluster that newly enters a scheduling result fits.
+    DestinationFits,
+    /// Under Divided the replicas of a result add up to those of the workload.
+    ReplicasAddUp,
+    /// When a task is cleared its cluster is in the result again, or its copy goes.
+    TaskEndsWell,
 }
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 29] = [
         Self::OriginGoneBeforeDestinationCreated,
         Self::AtMostOneLiveCopy,
         Self::NoLabelOnTemplate,
@@ -77,6 +93,14 @@ impl Invariant {
         Self::LabelsUntilHealthy,
         Self::LabelsOnlyUnderDirectly,
         Self::OthersTaintsSurvive,
+        Self::GateOffMovesNothing,
+        Self::EvictionRateKept,
+        Self::OnlyPoliciesTaint,
+        Self::TaintNotBeforeItsWindow,
+        Self::PoliciesUntouched,
+        Self::DestinationFits,
+        Self::ReplicasAddUp,
+        Self::TaskEndsWell,
     ];
 
     /// Its name in cases.
@@ -103,6 +127,14 @@ impl Invariant {
             Self::LabelsUntilHealthy => "labelsUntilHealthy",
             Self::LabelsOnlyUnderDirectly => "labelsOnlyUnderDirectly",
             Self::OthersTaintsSurvive => "othersTaintsSurvive",
+            Self::GateOffMovesNothing => "gateOffMovesNothing",
+            Self::EvictionRateKept => "evictionRateKept",
+            Self::OnlyPoliciesTaint => "onlyPoliciesTaint",
+            Self::TaintNotBeforeItsWindow => "taintNotBeforeItsWindow",
+            Self::PoliciesUntouched => "policiesUntouched",
+            Self::DestinationFits => "destinationFits",
+            Self::ReplicasAddUp => "replicasAddUp",
+            Self::TaskEndsWell => "taskEndsWell",
         }
     }
 
@@ -128,6 +160,14 @@ impl Invariant {
             Self::LabelsUntilHealthy => &["REC-11"],
             Self::LabelsOnlyUnderDirectly => &["REC-05", "REC-06"],
             Self::OthersTaintsSurvive => &["CTP-07", "CTP-12"],
+            Self::GateOffMovesNothing => &["GAT-01", "GAT-06"],
+            Self::EvictionRateKept => &["RAT-01", "RAT-02", "RAT-03"],
+            Self::OnlyPoliciesTaint => &["CTP-08"],
+            Self::TaintNotBeforeItsWindow => &["CTP-01", "CTP-06"],
+            Self::PoliciesUntouched => &["TNT-06"],
+            Self::DestinationFits => &["TNT-01", "TNT-02", "TNT-10", "APP-08"],
+            Self::ReplicasAddUp => &["POL-11"],
+            Self::TaskEndsWell => &["GRE-10"],
             // They make the other findings trustworthy; the catalogue has no requirement for them.
             Self::OnlyTheTargetWritesBindings | Self::NoWriteChangesNothing => &[],
         };

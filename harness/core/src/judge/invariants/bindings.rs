@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(1500);
 /// How long an old copy may be kept at least where its task does not say: whatever an option says, it is not less.
 const LEAST_PERIOD: Duration = Duration::from_secs(30);
 
-fn revisions<'a>(history: &History<'a>) -> impl Iterator<Item = (&'a Entry, &'a Revision)> {
+pub(super) fn revisions<'a>(history: &History<'a>) -> impl Iterator<Item = (&'a Entry, &'a Revision)> {
     history.entries.iter().filter_map(|entry| match &entry.event {
         Event::Revision(revision) => Some((entry, revision)),
         Event::Mark(_) => None,
@@ -124,8 +124,14 @@ pub(super) fn no_eviction_before_its_time(history: &History<'_>) -> Found {
 }
 
 /// Whether a task says that a taint was not tolerated (PRG-07).
-fn is_by_taint(binding: &Value, task: &Task) -> bool {
-    tasks(binding).any(|it| it["fromCluster"] == task.from.as_str() && it["reason"] == "TaintUntolerated")
+pub(super) fn is_by_taint(binding: &Value, task: &Task) -> bool {
+    reason(binding, task) == Some("TaintUntolerated")
+}
+
+/// The reason that a task gives.
+pub(super) fn reason<'a>(binding: &'a Value, task: &Task) -> Option<&'a str> {
+    let mut tasks = tasks(binding);
+    tasks.find(|it| it["fromCluster"] == task.from.as_str())?["reason"].as_str()
 }
 
 /// PRG-05, PRG-14: under Gracefully a healthy old copy is not marked for deletion before another copy is healthy, or the

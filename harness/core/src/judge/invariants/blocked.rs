@@ -4,13 +4,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::Value;
 
-use super::{Found, History, finding};
+use super::{Found, History, blaming, finding};
 use crate::{
     case::model::Invariant,
-    judge::{
-        Finding,
-        failovers::{Moment, Task},
-    },
+    judge::failovers::{Moment, Task},
     timeline::{Change, Entry, Event, ObjectId, Revision},
 };
 
@@ -87,11 +84,7 @@ pub(super) fn late_eviction_explained(history: &History<'_>) -> Found {
             } else {
                 "STP-06"
             };
-            let requirements = broken.requirements.iter().filter(|id| id.as_str() == blamed);
-            found.findings.push(Finding {
-                requirements: requirements.cloned().collect(),
-                ..broken
-            });
+            found.findings.push(blaming(broken, blamed));
         }
     }
     found

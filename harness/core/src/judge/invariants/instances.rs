@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Found, finding};
 use crate::{
     case::model::Invariant,
-    timeline::{Mark, ObjectId, Timeline},
+    timeline::{HARNESS, Mark, ObjectId, Revision, Timeline},
 };
 
 /// Kinds by which instances agree on who leads: all of them write those.
@@ -18,6 +18,26 @@ pub(super) fn writers(timeline: &Timeline) -> BTreeSet<&str> {
         _ => None,
     });
     named.flatten().map(String::as_str).collect()
+}
+
+/// Who the target is.
+pub(super) struct Target<'a>(BTreeSet<&'a str>);
+
+impl<'a> Target<'a> {
+    pub(super) fn of(timeline: &'a Timeline) -> Self {
+        Self(writers(timeline))
+    }
+
+    /// Whether it made a revision; nothing if nobody is known to have made it. A recording does not say who the target
+    /// is: it is everybody but the harness.
+    pub(super) fn wrote(&self, revision: &Revision) -> Option<bool> {
+        let by = revision.by.as_deref()?;
+        Some(if self.0.is_empty() {
+            !HARNESS.contains(&by)
+        } else {
+            self.0.contains(by)
+        })
+    }
 }
 
 /// EVQ-07: once another instance writes, the one before it never does again. Whoever leads may change; that two of them
@@ -62,7 +82,7 @@ mod tests {
     use super::*;
     use crate::{
         names::ClusterName,
-        timeline::{Change, Entry, Event, Revision},
+        timeline::{Change, Entry, Event},
     };
 
     fn timeline(writes: &[(&str, &str)]) -> Timeline {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Found, finding, instances};
+use super::{Found, finding, instances::Target};
 use crate::{
     case::model::Invariant,
-    timeline::{Change, HARNESS, ObjectId, Revision, Timeline},
+    timeline::{Change, ObjectId, Timeline},
 };
 
 /// Key and effect: what tells one taint of a cluster from another.
@@ -16,12 +16,7 @@ type Taint = (String, String);
 /// CTP-07, CTP-12: a write of the target to a Cluster takes no taint away that somebody else put there.
 pub(super) fn others_taints_survive(timeline: &Timeline) -> Found {
     let mut found = Found::default();
-    let writers = instances::writers(timeline);
-    let is_target = |revision: &Revision| match revision.by.as_deref() {
-        None => None,
-        Some(by) if writers.is_empty() => Some(!HARNESS.contains(&by)),
-        Some(by) => Some(writers.contains(by)),
-    };
+    let target = Target::of(timeline);
     // Whether the target put it there, as far as that is known.
     let mut there: BTreeMap<ObjectId, BTreeMap<Taint, Option<bool>>> = BTreeMap::new();
     for (entry, revision) in timeline.revisions().filter(|(_, it)| it.kind == "Cluster") {
@@ -30,8 +25,8 @@ pub(super) fn others_taints_survive(timeline: &Timeline) -> Found {
             there.remove(&id);
             continue;
         }
-        let by_target = is_target(revision);
-        let present = taints(&revision.object);
+        let by_target = target.wrote(revision);
+        let present = of(&revision.object);
         let known = there.entry(id.clone()).or_default();
         let lost = known
             .iter()
@@ -56,8 +51,14 @@ pub(super) fn others_taints_survive(timeline: &Timeline) -> Found {
     found
 }
 
-fn taints(cluster: &Value) -> Vec<Taint> {
-    let taints = cluster.pointer("/spec/taints").and_then(Value::as_array);
+/// The taints of a cluster.
+pub(super) fn of(cluster: &Value) -> Vec<Taint> {
+    listed(cluster, "/spec/taints")
+}
+
+/// The taints of a list.
+pub(super) fn listed(object: &Value, pointer: &str) -> Vec<Taint> {
+    let taints = object.pointer(pointer).and_then(Value::as_array);
     let text = |taint: &Value, member: &str| taint[member].as_str().unwrap_or_default().to_owned();
     let taints = taints.into_iter().flatten();
     taints
@@ -72,7 +73,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::timeline::{Entry, Event, HANDS};
+    use crate::timeline::{Entry, Event, HANDS, Revision};
 
     /// Two writes of taints, and how often the second one takes something of others.
     fn findings(first: &str, second: &str, left: &Value) -> usize {
