@@ -46,7 +46,6 @@ pub struct Running {
     election: Option<JoinHandle<Candidate>>,
     context: Context,
     is_leader: watch::Receiver<bool>,
-    webhook: Option<Registration>,
 }
 
 impl Controller {
@@ -78,7 +77,6 @@ impl Controller {
             election,
             context,
             is_leader,
-            webhook: None,
         }
     }
 }
@@ -105,7 +103,7 @@ impl Running {
     ///
     /// # Errors
     /// [`WebhookError`] if it cannot be served, or the control plane does not take it.
-    pub async fn serve_webhook(&mut self, address: SocketAddr, url: Option<&str>) -> Result<(), WebhookError> {
+    pub async fn serve_webhook(&self, address: SocketAddr, url: Option<&str>) -> Result<(), WebhookError> {
         let webhook = Webhook::listen(address, url).await?;
         let registration = webhook.registration();
         if self.context.options().leader_elect {
@@ -115,7 +113,6 @@ impl Running {
             registration.put(self.context.control().client()).await?;
         }
         self.until_stopped(webhook.serve());
-        self.webhook = Some(registration);
         Ok(())
     }
 
@@ -133,14 +130,6 @@ impl Running {
     /// Stops the controller and waits until it has stopped. If it leads, the next instance need not wait for the lease
     /// to end.
     pub async fn stop(mut self) {
-        if let Some(webhook) = self.webhook.take()
-            && let Err(error) = webhook.remove(self.context.control().client()).await
-        {
-            tracing::debug!(
-                error = error_chain(&error),
-                "the webhook is still known to the control plane"
-            );
-        }
         self.end().await;
         if let Some(election) = self.election.take()
             && let Ok(candidate) = election.await

@@ -140,7 +140,7 @@ async fn run(arguments: &Run, options: Options) -> anyhow::Result<()> {
     let members = PushMembers::new(client.clone());
     let (metrics_address, webhook_address) = (options.metrics_address, options.webhook_address);
     let webhook_url = options.webhook_url.clone();
-    let mut controller = Controller::start(client, members, Arc::new(jiff::Timestamp::now), options);
+    let controller = Controller::start(client, members, Arc::new(jiff::Timestamp::now), options);
     if let Some(address) = webhook_address {
         controller.serve_webhook(address, webhook_url.as_deref()).await?;
     }

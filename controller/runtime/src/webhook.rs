@@ -22,8 +22,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
-use kube::{Client, ResourceExt as _};
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -140,35 +140,6 @@ impl Registration {
         let apply = PatchParams::apply(MANAGER).force();
         api.patch(NAME, &apply, &Patch::Apply(self.configuration())).await?;
         Ok(())
-    }
-
-    /// Takes it back, unless another instance's stands in its place.
-    ///
-    /// # Errors
-    /// If the control plane cannot be asked.
-    pub async fn remove(&self, control: &Client) -> Result<(), WebhookError> {
-        let api: Api<ValidatingWebhookConfiguration> = Api::all(control.clone());
-        let Some(found) = api.get_opt(NAME).await? else {
-            return Ok(());
-        };
-        let bundle = ByteString(self.certificate.clone().into_bytes());
-        let mut webhooks = found.webhooks.iter().flatten();
-        if !webhooks.any(|webhook| webhook.client_config.ca_bundle.as_ref() == Some(&bundle)) {
-            return Ok(());
-        }
-        let unchanged = Preconditions {
-            resource_version: found.resource_version(),
-            uid: found.uid(),
-        };
-        match api
-            .delete(NAME, &DeleteParams::default().preconditions(unchanged))
-            .await
-        {
-            Ok(_) => Ok(()),
-            // Somebody was faster.
-            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => Ok(()),
-            Err(error) => Err(error.into()),
-        }
     }
 
     fn configuration(&self) -> Value {

@@ -18,7 +18,7 @@ async fn policies_are_refused_while_the_webhook_is_known_and_accepted_before_and
     fleet.create("control", POLICIES, wrong("before")).await;
 
     fleet.control(stateful());
-    let controller = fleet.controller.as_mut().unwrap();
+    let controller = fleet.controller.as_ref().unwrap();
     let address = "127.0.0.1:0".parse().unwrap();
     controller.serve_webhook(address, None).await.unwrap();
     let refused = fleet
@@ -57,7 +57,7 @@ async fn policies_are_refused_while_the_webhook_is_known_and_accepted_before_and
 async fn policies_can_be_written_though_nobody_answers() {
     let mut fleet = Fleet::start(&["member1"]).await;
     fleet.control(stateful());
-    let controller = fleet.controller.as_mut().unwrap();
+    let controller = fleet.controller.as_ref().unwrap();
     controller
         .serve_webhook("127.0.0.1:0".parse().unwrap(), None)
         .await

@@ -205,7 +205,7 @@ pub async fn start(
     let mut options = options(setup)?;
     options.identity = Some(identity.to_owned());
     let warnings = options.warnings.clone();
-    let mut running = Controller::start(control, Arc::new(InProcess(members)), clock, options);
+    let running = Controller::start(control, Arc::new(InProcess(members)), clock, options);
     if let Some(address) = webhooks {
         let served = running.serve_webhook(SocketAddr::new(address, 0), None).await;
         served.map_err(|error| TargetError::Start(error_chain(&error)))?;
