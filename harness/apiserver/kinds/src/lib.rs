@@ -8,7 +8,8 @@
 //! [`types`] are the kinds as merging and `OpenAPI` see them, [`printers`] the columns of `kubectl get`. What several of
 //! them need is in `aggregate` (what containers ask for), `qos`, `members` and [`well_known`].
 //!
-//! The Go types behind [`codec`] are generated (`types.sh`); new validation is only added for kinds that a test writes.
+//! What is in `generated/` comes from Kubernetes' own sources (`generate.sh`); new validation is only added for kinds that
+//! a test writes.
 
 mod aggregate;
 pub mod codec;

@@ -10,6 +10,7 @@
 //! - [`yaml`], [`quantity`], [`webhook_client_config`]: what their names say in the API.
 
 pub mod field;
+pub mod generated;
 pub mod go_base64;
 pub mod go_fmt;
 pub mod go_json;

@@ -27,7 +27,7 @@
 //!
 //! What it knows of real servers is held against recorded answers of one: whole sequences of requests
 //! (`fixtures/transcripts`), and objects of every kind with one field changed (`fixtures/answers`; `tests/parity/recorded` says
-//! how they are recorded). What the API's types are comes from their Go sources (`types.sh`). `cargo bench -p
+//! how they are recorded). What the API's types are comes from their Go sources (`generate.sh`). `cargo bench -p
 //! baton-apiserver` prints how fast it is and what it takes.
 //!
 //! What is pure stands in crates of its own, so that it builds and is tested without a runtime: `baton-apimachinery`

@@ -2,14 +2,17 @@
 //! writes it back. Unknown fields are gone, empty optional fields are left out, a few are always there, quantities and
 //! times have their canonical form, and a value of the wrong type is an error.
 //!
-//! What the types are is in one table (`table`), which is made of the API's own Go types.
+//! What the types are is in one table (`table`), which is made of the API's own Go types; [`Facts`] are what the API's
+//! documents say of their fields.
 
 mod decode;
+mod facts;
 pub(crate) mod table;
 
 use serde_json::{Value, json};
 
-use table::TYPES;
+pub use facts::{Facts, List, Merging};
+use table::{Member, TYPES};
 
 /// Brings an object of a built-in kind into its typed form.
 ///
@@ -47,13 +50,28 @@ pub(crate) fn zero_status(group: &str, version: &str, kind: &str) -> Option<Valu
     decode::zero_status(TYPES.of_kind(group, version, kind)?)
 }
 
-/// Whether a definition such as `io.k8s.api.core.v1.Pod` has a field that its type in the served version does not have yet.
-pub(crate) fn is_newer(definition: &str, field: &str) -> bool {
-    let mut dots = definition.rmatch_indices('.').map(|(at, _)| at + 1);
-    let full = dots.nth(2).map_or(definition, |start| &definition[start..]);
-    TYPES
-        .named(full)
-        .is_some_and(|of| !TYPES.get(of).members.contains_key(field))
+/// What is known of a definition of the API's documents, such as `io.k8s.api.core.v1.Pod`.
+#[derive(Debug, Clone, Copy)]
+pub struct Definition(&'static table::Struct);
+
+impl Definition {
+    /// `None` where the served version of the API has no such type.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut dots = name.rmatch_indices('.').map(|(at, _)| at + 1);
+        let full = dots.nth(2).map_or(name, |start| &name[start..]);
+        TYPES.named(full).map(|index| Self(TYPES.get(index)))
+    }
+
+    /// Whether its objects are merged as a whole.
+    pub fn is_atomic(self) -> bool {
+        self.0.atomic
+    }
+
+    /// What is known of a field, `None` where the served version of the API does not have it.
+    pub fn field(self, name: &str) -> Option<&'static Facts> {
+        let member: &'static Member = self.0.members.get(name)?;
+        Some(&member.facts)
+    }
 }
 
 #[cfg(test)]
@@ -76,10 +94,12 @@ mod tests {
 
     #[test]
     fn fields_of_later_versions_are_newer() {
-        assert!(is_newer("io.k8s.api.core.v1.HTTPGetAction", "protocol"));
-        assert!(!is_newer("io.k8s.api.core.v1.HTTPGetAction", "port"));
-        assert!(!is_newer("io.k8s.api.core.v1.Volume", "configMap"));
-        assert!(!is_newer("io.k8s.apimachinery.pkg.apis.meta.v1.Status", "code"));
+        let is_there =
+            |definition: &str, field: &str| Definition::named(definition).is_some_and(|of| of.field(field).is_some());
+        assert!(!is_there("io.k8s.api.core.v1.HTTPGetAction", "protocol"));
+        assert!(is_there("io.k8s.api.core.v1.HTTPGetAction", "port"));
+        assert!(is_there("io.k8s.api.core.v1.Volume", "configMap"));
+        assert!(is_there("io.k8s.apimachinery.pkg.apis.meta.v1.Status", "code"));
     }
 
     #[test]

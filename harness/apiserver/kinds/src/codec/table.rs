@@ -1,20 +1,16 @@
-//! The API's Go types, as `types.txt` tells them: one per line, with its fields in their order.
-//!
-//! `core.v1.Secret: 1 metadata meta.v1.ObjectMeta?, 5 immutable b&?, 2 data %y?, 4 stringData %s?, 3 type v1.SecretType:s?`
-//!
-//! A field is its number in the binary form, its name in JSON, its type and marks. Types: `s` text, `i` and `l` whole
-//! numbers of 32 and 64 bits, `b` boolean, `d` number, `y` bytes, `T` time, `M` time with microseconds, `Q` quantity, `I`
-//! number or text, `J` JSON as it is; `*` before a type is a list, `%` a map with texts as keys, `|` is that type or else
-//! what the letter after it says (`*` a list of it, `b` a boolean, `s` texts), and what stands before a colon is the name of a type that has one of its own. Marks: `&` may be missing altogether, `?` is left out when it is
-//! empty, `!` also where it is a structure. A field called `-` is a structure whose fields are those of the one it is in.
-//!
-//! The file is written by `types.sh`, for every version of the API anew.
+//! The API's Go types, as `generated/types.txt` tells them in the form of [`baton_apimachinery::generated`]: how the
+//! fields that clients see are called and numbered, what is in them, when they are left out, and what the API's documents
+//! say of them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
+
+use baton_apimachinery::generated;
+
+use super::facts::Facts;
 
 /// All types.
-pub(crate) static TYPES: LazyLock<Types> = LazyLock::new(|| Types::read(include_str!("types.txt")));
+pub(crate) static TYPES: LazyLock<Types> = LazyLock::new(|| Types::read(include_str!("../generated/types.txt")));
 
 /// Types by their full names, such as `apps.v1.Deployment`.
 #[derive(Debug)]
@@ -28,6 +24,8 @@ pub(crate) struct Types {
 pub(crate) struct Struct {
     /// `v1.PodSpec`, as Go calls it.
     pub(crate) own: &'static str,
+    /// Whether its objects are merged as a whole.
+    pub(crate) atomic: bool,
     /// As they stand in the type.
     pub(crate) fields: Vec<Field>,
     /// By their names in JSON, with those of the structures whose fields are its own.
@@ -46,6 +44,7 @@ pub(crate) struct Field {
     /// What is in it.
     pub(crate) kind: Type,
     presence: Presence,
+    facts: Arc<Facts>,
 }
 
 /// A field as JSON has it.
@@ -55,6 +54,8 @@ pub(crate) struct Member {
     pub(super) within: String,
     pub(super) kind: Type,
     pub(super) presence: Presence,
+    /// What the API's documents say of it.
+    pub(crate) facts: Arc<Facts>,
 }
 
 /// What becomes of a field that is missing or empty.
@@ -148,16 +149,14 @@ impl Types {
     }
 
     fn read(text: &'static str) -> Self {
-        let lines = || text.lines().filter_map(|line| line.split_once(':'));
-        let by_name: HashMap<_, _> = lines().enumerate().map(|(index, (name, _))| (name, index)).collect();
+        let lines = || generated::lines(text);
+        let by_name: HashMap<_, _> = lines().enumerate().map(|(index, line)| (line.name, index)).collect();
         let mut structs: Vec<Struct> = lines()
-            .map(|(name, fields)| {
-                let fields = fields
-                    .trim()
-                    .split(", ")
-                    .filter_map(|field| Field::read(name, field, &by_name));
+            .map(|line| {
+                let fields = line.fields().filter_map(|field| Field::of(line.name, field, &by_name));
                 Struct {
-                    own: name.split_once('.').map_or(name, |(_, own)| own),
+                    own: line.name.split_once('.').map_or(line.name, |(_, own)| own),
+                    atomic: generated::facts(line.words).any(|fact| fact == ("map", "atomic")),
                     fields: fields.collect(),
                     members: BTreeMap::new(),
                     written_if_missing: Vec::new(),
@@ -195,6 +194,7 @@ fn members(structs: &[Struct], index: usize) -> BTreeMap<&'static str, Member> {
                     within: String::new(),
                     kind: field.kind.clone(),
                     presence: field.presence,
+                    facts: Arc::clone(&field.facts),
                 };
                 found.insert(field.name, member);
             }
@@ -204,18 +204,14 @@ fn members(structs: &[Struct], index: usize) -> BTreeMap<&'static str, Member> {
 }
 
 impl Field {
-    fn read(of: &str, text: &'static str, by_name: &HashMap<&'static str, usize>) -> Option<Self> {
-        let mut parts = text.split(' ');
-        let (number, name, kind) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?);
-        let bare = kind.trim_end_matches(['&', '?', '!']);
-        let marks = &kind[bare.len()..];
-        let kind = Type::read(bare, by_name)?;
-        let presence = presence(of, name, &kind.sort, marks);
+    fn of(structure: &str, field: generated::Field<'static>, by_name: &HashMap<&'static str, usize>) -> Option<Self> {
+        let kind = Type::read(field.kind, by_name)?;
         Some(Self {
-            number,
-            name,
+            number: field.number,
+            name: field.name,
+            presence: presence(structure, field.name, &kind.sort, field.marks),
+            facts: Arc::new(Facts::of(&field)),
             kind,
-            presence,
         })
     }
 }
@@ -302,14 +298,9 @@ mod tests {
 
     #[test]
     fn every_field_is_read() {
-        for line in include_str!("types.txt").lines() {
-            let (name, fields) = line.split_once(": ").expect("a name and fields");
-            let read = TYPES.get(TYPES.named(name).expect(name)).fields.len();
-            assert_eq!(
-                read,
-                fields.split(", ").filter(|field| !field.is_empty()).count(),
-                "{name}"
-            );
+        for line in generated::lines(include_str!("../generated/types.txt")) {
+            let read = TYPES.get(TYPES.named(line.name).expect(line.name)).fields.len();
+            assert_eq!(read, line.items().count(), "{}", line.name);
         }
     }
 

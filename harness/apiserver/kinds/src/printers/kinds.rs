@@ -424,3 +424,45 @@ const PRIORITY: &[Column] = &[
     AGE,
     column("PreemptionPolicy", At(&["preemptionPolicy"])),
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use baton_apimachinery::generated;
+
+    use super::*;
+    use crate::resources;
+
+    /// Columns stand beside their cells; what they are called comes from Kubernetes.
+    #[test]
+    fn columns_are_those_of_kubernetes() {
+        let headings: BTreeMap<_, Vec<&str>> = generated::lines(include_str!("../generated/headings.txt"))
+            .map(|line| ((line.name, line.words), line.items().collect()))
+            .collect();
+        let (mut compared, mut differences) = (0, Vec::new());
+        for resource in resources::resources().filter(|resource| resource.stored) {
+            let group = if resource.group.is_empty() {
+                "core"
+            } else {
+                resource.group
+            };
+            let Some(expected) = headings.get(&(group, resource.kind)) else {
+                continue;
+            };
+            let own: Vec<String> = columns(resource.group, resource.kind)
+                .iter()
+                .map(|column| {
+                    let format = if column.format.is_empty() { "-" } else { column.format };
+                    format!("{} {} {format} {}", column.priority, column.kind, column.name)
+                })
+                .collect();
+            if own != *expected {
+                differences.push(format!("{group} {}: {own:?} instead of {expected:?}", resource.kind));
+            }
+            compared += 1;
+        }
+        assert_eq!(differences, Vec::<String>::new());
+        assert!(compared > 30, "{compared}");
+    }
+}

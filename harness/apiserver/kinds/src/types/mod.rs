@@ -1,8 +1,7 @@
-//! Models of the built-in kinds, made on first use from the schemas of `k8s-openapi` and the [`tables`] of what those
-//! lack.
+//! Models of the built-in kinds, made on first use from the schemas of `k8s-openapi` and what
+//! [`Facts`] say of their fields.
 
 pub mod kinds;
-pub mod tables;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -14,7 +13,8 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-use crate::codec;
+use crate::codec::{self, Definition, Facts, List, Merging};
+use crate::resources;
 use kinds::{KINDS, Kind, position};
 
 /// One cell per kind, in the order of [`KINDS`].
@@ -49,8 +49,10 @@ fn take_known(schema: &Value, all: &Map<String, Value>, known: &mut Map<String, 
                 && !known.contains_key(name)
             {
                 let mut definition = found.clone();
-                if let Some(properties) = definition.get_mut("properties").and_then(Value::as_object_mut) {
-                    properties.retain(|field, _| !codec::is_newer(name, field));
+                if let Some(properties) = definition.get_mut("properties").and_then(Value::as_object_mut)
+                    && let Some(served) = Definition::named(name)
+                {
+                    properties.retain(|field, _| served.field(field).is_some());
                 }
                 known.insert(name.to_owned(), definition.clone());
                 take_known(&definition, all, known);
@@ -74,11 +76,12 @@ fn build(entry: &Kind) -> TypeModel {
         map.resource = true;
     }
     let (group, kind) = (entry.group, entry.name);
-    let has_status = tables::has_status_subresource(kind);
+    let resource = resources::by_kind(group, entry.version, kind);
+    let has_status = resource.is_some_and(|resource| resource.subresource("status").is_some());
     let of_kind = Builtin {
         skeleton: codec::empty(group, entry.version, kind).unwrap_or_default(),
         ignored: if has_status { &[&["status"]] } else { &[] },
-        ignored_by_status: tables::ignored_by_status(group, kind),
+        ignored_by_status: ignored_by_status(group, kind),
     };
     TypeModel::builtin(builder.nodes, root, of_kind)
 }
@@ -94,6 +97,27 @@ pub fn reference(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.rsplit('/').next()
 }
 
+/// The last part of a definition's name.
+pub fn short(definition: &str) -> &str {
+    definition.rsplit('.').next().unwrap_or(definition)
+}
+
+/// The fields that a write to the subresource `status` cannot change.
+fn ignored_by_status(group: &str, kind: &str) -> &'static [types::Path] {
+    match (group, kind) {
+        ("apps", "Deployment") => &[&["spec"], &["metadata", "labels"]],
+        ("", "Pod") => &[
+            &["spec"],
+            &["metadata", "deletionTimestamp"],
+            &["metadata", "ownerReferences"],
+        ],
+        ("apiextensions.k8s.io", _)
+        | ("storage.k8s.io", "VolumeAttachment")
+        | ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => &[&["spec"], &["metadata"]],
+        _ => &[&["spec"]],
+    }
+}
+
 struct Builder<'a> {
     definitions: &'a Map<String, Value>,
     known: BTreeMap<&'a str, NodeId>,
@@ -106,8 +130,8 @@ impl<'a> Builder<'a> {
         self.nodes.len() - 1
     }
 
-    /// The node of a schema; `place` is the struct and field that it is of.
-    fn schema(&mut self, schema: &'a Value, place: Option<(&str, &str)>) -> NodeId {
+    /// The node of a schema, with what is known of the field that it is of.
+    fn schema(&mut self, schema: &'a Value, facts: Option<&Facts>) -> NodeId {
         if let Some(name) = reference(schema) {
             return self.definition(name);
         }
@@ -119,8 +143,8 @@ impl<'a> Builder<'a> {
             (Some("integer"), Some("int32")) => Scalar::Int32,
             (Some("integer"), _) => Scalar::Int64,
             (Some("number"), _) => Scalar::Number,
-            (Some("array"), _) => return self.list(schema, place),
-            (Some("object"), _) => return self.map(schema, place),
+            (Some("array"), _) => return self.list(schema, facts),
+            (Some("object"), _) => return self.map(schema, facts),
             _ if schema.get("x-kubernetes-int-or-string").is_some() => Scalar::Any,
             _ => return UNTYPED,
         };
@@ -131,7 +155,7 @@ impl<'a> Builder<'a> {
         if let Some(id) = self.known.get(name) {
             return *id;
         }
-        let scalar = match tables::short(name) {
+        let scalar = match short(name) {
             "IntOrString" => Some(Scalar::IntOrString),
             "Quantity" => Some(Scalar::Quantity),
             "Time" => Some(Scalar::Time),
@@ -152,7 +176,7 @@ impl<'a> Builder<'a> {
         // It may be in use before it is complete: definitions refer to themselves.
         let id = self.add(Node::Untyped);
         self.known.insert(name, id);
-        let complete = self.structure(name, tables::atomic_struct(name));
+        let complete = self.structure(name, Definition::named(name).is_some_and(Definition::is_atomic));
         self.nodes.swap(id, complete);
         id
     }
@@ -173,36 +197,31 @@ impl<'a> Builder<'a> {
     }
 
     fn fields(&mut self, name: &'a str, properties: &'a Map<String, Value>) -> BTreeMap<Box<str>, Field> {
-        let short = tables::short(name);
+        let known = Definition::named(name);
         let mut fields = BTreeMap::new();
         for (field, schema) in properties {
+            let facts = known.and_then(|known| known.field(field));
+            let granular = facts.is_some_and(|facts| facts.map == Some(Merging::Granular));
             let node = match reference(schema) {
-                Some(target) if tables::granular(short, field) => self.structure(target, false),
-                _ => self.schema(schema, Some((short, field))),
+                Some(target) if granular => self.structure(target, false),
+                _ => self.schema(schema, facts),
             };
-            fields.insert(
-                field.as_str().into(),
-                Field {
-                    node,
-                    patch: tables::patch(short, field),
-                },
-            );
+            let patch = facts.map(|facts| facts.patch).unwrap_or_default();
+            fields.insert(field.as_str().into(), Field { node, patch });
         }
         fields
     }
 
-    fn list(&mut self, schema: &'a Value, place: Option<(&str, &str)>) -> NodeId {
+    fn list(&mut self, schema: &'a Value, facts: Option<&Facts>) -> NodeId {
         let items = schema.get("items").map_or(UNTYPED, |items| self.schema(items, None));
-        let kind = match place.map_or(tables::List::Atomic, |(name, field)| tables::list(name, field)) {
-            tables::List::Atomic => ListKind::Atomic,
-            tables::List::Set => ListKind::Set,
-            tables::List::Map(keys) => {
-                let of = schema.get("items").and_then(reference).unwrap_or_default();
+        let kind = match facts.and_then(|facts| facts.list.as_ref()) {
+            None | Some(List::Atomic) => ListKind::Atomic,
+            Some(List::Set) => ListKind::Set,
+            Some(List::Map(keys)) => {
+                let of = schema.get("items").and_then(reference).and_then(Definition::named);
                 let key = |name: &&'static str| Key {
                     name: (*name).into(),
-                    default: tables::key_default(tables::short(of), name)
-                        .map(Value::from)
-                        .or_else(|| self.zero_of_required(of, name)),
+                    default: of.and_then(|of| of.field(name)?.default.clone()),
                 };
                 ListKind::Map(keys.iter().map(key).collect())
             }
@@ -210,20 +229,7 @@ impl<'a> Builder<'a> {
         self.add(Node::List(ListNode { items, kind }))
     }
 
-    /// What a required field of a definition is where it is left out.
-    fn zero_of_required(&self, definition: &str, field: &str) -> Option<Value> {
-        let definition = self.definitions.get(definition)?;
-        let required = definition.get("required")?.as_array()?;
-        let typed = definition.get("properties")?.get(field)?.get("type")?.as_str()?;
-        match typed {
-            _ if !required.iter().any(|name| name == field) => None,
-            "string" => Some(Value::from("")),
-            "integer" => Some(Value::from(0)),
-            _ => None,
-        }
-    }
-
-    fn map(&mut self, schema: &'a Value, place: Option<(&str, &str)>) -> NodeId {
+    fn map(&mut self, schema: &'a Value, facts: Option<&Facts>) -> NodeId {
         let others = match schema.get("additionalProperties") {
             Some(inner) if inner.is_object() => self.schema(inner, None),
             _ => UNTYPED,
@@ -243,7 +249,7 @@ impl<'a> Builder<'a> {
         self.add(Node::Map(MapNode {
             fields,
             others,
-            atomic: place.is_some_and(|(name, field)| tables::atomic_map(name, field)),
+            atomic: facts.is_some_and(|facts| facts.map == Some(Merging::Atomic)),
             ..MapNode::default()
         }))
     }
@@ -268,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_structs_are_merged_as_the_tables_say() {
+    fn lists_and_structs_are_merged_as_the_documents_say() {
         let model = builtin("apps", "v1", "Deployment").expect("model");
         let at = |path: &[&str]| {
             path.iter().fold(model.root, |id, step| match model.node(id) {

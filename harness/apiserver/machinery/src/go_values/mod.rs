@@ -1,25 +1,25 @@
 //! Values as the API server quotes them in its errors: not as clients write them, but as the types that it validates are
 //! printed: `{"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}`.
 //!
-//! `types.txt` has these types, one per line with their fields in order: `core.Taint: Key s, Value s, Effect s, TimeAdded
-//! T&`. The letters are those of `codec::table`; `?` is left out when it is empty, `&` may be missing altogether, and the
-//! fields of one called `-` are those of the type it is in. It is written by `types.sh`, for every version of the API anew.
+//! `types.txt` has these types with their fields in order, in the form of [`generated`].
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use crate::go_fmt;
+use crate::{generated, go_fmt};
 
-static TYPES: LazyLock<HashMap<&'static str, Vec<Field>>> =
-    LazyLock::new(|| include_str!("types.txt").lines().filter_map(read).collect());
-
-fn read(line: &'static str) -> Option<(&'static str, Vec<Field>)> {
-    let (name, fields) = line.split_once(": ")?;
-    let fields = fields.split(", ").filter_map(|field| Field::read(name, field));
-    Some((name, fields.collect()))
-}
+static TYPES: LazyLock<HashMap<&'static str, Vec<Field>>> = LazyLock::new(|| {
+    generated::lines(include_str!("types.txt"))
+        .map(|line| {
+            (
+                line.name,
+                line.fields().map(|field| Field::of(line.name, field)).collect(),
+            )
+        })
+        .collect()
+});
 
 struct Field {
     /// As it is printed.
@@ -32,17 +32,14 @@ struct Field {
 }
 
 impl Field {
-    fn read(of: &str, text: &'static str) -> Option<Self> {
-        let (name, marked) = text.split_once(' ')?;
-        let kind = marked.trim_end_matches(['&', '?']);
-        let marks = &marked[kind.len()..];
-        Some(Self {
-            name,
-            member: member(of, name),
-            kind,
-            may_be_missing: marks.contains('&'),
-            left_out: marks.contains('?'),
-        })
+    fn of(structure: &str, field: generated::Field<'static>) -> Self {
+        Self {
+            name: field.name,
+            member: member(structure, field.name),
+            kind: field.kind,
+            may_be_missing: field.marks.contains('&'),
+            left_out: field.marks.contains('?'),
+        }
     }
 }
 

@@ -1,15 +1,13 @@
 //! `/openapi/v2` and `/openapi/v3`: what kubectl explains, validates and patches with.
 //!
-//! [`answer`] routes; `schemas` makes the schemas of the built-in kinds out of those of `k8s-openapi`, with `facts` and
-//! `values` of which those do not know, `custom` those of custom resources, `paths` the operations. `proto` is the form
-//! in which Go clients read version 2.
+//! [`answer`] routes; `schemas` makes the schemas of the built-in kinds out of those of `k8s-openapi` and what the kinds'
+//! generated facts add, `custom` those of custom resources, `paths` the operations. `proto` is the form in which Go clients
+//! read version 2.
 
 mod custom;
-mod facts;
 mod paths;
 mod proto;
 mod schemas;
-mod values;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};

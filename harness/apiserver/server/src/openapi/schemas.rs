@@ -1,13 +1,16 @@
 //! The schemas of the built-in kinds.
 
+use std::sync::LazyLock;
+
+use baton_apikinds::codec::{Definition, Facts, List, Merging};
 use baton_apikinds::types::kinds::{KINDS, Kind};
-use baton_apikinds::types::{definitions, reference, tables};
+use baton_apikinds::types::{definitions, reference, short};
 use baton_apimachinery::meta;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ListMeta, Status};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
-use super::{Format, facts, group_version_kind, values};
+use super::{Format, group_version_kind};
 use crate::registry::Version;
 
 /// Where the metadata's definitions are.
@@ -57,8 +60,7 @@ pub(super) fn builtin(format: Format, versions: &[(&str, &Version)]) -> Map<Stri
     let (roots, raw) = definitions(all);
     let mut out = Map::new();
     for (name, schema) in &raw {
-        let root = roots.iter().zip(&kinds).any(|(root, _)| reference(root) == Some(name));
-        out.insert(name.clone(), definition(format, name, schema, root));
+        out.insert(name.clone(), definition(format, name, schema));
     }
     if fallback.is_some() {
         out.retain(|name, _| name.starts_with(META));
@@ -119,15 +121,15 @@ pub(super) fn referred(format: Format, name: &str, description: &str, by_value: 
 }
 
 /// A definition as the API server writes it.
-fn definition(format: Format, name: &str, schema: &Value, root: bool) -> Value {
-    let short = tables::short(name);
+fn definition(format: Format, name: &str, schema: &Value) -> Value {
+    let known = Definition::named(name);
     let described = |mut extra: Value| {
         if let (Some(members), Some(description)) = (extra.as_object_mut(), schema.get("description")) {
             members.insert("description".to_owned(), description.clone());
         }
         extra
     };
-    match (short, format) {
+    match (short(name), format) {
         ("IntOrString", Format::V2) => return described(json!({"type": "string", "format": "int-or-string"})),
         ("IntOrString", Format::V3) => {
             return described(json!({"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"}));
@@ -146,56 +148,45 @@ fn definition(format: Format, name: &str, schema: &Value, root: bool) -> Value {
         }
         return plain;
     };
-    let said: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let fields = properties.keys().map(String::as_str);
-    let required: Vec<&str> = fields
-        .filter(|field| facts::is_required(name, short, field, root, said.contains(field)))
-        .collect();
     let mut out = Map::new();
+    let mut required = Vec::new();
     for (field, inner) in properties {
-        let place = Place {
-            format,
-            definition: short,
-            field,
-            root,
-            required: required.contains(&field.as_str()),
-        };
-        out.insert(field.clone(), place.property(inner));
+        let facts = known.and_then(|known| known.field(field)).unwrap_or(&UNKNOWN);
+        if facts.required {
+            required.push(field);
+        }
+        out.insert(field.clone(), Place { format, facts }.property(inner));
     }
     let mut made = described(json!({"type": "object", "properties": out}));
     if let Some(members) = made.as_object_mut() {
         if !required.is_empty() {
             members.insert("required".to_owned(), json!(required));
         }
-        if tables::atomic_struct(name) {
+        if known.is_some_and(Definition::is_atomic) {
             members.insert("x-kubernetes-map-type".to_owned(), "atomic".into());
         }
     }
     made
 }
 
+/// What is known of a field of which the API's documents say nothing.
+static UNKNOWN: LazyLock<Facts> = LazyLock::new(Facts::default);
+
 /// A field of a definition.
 struct Place<'a> {
     format: Format,
-    definition: &'a str,
-    field: &'a str,
-    root: bool,
-    required: bool,
+    facts: &'a Facts,
 }
 
 impl Place<'_> {
     fn property(&self, schema: &Value) -> Value {
         if let Some(name) = reference(schema) {
             let description = meta::text(schema, "description");
-            let scalar = matches!(tables::short(name), "IntOrString" | "Quantity" | "Time" | "MicroTime");
-            let by_value = !scalar && facts::is_by_value(self.definition, self.field, self.root, self.required);
-            return referred(self.format, name, description, by_value);
+            let mut referred = referred(self.format, name, description, self.facts.default == Some(json!({})));
+            if let Some(members) = referred.as_object_mut() {
+                self.extensions(members);
+            }
+            return referred;
         }
         let mut out = self.type_of(schema);
         let Some(members) = out.as_object_mut() else {
@@ -204,7 +195,7 @@ impl Place<'_> {
         if let Some(description) = schema.get("description") {
             members.insert("description".to_owned(), description.clone());
         }
-        if let Some(values) = values::of(self.definition, self.field) {
+        if !self.facts.values.is_empty() {
             let inner = if members.contains_key("items") {
                 "items"
             } else {
@@ -214,23 +205,14 @@ impl Place<'_> {
                 Some(inner) => inner,
                 None => &mut *members,
             };
-            of.insert("enum".to_owned(), json!(values));
+            of.insert("enum".to_owned(), json!(self.facts.values));
         }
-        if self.format == Format::V3 {
-            let zero = match schema.get("type").and_then(Value::as_str) {
-                Some("string") => json!(""),
-                Some("integer" | "number") => json!(0),
-                Some("boolean") => json!(false),
-                _ => Value::Null,
-            };
-            let default = tables::key_default(self.definition, self.field).map(Value::from);
-            if let Some(default) = default.or_else(|| facts::default(self.definition, self.field)) {
-                members.insert("default".to_owned(), default);
-            } else if self.required && !zero.is_null() && !facts::is_pointer(self.definition, self.field) {
-                members.insert("default".to_owned(), zero);
-            }
+        if self.format == Format::V3
+            && let Some(default) = &self.facts.default
+        {
+            members.insert("default".to_owned(), default.clone());
         }
-        self.extensions(schema, members);
+        self.extensions(members);
         out
     }
 
@@ -270,30 +252,33 @@ impl Place<'_> {
         item
     }
 
-    fn extensions(&self, schema: &Value, members: &mut Map<String, Value>) {
+    fn extensions(&self, members: &mut Map<String, Value>) {
         let mut put = |name: &str, value: Value| {
             members.insert(format!("x-kubernetes-{name}"), value);
         };
-        if tables::atomic_map(self.definition, self.field) {
-            put("map-type", "atomic".into());
+        match self.facts.map {
+            None => {}
+            Some(Merging::Atomic) => put("map-type", "atomic".into()),
+            Some(Merging::Granular) => put("map-type", "granular".into()),
         }
-        let patch = tables::patch(self.definition, self.field);
-        match (patch.merge, patch.retain_keys) {
-            (false, false) => {}
-            (true, false) => put("patch-strategy", "merge".into()),
-            (true, true) => put("patch-strategy", "merge,retainKeys".into()),
-            (false, true) => put("patch-strategy", "retainKeys".into()),
+        let patch = self.facts.patch;
+        let strategies = [
+            (patch.merge, "merge"),
+            (patch.retain_keys, "retainKeys"),
+            (patch.replace, "replace"),
+        ];
+        let strategies: Vec<&str> = strategies.iter().filter(|each| each.0).map(|each| each.1).collect();
+        if !strategies.is_empty() {
+            put("patch-strategy", strategies.join(",").into());
         }
         if !patch.key.is_empty() {
             put("patch-merge-key", patch.key.into());
         }
-        if schema.get("type").and_then(Value::as_str) != Some("array") {
-            return;
-        }
-        match tables::list(self.definition, self.field) {
-            tables::List::Atomic => put("list-type", "atomic".into()),
-            tables::List::Set => put("list-type", "set".into()),
-            tables::List::Map(keys) => {
+        match &self.facts.list {
+            None => {}
+            Some(List::Atomic) => put("list-type", "atomic".into()),
+            Some(List::Set) => put("list-type", "set".into()),
+            Some(List::Map(keys)) => {
                 put("list-type", "map".into());
                 put("list-map-keys", json!(keys));
             }

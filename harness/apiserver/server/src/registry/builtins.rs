@@ -40,10 +40,10 @@ fn resource(store: &Store, entry: &'static resources::Resource) -> Resource {
         list_kind: entry.list_kind(),
         plural: entry.plural.to_owned(),
         singular: entry.singular.to_owned(),
-        short_names: owned(entry.short_names),
-        categories: owned(entry.categories),
+        short_names: owned(&entry.short_names),
+        categories: owned(&entry.categories),
         namespaced: entry.namespaced,
-        verbs: owned(entry.verbs),
+        verbs: owned(&entry.verbs),
         subresources: entry.subresources.iter().map(|each| subresource(entry, each)).collect(),
         bucket: store.bucket(group, entry.plural),
         storage_api_version: resources::api_version(group, version),
@@ -60,6 +60,6 @@ fn subresource(of: &resources::Resource, entry: &resources::Subresource) -> Subr
         group: group.to_owned(),
         version: version.to_owned(),
         kind: kind.to_owned(),
-        verbs: owned(entry.verbs),
+        verbs: owned(&entry.verbs),
     }
 }

@@ -1,12 +1,12 @@
 //! The built-in resources: which there are, what they are called, what can be done with them.
 //!
-//! A [`Group`] has versions, a [`Version`] has [`Resource`]s, all of them constants; discovery and routing read them.
-//! The tables are in `core` (the group without a name) and `groups` (all others).
+//! A [`Group`] has versions, a [`Version`] has [`Resource`]s; discovery and routing read them. What there is comes from
+//! Kubernetes' own discovery documents (`generated/resources.txt`).
 
-mod core;
-mod groups;
+use std::sync::LazyLock;
 
 use base64::Engine as _;
+use baton_apimachinery::generated::{self, Line};
 use sha2::{Digest as _, Sha256};
 
 /// An API group and its versions; the first is the preferred one.
@@ -15,7 +15,7 @@ pub struct Group {
     /// `apps`; empty for the core group.
     pub name: &'static str,
     /// The served versions, preferred first.
-    pub versions: &'static [Version],
+    pub versions: Vec<Version>,
 }
 
 /// A version of a group and its resources in alphabetical order.
@@ -24,7 +24,7 @@ pub struct Version {
     /// `v1`.
     pub name: &'static str,
     /// The resources as discovery lists them.
-    pub resources: &'static [Resource],
+    pub resources: Vec<Resource>,
 }
 
 /// A built-in resource.
@@ -41,15 +41,15 @@ pub struct Resource {
     /// `deployment`.
     pub singular: &'static str,
     /// `deploy`.
-    pub short_names: &'static [&'static str],
+    pub short_names: Vec<&'static str>,
     /// `all`.
-    pub categories: &'static [&'static str],
+    pub categories: Vec<&'static str>,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
     /// What can be done, in alphabetical order.
-    pub verbs: &'static [&'static str],
+    pub verbs: Vec<&'static str>,
     /// `status`, `scale` and the like, in alphabetical order.
-    pub subresources: &'static [Subresource],
+    pub subresources: Vec<Subresource>,
     /// Whether objects are kept: false for reviews and bindings, which are only answered.
     pub stored: bool,
 }
@@ -66,25 +66,81 @@ pub struct Subresource {
     /// The kind that it speaks: `Scale`; empty where it is that of the resource.
     pub kind: &'static str,
     /// What can be done, in alphabetical order.
-    pub verbs: &'static [&'static str],
+    pub verbs: Vec<&'static str>,
 }
 
 /// The groups in the order of discovery, the core group first.
-pub const GROUPS: &[Group] = groups::ALL;
+pub static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| read(include_str!("generated/resources.txt")));
 
-/// The verbs of a resource that is stored.
-pub(crate) const ALL_VERBS: &[&str] = &[
-    "create",
-    "delete",
-    "deletecollection",
-    "get",
-    "list",
-    "patch",
-    "update",
-    "watch",
+/// What Kubernetes has and this API server does not: objects that it would keep, while nothing acted on them.
+const NOT_SERVED: &[(&str, &str)] = &[
+    ("admissionregistration.k8s.io/v1", "mutatingadmissionpolicies"),
+    ("admissionregistration.k8s.io/v1", "mutatingadmissionpolicybindings"),
+    ("apiregistration.k8s.io/v1", "apiservices"),
+    ("flowcontrol.apiserver.k8s.io/v1", "flowschemas"),
+    ("flowcontrol.apiserver.k8s.io/v1", "prioritylevelconfigurations"),
+    ("resource.k8s.io/v1", "deviceclasses"),
+    ("resource.k8s.io/v1", "resourceclaims"),
+    ("resource.k8s.io/v1", "resourceclaimtemplates"),
+    ("resource.k8s.io/v1", "resourceslices"),
 ];
 
+fn read(text: &'static str) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for line in generated::lines(text).filter(|line| !NOT_SERVED.contains(&(line.name, line.words))) {
+        let Some(resource) = Resource::read(line) else { continue };
+        if groups.last().is_none_or(|group| group.name != resource.group) {
+            groups.push(Group {
+                name: resource.group,
+                versions: Vec::new(),
+            });
+        }
+        let Some(group) = groups.last_mut() else { continue };
+        if group
+            .versions
+            .last()
+            .is_none_or(|version| version.name != resource.version)
+        {
+            group.versions.push(Version {
+                name: resource.version,
+                resources: Vec::new(),
+            });
+        }
+        if let Some(version) = group.versions.last_mut() {
+            version.resources.push(resource);
+        }
+    }
+    groups
+}
+
 impl Resource {
+    /// `apps/v1 deployments: Deployment deployment namespaced short=deploy category=all create|delete|…, status - get|…`
+    fn read(line: Line<'static>) -> Option<Self> {
+        let (group, version) = line.name.rsplit_once('/').unwrap_or(("", line.name));
+        let mut items = line.items();
+        let (names, verbs) = items.next()?.rsplit_once(' ')?;
+        let (kind, rest) = names.split_once(' ')?;
+        let (singular, facts) = rest.split_once(' ').unwrap_or((rest, ""));
+        let all = |word: &str| {
+            let of_word = generated::facts(facts).filter(|fact| fact.0 == word);
+            of_word.map(|fact| fact.1).collect()
+        };
+        let verbs: Vec<&str> = verbs.split('|').collect();
+        Some(Self {
+            group,
+            version,
+            kind,
+            plural: line.words,
+            singular,
+            short_names: all("short"),
+            categories: all("category"),
+            namespaced: generated::facts(facts).any(|fact| fact.0 == "namespaced"),
+            stored: verbs.contains(&"update"),
+            verbs,
+            subresources: items.filter_map(Subresource::read).collect(),
+        })
+    }
+
     /// `apps/v1`, or `v1` for the core group.
     pub fn api_version(&self) -> String {
         api_version(self.group, self.version)
@@ -100,7 +156,7 @@ impl Resource {
     }
 
     /// The subresource of that name.
-    pub fn subresource(&self, name: &str) -> Option<&'static Subresource> {
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|sub| sub.name == name)
     }
 
@@ -125,6 +181,21 @@ pub fn api_version(group: &str, version: &str) -> String {
 }
 
 impl Subresource {
+    /// `scale autoscaling/v1/Scale get|patch|update`, with `-` for the kind of the resource itself.
+    fn read(text: &'static str) -> Option<Self> {
+        let mut parts = text.split(' ');
+        let (name, speaks, verbs) = (parts.next()?, parts.next()?, parts.next()?);
+        let (api_version, kind) = speaks.rsplit_once('/').unwrap_or(("", ""));
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        Some(Self {
+            name,
+            group,
+            version,
+            kind,
+            verbs: verbs.split('|').collect(),
+        })
+    }
+
     /// Group, version and kind that the subresource speaks.
     pub fn speaks(&self, of: &Resource) -> (&'static str, &'static str, &'static str) {
         let (group, version) = if self.version.is_empty() {
@@ -146,8 +217,8 @@ pub fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
 pub fn resources() -> impl Iterator<Item = &'static Resource> {
     GROUPS
         .iter()
-        .flat_map(|group| group.versions)
-        .flat_map(|version| version.resources)
+        .flat_map(|group| &group.versions)
+        .flat_map(|version| &version.resources)
 }
 
 /// The version of a group.
@@ -182,14 +253,14 @@ mod tests {
 
     #[test]
     fn resources_and_verbs_are_sorted_and_agree_with_their_group() {
-        for group in GROUPS {
-            for version in group.versions {
+        for group in GROUPS.iter() {
+            for version in &group.versions {
                 assert!(
                     version.resources.is_sorted_by_key(|resource| resource.plural),
                     "{}",
                     group.name
                 );
-                for resource in version.resources {
+                for resource in &version.resources {
                     assert_eq!((resource.group, resource.version), (group.name, version.name));
                     assert!(resource.verbs.is_sorted(), "{}", resource.plural);
                     assert!(

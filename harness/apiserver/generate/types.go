@@ -1,13 +1,10 @@
-// Prints what the API's Go types are, one per line: with `versioned`, those that clients see, for
-// `kinds/src/codec/types.txt`, whose form is told in `kinds/src/codec/table.rs`; with `internal`, those that the
-// API server validates and so quotes in its errors, for `machinery/src/go_values/types.txt` (`machinery/src/go_values/mod.rs`).
-// Run by `types.sh`.
 package main
 
 import (
+	"encoding/json"
 	"fmt"
-	"os"
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 
@@ -20,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 	aggregator "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	"k8s.io/kubernetes/pkg/apis/authorization"
 	"k8s.io/kubernetes/pkg/apis/autoscaling"
@@ -29,6 +28,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/policy"
 	"k8s.io/kubernetes/pkg/apis/rbac"
 	"k8s.io/kubernetes/pkg/apis/storage"
+	"k8s.io/kubernetes/pkg/generated/openapi"
 )
 
 // Types that are read in a way of their own.
@@ -47,7 +47,11 @@ var special = map[reflect.Type]string{
 }
 
 // Types that are in no group.
-var others = []reflect.Type{reflect.TypeFor[metav1.DeleteOptions]()}
+var others = []reflect.Type{
+	reflect.TypeFor[metav1.DeleteOptions](),
+	reflect.TypeFor[metav1.Status](),
+	reflect.TypeFor[metav1.ListMeta](),
+}
 
 // Types that are quoted, with all that they are made of.
 var quoted = []reflect.Type{
@@ -76,31 +80,29 @@ var quoted = []reflect.Type{
 	reflect.TypeFor[storage.VolumeAttachmentSpec](),
 }
 
-var lines = map[string]string{}
+// The items of each line by its name, and the words that stand beside the name.
+var lines, words = map[string]string{}, map[string]string{}
 
-func main() {
-	if len(os.Args) > 1 && os.Args[1] == "internal" {
-		for _, kind := range quoted {
-			describeInternal(kind)
-		}
-	} else {
-		versioned()
-	}
+// What the API's documents say, by the names that they give to types.
+var documented = openapi.GetOpenAPIDefinitions(func(path string) spec.Ref {
+	return spec.MustCreateRef(path)
+})
+
+func printLines() {
 	names := make([]string, 0, len(lines))
 	for name := range lines {
 		names = append(names, name)
 	}
 	sort.Strings(names)
 	for _, name := range names {
-		fmt.Printf("%s: %s\n", name, lines[name])
+		fmt.Println(strings.TrimSpace(name + words[name] + ": " + lines[name]))
 	}
 }
 
 func versioned() {
 	for _, add := range []func(*runtime.Scheme) error{aggregator.AddToScheme, extensions.AddToScheme} {
 		if err := add(scheme.Scheme); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			fail(err)
 		}
 	}
 	served := []schema.GroupVersion{{Group: "autoscaling", Version: "v2"}}
@@ -120,6 +122,7 @@ func versioned() {
 	for _, kind := range others {
 		describe(kind)
 	}
+	printLines()
 }
 
 // The package's last two parts and the type's name: `core.v1.Pod`.
@@ -128,23 +131,36 @@ func name(of reflect.Type) string {
 	return strings.Join(append(parts[len(parts)-2:], of.Name()), ".")
 }
 
+func definition(of reflect.Type) (common.OpenAPIDefinition, bool) {
+	named, ok := reflect.New(of).Interface().(interface{ OpenAPIModelName() string })
+	if !ok {
+		return common.OpenAPIDefinition{}, false
+	}
+	found, ok := documented[named.OpenAPIModelName()]
+	return found, ok
+}
+
 func describe(of reflect.Type) {
 	full := name(of)
 	if _, known := lines[full]; known {
 		return
 	}
 	lines[full] = ""
+	said, _ := definition(of)
+	if said.Schema.Extensions["x-kubernetes-map-type"] == "atomic" {
+		words[full] = " map=atomic"
+	}
 	var fields []string
 	for i := range of.NumField() {
-		if text := field(of.Field(i)); text != "" {
+		if text := field(of.Field(i), said.Schema); text != "" {
 			fields = append(fields, text)
 		}
 	}
 	lines[full] = strings.Join(fields, ", ")
 }
 
-func field(of reflect.StructField) string {
-	json := strings.Split(of.Tag.Get("json"), ",")
+func field(of reflect.StructField, said spec.Schema) string {
+	tag := strings.Split(of.Tag.Get("json"), ",")
 	number := "0"
 	if proto := strings.Split(of.Tag.Get("protobuf"), ","); len(proto) > 1 {
 		number = proto[1]
@@ -155,7 +171,7 @@ func field(of reflect.StructField) string {
 		kind = kind.Elem()
 		marks += "&"
 	}
-	for _, option := range json[1:] {
+	for _, option := range tag[1:] {
 		switch option {
 		case "omitempty":
 			marks += "?"
@@ -163,17 +179,69 @@ func field(of reflect.StructField) string {
 			marks += "!"
 		}
 	}
-	label := json[0]
+	label := tag[0]
 	switch {
 	case label == "-":
 		return ""
 	case of.Anonymous && label == "":
 		label, marks = "-", ""
 	}
-	return fmt.Sprintf("%s %s %s%s", number, label, text(kind), marks)
+	return fmt.Sprintf("%s %s %s%s%s", number, label, text(kind), marks, facts(label, said))
 }
 
-// A type: letters as `table.rs` has them, before a colon the name of one that has its own.
+// What the documents say of a field, each with a space before it.
+func facts(label string, said spec.Schema) string {
+	property, found := said.Properties[label]
+	if !found {
+		return ""
+	}
+	var out strings.Builder
+	add := func(format string, values ...any) { fmt.Fprintf(&out, " "+format, values...) }
+	if slices.Contains(said.Required, label) {
+		add("required")
+	}
+	extension := property.Extensions
+	if kind, ok := extension["x-kubernetes-list-type"]; ok {
+		keys := ""
+		if of, ok := extension["x-kubernetes-list-map-keys"].([]any); ok {
+			for _, key := range of {
+				keys += fmt.Sprintf(":%v", key)
+			}
+		}
+		add("list=%v%s", kind, keys)
+	}
+	if strategy, ok := extension["x-kubernetes-patch-strategy"]; ok {
+		key := ""
+		if of, ok := extension["x-kubernetes-patch-merge-key"]; ok {
+			key = fmt.Sprintf(":%v", of)
+		}
+		add("patch=%v%s", strategy, key)
+	}
+	if kind, ok := extension["x-kubernetes-map-type"]; ok {
+		add("map=%v", kind)
+	}
+	values := property.Enum
+	if property.Items != nil && property.Items.Schema != nil {
+		values = append(values, property.Items.Schema.Enum...)
+	}
+	if len(values) > 0 {
+		words := make([]string, len(values))
+		for i, value := range values {
+			words[i] = fmt.Sprint(value)
+		}
+		add("enum=%s", strings.Join(words, "|"))
+	}
+	if property.Default != nil {
+		text, err := json.Marshal(property.Default)
+		if err != nil {
+			fail(err)
+		}
+		add("default=%s", text)
+	}
+	return out.String()
+}
+
+// A type: letters as `go_types.rs` has them, before a colon the name of one that has its own.
 func text(of reflect.Type) string {
 	if known, found := special[of]; found {
 		return known
@@ -209,7 +277,14 @@ func text(of reflect.Type) string {
 	}
 }
 
-// `core.PodSpec: Volumes *core.Volume, …`; types outside of the internal packages have their own names in JSON.
+func internal() {
+	for _, kind := range quoted {
+		describeInternal(kind)
+	}
+	printLines()
+}
+
+// `core.PodSpec: 0 Volumes *core.Volume, …`; types outside of the internal packages have their own names in JSON.
 func describeInternal(of reflect.Type) {
 	full := of.String()
 	if _, known := lines[full]; known {
@@ -227,30 +302,30 @@ func describeInternal(of reflect.Type) {
 		case tag[0] != "":
 			label = tag[0]
 		}
-		for _, option := range tag[1:] {
-			if option == "omitempty" || option == "omitzero" {
-				marks = "?"
-			}
-		}
 		if each.Type.Kind() == reflect.Pointer {
 			marks += "&"
 		}
-		fields = append(fields, label+" "+internal(each.Type)+marks)
+		for _, option := range tag[1:] {
+			if option == "omitempty" || option == "omitzero" {
+				marks += "?"
+			}
+		}
+		fields = append(fields, "0 "+label+" "+internalText(each.Type)+marks)
 	}
 	lines[full] = strings.Join(fields, ", ")
 }
 
-func internal(of reflect.Type) string {
+func internalText(of reflect.Type) string {
 	if known, found := special[of]; found {
 		return known
 	}
 	switch of.Kind() {
 	case reflect.Pointer:
-		return internal(of.Elem())
+		return internalText(of.Elem())
 	case reflect.Slice:
-		return "*" + internal(of.Elem())
+		return "*" + internalText(of.Elem())
 	case reflect.Map:
-		return "%" + internal(of.Elem())
+		return "%" + internalText(of.Elem())
 	case reflect.Struct:
 		describeInternal(of)
 		return of.String()

@@ -1,0 +1,82 @@
+//! What the API's documents say of fields and no schema of `k8s-openapi` does.
+
+use baton_apimachinery::generated::Field;
+use baton_apimachinery::merge::types::Patch;
+use serde_json::Value;
+
+/// What the API's documents say of a field.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    /// Whether it must be given.
+    pub required: bool,
+    /// What it is where it is left out; `{}` for a structure that is always there.
+    pub default: Option<Value>,
+    /// The values that it, or each of its items, may have, if they are few.
+    pub values: Vec<&'static str>,
+    /// How a list is merged by server-side apply, if that is said.
+    pub list: Option<List>,
+    /// How a map is merged, whatever holds for its type elsewhere.
+    pub map: Option<Merging>,
+    /// How strategic merge patches treat it.
+    pub patch: Patch,
+}
+
+/// How a list of the built-in types is merged by server-side apply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum List {
+    /// As a whole.
+    Atomic,
+    /// As a set of scalars.
+    Set,
+    /// By these keys.
+    Map(Vec<&'static str>),
+}
+
+/// How a map or a structure is merged by server-side apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Merging {
+    /// As a whole.
+    Atomic,
+    /// Field by field.
+    Granular,
+}
+
+impl Facts {
+    pub(super) fn of(field: &Field<'static>) -> Self {
+        let mut facts = Self::default();
+        for (word, value) in field.facts() {
+            match word {
+                "required" => facts.required = true,
+                "default" => facts.default = serde_json::from_str(value).ok(),
+                "enum" => facts.values = value.split('|').collect(),
+                "list" => facts.list = Some(list(value)),
+                "map" if value == "atomic" => facts.map = Some(Merging::Atomic),
+                "map" => facts.map = Some(Merging::Granular),
+                "patch" => facts.patch = patch(value),
+                _ => {}
+            }
+        }
+        facts
+    }
+}
+
+fn list(text: &'static str) -> List {
+    let mut parts = text.split(':');
+    match parts.next() {
+        Some("set") => List::Set,
+        Some("map") => List::Map(parts.collect()),
+        _ => List::Atomic,
+    }
+}
+
+/// `merge,retainKeys:name`: strategies, and the field by which items are known.
+fn patch(text: &'static str) -> Patch {
+    let (strategies, key) = text.split_once(':').unwrap_or((text, ""));
+    let has = |strategy: &str| strategies.split(',').any(|each| each == strategy);
+    Patch {
+        merge: has("merge"),
+        retain_keys: has("retainKeys"),
+        replace: has("replace"),
+        key,
+    }
+}
