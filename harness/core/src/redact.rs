@@ -2,14 +2,19 @@
 //! place where that is done.
 //!
 //! Secrets as such are not recorded at all; what is left here are Secrets inside other objects (a Work carries
-//! manifests), values in pods' `env` and arguments, fields with telling names, tokens and keys in texts. What programs
-//! and steps say goes through [`text()`].
+//! manifests), values in pods' `env` and arguments, fields with telling names, tokens and keys in texts, files and JSON inside texts. What
+//! programs and steps say goes through [`text()`]. `tests/redaction` has what must go and what must stay.
 
+mod names;
+mod shapes;
 mod text;
 
 use serde_json::{Map, Value};
 
+pub(crate) use names::is_secret_name;
+pub use shapes::OWN_TOKEN;
 pub use text::text;
+use text::{DEPTH, deep, flag_without_value, is_short_flag, of_user};
 
 /// What stands where something was taken out.
 pub const REDACTED: &str = "<redacted>";
@@ -20,30 +25,21 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Maps whose values anybody may see: what is kept in labels is no secret.
 const OPEN: [&str; 4] = ["labels", "matchLabels", "preservedLabelState", "nodeSelector"];
 
-/// Ends of names whose values are secrets; compared in lower case, without `-`, `_` and `.`.
-const SECRET_NAMES: [&str; 14] = [
-    "token",
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "apikey",
-    "accesskey",
-    "accesskeyid",
-    "secretkey",
-    "privatekey",
-    "keydata",
-    "credential",
-    "credentials",
-    "authorization",
-];
-
 /// Takes out of an object what could let somebody in.
 pub fn redact(object: &mut Value) {
+    redact_deep(object, DEPTH);
+}
+
+/// The same, for what was inside so many others that only `depth` remain.
+fn redact_deep(object: &mut Value, depth: usize) {
     match object {
-        Value::Object(map) => redact_map(map),
-        Value::Array(items) => items.iter_mut().for_each(redact),
-        Value::String(text) => redact_text(text),
+        Value::Object(map) => redact_map(map, depth),
+        Value::Array(items) => redact_items(items, depth),
+        Value::String(text) => {
+            if let std::borrow::Cow::Owned(told) = deep(text, depth) {
+                *text = told;
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -55,19 +51,15 @@ pub fn shown(value: &Value) -> String {
     value.to_string()
 }
 
-fn redact_map(map: &mut Map<String, Value>) {
+fn redact_map(map: &mut Map<String, Value>, depth: usize) {
     if map.get("kind").and_then(Value::as_str) == Some("Secret") {
-        for member in ["data", "stringData"] {
-            let values = map.get_mut(member).and_then(Value::as_object_mut);
-            values.into_iter().flat_map(Map::values_mut).for_each(cover);
-        }
-        let annotations = map.get_mut("metadata").and_then(|it| it.get_mut("annotations"));
-        if let Some(applied) = annotations.and_then(|it| it.get_mut(LAST_APPLIED)) {
-            cover(applied);
-        }
+        redact_secret(map);
     }
-    // `{name: API_TOKEN, value: …}`, as in env.
-    let named_secret = map.get("name").and_then(Value::as_str).is_some_and(is_secret_name);
+    // `{name: API_TOKEN, value: …}`, as in env, and `{path: /data/password, value: …}`, as in a patch.
+    let named_secret = ["name", "key", "path"].iter().any(|member| {
+        let name = map.get(*member).and_then(Value::as_str).unwrap_or_default();
+        is_secret_name(name.rsplit('/').next().unwrap_or_default())
+    });
     if named_secret && let Some(value) = map.get_mut("value") {
         cover(value);
     }
@@ -76,12 +68,65 @@ fn redact_map(map: &mut Map<String, Value>) {
             continue;
         }
         match value {
-            Value::String(text) if key == LAST_APPLIED => redact_json(text),
-            Value::String(_) if is_secret_name(key) => cover(value),
+            Value::String(text) if key == LAST_APPLIED => redact_applied(text, depth),
+            Value::String(text) if key == "auth" => {
+                // Of a registry: base64 of `user:password`.
+                if shapes::decoded(text).is_some_and(|it| it.contains(':')) {
+                    cover(value);
+                }
+            }
+            Value::String(text) if is_secret_name(key) && !text.is_empty() => cover(value),
+            Value::Number(_) if is_secret_name(key) && names::is_password(key) => cover(value),
+            Value::Array(items) if is_secret_name(key) => {
+                items.iter_mut().filter(|item| item.is_string()).for_each(cover);
+                redact_items(items, depth);
+            }
+            Value::Object(inner) if is_secret_name(key) => {
+                let values = ["value", "stringValue", "plaintext"];
+                let values = inner.iter_mut().filter(|(name, _)| values.contains(&name.as_str()));
+                values.map(|(_, value)| value).for_each(cover);
+                redact_map(inner, depth);
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
-                redact(value);
+                redact_deep(value, depth);
             }
         }
+    }
+}
+
+/// A Secret as such keeps its keys alone.
+fn redact_secret(map: &mut Map<String, Value>) {
+    for member in ["data", "stringData"] {
+        let values = map.get_mut(member).and_then(Value::as_object_mut);
+        values.into_iter().flat_map(Map::values_mut).for_each(cover);
+    }
+    let annotations = map.get_mut("metadata").and_then(|it| it.get_mut("annotations"));
+    if let Some(applied) = annotations.and_then(|it| it.get_mut(LAST_APPLIED)) {
+        cover(applied);
+    }
+}
+
+/// Items of a list, of which one may say what the next one is: `["--password", "…"]`.
+fn redact_items(items: &mut [Value], depth: usize) {
+    let words: Vec<_> = items.iter().filter_map(Value::as_str).take(8).collect();
+    let line = words.join(" ");
+    let mut flag = String::new();
+    for item in items {
+        if let Value::String(text) = item
+            && !text.starts_with('-')
+        {
+            if flag_without_value(&flag) || is_short_flag(&line, &flag) {
+                REDACTED.clone_into(text);
+            } else if let Some(at) = of_user(&flag, text) {
+                text.replace_range(at.., REDACTED);
+            }
+        }
+        flag = item
+            .as_str()
+            .filter(|it| it.starts_with('-'))
+            .unwrap_or_default()
+            .to_owned();
+        redact_deep(item, depth);
     }
 }
 
@@ -89,52 +134,15 @@ fn cover(value: &mut Value) {
     *value = Value::from(REDACTED);
 }
 
-/// Whether what has this name is a secret.
-pub(crate) fn is_secret_name(name: &str) -> bool {
-    let plain: String = name
-        .chars()
-        .filter(|c| !matches!(c, '-' | '_' | '.'))
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    SECRET_NAMES.iter().any(|end| plain.ends_with(end))
-}
-
 /// An object that is kept as text.
-fn redact_json(text: &mut String) {
+fn redact_applied(text: &mut String, depth: usize) {
     match serde_json::from_str::<Value>(text) {
-        Ok(mut object) => {
-            redact(&mut object);
+        Ok(mut object) if depth > 0 => {
+            redact_deep(&mut object, depth - 1);
             *text = object.to_string();
         }
-        Err(_) => REDACTED.clone_into(text),
+        _ => REDACTED.clone_into(text),
     }
-}
-
-/// Arguments such as `--token=…`, and what is a key or a token by its shape.
-fn redact_text(text: &mut String) {
-    if let Some((option, _)) = text.split_once('=')
-        && option.starts_with('-')
-        && is_secret_name(option)
-    {
-        *text = format!("{option}={REDACTED}");
-    } else if text.contains('=') {
-        // Scripts and addresses: `export DB_PASSWORD=…`.
-        *text = self::text::text(text);
-    }
-    let has_secret =
-        text.contains("PRIVATE KEY-----") || text.contains("Bearer ") || text.split(is_outside).any(is_jwt);
-    if has_secret {
-        REDACTED.clone_into(text);
-    }
-}
-
-/// Whether a character cannot be part of a JSON Web Token.
-fn is_outside(c: char) -> bool {
-    !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-}
-
-fn is_jwt(word: &str) -> bool {
-    word.starts_with("eyJ") && word.matches('.').count() == 2
 }
 
 #[cfg(test)]
@@ -206,7 +214,9 @@ mod tests {
             "-----BEGIN EC PRIVATE KEY-----\nMHc=\n",
         ];
         for secret in secrets {
-            assert_eq!(redacted(json!(secret)), json!(REDACTED));
+            let seen = redacted(json!(secret)).to_string();
+            let gone = ["eyJpc3Mi", "abc", "MHc="].iter().all(|it| !seen.contains(it));
+            assert!(gone && seen.contains(REDACTED), "{seen}");
         }
         let harmless = json!(["eyJhbGciOi", "member1", "v1.2.3", "a=b"]);
         assert_eq!(redacted(harmless.clone()), harmless);

@@ -1,89 +1,152 @@
-//! Secrets in texts that people and programs write: logs, messages, what a step says.
+//! Secrets in texts that people and programs write: logs, messages, what a step says, files inside objects.
 
-use super::{REDACTED, is_jwt, is_outside, is_secret_name};
+mod values;
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::{REDACTED, is_secret_name, redact_deep, shapes};
+use values::Lines;
+pub(super) use values::{flag_without_value, is_short_flag, of_user};
+
+/// So many times something is unpacked that was inside a text.
+pub(super) const DEPTH: usize = 4;
+
+/// In a text this many brackets are looked at that may begin JSON.
+const BRACKETS: usize = 32;
 
 /// A text without what could let somebody in. What is not secret stays, so that it still says something.
 pub fn text(text: &str) -> String {
-    let mut in_key = false;
-    let mut lines = Vec::new();
-    for line in text.split('\n') {
-        let begins = line.contains("-----BEGIN") && line.contains("PRIVATE KEY-----");
-        if in_key || begins {
-            if !in_key {
-                lines.push(REDACTED.to_owned());
-            }
-            in_key = !line.contains("-----END");
-        } else {
-            lines.push(words(&named_values(line)));
-        }
-    }
-    lines.join("\n")
+    deep(text, DEPTH).into_owned()
 }
 
-/// `token=…`, `"password": "…"`, `{"name":"API_TOKEN","value":"…"}`.
-fn named_values(line: &str) -> String {
-    let mut told = String::with_capacity(line.len());
-    let mut rest = line;
-    // The value of a member `name`, which says what the member `value` is.
-    let mut called = String::new();
-    while let Some(at) = rest.find(['=', ':']) {
-        let (before, after) = rest.split_at(at + 1);
-        told.push_str(before);
-        rest = after;
-        let name = last_name(&before[..at]);
-        let (skipped, value) = value_of(rest);
-        if name == "name" {
-            value.clone_into(&mut called);
-        }
-        let secret = is_secret_name(name) || (name == "value" && is_secret_name(&called));
-        if secret && !name.is_empty() && !value.is_empty() {
-            told.push_str(&rest[..skipped]);
-            told.push_str(REDACTED);
-            rest = &rest[skipped + value.len()..];
-        }
+/// The same, for a text that was inside so many others.
+pub(super) fn deep(text: &str, depth: usize) -> Cow<'_, str> {
+    if !shapes::is_suspicious(text) {
+        return Cow::Borrowed(text);
+    }
+    if depth == 0 {
+        // Nobody who means well packs texts into texts that deeply.
+        return Cow::Owned(REDACTED.to_owned());
+    }
+    if let Some(told) = whole_json(text, depth) {
+        return told;
+    }
+    let told = embedded_json(text, depth);
+    let told = by_lines(&told);
+    let told = shapes::shapes(&told, |inner| deep(inner, depth - 1) != inner);
+    if told == text {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(told)
+    }
+}
+
+/// A text that is JSON, and nothing else.
+fn whole_json(text: &str, depth: usize) -> Option<Cow<'_, str>> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let value: Value = serde_json::from_str(text).ok()?;
+    let mut told = value.clone();
+    redact_deep(&mut told, depth - 1);
+    Some(if told == value {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(told.to_string())
+    })
+}
+
+/// JSON inside a text, as loggers write it.
+fn embedded_json(text: &str, depth: usize) -> String {
+    let mut told = String::with_capacity(text.len());
+    let mut rest = text;
+    for _ in 0..BRACKETS {
+        let Some(at) = rest.find(['{', '[']) else { break };
+        told.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        let taken = if let Some(Ok(value)) = values.next() {
+            let taken = values.byte_offset();
+            let mut clean = value.clone();
+            redact_deep(&mut clean, depth - 1);
+            if clean == value {
+                told.push_str(&rest[..taken]);
+            } else {
+                told.push_str(&clean.to_string());
+            }
+            taken
+        } else {
+            told.push_str(&rest[..1]);
+            1
+        };
+        rest = &rest[taken..];
     }
     told.push_str(rest);
     told
 }
 
-/// The name at the end of a text, without the quote behind it.
-fn last_name(text: &str) -> &str {
-    let text = text.trim_end_matches(['"', '\'', ' ', '\\']);
-    let begins = text.rfind(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')));
-    begins.map_or(text, |at| {
-        let width = text[at..].chars().next().map_or(1, char::len_utf8);
-        &text[at + width..]
-    })
+/// Keys, blocks and lists over several lines, and names with values in each.
+fn by_lines(text: &str) -> String {
+    let mut in_key = false;
+    let mut block: Option<usize> = None;
+    let mut after_flag = false;
+    let mut scan = Lines::default();
+    let mut told = Vec::new();
+    for line in text.split('\n') {
+        let begins = line.contains("-----BEGIN") && line.contains("PRIVATE KEY");
+        let indent = line.len() - line.trim_start().len();
+        let in_block = block.is_some_and(|outer| line.trim().is_empty() || indent > outer);
+        if in_key || begins {
+            if !in_key {
+                told.push(before_key(line));
+            }
+            in_key = !line.contains("-----END");
+            continue;
+        }
+        if in_block {
+            continue;
+        }
+        block = None;
+        let item = line
+            .trim_start()
+            .strip_prefix("- ")
+            .map(|item| item.trim().trim_matches(['"', '\'']));
+        if let Some(item) = item
+            && after_flag
+            && !item.starts_with('-')
+        {
+            told.push(format!("{}- {REDACTED}", &line[..indent]));
+            after_flag = false;
+            continue;
+        }
+        after_flag = item.is_some_and(flag_without_value);
+        if is_block(line) {
+            told.push(line.to_owned());
+            told.push(format!("{}  {REDACTED}", &line[..indent]));
+            block = Some(indent);
+            continue;
+        }
+        told.push(scan.line(line));
+    }
+    told.join("\n")
 }
 
-/// How much of a text stands before the value that it begins with, and the value.
-fn value_of(text: &str) -> (usize, &str) {
-    let mut value = text.trim_start_matches([' ', '"', '\'', '\\']);
-    for scheme in ["Bearer ", "Basic "] {
-        value = value.strip_prefix(scheme).unwrap_or(value);
-    }
-    let ends = value.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | ';' | '&' | '}' | ')' | '\\'));
-    (text.len() - value.len(), &value[..ends.unwrap_or(value.len())])
+/// What stands before a key in its first line.
+fn before_key(line: &str) -> String {
+    let before = line.split("-----BEGIN").next().unwrap_or_default();
+    format!("{before}{REDACTED}")
 }
 
-/// JSON Web Tokens, and what follows `Bearer`.
-fn words(line: &str) -> String {
-    let mut told = String::with_capacity(line.len());
-    let mut rest = line;
-    let mut bearer = false;
-    while !rest.is_empty() {
-        let outside = rest.find(|c| !is_outside(c)).unwrap_or(rest.len());
-        let between = &rest[..outside];
-        told.push_str(between);
-        rest = &rest[outside..];
-        let inside = rest.find(is_outside).unwrap_or(rest.len());
-        let word = &rest[..inside];
-        let secret = is_jwt(word) || (bearer && between == " " && !word.is_empty());
-        told.push_str(if secret { REDACTED } else { word });
-        bearer = word == "Bearer";
-        rest = &rest[inside..];
-    }
-    told
+/// Whether a line begins a block of YAML that is the value of a secret: `password: |`.
+fn is_block(line: &str) -> bool {
+    let Some((name, rest)) = line.split_once(':') else {
+        return false;
+    };
+    let name = name.trim_start_matches([' ', '-']).trim_matches(['"', '\'']);
+    let mut rest = rest.trim().chars();
+    matches!(rest.next(), Some('|' | '>')) && rest.all(|c| matches!(c, '+' | '-' | '0'..='9')) && is_secret_name(name)
 }
 
 #[cfg(test)]
@@ -100,7 +163,7 @@ mod tests {
             ),
             (
                 r#"{"password": "canary", "n": 1}"#,
-                r#"{"password": "<redacted>", "n": 1}"#,
+                r#"{"n":1,"password":"<redacted>"}"#,
             ),
             (
                 r#"patch {"env":[{"name":"API_TOKEN","value":"canary"},{"name":"MODE","value":"fast"}]}"#,
@@ -130,5 +193,20 @@ mod tests {
         assert_eq!(text("-----BEGIN PRIVATE KEY-----\nMHcCAQEE"), "<redacted>");
         let certificate = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----";
         assert_eq!(text(certificate), certificate);
+    }
+
+    #[test]
+    fn what_is_packed_too_deeply_goes_as_a_whole() {
+        let mut packed = r#"{"password":"canary"}"#.to_owned();
+        for _ in 0..9 {
+            packed = serde_json::json!({"key": packed}).to_string();
+        }
+        assert!(!text(&packed).contains("canary"));
+    }
+
+    #[test]
+    fn brackets_without_end_take_no_time() {
+        let told = text(&format!("token=canary {}", "[{\"a\":".repeat(100_000)));
+        assert!(told.starts_with("token=<redacted> "));
     }
 }

@@ -91,6 +91,9 @@ impl Identity {
     }
 }
 
+/// What tokens begin with, so that who looks for secrets in logs knows them by their shape.
+const TOKEN: &str = "baton-token-";
+
 /// A token that nobody can guess.
 pub(crate) fn random_token() -> io::Result<String> {
     let mut bytes = [0_u8; 32];
@@ -98,7 +101,7 @@ pub(crate) fn random_token() -> io::Result<String> {
     random
         .fill(&mut bytes)
         .map_err(|_| io::Error::other("the system gives no random numbers"))?;
-    let mut token = String::new();
+    let mut token = TOKEN.to_owned();
     for byte in bytes {
         // Nothing can go wrong with a text.
         let _ = write!(token, "{byte:02x}");

@@ -1,0 +1,219 @@
+//! Names whose values are secrets: `API_TOKEN`, `dbPassword`, `client-key-data`, `TOKEN_1`.
+
+/// Last words of names whose values are secrets.
+const SECRET: [&str; 29] = [
+    "token",
+    "tokens",
+    "password",
+    "passwords",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pass",
+    "pwd",
+    "secret",
+    "secrets",
+    "credential",
+    "credentials",
+    "cred",
+    "creds",
+    "authorization",
+    "apikey",
+    "apikeys",
+    "accesskey",
+    "secretkey",
+    "privatekey",
+    "keydata",
+    "accesskeyid",
+    "jwt",
+    "cookie",
+    "psk",
+    "otp",
+    "mnemonic",
+    "htpasswd",
+];
+
+/// Ends of last words that are written without anything between the words: `dbpassword`, `clientsecret`.
+const ENDS: [&str; 15] = [
+    "token",
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "credential",
+    "credentials",
+    "authorization",
+    "apikey",
+    "accesskey",
+    "accesskeyid",
+    "secretkey",
+    "privatekey",
+    "encryptionkey",
+    "signingkey",
+];
+
+/// Words before `key` that say that it opens something; a key alone is one of a map.
+const KEYS: [&str; 40] = [
+    "access",
+    "account",
+    "admin",
+    "aes",
+    "api",
+    "app",
+    "application",
+    "auth",
+    "cipher",
+    "client",
+    "consumer",
+    "crypto",
+    "decryption",
+    "deploy",
+    "ec",
+    "encryption",
+    "function",
+    "hmac",
+    "integration",
+    "jwt",
+    "license",
+    "master",
+    "private",
+    "recovery",
+    "registration",
+    "root",
+    "rsa",
+    "secret",
+    "seed",
+    "server",
+    "service",
+    "session",
+    "shared",
+    "sign",
+    "signing",
+    "ssh",
+    "storage",
+    "subscription",
+    "tls",
+    "unseal",
+];
+
+/// Last words that say nothing of what a value is for.
+const NEUTRAL: [&str; 16] = [
+    "value", "val", "data", "text", "string", "str", "base", "b", "hex", "plain", "raw", "encoded", "old", "new",
+    "current", "previous",
+];
+
+/// Whether what has this name is a secret.
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    let all = words(name);
+    let mut words: &[String] = &all;
+    while let [rest @ .., last] = words
+        && !rest.is_empty()
+        && (NEUTRAL.contains(&last.as_str()) || last.bytes().all(|byte| byte.is_ascii_digit()))
+    {
+        words = rest;
+    }
+    let Some((last, before)) = words.split_last() else {
+        return false;
+    };
+    let previous = before.last().map(String::as_str);
+    match (previous, last.as_str()) {
+        // The name of a Secret, never what is in it.
+        (Some("pull"), "secret" | "secrets") => false,
+        (Some("key"), "id") => before.len() > 1 && before[before.len() - 2] == "access",
+        (Some(before), "key" | "keys") => KEYS.contains(&before),
+        (Some(_), "auth") => true,
+        (_, last) => SECRET.contains(&last) || ENDS.iter().any(|end| last.ends_with(end)),
+    }
+}
+
+/// Whether a name is that of something that people choose, which may be a number.
+pub(super) fn is_password(name: &str) -> bool {
+    let plain = name.to_ascii_lowercase();
+    ["pass", "pwd", "pin", "otp", "secret"]
+        .iter()
+        .any(|part| plain.contains(part))
+}
+
+/// The words of a name in lower case, whether they are parted by `-`, `_`, `.` or by the case of letters.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    let mut chars = name.chars().peekable();
+    while let Some(c) = chars.next() {
+        let begins = if c.is_ascii_uppercase() {
+            // `dbPassword`, and `APIKey`: the last of several capitals belongs to the next word.
+            !before.is_ascii_uppercase() || chars.peek().is_some_and(char::is_ascii_lowercase)
+        } else {
+            before.is_ascii_digit() != c.is_ascii_digit() || !before.is_alphanumeric()
+        };
+        if begins {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut()
+            && c.is_alphanumeric()
+        {
+            word.push(c.to_ascii_lowercase());
+        }
+        before = c;
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_by_their_last_word() {
+        for name in [
+            "token",
+            "API_TOKEN",
+            "TOKEN_1",
+            "dbPassword",
+            "ENCRYPTION_KEY",
+            "apiKey",
+            "APIKey",
+            "Pwd",
+            "client-key-data",
+            "clientsecret",
+            "AWS_ACCESS_KEY_ID",
+            "aws_secret_access_key",
+            "X-Api-Key",
+            "PASSWORD_BASE64",
+            "redis_auth",
+            "Proxy-Authorization",
+            "tls.key",
+            "passwords",
+            "oauth2ClientSecret",
+            "tokenValue",
+            "token2New",
+            "--db-password",
+        ] {
+            assert!(is_secret_name(name), "{name}: {:?}", words(name));
+        }
+        for name in [
+            "secretName",
+            "secretRef",
+            "tokenTTL",
+            "key",
+            "sortKey",
+            "passwordPolicy",
+            "authMode",
+            "keyFile",
+            "tokenizer",
+            "token-file",
+            "imagePullSecrets",
+            "passthrough",
+            "compass-mode",
+            "monkey",
+            "keys",
+            "auth",
+            "",
+            "0",
+            "primaryKey",
+        ] {
+            assert!(!is_secret_name(name), "{name}: {:?}", words(name));
+        }
+    }
+}
