@@ -3,7 +3,7 @@
 use std::{num::NonZeroUsize, path::PathBuf, sync::LazyLock};
 
 use baton_core::event::Shard;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, builder::RangedU64ValueParser};
 use clap_complete::Shell;
 
 use crate::{backend::BackendOptions, report::ReportFile};
@@ -359,8 +359,8 @@ pub struct Judge {
 /// Options of `up`.
 #[derive(Debug, Args)]
 pub struct Up {
-    /// Number of members; 0 starts a single API server
-    #[arg(long, default_value_t = 2)]
+    /// Number of members, up to 50; 0 starts a single API server
+    #[arg(long, default_value_t = 2, value_parser = RangedU64ValueParser::<usize>::new().range(..=50))]
     pub members: usize,
     /// Print JSON instead of text
     #[arg(long)]

@@ -1,7 +1,8 @@
 //! What is kept of a case: its timeline, and what its target wrote.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read as _, Seek as _, SeekFrom},
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::LazyLock,
@@ -17,6 +18,9 @@ use baton_core::{
 use tempfile::TempDir;
 
 use crate::{report::file, settings::Settings, terminal};
+
+/// So much is kept of what a target writes, in bytes.
+const LONGEST_LOG: u64 = 1 << 20;
 
 /// Where timelines of cases that failed are kept by default: a folder of the user's state. Without a home, a new
 /// folder each time, because others could prepare one whose name they know.
@@ -108,10 +112,18 @@ impl Log {
         }
     }
 
-    /// What a target writes may hold anything.
+    /// What a target writes may hold anything, and as much as it likes: only the end is kept then.
     fn copy(&self, folder: &Path) -> io::Result<PathBuf> {
-        let log = fs::read(&self.file)?;
-        let text = redact::text(&String::from_utf8_lossy(&log));
+        let mut file = fs::File::open(&self.file)?;
+        let cut = file.metadata()?.len().saturating_sub(LONGEST_LOG);
+        file.seek(SeekFrom::Start(cut))?;
+        let mut log = Vec::new();
+        file.take(LONGEST_LOG).read_to_end(&mut log)?;
+        let mut text = String::from_utf8_lossy(&log).into_owned();
+        if cut > 0 {
+            text = format!("(the first {cut} bytes are left out)\n{text}");
+        }
+        let text = redact::text(&text);
         file::write_new(folder, &self.name, terminal::clean(&text, false).as_bytes())
     }
 }

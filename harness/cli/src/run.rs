@@ -13,6 +13,7 @@ use crate::{
     pause,
     settings::Settings,
     snapshots,
+    watchdog::{self, Pulse},
 };
 use baton_cluster::{
     actions::BATON,
@@ -63,6 +64,7 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
     };
     let settings = &Settings {
         provenance: Some(Arc::new(provenance(&start, cases, settings))),
+        stored: Some(settings.stored(cases)),
         ..settings.clone()
     };
     emit(&Event::RunStarted(Box::new(start)));
@@ -265,13 +267,41 @@ impl Ran {
     }
 }
 
-/// Carries out the plan of a case on its own fleet and judges what happened, or says what is broken.
+/// Carries out the plan of a case on its own fleet and judges what happened, or says what is broken. It has a thread of
+/// its own; if it keeps that for too long, it is given up.
 pub fn execute(
     case: &Case,
     plan: &Plan,
     settings: &Settings,
     log: &Path,
     emit: &(dyn Fn(Event) + Sync),
+) -> Result<Ran, String> {
+    let settings = Settings {
+        stored: Some(settings.stored([case])),
+        ..settings.clone()
+    };
+    let (stop, at_once, silence) = (Arc::clone(&settings.stop), settings.backend.at_once(), settings.silence);
+    let (plan, log) = (plan.clone(), log.to_owned());
+    let own = case.clone();
+    let came = watchdog::watch(case.id.as_str(), silence, emit, move |pulse, emit| {
+        carry_out(&own, &plan, &settings, &log, emit, pulse)
+    });
+    came.unwrap_or_else(|given_up| {
+        // Clusters that are there only once are in the hands of what was given up.
+        if at_once.is_some() {
+            stop.store(true, Ordering::SeqCst);
+        }
+        Err(given_up.to_string())
+    })
+}
+
+fn carry_out(
+    case: &Case,
+    plan: &Plan,
+    settings: &Settings,
+    log: &Path,
+    emit: &(dyn Fn(Event) + Sync),
+    pulse: &Arc<Pulse>,
 ) -> Result<Ran, String> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder
@@ -280,6 +310,7 @@ pub fn execute(
         .build();
     let runtime = runtime.map_err(|error| format!("cannot start the async runtime: {error}"))?;
     runtime.block_on(async {
+        tokio::spawn(Arc::clone(pulse).answer());
         let request = Request {
             case: case.clone(),
             members: case.members,
@@ -344,7 +375,7 @@ async fn on_fleet(
         () = settings.interrupt.asked() => return Err("interrupted".to_owned()),
     };
     let verdict = judge::judge(&plan, &timeline);
-    let mut snapshots = snapshots::differences(&settings.roots, case, &verdict.snapshots);
+    let mut snapshots = snapshots::differences(&settings.roots, &settings.stored([case]), case, &verdict.snapshots);
     let mut accepted = Vec::new();
     if settings.accept_snapshots && verdict.conforms() {
         let differing = std::mem::take(&mut snapshots);

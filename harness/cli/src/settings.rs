@@ -14,14 +14,18 @@ use baton_cluster::{
     runner::{Target, Timeouts},
     simulator::Rules,
 };
-use baton_core::{event::Suite, implementation::Launch, timeline::Provenance};
+use baton_core::{case::model::Case, event::Suite, implementation::Launch, timeline::Provenance};
 
 use crate::{
-    backend,
+    backend, descriptors,
     files::Roots,
     implementation::{Described, Reference, TargetFileError},
     interrupt::Interrupt,
+    snapshots::Stored,
 };
+
+/// Much longer than anything in a case takes that does not wait, even on a machine that has other things to do.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// How cases are run.
 #[derive(Debug, Clone)]
@@ -62,6 +66,10 @@ pub struct Settings {
     pub stop: Arc<AtomicBool>,
     /// The suite that the cases are a part of; none if they are all of it.
     pub part_of: Option<Suite>,
+    /// What the files of snapshots say, read before anything ran; none if nobody has read them.
+    pub stored: Option<Arc<Stored>>,
+    /// For so long a case may keep its thread without a pause; then it is given up.
+    pub silence: Duration,
     /// What timelines say of the run that they come from; none outside of one.
     pub provenance: Option<Arc<Provenance>>,
 }
@@ -92,6 +100,8 @@ impl Settings {
             pause_on_failure: false,
             stop: Arc::new(AtomicBool::new(false)),
             part_of: None,
+            stored: None,
+            silence: SILENCE,
             provenance: None,
         }
     }
@@ -118,8 +128,16 @@ impl Settings {
         Ok(self)
     }
 
+    /// What the files of snapshots say; those of these cases are read if nobody has read any before.
+    pub(crate) fn stored<'a>(&self, cases: impl IntoIterator<Item = &'a Case>) -> Arc<Stored> {
+        let read = || Arc::new(Stored::read(&self.roots, cases));
+        self.stored.clone().unwrap_or_else(read)
+    }
+
     pub(crate) fn jobs(&self, cases: usize) -> usize {
         let limit = self.backend.at_once().unwrap_or(usize::MAX).min(cases);
+        let descriptors = descriptors::enough_for(self.backend.time_mode());
+        let limit = descriptors.map_or(limit, |enough| limit.min(enough));
         self.jobs.clamp(1, limit.max(1))
     }
 }

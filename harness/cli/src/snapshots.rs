@@ -1,14 +1,20 @@
 //! Snapshots against their files.
 //!
 //! The files are insta's, so that `cargo test` and `baton run` compare with the same ones, and `cargo insta review`
-//! or `baton run --accept-snapshots` is how they change.
+//! or `baton run --accept-snapshots` is how they change. They are read before anything runs: what is under test could
+//! write them, too.
 
 use std::{
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
 };
 
-use baton_core::{case::model::Case, event::SnapshotDifference, judge::SnapshotText};
+use baton_core::{
+    case::model::{Action, Case},
+    event::SnapshotDifference,
+    judge::SnapshotText,
+};
 use similar::TextDiff;
 
 use crate::{files::Roots, report::file};
@@ -26,13 +32,39 @@ pub fn folder(roots: &Roots, case: &Case) -> PathBuf {
     roots.path(&format!("snapshots/{}", case.area))
 }
 
-/// The snapshots that are not as their files.
-pub fn differences(roots: &Roots, case: &Case, taken: &[SnapshotText]) -> Vec<SnapshotDifference> {
+/// What files of snapshots said when they were read, by the names of the files.
+#[derive(Debug, Clone, Default)]
+pub struct Stored(BTreeMap<String, String>);
+
+impl Stored {
+    /// Reads the files of cases; one that is not there is not stored.
+    pub fn read<'a>(roots: &Roots, cases: impl IntoIterator<Item = &'a Case>) -> Self {
+        let snapshots = cases.into_iter().flat_map(|case| {
+            let steps = case.steps.iter().filter_map(|step| match &step.action {
+                Action::Snapshot(snapshot) => Some(&snapshot.name),
+                _ => None,
+            });
+            steps.map(|name| file_of(case, name))
+        });
+        let read = |file: String| {
+            let text = roots.read(&file).ok()?;
+            Some((file, content(&String::from_utf8_lossy(&text))?))
+        };
+        Self(snapshots.filter_map(read).collect())
+    }
+}
+
+/// The name of the file of a snapshot.
+fn file_of(case: &Case, snapshot: &str) -> String {
+    format!("snapshots/{}/{}-{snapshot}.snap", case.area, case.id)
+}
+
+/// The snapshots that are not as what was stored.
+pub fn differences(roots: &Roots, stored: &Stored, case: &Case, taken: &[SnapshotText]) -> Vec<SnapshotDifference> {
     let difference = |snapshot: &SnapshotText| {
-        let file = format!("snapshots/{}/{}.snap", case.area, name(case, snapshot));
-        let stored = roots.read(&file).ok();
-        let stored = stored.and_then(|text| content(&String::from_utf8_lossy(&text)));
-        let diff = stored.as_ref().map(|stored| {
+        let file = file_of(case, &snapshot.name);
+        let stored = stored.0.get(&file);
+        let diff = stored.map(|stored| {
             TextDiff::from_lines(stored.trim_end(), snapshot.text.trim_end())
                 .unified_diff()
                 .header("stored", "seen")

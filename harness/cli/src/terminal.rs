@@ -37,7 +37,7 @@ pub(crate) use {err, errln, out, outln};
 /// Writes to standard output.
 pub(crate) fn write(text: fmt::Arguments<'_>) {
     let mut stdout = io::stdout().lock();
-    let text = text.to_string();
+    let text = fitting(text.to_string());
     let text = clean(&text, stdout.is_terminal());
     if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
         && error.kind() != io::ErrorKind::BrokenPipe
@@ -50,7 +50,7 @@ pub(crate) fn write(text: fmt::Arguments<'_>) {
 /// Writes to standard error. If that fails there is nobody left to tell.
 pub(crate) fn write_error(text: fmt::Arguments<'_>) {
     let mut stderr = io::stderr().lock();
-    let _ = stderr.write_all(clean(&text.to_string(), stderr.is_terminal()).as_bytes());
+    let _ = stderr.write_all(clean(&fitting(text.to_string()), stderr.is_terminal()).as_bytes());
 }
 
 /// Standard error for logs, an event a write.
@@ -66,6 +66,27 @@ impl io::Write for Logs {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The text without colours, if the terminal says that it has none.
+fn fitting(text: String) -> String {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if dumb { without_colours(&text) } else { text }
+}
+
+fn without_colours(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let taken = colour(rest).map_or(0, str::len);
+        if taken == 0 {
+            plain.push('\u{1b}');
+        }
+        rest = &rest[taken.max(1)..];
+    }
+    plain + rest
 }
 
 /// The text in one line, with nothing in it that a terminal obeys.
@@ -154,6 +175,14 @@ mod tests {
         }
         assert_eq!(line("one\n247 conform"), "one 247 conform");
         assert_eq!(clean("über\tzwei\r\nZeilen 🎉", false), "über\tzwei\nZeilen 🎉");
+    }
+
+    #[test]
+    fn a_terminal_without_colours_is_given_none() {
+        assert_eq!(
+            without_colours("\u{1b}[1m\u{1b}[92mconforms\u{1b}[0m \u{1b}[2J"),
+            "conforms \u{1b}[2J"
+        );
     }
 
     #[test]

@@ -16,7 +16,13 @@ use baton_core::{
 };
 
 use super::{Exit, with_suite};
-use crate::{args, files::Roots, load::Suite, output, show, snapshots};
+use crate::{
+    args,
+    files::Roots,
+    load::Suite,
+    output, show,
+    snapshots::{self, Stored},
+};
 
 /// Judges a timeline by the case that it names, or a recording by the invariants.
 pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
@@ -103,7 +109,7 @@ fn recorded_by(case: &Case, timeline: &Timeline) -> Exit {
 
 fn judge_by(case: &Case, roots: &Roots, timeline: &Timeline) -> Exit {
     let verdict = judge::judge(&Plan::of(case), timeline);
-    let differences = snapshots::differences(roots, case, &verdict.snapshots);
+    let differences = snapshots::differences(roots, &Stored::read(roots, [case]), case, &verdict.snapshots);
     for difference in &differences {
         outln!(
             "snapshot {} differs from {}",

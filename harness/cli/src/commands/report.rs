@@ -32,7 +32,8 @@ use crate::{
         file,
         page::{self, TimelineViews},
     },
-    show, snapshots,
+    show,
+    snapshots::{self, Stored},
 };
 
 /// Why a report cannot be processed.
@@ -145,12 +146,13 @@ fn verify_report(roots: &Roots, report: &Path, more: &[PathBuf], timelines: &Pat
         })
     });
     Ok(with_suite(suite, |suite| {
+        let stored = Stored::read(roots, &suite.cases);
         let cases = suite.cases.into_iter().map(|case| (case.id.clone(), case)).collect();
         let context = verify::VerifyContext {
             catalogue: &suite.catalogue,
             cases: &cases,
             timeline: &|name| fs::read(timelines.join(name)).map_err(|error| error.to_string()),
-            snapshots: &|case, verdict| snapshots::differences(roots, case, &verdict.snapshots),
+            snapshots: &|case, verdict| snapshots::differences(roots, &stored, case, &verdict.snapshots),
         };
         let came = verify::verify(&report, &context);
         for objection in &came.objections {

@@ -5,6 +5,7 @@ use std::{
     fs,
     hash::{BuildHasher as _, Hasher as _, RandomState},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use baton_cluster::error_chain::error_chain;
@@ -14,7 +15,7 @@ use super::{Exit, bad_input, not_loaded, wrong_rules};
 use crate::{
     args,
     backend::{self, BackendError, BackendNeeds},
-    evidence,
+    descriptors, evidence,
     files::Roots,
     implementation::Described,
     interrupt::Interrupt,
@@ -29,6 +30,7 @@ use crate::{
     select::{self, Selected},
     settings::Settings,
     show,
+    snapshots::Stored,
     stale_baseline::StaleBaseline,
 };
 
@@ -75,11 +77,28 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         Ok((settings, preflight)) => (Settings { rules, ..settings }, preflight),
         Err(exit) => return exit,
     };
+    let mode = settings.backend.time_mode();
+    if descriptors::enough_for(mode) == Some(0) {
+        errln!("error: the limit of open files is too low to run a case");
+        errln!(
+            "help: `ulimit -n` sets it; one case at a time needs {}",
+            descriptors::least(mode)
+        );
+        return end(&settings);
+    }
     if let Err(exit) = run_preflight(preflight.as_ref(), &settings) {
         return exit;
     }
     let outdated = StaleBaseline::new(&all.cases);
     carry_out(&selected, &settings, reports, last_run, outdated, &folder)
+}
+
+/// Ends a run on clusters that are there already, but on which nothing can be run.
+fn end(settings: &Settings) -> Exit {
+    if let Err(reason) = backend::end(&*settings.backend) {
+        errln!("error: {reason}");
+    }
+    Exit::Broken
 }
 
 /// Lets a workload fail over before all others; an exit code if the cases would be run in vain.
@@ -226,6 +245,8 @@ fn settings(
         fail_fast: arguments.fail_fast,
         pause_on_failure: arguments.pause_on_failure,
         part_of: Some(selected.suite.clone()),
+        // Now: the preflight starts the target, which may write files.
+        stored: Some(Arc::new(Stored::read(roots, &selected.cases))),
         ..default
     };
     match &arguments.target {

@@ -360,6 +360,12 @@ impl Doors {
     }
 }
 
+/// What is told of clusters that could not let everybody in.
+pub(super) fn starved<'a>(names: impl Iterator<Item = &'a ClusterName>) -> Vec<String> {
+    let told = names.map(|name| format!("{name} had no file descriptor left for a connection (see `ulimit -n`)"));
+    told.collect()
+}
+
 fn kubeconfig(folder: &Scratch, name: &ClusterName) -> PathBuf {
     folder.path().join(format!("{name}.kubeconfig"))
 }
@@ -438,6 +444,11 @@ impl Fleet for Embedded {
     fn simulator_failures(&self) -> Vec<String> {
         let of_simulators = self.simulators.iter().flat_map(Simulator::failures);
         of_simulators.chain(self.admission.failures()).collect()
+    }
+
+    async fn lost(&self) -> Vec<String> {
+        let doors = self.doors.serving.iter();
+        starved(doors.filter(|(_, door)| door.starved()).map(|(name, _)| name))
     }
 
     async fn shut_down(self: Box<Self>) -> Result<(), FleetError> {

@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, Request, Response, header};
@@ -38,6 +39,9 @@ const IDLE_FOR: Duration = Duration::from_secs(60);
 /// How long nobody is accepted after that has failed.
 const BACK_OFF: Duration = Duration::from_millis(100);
 
+/// The errors of systems that say that no descriptor is left: `ENFILE`, `EMFILE`.
+const NO_DESCRIPTOR: [i32; 2] = [23, 24];
+
 /// A server that listens on HTTPS. It stops when this is dropped.
 #[derive(Debug)]
 pub struct Serving {
@@ -46,6 +50,7 @@ pub struct Serving {
     ca: String,
     kubeconfig: String,
     stop: CancellationToken,
+    starved: Arc<AtomicBool>,
     task: Option<JoinHandle<()>>,
 }
 
@@ -73,6 +78,11 @@ impl Serving {
     /// A kubeconfig with everything in it: CA, token, client certificate.
     pub fn kubeconfig(&self) -> String {
         self.kubeconfig.clone()
+    }
+
+    /// Whether somebody could not be accepted because this process, or the system, had no file descriptor left.
+    pub fn starved(&self) -> bool {
+        self.starved.load(Ordering::Relaxed)
     }
 
     /// Stops it and waits until it has stopped.
@@ -126,6 +136,7 @@ struct Listener<B> {
     handler: Arc<B>,
     acceptor: TlsAcceptor,
     authorization: String,
+    starved: Arc<AtomicBool>,
 }
 
 /// Listens on a free port of an address; whoever shows the token is let in. `name` stands in its kubeconfig.
@@ -139,7 +150,9 @@ pub(crate) async fn open<B: Handler>(
     let listener = TcpListener::bind((address, 0)).await?;
     let addr = listener.local_addr()?;
     let kubeconfig = kubeconfig::write(name, addr, &identity, &token);
+    let starved = Arc::new(AtomicBool::new(false));
     let server = Arc::new(Listener {
+        starved: Arc::clone(&starved),
         acceptor: TlsAcceptor::from(Arc::new(identity.server_config()?)),
         authorization: format!("Bearer {token}"),
         handler,
@@ -152,6 +165,7 @@ pub(crate) async fn open<B: Handler>(
         ca: identity.ca,
         kubeconfig,
         stop,
+        starved,
         task: Some(task),
     })
 }
@@ -175,7 +189,12 @@ impl<B: Handler> Listener<B> {
                 accepted = accept(listener.as_ref()) => match accepted {
                     Ok((stream, _)) => drop(connections.spawn(self.clone().connection(stream))),
                     // Such as no descriptor left: those who are connected are served meanwhile.
-                    Err(_) => drop(tokio::time::timeout(BACK_OFF, stop.cancelled()).await),
+                    Err(error) => {
+                        if error.raw_os_error().is_some_and(|code| NO_DESCRIPTOR.contains(&code)) {
+                            self.starved.store(true, Ordering::Relaxed);
+                        }
+                        drop(tokio::time::timeout(BACK_OFF, stop.cancelled()).await);
+                    }
                 },
                 () = faults.listening(), if listener.is_none() => listener = TcpListener::bind(addr).await.ok(),
             }

@@ -4,6 +4,8 @@ use std::{
     fmt,
     net::{IpAddr, Ipv4Addr},
     path::Path,
+    thread,
+    time::Duration,
 };
 
 use baton_core::{names::ClusterName, spelling::suggestion};
@@ -14,6 +16,10 @@ use kube::{
 };
 use serde_json::Value;
 use thiserror::Error;
+use tokio::{runtime::Handle, sync::oneshot, time::timeout};
+
+/// How long a program may take that a kubeconfig names to get credentials from. People may have to log in.
+const PLUGIN_WITHIN: Duration = Duration::from_secs(60);
 
 /// Why a kubeconfig does not lead to the clusters of a fleet. What was given is wrong, not the clusters.
 #[derive(Debug, Error)]
@@ -55,6 +61,18 @@ pub enum AccessError {
         other: ClusterName,
         /// The address of both.
         url: String,
+    },
+    /// The program that is to give credentials does not end.
+    #[error(
+        "the program of the context {context} in the kubeconfig {file} has not given credentials within {within:?}"
+    )]
+    Plugin {
+        /// Where it was read from.
+        file: String,
+        /// The context.
+        context: String,
+        /// How long was waited.
+        within: Duration,
     },
     /// A fleet without members.
     #[error("a fleet needs a member at least")]
@@ -116,6 +134,13 @@ impl Access {
             file: file.to_owned(),
             source: Box::new(source),
         })?;
+        if config.auth_info.exec.is_some() && !gives_credentials(&config, PLUGIN_WITHIN).await {
+            return Err(AccessError::Plugin {
+                file: file.to_owned(),
+                context: context.to_owned(),
+                within: PLUGIN_WITHIN,
+            });
+        }
         Ok(Self {
             name,
             config,
@@ -159,6 +184,16 @@ impl Access {
     /// The address of its API.
     pub fn url(&self) -> String {
         self.config.cluster_url.to_string()
+    }
+
+    /// Where its API is, whatever of its names the kubeconfig uses for this machine.
+    fn place(&self) -> String {
+        if !self.is_on_loopback() {
+            return self.url();
+        }
+        let url = &self.config.cluster_url;
+        let port = url.port_u16().unwrap_or(443);
+        format!("loopback:{port}{}", url.path().trim_end_matches('/'))
     }
 
     /// Whether it is reached on loopback.
@@ -219,6 +254,20 @@ impl Access {
     }
 }
 
+/// Whether the program that is to give credentials ends in time, whatever it says: whoever uses them will hear that.
+async fn gives_credentials(config: &Config, within: Duration) -> bool {
+    let (config, runtime) = (config.clone(), Handle::current());
+    let (sender, ended) = oneshot::channel();
+    // A thread of its own: whoever waits for a program cannot be interrupted, and must not hold up the end of a runtime.
+    thread::spawn(move || {
+        let _runtime = runtime.enter();
+        let client = Client::try_from(config);
+        // Nobody may wait any more.
+        let _ = sender.send(client.is_ok());
+    });
+    timeout(within, ended).await.is_ok()
+}
+
 /// The token of the only user.
 fn token_of(kubeconfig: &Kubeconfig) -> Option<String> {
     let value = serde_json::to_value(kubeconfig).ok()?;
@@ -259,7 +308,7 @@ impl Clusters {
         let clusters = Self { control, members };
         let all: Vec<&Access> = clusters.all().collect();
         for (number, one) in all.iter().enumerate() {
-            if let Some(other) = all[..number].iter().find(|other| other.url() == one.url()) {
+            if let Some(other) = all[..number].iter().find(|other| other.place() == one.place()) {
                 return Err(AccessError::Same {
                     one: other.name.clone(),
                     other: one.name.clone(),
@@ -303,5 +352,53 @@ impl Clusters {
     /// All of them, the control plane first.
     pub fn all(&self) -> impl Iterator<Item = &Access> {
         std::iter::once(&self.control).chain(&self.members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two contexts that lead to these addresses, the first with a program that is to give credentials.
+    fn kubeconfig(one: &str, other: &str, args: &str) -> Kubeconfig {
+        let text = format!(
+            "apiVersion: v1\nkind: Config\nclusters:\n- {{name: a, cluster: {{server: '{one}'}}}}\n- {{name: b, cluster: {{server: '{other}'}}}}\nusers:\n- {{name: a, user: {{exec: {{apiVersion: client.authentication.k8s.io/v1, command: sleep, args: [{args}], interactiveMode: Never}}}}}}\n- {{name: b, user: {{token: x}}}}\ncontexts:\n- {{name: a, context: {{cluster: a, user: a}}}}\n- {{name: b, context: {{cluster: b, user: b}}}}\n- {{name: c, context: {{cluster: a, user: b}}}}\n"
+        );
+        Kubeconfig::from_yaml(&text).unwrap()
+    }
+
+    #[tokio::test]
+    async fn one_cluster_under_two_names_of_this_machine_is_one_cluster() {
+        for (one, other, same) in [
+            ("https://localhost:6443", "https://127.0.0.1:6443/", true),
+            ("https://[::1]:6443", "https://localhost:6443", true),
+            ("https://localhost:6443", "https://127.0.0.1:6444", false),
+            ("https://localhost:6443/a", "https://127.0.0.1:6443/b", false),
+            ("https://10.0.0.1:6443", "https://localhost:6443", false),
+        ] {
+            let config = kubeconfig(one, other, "'0'");
+            let access = async |context: &str, name: &str| {
+                Access::by_context(ClusterName::new(name), &config, context, "x")
+                    .await
+                    .unwrap()
+            };
+            let (control, member) = (access("c", "control").await, access("b", "member1").await);
+            let came = Clusters::new(control, vec![member]);
+            assert_eq!(matches!(came, Err(AccessError::Same { .. })), same, "{one} {other}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_that_gives_no_credentials_is_not_waited_for_for_ever() {
+        for (seconds, in_time) in [("'3'", false), ("'0'", true)] {
+            let config = kubeconfig("https://10.0.0.1", "https://10.0.0.2", seconds);
+            let options = KubeConfigOptions {
+                context: Some("a".to_owned()),
+                ..KubeConfigOptions::default()
+            };
+            let config = Config::from_custom_kubeconfig(config, &options).await.unwrap();
+            let within = Duration::from_millis(if in_time { 30_000 } else { 300 });
+            assert_eq!(gives_credentials(&config, within).await, in_time);
+        }
     }
 }

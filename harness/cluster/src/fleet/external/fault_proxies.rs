@@ -89,6 +89,12 @@ impl FaultProxies {
         }
     }
 
+    /// Those that had no file descriptor left to let somebody in.
+    pub(super) fn starved(&self) -> impl Iterator<Item = &ClusterName> {
+        let starved = self.0.iter().filter(|(_, proxy)| proxy.serving().starved());
+        starved.map(|(name, _)| name)
+    }
+
     /// Closes all of them.
     pub(super) async fn close(self) {
         for proxy in self.0.into_values() {

@@ -39,7 +39,7 @@ use crate::{
     error_chain::error_chain,
     fleet::{
         Cluster, Connect, Fault, Fleet, FleetError, Gatekeeper, Request, TargetLocation,
-        embedded::{FLEET, SIMULATOR},
+        embedded::{FLEET, SIMULATOR, starved},
         register::{self, Endpoint, clusters},
     },
     observer::{
@@ -442,7 +442,8 @@ impl Fleet for LeasedFleet {
                 }
             }
         });
-        join_all(looks).await.into_iter().flatten().collect()
+        let lost = join_all(looks).await.into_iter().flatten();
+        lost.chain(starved(self.proxies.starved())).collect()
     }
 
     async fn shut_down(self: Box<Self>) -> Result<(), FleetError> {

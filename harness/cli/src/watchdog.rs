@@ -1,0 +1,188 @@
+//! Gives each case a thread of its own, and gives a case up that keeps it.
+//!
+//! The clusters of a case, the observer and a built-in controller share one thread. A controller that never waits stops
+//! all of them, and nothing on that thread could end it. So somebody on another thread asks from time to time whether
+//! the runtime still answers. What does not answer for long is left alone: its thread spins until the process ends, its
+//! case is broken, and the other cases go on.
+
+use std::{
+    any::Any,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::Duration,
+};
+
+use baton_core::event::Event;
+use thiserror::Error;
+use tokio::sync::Notify;
+
+/// So often a runtime is asked before its case is given up. Asking counts, not the clock: if the whole process is stopped
+/// for an hour, nobody has asked.
+const ASKED: u32 = 20;
+
+/// Why a case came to nothing.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(crate) enum GivenUp {
+    /// Its runtime does not answer.
+    #[error("the case was given up: something in it has kept its thread for {silence:?} without a pause, {doing}")]
+    Silent {
+        /// For how long it was asked.
+        silence: Duration,
+        /// Where it was.
+        doing: String,
+    },
+    /// Something in it panicked.
+    #[error("something in the case panicked, {doing}: {message}")]
+    Panicked {
+        /// Where it was.
+        doing: String,
+        /// With what.
+        message: String,
+    },
+    /// There is no thread for it.
+    #[error("no thread can be had: {0}")]
+    NoThread(String),
+}
+
+/// By what a runtime shows that it still runs.
+#[derive(Debug, Default)]
+pub(crate) struct Pulse {
+    asked: Notify,
+    answers: AtomicU64,
+}
+
+impl Pulse {
+    /// Answers whoever asks, as long as the runtime lets it. It waits for nothing that virtual time knows of.
+    pub(crate) async fn answer(self: Arc<Self>) {
+        loop {
+            self.asked.notified().await;
+            self.answers.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What comes from the thread of a case.
+enum Told<T> {
+    Event(Box<Event>),
+    End(T),
+}
+
+/// Does the work of a case on a thread of its own, until it ends or has kept the thread for so long.
+pub(crate) fn watch<T: Send + 'static>(
+    case: &str,
+    silence: Duration,
+    emit: &(dyn Fn(Event) + Sync),
+    work: impl FnOnce(&Arc<Pulse>, &(dyn Fn(Event) + Sync)) -> T + Send + 'static,
+) -> Result<T, GivenUp> {
+    let (sender, received) = mpsc::channel();
+    let pulse = Arc::new(Pulse::default());
+    let thread = thread::Builder::new().name(case.to_owned()).spawn({
+        let pulse = Arc::clone(&pulse);
+        move || {
+            // Once the case has been given up, nobody wants to know.
+            let emit = |event| drop(sender.send(Told::Event(Box::new(event))));
+            let end = work(&pulse, &emit);
+            drop(sender.send(Told::End(end)));
+        }
+    });
+    let thread = thread.map_err(|error| GivenUp::NoThread(error.to_string()))?;
+    let mut doing = "before its first step".to_owned();
+    let (mut answers, mut unanswered) = (0, 0);
+    loop {
+        match received.recv_timeout(silence / ASKED) {
+            Ok(Told::End(end)) => return Ok(end),
+            Ok(Told::Event(event)) => {
+                if let Event::StepStarted { step, text, .. } = &*event {
+                    doing = format!("in step {}: {text}", step + 1);
+                }
+                unanswered = 0;
+                emit(*event);
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let now = pulse.answers.load(Ordering::Relaxed);
+                unanswered = if now == answers { unanswered + 1 } else { 0 };
+                answers = now;
+                if unanswered > ASKED {
+                    return Err(GivenUp::Silent { silence, doing });
+                }
+                pulse.asked.notify_one();
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let message = thread
+                    .join()
+                    .err()
+                    .map(|payload| message(&*payload))
+                    .unwrap_or_default();
+                return Err(GivenUp::Panicked { doing, message });
+            }
+        }
+    }
+}
+
+/// What a panic says.
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(400);
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    }
+
+    #[test]
+    fn who_only_waits_is_not_given_up() {
+        let came = watch("waits", SHORT, &|_| {}, |pulse, _| {
+            runtime().block_on(async {
+                tokio::spawn(Arc::clone(pulse).answer());
+                tokio::time::sleep(3 * SHORT).await;
+                7
+            })
+        });
+        assert_eq!(came, Ok(7));
+    }
+
+    #[test]
+    fn who_keeps_the_thread_is_given_up_and_it_is_told_where() {
+        static RELEASED: AtomicBool = AtomicBool::new(false);
+        let came = watch("spins", SHORT, &|_| {}, |pulse, emit| {
+            emit(Event::StepStarted {
+                case: "spins".into(),
+                step: 2,
+                text: "taint origin".to_owned(),
+            });
+            runtime().block_on(async {
+                tokio::spawn(Arc::clone(pulse).answer());
+                while !RELEASED.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        });
+        RELEASED.store(true, Ordering::Relaxed);
+        let told = came.unwrap_err().to_string();
+        assert!(told.contains("kept its thread for 400ms"), "{told}");
+        assert!(told.ends_with("in step 3: taint origin"), "{told}");
+    }
+
+    #[test]
+    fn a_panic_ends_the_case_alone() {
+        let came: Result<(), _> = watch("panics", SHORT, &|_| {}, |_, _| panic!("out of bananas"));
+        let told = came.unwrap_err().to_string();
+        assert!(told.contains("before its first step: out of bananas"), "{told}");
+    }
+}

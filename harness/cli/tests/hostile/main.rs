@@ -1,0 +1,243 @@
+//! Targets that want to pass without deserving it. Each tries another way; none comes to *conforms*.
+//!
+//! Most of them are the reference controller with a defect (it preserves no state) that [`tricks`] try to hide; others
+//! are sound, and try to hide what they do besides. The target is this test binary: started by the harness with the name
+//! of a trick, [`the_target_itself`] plays it.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what fails here fails a test")]
+
+mod tricks;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use baton::{
+    files::Roots,
+    implementation::Described,
+    load::{self, Suite},
+    output, run,
+    settings::Settings,
+};
+use baton_core::{
+    digest::Digest,
+    event::{CaseOutcome, CaseResult},
+    implementation::{Exec, Launch, template::Template},
+};
+use rstest::rstest;
+
+/// The case that they are to pass.
+const CASE: &str = "deployment-directly";
+
+/// How it is told that the new copy lacks the preserved labels when it is first seen.
+const LABELS: &str = "first seen: Deployment deploy";
+
+/// Tricks after which what is waited for never comes.
+const IN_VAIN: [&str; 3] = ["ready-alone", "second-copy", "deletes-what-the-harness-made"];
+
+/// The variable with the name of the trick.
+const TRICK: &str = "HOSTILE_TRICK";
+
+/// The variable with a folder in which the target finds what it would have to look for.
+const FOLDER: &str = "HOSTILE_FOLDER";
+
+/// The target, if the harness has started this binary as such; nothing otherwise.
+#[test]
+fn the_target_itself() {
+    if let Ok(trick) = std::env::var(TRICK) {
+        tricks::play(&trick, Path::new(&std::env::var(FOLDER).unwrap()));
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// The suite in a folder of its own, where a target may write.
+fn own_suite(folder: &Path) -> Roots {
+    for part in ["cases", "fixtures", "snapshots"] {
+        copy(&root().join(part), &folder.join(part));
+    }
+    Roots::of(folder)
+}
+
+/// Runs the case against a target that plays a trick, with a suite and timelines below a folder that it knows.
+fn against(trick: &str, folder: &Path, roots: Roots) -> CaseResult {
+    let template = |text: &str| Template::parse(text).unwrap();
+    let suite = Suite::select(&roots, &[CASE.to_owned()]).unwrap();
+    let file = root().join("fixtures/targets/reference.yaml");
+    let mut spec = load::target(&roots, &file, &Suite::load(&roots).unwrap()).unwrap();
+    let Launch::Exec(programs) = &mut spec.run else {
+        panic!("the reference target is a command")
+    };
+    let itself = std::env::current_exe().unwrap();
+    let args = ["--exact", "the_target_itself", "--nocapture", "--"];
+    let env = [(TRICK, trick.to_owned()), (FOLDER, folder.display().to_string())];
+    programs[0] = Exec {
+        command: template(&itself.display().to_string()),
+        args: args.map(template).into(),
+        env: env.map(|(name, value)| (name.to_owned(), template(&value))).into(),
+        ..programs[0].clone()
+    };
+    spec.metrics = None;
+    if IN_VAIN.contains(&trick) {
+        spec.timeouts.factor = Some(0.2);
+    }
+    let settings = Settings {
+        timelines: Some(folder.join("timelines")),
+        ..Settings::new(roots)
+    };
+    let settings = settings.with_target(Described::new(spec).unwrap()).unwrap();
+    run::run_case(&suite.cases[0], &settings, &|_| {})
+}
+
+fn played(trick: &str) -> (CaseResult, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("timelines")).unwrap();
+    let result = against(trick, folder.path(), Roots::of(&root()));
+    (result, folder)
+}
+
+/// What the judge says of a case that deviates: requirements that are broken, and what was seen.
+fn findings(result: &CaseResult) -> String {
+    let CaseOutcome::Deviates { verdict, .. } = &result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    let findings = verdict.findings.iter();
+    let told = findings.map(|it| format!("{:?} {} {}\n", it.requirements, it.title, it.seen));
+    told.collect()
+}
+
+/// The measure of all others: without a defect and without a trick, this target conforms.
+#[test]
+fn who_is_sound_and_plays_no_trick_conforms() {
+    let (result, _folder) = played("sound");
+    assert!(
+        matches!(result.outcome, CaseOutcome::Conforms(_)),
+        "{:?}",
+        result.outcome
+    );
+}
+
+#[rstest]
+// It has the defect, and does nothing to hide it.
+#[case::nothing("none", LABELS)]
+// Who only says that members are ready does not move anything.
+#[case::ready_alone("ready-alone", "could not be carried out")]
+// The labels are put on the new copy once it is there: the first revision counts.
+#[case::labels_later("labels-later", LABELS)]
+// The same, under the user agent of the harness: by the harness is only what it does itself.
+#[case::as_the_harness("labels-later-as-the-harness", LABELS)]
+// The same, dated back, with a claim of who owned the fields.
+#[case::dated_back("labels-dated-back", LABELS)]
+// The same, as fast as it can, to be there before the observer: every revision is seen, in the server's order.
+#[case::race("labels-in-a-race", LABELS)]
+// The new copy is deleted, and created again with labels: the task does not have them.
+#[case::created_again("created-again", "STP-01")]
+// The labels are put on the template, from where they come to copies: templates must not have them.
+#[case::on_the_template("labels-on-the-template", "REC-08")]
+// A second copy with labels is there before the first is gone: never two.
+#[case::second_copy("second-copy", "PRG-0")]
+// The eviction task and annotations say what the judge is to say.
+#[case::says_so_itself("says-so-itself", LABELS)]
+// Events and ConfigMaps that look like entries and fences of a timeline are objects like others.
+#[case::forged_events("forged-events", LABELS)]
+// The taint is taken away and set anew, and the Cluster says that nothing was wrong.
+#[case::cluster_objects("cluster-objects", LABELS)]
+// What the harness has applied is deleted when the cluster fails.
+#[case::deletes("deletes-what-the-harness-made", LABELS)]
+// The kubeconfigs are overwritten: the harness does not go by them.
+#[case::kubeconfigs("overwrites-kubeconfigs", LABELS)]
+// Thousands of events are written meanwhile.
+#[case::flood_of_events("flood-of-events", LABELS)]
+// Megabytes of good verdicts are printed.
+#[case::flood_of_lines("flood-of-lines", LABELS)]
+// Hundreds of connections are opened and held.
+#[case::descriptors("holds-connections", LABELS)]
+// What it leaves behind was written as the harness, or as the garbage collector.
+#[case::left_as_the_harness("leaves-a-work-as-the-harness", "POL-08")]
+#[case::left_as_the_collector("leaves-a-work-as-the-collector", "POL-08")]
+fn a_trick_is_seen_through(#[case] trick: &str, #[case] by: &str) {
+    let (result, _folder) = played(trick);
+    let told = findings(&result);
+    assert!(told.contains(by), "{told}");
+}
+
+#[test]
+fn who_ends_at_once_with_success_has_not_passed() {
+    let (result, _folder) = played("ends-at-once");
+    let CaseOutcome::Broken { reason } = &result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    assert!(reason.contains("ended by itself: exit status: 0"), "{reason}");
+}
+
+#[test]
+fn verdicts_and_control_characters_that_it_prints_are_shown_as_its_words() {
+    let (result, _folder) = played("prints-a-verdict");
+    let CaseOutcome::Broken { reason } = &result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    assert!(reason.contains("428 conform"), "its last words are told: {reason}");
+    let log = fs::read_to_string(result.log.as_ref().unwrap()).unwrap();
+    assert!(!log.contains('\u{1b}') && log.contains("␛[2J"), "{log}");
+    assert!(output::explanation(&result).unwrap().contains("BROKEN"), "{reason}");
+}
+
+/// It has written a timeline of a run that conforms, and a link, where the harness will write its own.
+#[test]
+fn a_timeline_that_it_has_put_in_place_is_no_evidence() {
+    let (result, folder) = played("puts-a-timeline-in-place");
+    assert!(findings(&result).contains(LABELS));
+    let evidence = result.evidence.unwrap();
+    assert_eq!(
+        evidence.file,
+        folder.path().join("timelines/deployment-directly.3.jsonl")
+    );
+    let written = fs::read(&evidence.file).unwrap();
+    assert_eq!(evidence.digest, Digest::of_bytes(&written));
+    assert_eq!(fs::read_to_string(folder.path().join("elsewhere")).unwrap(), "mine");
+}
+
+/// The case and the catalogue are rewritten while they are judged by.
+#[test]
+fn a_case_that_it_rewrites_was_read_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let roots = own_suite(folder.path());
+    let before = Suite::select(&roots, &[CASE.to_owned()]).unwrap();
+    let result = against("rewrites-the-suite", folder.path(), roots.clone());
+    assert!(findings(&result).contains(LABELS));
+    assert_eq!(result.digest, Digest::of_case(&before.cases[0]));
+    assert!(
+        Suite::select(&roots, &[CASE.to_owned()]).is_err(),
+        "it has not been rewritten"
+    );
+}
+
+/// It does not hear SIGTERM, and has started others: all of them are gone when the case has ended.
+#[test]
+fn nothing_of_a_target_that_does_not_want_to_end_outlives_its_case() {
+    let (result, folder) = played("does-not-end");
+    assert!(findings(&result).contains(LABELS));
+    let pids = fs::read_to_string(folder.path().join("pids")).unwrap();
+    assert_eq!(pids.lines().count(), 2, "{pids}");
+    for pid in pids.lines() {
+        // What is left of a process may wait for whoever takes it in; it does nothing any more.
+        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        assert!(state.is_empty() || state.contains(") Z "), "{pid} still runs: {state}");
+    }
+}
