@@ -121,11 +121,8 @@ fn redact_items(items: &mut [Value], depth: usize) {
                 text.replace_range(at.., REDACTED);
             }
         }
-        flag = item
-            .as_str()
-            .filter(|it| it.starts_with('-'))
-            .unwrap_or_default()
-            .to_owned();
+        let next = item.as_str().filter(|it| it.starts_with('-')).unwrap_or_default();
+        next.clone_into(&mut flag);
         redact_deep(item, depth);
     }
 }

@@ -156,7 +156,7 @@ fn begins(bytes: &[u8], at: usize) -> bool {
         && matches!(rest[1], b'u' | b'U' | b'p' | b'a' | b'w')
         && !before.is_ascii_alphanumeric()
         && !rest.get(2).is_some_and(u8::is_ascii_alphanumeric);
-    hash || flag || SIGNS.iter().any(|it| sign(&it))
+    hash || flag || SIGNS.iter().any(sign)
 }
 
 /// A text without what is a secret by its shape; `deeper` looks into what was below base64.

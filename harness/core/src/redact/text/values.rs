@@ -400,7 +400,7 @@ fn is_count(value: &str, name: &str) -> bool {
 
 /// Whether this is a flag whose value is a secret and stands behind it: `--password`.
 pub(in crate::redact) fn flag_without_value(text: &str) -> bool {
-    text.starts_with('-') && text.chars().all(|c| is_of_name(c)) && is_secret_name(text)
+    text.starts_with('-') && text.chars().all(is_of_name) && is_secret_name(text)
 }
 
 /// Whether what follows a short flag is a password because of the program that gets it.
