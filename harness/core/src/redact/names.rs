@@ -1,5 +1,10 @@
 //! Names whose values are secrets: `API_TOKEN`, `dbPassword`, `client-key-data`, `TOKEN_1`.
 
+use std::{
+    collections::HashMap,
+    sync::{LazyLock, RwLock},
+};
+
 /// Last words of names whose values are secrets.
 const SECRET: [&str; 29] = [
     "token",
@@ -102,8 +107,27 @@ const NEUTRAL: [&str; 16] = [
     "current", "previous",
 ];
 
-/// Whether what has this name is a secret.
+/// So many names are remembered: more than the kinds of a case have, and few enough for any machine.
+const REMEMBERED: usize = 10_000;
+
+/// Whether what has this name is a secret. Objects have the same few hundred names in every revision.
 pub(crate) fn is_secret_name(name: &str) -> bool {
+    static KNOWN: LazyLock<RwLock<HashMap<String, bool>>> = LazyLock::new(RwLock::default);
+    if let Ok(known) = KNOWN.read()
+        && let Some(secret) = known.get(name)
+    {
+        return *secret;
+    }
+    let secret = by_words(name);
+    if let Ok(mut known) = KNOWN.write()
+        && known.len() < REMEMBERED
+    {
+        known.insert(name.to_owned(), secret);
+    }
+    secret
+}
+
+fn by_words(name: &str) -> bool {
     let all = words(name);
     let mut words: &[String] = &all;
     while let [rest @ .., last] = words

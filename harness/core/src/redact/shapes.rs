@@ -121,42 +121,47 @@ const OF_BEARER: [&str; 11] = [
 
 /// Whether a secret may be in a text. This is asked of every text of every revision, so it is quick.
 pub(super) fn is_suspicious(text: &str) -> bool {
-    static FIRST: LazyLock<[bool; 256]> = LazyLock::new(|| {
-        let mut first = [false; 256];
-        for byte in SIGNS.iter().filter_map(|sign| sign.bytes().next()).chain(*b"$-") {
-            first[usize::from(byte)] = true;
-            first[usize::from(byte.to_ascii_uppercase())] = true;
-        }
-        first
-    });
-    let first = &*FIRST;
     let bytes = text.as_bytes();
     let mut in_a_row = 0;
     for (at, byte) in bytes.iter().enumerate() {
         let of_word = byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_');
         in_a_row = if of_word { in_a_row + 1 } else { 0 };
-        if in_a_row >= LONG || (first[usize::from(*byte)] && begins(bytes, at)) {
+        if in_a_row >= LONG || begins(bytes, at, *byte) {
             return true;
         }
     }
     false
 }
 
-/// Whether a sign of secrets begins here.
-fn begins(bytes: &[u8], at: usize) -> bool {
-    let rest = &bytes[at..];
-    let sign = |sign: &&str| {
-        rest.get(..sign.len())
-            .is_some_and(|it| it.eq_ignore_ascii_case(sign.as_bytes()))
+/// [`SIGNS`] by their first letters.
+static BY_FIRST: LazyLock<Vec<Vec<&'static [u8]>>> = LazyLock::new(|| {
+    let of = |first: u8| {
+        SIGNS
+            .iter()
+            .map(|sign| sign.as_bytes())
+            .filter(move |sign| sign.first() == Some(&first))
     };
+    (0..=u8::MAX)
+        .map(|first| of(first.to_ascii_lowercase()).collect())
+        .collect()
+});
+
+/// Whether a sign of secrets begins here, with this letter.
+fn begins(bytes: &[u8], at: usize, first: u8) -> bool {
+    let signs = &BY_FIRST[usize::from(first)];
+    if signs.is_empty() && !matches!(first, b'$' | b'-') {
+        return false;
+    }
+    let rest = &bytes[at..];
+    let sign = |sign: &&[u8]| rest.get(..sign.len()).is_some_and(|it| it.eq_ignore_ascii_case(sign));
     let before = at.checked_sub(1).map_or(b' ', |before| bytes[before]);
-    let hash = rest.len() > 2 && rest[0] == b'$' && matches!(rest[1], b'2' | b'5' | b'6' | b'y' | b'a');
+    let hash = rest.len() > 2 && first == b'$' && matches!(rest[1], b'2' | b'5' | b'6' | b'y' | b'a');
     let flag = rest.len() > 1
-        && rest[0] == b'-'
+        && first == b'-'
         && matches!(rest[1], b'u' | b'U' | b'p' | b'a' | b'w')
         && !before.is_ascii_alphanumeric()
         && !rest.get(2).is_some_and(u8::is_ascii_alphanumeric);
-    hash || flag || SIGNS.iter().any(sign)
+    hash || flag || signs.iter().any(sign)
 }
 
 /// A text without what is a secret by its shape; `deeper` looks into what was below base64.
