@@ -283,10 +283,10 @@ pub fn execute(
     let (stop, at_once, silence) = (Arc::clone(&settings.stop), settings.backend.at_once(), settings.silence);
     let (plan, log) = (plan.clone(), log.to_owned());
     let own = case.clone();
-    let came = watchdog::watch(case.id.as_str(), silence, emit, move |pulse, emit| {
+    let ended = watchdog::watch(case.id.as_str(), silence, emit, move |pulse, emit| {
         carry_out(&own, &plan, &settings, &log, emit, pulse)
     });
-    came.unwrap_or_else(|given_up| {
+    ended.unwrap_or_else(|given_up| {
         // Clusters that are there only once are in the hands of what was given up.
         if at_once.is_some() {
             stop.store(true, Ordering::SeqCst);

@@ -181,7 +181,9 @@ mod tests {
 
     #[test]
     fn a_panic_ends_the_case_alone() {
-        let came: Result<(), _> = watch("panics", SHORT, &|_| {}, |_, _| panic!("out of bananas"));
+        // Printing where it was may take a while.
+        let patient = Duration::from_secs(600);
+        let came: Result<(), _> = watch("panics", patient, &|_| {}, |_, _| panic!("out of bananas"));
         let told = came.unwrap_err().to_string();
         assert!(told.contains("before its first step: out of bananas"), "{told}");
     }

@@ -55,9 +55,9 @@ pub enum Invariant {
     GateOffMovesNothing,
     /// No more evictions by taint begin than the rate allows.
     EvictionRateKept,
-    /// The target adds a taint that moves workloads only where a ClusterTaintPolicy has it.
+    /// The target adds a taint that moves workloads only where a `ClusterTaintPolicy` has it.
     OnlyPoliciesTaint,
-    /// A ClusterTaintPolicy taints no cluster before its conditions have held for its window.
+    /// A `ClusterTaintPolicy` taints no cluster before its conditions have held for its window.
     TaintNotBeforeItsWindow,
     /// The target changes no tolerations of a policy.
     PoliciesUntouched,

@@ -1,4 +1,4 @@
-//! Taints that the implementation puts on clusters: only where a ClusterTaintPolicy has them, and not before their time.
+//! Taints that the implementation puts on clusters: only where a `ClusterTaintPolicy` has them, and not before their time.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,13 +16,16 @@ const TICK: Duration = Duration::from_secs(2);
 /// For how long the conditions must hold where the policy does not say (CTP-03).
 const WINDOW: u64 = 300;
 
+/// What a condition has said, each with the moment since when; none if it was there when the timeline began.
+type Statuses = Vec<(Option<Duration>, String)>;
+
 /// What has been seen so far of policies, and of the conditions of clusters.
 #[derive(Default)]
 struct Seen {
-    /// Every specification that a ClusterTaintPolicy ever had.
+    /// Every specification that a `ClusterTaintPolicy` ever had.
     policies: Vec<Value>,
-    /// By cluster and type: each status, with the moment since when; none if it was there when the timeline began.
-    conditions: BTreeMap<(String, String), Vec<(Option<Duration>, String)>>,
+    /// By cluster and type.
+    conditions: BTreeMap<(String, String), Statuses>,
     /// The taints of each cluster, by key and effect.
     taints: BTreeMap<String, Vec<(String, String)>>,
 }
@@ -66,7 +69,7 @@ fn each(history: &History<'_>, target: &Target<'_>, mut judge: impl FnMut(&Added
     }
 }
 
-/// CTP-08: the implementation adds a taint that moves workloads only where a ClusterTaintPolicy has it.
+/// CTP-08: the implementation adds a taint that moves workloads only where a `ClusterTaintPolicy` has it.
 pub(super) fn only_policies(history: &History<'_>, target: &Target<'_>) -> Found {
     let mut found = Found::default();
     each(history, target, |added, seen| {
