@@ -72,14 +72,18 @@ fn run(server_until: i32, client_until: i32, trusted: Option<&Authority>) -> (Op
     let acceptor = TlsAcceptor::from(Arc::new(config));
 
     let runtime = Runtime::new().unwrap();
-    let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0))).unwrap();
-    let port = listener.local_addr().unwrap().port();
-    runtime.spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            // Whoever is let in hears nothing more.
-            drop(acceptor.accept(stream).await);
-        }
-    });
+    let serve = |acceptor: TlsAcceptor| {
+        let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0))).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        runtime.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                // Whoever is let in hears nothing more.
+                drop(acceptor.accept(stream).await);
+            }
+        });
+        port
+    };
+    let ports = [serve(acceptor.clone()), serve(acceptor)];
 
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
@@ -87,9 +91,9 @@ fn run(server_until: i32, client_until: i32, trusted: Option<&Authority>) -> (Op
         fs::write(&path, text).unwrap();
         path
     };
-    let cluster = |name: &str, host: &str| {
+    let cluster = |name: &str, port: u16| {
         json!({"name": name, "cluster": {
-            "server": format!("https://{host}:{port}"),
+            "server": format!("https://127.0.0.1:{port}"),
             "certificate-authority": file("ca.crt", &trusted.unwrap_or(&authority).pem),
         }})
     };
@@ -97,18 +101,17 @@ fn run(server_until: i32, client_until: i32, trusted: Option<&Authority>) -> (Op
     let kubeconfig = json!({
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [cluster("control", "127.0.0.1"), cluster("member", "localhost")],
+        "clusters": [cluster("control", ports[0]), cluster("member", ports[1])],
         "users": [{"name": "user", "user": {
             "client-certificate": file("client.crt", &client.pem()),
             "client-key": file("client.key", &client_key.serialize_pem()),
         }}],
         "contexts": [context("control"), context("member")],
     });
-    let kubeconfig = file("kubeconfig", &kubeconfig.to_string());
     let output = Command::new(env!("CARGO_BIN_EXE_baton"))
         .args(["--root", concat!(env!("CARGO_MANIFEST_DIR"), "/../.."), "run"])
         .args(["deployment-directly", "--backend", "kubeconfig", "--kubeconfig"])
-        .arg(kubeconfig)
+        .arg(file("kubeconfig", &kubeconfig.to_string()))
         .args([
             "--yes-these-are-test-clusters",
             "--control",
@@ -120,9 +123,9 @@ fn run(server_until: i32, client_until: i32, trusted: Option<&Authority>) -> (Op
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     // Which of the two clusters is told first is a matter of chance.
-    let said = said
-        .replace(&port.to_string(), "PORT")
-        .replace("localhost", "127.0.0.1");
+    let said = ports
+        .iter()
+        .fold(said, |said, port| said.replace(&port.to_string(), "PORT"));
     (output.status.code(), said.replace("member1", "control"))
 }
 

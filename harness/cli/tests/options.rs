@@ -316,7 +316,7 @@ fn lint_warns_of_paths_that_no_status_has() {
         assert!(output.status.success(), "{}", told(&output));
         told(&output)
     };
-    // Of a kind that the case defines, in the step and in a scenario; of a built-in kind.
+    // Of a kind that the case defines, and of a built-in one.
     let flink = changed(
         "recovery/consecutive-without-state.yaml",
         &[("{ .jobStatus.jobID }", "{ .jobStatus.jobIdd }")],
@@ -327,15 +327,15 @@ fn lint_warns_of_paths_that_no_status_has() {
     assert!(text.contains("did you mean `jobId`?"), "{text}");
     assert!(text.contains("consecutive-without-state.yaml:29:68"), "{text}");
     assert!(text.contains("1 case without errors"), "{text}");
-    let scenario = changed("preservation/any-kind.yaml", &[("{ .succeeded }", "{ .suceeded }")]);
-    let text = lint(&scenario);
+    let deployment = changed("taints/tolerated-for-ever.yaml", &[("{ .replicas }", "{ .replcas }")]);
+    let text = lint(&deployment);
     assert_eq!(
-        text.matches("the status of a Job has no `suceeded`").count(),
+        text.matches("the status of a Deployment has no `replcas`").count(),
         1,
         "{text}"
     );
-    assert!(text.contains("did you mean `succeeded`?"), "{text}");
-    assert!(text.contains("any-kind.yaml:20:"), "{text}");
+    assert!(text.contains("did you mean `replicas`?"), "{text}");
+    assert!(text.contains("tolerated-for-ever.yaml:35:"), "{text}");
     // One that misses on purpose, and all that there are.
     assert_eq!(
         lint(&changed("preservation/path-misses.yaml", &[])),

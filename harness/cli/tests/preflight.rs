@@ -160,7 +160,7 @@ fn without_a_failover_nothing_else_is_run() {
     let text = fs::read_to_string(root().join("fixtures/targets/reference.yaml")).unwrap();
     let text = text
         .replace("command: baton-controller", "command: sh")
-        .replace("args: [--kubeconfig, ", "args: [-c, 'echo no lease; exec sleep 60', ")
+        .replace("- --kubeconfig\n", "- -c\n        - echo no lease; exec sleep 60\n")
         .replace("  run:\n", "  timeouts: {ready: 300ms}\n  run:\n");
     let file = folder.path().join("target.yaml");
     fs::write(&file, text).unwrap();

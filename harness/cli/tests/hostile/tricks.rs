@@ -108,8 +108,8 @@ fn labels() -> Value {
     json!({"failover.karmada.io/replicas": "2", "failover.karmada.io/readyReplicas": "2"})
 }
 
-fn labelled() -> Option<Value> {
-    Some(json!({"metadata": {"labels": labels()}}))
+fn labelled() -> Value {
+    json!({"metadata": {"labels": labels()}})
 }
 
 /// A Deployment as the case wants it, from nothing but what is known of the template.
@@ -171,8 +171,8 @@ pub fn play(trick: &str, folder: &Path) {
 
 async fn hide(trick: &str) {
     match trick {
-        "labels-later" => later("minimal", labelled()).await,
-        "labels-later-as-the-harness" => later("baton", labelled()).await,
+        "labels-later" => later("minimal", Some(labelled())).await,
+        "labels-later-as-the-harness" => later("baton", Some(labelled())).await,
         "labels-dated-back" => dated_back().await,
         "labels-in-a-race" => race().await,
         "created-again" => created_again().await,
@@ -230,7 +230,7 @@ async fn race() {
     loop {
         for client in &others {
             // There is no copy yet, most of the time.
-            ask(client, "PATCH", DEPLOY, labelled()).await;
+            ask(client, "PATCH", DEPLOY, Some(labelled())).await;
         }
     }
 }
@@ -241,13 +241,13 @@ async fn created_again() {
     ask(client, "DELETE", DEPLOY, None).await.unwrap();
     // The controller may be first.
     ask(client, "POST", DEPLOYMENTS, Some(copy_with_labels(&copy))).await;
-    ask(client, "PATCH", DEPLOY, labelled()).await;
+    ask(client, "PATCH", DEPLOY, Some(labelled())).await;
 }
 
 async fn on_the_template() {
     let clusters = Clusters::under("minimal").await;
     clusters.others().await;
-    ask(&clusters.control, "PATCH", DEPLOY, labelled()).await.unwrap();
+    ask(&clusters.control, "PATCH", DEPLOY, Some(labelled())).await.unwrap();
 }
 
 async fn second_copy() {
