@@ -55,8 +55,8 @@ const PROSE: [&str; 44] = [
 ];
 
 /// Where files lie whose name a value may be.
-const FOLDERS: [&str; 10] = [
-    "/var/", "/etc/", "/run/", "/root", "/home/", "/tmp/", "/opt/", "/usr/", "/dev/", "/work/",
+const FOLDERS: [&str; 9] = [
+    "/var/", "/etc/", "/run/", "/root", "/home/", "/tmp/", "/opt/", "/usr/", "/dev/",
 ];
 
 /// Ways to say who somebody is, before what proves it.
