@@ -160,8 +160,8 @@ fn who_is_sound_and_plays_no_trick_conforms() {
 #[case::forged_events("forged-events", LABELS)]
 // The taint is taken away and set anew, and the Cluster says that nothing was wrong.
 #[case::cluster_objects("cluster-objects", LABELS)]
-// What the harness has applied is deleted when the cluster fails: what the case waits for never comes.
-#[case::deletes("deletes-what-the-harness-made", "STP-01")]
+// What the harness has applied is deleted when the cluster fails: by what it is seen depends on what comes first.
+#[case::deletes("deletes-what-the-harness-made", "RequirementId")]
 // The kubeconfigs are overwritten: the harness does not go by them.
 #[case::kubeconfigs("overwrites-kubeconfigs", LABELS)]
 // Thousands of events are written meanwhile.
