@@ -8,6 +8,7 @@
 //! - `wait`: steps that wait, always on the growing timeline and never by looking again and again;
 //! - `metrics`: what the target says of itself;
 //! - `hot_loop`: ends steps in which time cannot pass;
+//! - [`Timeouts`]: how long is waited for what; [`RunError`]: why there is no timeline;
 //! - [`Target`]: the implementation under test.
 
 mod act;
@@ -15,191 +16,36 @@ mod clean_up;
 mod command;
 mod committed;
 mod crash_point;
+mod error;
 mod fault_injection;
 mod fields;
 mod hot_loop;
 mod metrics;
 mod refused;
 mod target;
+mod timeouts;
 mod wait;
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path};
 
 use baton_core::{
-    case::model::{Action, ControllerSetup, Phase},
-    implementation::Patience,
+    case::model::{Action, ControllerSetup},
     plan::Plan,
-    timeline::{Begin, Entry, HotLoop, Mark, StepEnd, Timeline},
+    timeline::{Begin, Entry, Mark, StepEnd, Timeline},
     watch::Standpoint,
 };
 use serde_json::Value;
-use thiserror::Error;
 
 use crate::{
     error_chain::error_chain,
-    fleet::{Cluster, Fleet, FleetError},
+    fleet::{Cluster, Fleet},
     observer::{Follower, Recorder},
 };
 
+pub use error::RunError;
 use hot_loop::QuiescenceDetector;
-
-use target::LastWords;
 pub use target::{CommandEnd, Ended, MetricsError, Running, Target, TargetError};
-
-/// How long each phase of a migration may take.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Timeouts {
-    /// Until a policy has led to a scheduling result.
-    pub schedule: Duration,
-    /// Until a member's status is in the binding.
-    pub collect: Duration,
-    /// From a taint to the eviction task.
-    pub evict: Duration,
-    /// Until the old copy is gone.
-    pub purge: Duration,
-    /// Until the new copy is there.
-    pub create: Duration,
-    /// Until something is removed or tidied up.
-    pub clear: Duration,
-    /// Until the target says that all members are ready, before the first step.
-    pub ready: Duration,
-    /// What bounds that a case sets itself (`within`) are multiplied by.
-    pub factor: f64,
-    /// What they are extended by after that.
-    pub slack: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        let a_minute = Duration::from_secs(60);
-        Self {
-            schedule: a_minute,
-            collect: a_minute,
-            evict: a_minute,
-            purge: a_minute,
-            create: a_minute,
-            clear: a_minute,
-            ready: a_minute,
-            factor: 1.0,
-            slack: Duration::from_secs(10),
-        }
-    }
-}
-
-impl Timeouts {
-    /// All of them times a factor, for slow machines.
-    #[must_use]
-    pub fn scaled(self, factor: f64) -> Self {
-        let scale = |time: Duration| time.mul_f64(factor);
-        Self {
-            schedule: scale(self.schedule),
-            collect: scale(self.collect),
-            evict: scale(self.evict),
-            purge: scale(self.purge),
-            create: scale(self.create),
-            clear: scale(self.clear),
-            ready: scale(self.ready),
-            factor: self.factor * factor,
-            slack: self.slack,
-        }
-    }
-
-    /// With the bounds that cases set kept to the letter: where time passes only when nothing happens, it never runs out
-    /// because a machine is slow.
-    #[must_use]
-    pub fn exact(self) -> Self {
-        Self {
-            factor: 1.0,
-            slack: Duration::ZERO,
-            ..self
-        }
-    }
-
-    /// With what a target needs.
-    #[must_use]
-    pub fn of_target(mut self, patience: &Patience) -> Self {
-        for (phase, time) in &patience.phases {
-            *self.of_mut(*phase) = *time;
-        }
-        self.ready = patience.ready.unwrap_or(self.ready);
-        self.slack = patience.slack.unwrap_or(self.slack);
-        self.scaled(patience.factor.unwrap_or(1.0))
-    }
-
-    fn of_mut(&mut self, phase: Phase) -> &mut Duration {
-        match phase {
-            Phase::Schedule => &mut self.schedule,
-            Phase::Collect => &mut self.collect,
-            Phase::Evict => &mut self.evict,
-            Phase::Purge => &mut self.purge,
-            Phase::Create => &mut self.create,
-            Phase::Clear => &mut self.clear,
-        }
-    }
-
-    fn of(&self, phase: Phase) -> Duration {
-        match phase {
-            Phase::Schedule => self.schedule,
-            Phase::Collect => self.collect,
-            Phase::Evict => self.evict,
-            Phase::Purge => self.purge,
-            Phase::Create => self.create,
-            Phase::Clear => self.clear,
-        }
-    }
-}
-
-/// Why a run could not be carried out, through no fault of what is under test as far as one can tell.
-#[derive(Debug, Error)]
-pub enum RunError {
-    /// The target could not be started.
-    #[error("the controller under test cannot be started")]
-    Target(#[from] TargetError),
-    /// The fleet cannot be observed.
-    #[error("the fleet cannot be observed")]
-    Fleet(#[from] FleetError),
-    /// The target does not say that the members are ready.
-    #[error(
-        "the controller under test has not reported all members Ready within {waited:?}{}",
-        LastWords(last_lines)
-    )]
-    NotReady {
-        /// How long was waited.
-        waited: Duration,
-        /// The last lines that it wrote, if it is a program.
-        last_lines: Vec<String>,
-    },
-    /// A definition that the case begins with is refused.
-    #[error("the definitions of the case cannot be applied: {0}")]
-    Kinds(String),
-    /// What the target needs has ended, and not the target itself.
-    #[error("the environment broke during the run: {0}")]
-    Environment(Ended),
-    /// A command of the implementation cannot be run, or does not end, or its metrics cannot be read: nothing can be said of
-    /// the case then.
-    #[error("step {step}, {text}: {reason}")]
-    Command {
-        /// The number of the step, from 1.
-        step: usize,
-        /// What it does.
-        text: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// What a step of the case writes is no such object as the API has: nobody but its author can do anything about it.
-    #[error("error in the case: step {step}, {text}: {reason}")]
-    Case {
-        /// The number of the step, from 1.
-        step: usize,
-        /// What it does.
-        text: String,
-        /// What the API server said.
-        reason: String,
-    },
-    /// Somebody writes without ever waiting, so that no time passes and the members would never be ready.
-    #[error("the fleet does not come to rest before the first step: {0}")]
-    HotLoop(HotLoop),
-}
+pub use timeouts::Timeouts;
 
 /// Of what a program wrote, this many lines are told.
 const LAST_LINES: usize = 12;

@@ -1,16 +1,17 @@
 //! A checked case. Faults and starts of the target are in `fault_injection`, texts for people in
 //! `words`.
 
+mod assertion;
 mod command;
 mod fault_injection;
 mod invariant;
 mod metric;
 mod refused;
+mod subject;
 mod words;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     path::PathBuf,
     time::Duration,
 };
@@ -18,17 +19,15 @@ use std::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::claims::Claims;
-use crate::{
-    names::{CaseId, Feature, RequirementId, RoleName},
-    pattern::Pattern,
-};
+use crate::names::{CaseId, Feature, RequirementId, RoleName};
 
+pub use assertion::{Assertion, Condition, Count, Expect, Mode, Phase, Sequence};
 pub use command::CommandRun;
 pub use fault_injection::{Expected, FIRST_INSTANCE, Failing, Fault, Start};
 pub use invariant::Invariant;
 pub use metric::{Metric, MetricAssertion};
 pub use refused::Refused;
+pub use subject::{ObjectRef, Place, Subject, Workloads};
 
 /// A case, checked: nothing in it can be wrong any more but what an implementation does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -232,117 +231,6 @@ impl Action {
     }
 }
 
-/// A cluster, or several, as a case names them.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub enum Place {
-    /// `control`: the control plane.
-    Control,
-    /// `members`: every member.
-    Members,
-    /// The member that plays a role.
-    Role(RoleName),
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Control => f.pad("control"),
-            Self::Members => f.pad("members"),
-            Self::Role(role) => role.fmt(f),
-        }
-    }
-}
-
-/// Which object: `{kind, name}`, with `namespace` (default `default`) and `apiVersion` where the kind alone does not say.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct ObjectRef {
-    /// `apiVersion`; for kinds that the case applies itself it is filled in from there.
-    pub api_version: String,
-    /// `kind`.
-    pub kind: String,
-    /// `namespace`, or nothing for cluster-scoped kinds.
-    pub namespace: Option<String>,
-    /// `name`.
-    pub name: String,
-}
-
-impl fmt::Display for ObjectRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind, self.name)
-    }
-}
-
-/// All workloads of a kind with some labels: `{kind, labels}`, with `namespace` and `apiVersion` as for one of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Workloads {
-    /// `apiVersion`.
-    pub api_version: String,
-    /// `kind`.
-    pub kind: String,
-    /// `namespace`, or nothing for cluster-scoped kinds.
-    pub namespace: Option<String>,
-    /// `labels` that their templates have; all of the kind, if there are none.
-    pub labels: BTreeMap<String, String>,
-}
-
-impl fmt::Display for Workloads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "every {}", self.kind)?;
-        let labels: Vec<_> = self
-            .labels
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
-        match labels.as_slice() {
-            [] => Ok(()),
-            labels => write!(f, " with {}", labels.join(",")),
-        }
-    }
-}
-
-/// What a step is about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub enum Subject {
-    /// An object itself.
-    Object(ObjectRef),
-    /// `{bindingOf: …}`: the binding of a workload, on the control plane.
-    BindingOf(ObjectRef),
-    /// `{bindingsOf: …}`: the bindings of several workloads, on the control plane; they are counted.
-    BindingsOf(Workloads),
-    /// `{workOf: …, for: origin}`: the Work that carries a workload to a member, on the control plane.
-    WorkOf {
-        /// The workload.
-        workload: ObjectRef,
-        /// The member.
-        member: RoleName,
-    },
-    /// `{cluster: origin}`: the Cluster object of a member, on the control plane.
-    Cluster(RoleName),
-    /// `{eventOf: …}`: any Event that is about an object; matches if one of them does.
-    EventOf(Box<Subject>),
-    /// `{noticeOf: …}`: what people can see about a workload since the last step that did something or waited: a Warning
-    /// about it or its binding, or a condition of the binding, as a text; matches if one of them does.
-    NoticeOf(ObjectRef),
-    /// `{newsOf: …}`: any Event about a workload or its binding since the last step that did something or waited, as a
-    /// text; matches if one of them does.
-    NewsOf(ObjectRef),
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Object(object) => object.fmt(f),
-            Self::BindingOf(workload) => write!(f, "the binding of {workload}"),
-            Self::BindingsOf(workloads) => write!(f, "the bindings of {workloads}"),
-            Self::WorkOf { workload, member } => write!(f, "the work of {workload} for {member}"),
-            Self::Cluster(role) => write!(f, "the cluster {role}"),
-            Self::EventOf(subject) => write!(f, "an event of {subject}"),
-            Self::NoticeOf(workload) => write!(f, "a new warning or condition about {workload}"),
-            Self::NewsOf(workload) => write!(f, "a new event about {workload}"),
-        }
-    }
-}
-
 /// A taint as it is put on a Cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Taint {
@@ -352,138 +240,6 @@ pub struct Taint {
     pub value: Option<String>,
     /// `effect`: `NoExecute`, `NoSchedule`, `PreferNoExecute`, `PreferNoSchedule`.
     pub effect: String,
-}
-
-/// Something that holds or does not.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Condition {
-    /// Where.
-    pub on: Place,
-    /// What it is about.
-    pub of: Subject,
-    /// What must hold of it.
-    pub expect: Expect,
-}
-
-/// What must hold of an object.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub enum Expect {
-    /// `present: true`: it is there.
-    Present,
-    /// `absent: true`: it is not there.
-    Absent,
-    /// `match`: it is there and looks like this.
-    Match(Pattern),
-    /// `noMatch`: it does not look like this, or is not there.
-    NoMatch(Pattern),
-    /// `count`: so many of them look like this.
-    Count(Count),
-}
-
-/// How many of several objects look like something.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Count {
-    /// `match`: what counts; all that are there, if absent.
-    pub like: Option<Pattern>,
-    /// `is`: what the number must be.
-    pub is: Pattern,
-}
-
-/// Two things of which one must come before the other.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Sequence {
-    /// What must hold first.
-    pub first: Condition,
-    /// What must hold later, for the first time.
-    pub then: Condition,
-    /// What it shows if the order is right.
-    pub proves: BTreeSet<RequirementId>,
-}
-
-/// When something must hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Mode {
-    /// `now`: at the moment of the step.
-    Now,
-    /// `eventually`: at some moment after the step began, in time.
-    Eventually,
-    /// `consistently`: at every moment for so long.
-    Consistently(Duration),
-    /// `observed`: of some revision since the run began, in time.
-    Observed,
-    /// `never`: of no revision from the run's beginning to its end.
-    Never,
-    /// `firstSeen`: of the first revision of the object that is there now (or comes in time).
-    FirstSeen,
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Now => f.write_str("now"),
-            Self::Eventually => f.write_str("eventually"),
-            Self::Consistently(time) => write!(f, "consistently for {} s", time.as_secs_f64()),
-            Self::Observed => f.write_str("observed"),
-            Self::Never => f.write_str("never"),
-            Self::FirstSeen => f.write_str("first seen"),
-        }
-    }
-}
-
-/// An assertion.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Assertion {
-    /// When it must hold.
-    pub mode: Mode,
-    /// What must hold.
-    pub condition: Condition,
-    /// The phase whose timeout counts where the mode waits.
-    pub phase: Phase,
-    /// How long the mode waits, in the place of the phase's timeout.
-    pub within: Option<Duration>,
-    /// What it shows if it holds. If nothing, it says what the steps after it build on.
-    pub proves: Claims,
-}
-
-/// The named phases of a migration; each has a timeout, which a target may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub enum Phase {
-    /// Until a policy has led to a scheduling result.
-    Schedule,
-    /// Until a member's status is in the binding.
-    Collect,
-    /// From a taint to the eviction task.
-    Evict,
-    /// Until the old copy is gone.
-    Purge,
-    /// Until the new copy is there.
-    Create,
-    /// Until something is removed or tidied up.
-    Clear,
-}
-
-impl Phase {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Schedule,
-        Self::Collect,
-        Self::Evict,
-        Self::Purge,
-        Self::Create,
-        Self::Clear,
-    ];
-
-    /// Its name in cases.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Schedule => "schedule",
-            Self::Collect => "collect",
-            Self::Evict => "evict",
-            Self::Purge => "purge",
-            Self::Create => "create",
-            Self::Clear => "clear",
-        }
-    }
 }
 
 /// What is compared with a file under `snapshots/`.

@@ -2,8 +2,10 @@
 //!
 //! [`CASE`] is a file; [`steps`] what may stand under `steps`.
 
+mod conditions;
 mod fault_injection;
 pub mod steps;
+mod subjects;
 
 use super::{model::Invariant, read::API_VERSION};
 use crate::yaml::shape::{Field, Holds, Shape};

@@ -1,17 +1,16 @@
-//! The steps of a case, and what they speak of.
+//! The steps of a case.
 
-use std::time::Duration;
-
-pub use super::fault_injection::{CONDITION, CONTROLLER_STEP, DELAY, FAIL, REFUSES, STATUSES, VERBS, WARNS};
-use crate::{
-    case::model::{Mode, Phase, SnapshotPart},
-    yaml::shape::{Choice, Field, Holds, Shape, Tagged},
+use super::subjects::{OBJECT_REF, SUBJECT};
+pub use super::{
+    conditions::{ASSERT, COUNT, METRIC, MODES, MOMENT, ORDER, SNAPSHOT, STOP, WAIT},
+    fault_injection::{CONDITION, CONTROLLER_STEP, DELAY, FAIL, REFUSES, STATUSES, VERBS, WARNS},
+    subjects::{BINDING_OF, BINDINGS_OF, CLUSTER, EVENT_OF, NEWS_OF, NOTICE_OF, OBJECT, WORK_OF, WORKLOADS_OF},
 };
+use crate::yaml::shape::{Choice, Field, Holds, Shape};
 
 /// A name that people make up, of a role or a capture.
 pub(super) const NAME: Holds = Holds::Like("^[A-Za-z0-9_-]{1,63}$");
 
-const PHASE: Holds = Holds::OneOf(|| Phase::ALL.iter().map(|it| it.name()).collect());
 const EFFECT: Holds = Holds::OneOf(|| EFFECTS.iter().map(|(name, _)| *name).collect());
 
 /// What a taint does.
@@ -22,56 +21,23 @@ pub const EFFECTS: [(&str, &str); 4] = [
     ("PreferNoSchedule", "PreferNoSchedule"),
 ];
 
-const OBJECT_REF: Holds = Holds::Map(&OBJECT);
-const SUBJECT: Holds = Holds::Either(subjects);
-
-/// What a step can be about. An event is about one of them again.
-fn subjects() -> Vec<Holds> {
-    let shapes = [
-        &OBJECT,
-        &BINDING_OF,
-        &BINDINGS_OF,
-        &WORK_OF,
-        &CLUSTER,
-        &EVENT_OF,
-        &NOTICE_OF,
-        &NEWS_OF,
-    ];
-    shapes.map(Holds::Map).into()
-}
-
 const PLACES: Field = Field::needed(
     "on",
     Holds::OneOrMore(&NAME),
     "Where: control, members, or a role; several as a list.",
 );
-const PLACE: Field = Field::optional(
+pub(super) const PLACE: Field = Field::optional(
     "on",
     NAME,
     "Where: control, members, or a role. May be left out where only the control plane is possible.",
 );
 pub(super) const ROLE: Field = Field::needed("cluster", NAME, "The member, by its role.");
-const OF: Field = Field::needed("of", SUBJECT, "What it is about.");
-const WORKLOAD: Field = Field::needed("of", OBJECT_REF, "The workload.");
-const FROM: Field = Field::needed("from", NAME, "The member, by its role.");
-const TIME: Field = Field::optional("phase", PHASE, "The phase whose timeout counts.");
+pub(super) const OF: Field = Field::needed("of", SUBJECT, "What it is about.");
 pub(super) const PROVES: Field = Field::optional(
     "proves",
     Holds::OneOrMore(&Holds::Requirement),
     "The requirements that it proves.",
 );
-const CLAIMS: Field = Field::optional(
-    "proves",
-    Holds::Either(|| {
-        vec![
-            Holds::OneOrMore(&Holds::Requirement),
-            Holds::Named(&Holds::OneOrMore(&Holds::Text)),
-        ]
-    }),
-    "The requirements that it proves: all of it as a list, or each by the fields that show it, named by the end of their \
-     paths.",
-);
-
 /// One step: a map with its name alone.
 pub static STEP: Shape = Shape::one_of(
     "a step",
@@ -324,252 +290,4 @@ pub static UNTAINT: Shape = Shape::closed(
         Field::needed("key", Holds::Text, "The taint's key."),
         Field::needed("effect", EFFECT, "The taint's effect."),
     ],
-);
-
-/// What is waited for, by the field that names it.
-pub static WAIT: Tagged = Tagged {
-    key: "for",
-    about: "What is waited for.",
-    what: "a wait",
-    shapes: AWAITED,
-};
-
-/// The same, as the moment of a stop.
-pub static STOP: Tagged = Tagged {
-    key: "after",
-    about: "The moment of the stop.",
-    what: "a stop",
-    shapes: AWAITED,
-};
-
-const AWAITED: &[(&str, &[Field])] = &[
-    ("created", &[PLACE, OF, TIME]),
-    ("gone", &[PLACE, OF, TIME]),
-    (
-        "match",
-        &[
-            PLACE,
-            OF,
-            Field::needed("match", Holds::Pattern, "What it must be like."),
-            Field::optional(
-                "orUnsupported",
-                Holds::Text,
-                "If it does not come in time, the case is unsupported for this reason, and not a deviation.",
-            ),
-            TIME,
-        ],
-    ),
-    (
-        "noMatch",
-        &[
-            PLACE,
-            OF,
-            Field::needed("noMatch", Holds::Pattern, "What it must not be like."),
-            TIME,
-        ],
-    ),
-    (
-        "count",
-        &[PLACE, OF, Field::needed("count", Holds::Map(&COUNT), "How many."), TIME],
-    ),
-    ("healthy", &[WORKLOAD, FROM, STATUS, TIME]),
-    ("statusCollected", &[WORKLOAD, FROM, STATUS, TIME]),
-    ("taskWritten", &[WORKLOAD, FROM, TIME]),
-    ("taskCleared", &[WORKLOAD, FROM, TIME]),
-];
-
-const STATUS: Field = Field::optional("status", Holds::Pattern, "What the collected status must be like.");
-
-/// When an assertion must hold; how long is said beside it.
-pub const MODES: [(&str, Mode); 6] = [
-    ("now", Mode::Now),
-    ("eventually", Mode::Eventually),
-    ("consistently", Mode::Consistently(Duration::ZERO)),
-    ("observed", Mode::Observed),
-    ("never", Mode::Never),
-    ("firstSeen", Mode::FirstSeen),
-];
-
-/// `assert`.
-pub static ASSERT: Shape = Shape {
-    name: "assert",
-    fields: &[
-        Field::needed(
-            "mode",
-            Holds::OneOf(|| MODES.iter().map(|(name, _)| *name).chain([ORDER]).collect()),
-            "When it must hold: now, at some moment from now on, for some time, of some revision, of none, of the first \
-             revision; or in which order two things must have come.",
-        ),
-        Field::optional("for", Holds::Time, "How long, with the mode consistently."),
-        PLACE,
-        Field::optional("of", SUBJECT, "What it is about."),
-        Field::optional("match", Holds::Pattern, "It is there and like this."),
-        Field::optional("noMatch", Holds::Pattern, "It is not like this, or not there."),
-        Field::optional("absent", Holds::Boolean, "It is not there."),
-        Field::optional("present", Holds::Boolean, "It is there."),
-        Field::optional("count", Holds::Map(&COUNT), "So many of them are like this."),
-        Field::optional("first", Holds::Map(&MOMENT), "With the mode order: what came first."),
-        Field::optional("then", Holds::Map(&MOMENT), "With the mode order: what came later."),
-        Field::optional(
-            "metric",
-            Holds::Map(&METRIC),
-            "What a metric of the implementation says.",
-        ),
-        TIME,
-        Field::optional(
-            "within",
-            Holds::Time,
-            "How long to wait, where the mode waits, in the place of a phase's timeout.",
-        ),
-        CLAIMS,
-    ],
-    choice: Choice::OneOf(&["match", "noMatch", "absent", "present", "count", "first", "metric"]),
-};
-
-/// The mode of an assertion about two things.
-pub const ORDER: &str = "order";
-
-/// `count`.
-pub static COUNT: Shape = Shape::closed(
-    "count",
-    &[
-        Field::optional("match", Holds::Pattern, "What counts; all that are there, if left out."),
-        Field::needed("is", Holds::Pattern, "The number: 3, or a matcher such as {atMost: 3}."),
-    ],
-);
-
-/// `first` and `then`.
-pub static MOMENT: Shape = Shape {
-    name: "moment",
-    fields: &[
-        PLACE,
-        OF,
-        Field::optional("match", Holds::Pattern, "When it was like this for the first time."),
-        Field::optional("absent", Holds::Boolean, "When it was gone for the first time."),
-        Field::optional("present", Holds::Boolean, "When it was there for the first time."),
-    ],
-    choice: Choice::OneOf(&["match", "absent", "present"]),
-};
-
-/// `metric`.
-pub static METRIC: Shape = Shape::closed(
-    "metric",
-    &[
-        Field::needed(
-            "name",
-            Holds::Like("^[a-zA-Z_:][a-zA-Z0-9_:]*$"),
-            "Its name, without what an implementation may put before it.",
-        ),
-        Field::optional("labels", Holds::Named(&Holds::Pattern), "Labels that it has."),
-        Field::needed(
-            "is",
-            Holds::Pattern,
-            "Its value: 3, or a matcher such as {atLeast: 3}; null if there is no such metric.",
-        ),
-    ],
-);
-
-const PART: Holds = Holds::OneOf(|| SnapshotPart::ALL.iter().map(|part| part.name()).collect());
-
-/// `snapshot`.
-pub static SNAPSHOT: Shape = Shape::closed(
-    "snapshot",
-    &[
-        Field::needed("name", NAME, "Its name, unique in the case."),
-        Field::needed("workload", OBJECT_REF, "The workload that it is about."),
-        Field::needed("of", Holds::OneOrMore(&PART), "What it shows."),
-        Field::optional(
-            "whenFirstSeenOn",
-            NAME,
-            "The moment when the workload was first seen on the member with this role; else now.",
-        ),
-    ],
-);
-
-/// An object.
-pub static OBJECT: Shape = Shape::closed(
-    "an object",
-    &[
-        Field::optional("apiVersion", Holds::Text, "Needed where the kind alone does not say."),
-        Field::needed("kind", Holds::Text, "Its kind."),
-        Field::optional("namespace", Holds::Text, "Its namespace; default, if left out."),
-        Field::needed("name", Holds::Text, "Its name."),
-    ],
-);
-
-/// `{bindingOf: …}`.
-pub static BINDING_OF: Shape = Shape::closed(
-    "a binding",
-    &[Field::needed("bindingOf", OBJECT_REF, "The binding of this workload.")],
-);
-
-/// `{bindingsOf: …}`.
-pub static BINDINGS_OF: Shape = Shape::closed(
-    "bindings",
-    &[Field::needed(
-        "bindingsOf",
-        Holds::Map(&WORKLOADS_OF),
-        "The bindings of these workloads.",
-    )],
-);
-
-/// All workloads of a kind with some labels.
-pub static WORKLOADS_OF: Shape = Shape::closed(
-    "workloads of",
-    &[
-        Field::optional("apiVersion", Holds::Text, "Needed where the kind alone does not say."),
-        Field::needed("kind", Holds::Text, "Their kind."),
-        Field::optional("namespace", Holds::Text, "Their namespace; default, if left out."),
-        Field::optional(
-            "labels",
-            Holds::Named(&Holds::Text),
-            "Labels that their templates have.",
-        ),
-    ],
-);
-
-/// `{workOf: …, for: …}`.
-pub static WORK_OF: Shape = Shape::closed(
-    "a work",
-    &[
-        Field::needed("workOf", OBJECT_REF, "The Work that carries this workload."),
-        Field::needed("for", NAME, "The member that it is for, by its role."),
-    ],
-);
-
-/// `{cluster: …}`.
-pub static CLUSTER: Shape = Shape::closed(
-    "a cluster",
-    &[Field::needed(
-        "cluster",
-        NAME,
-        "The Cluster object of the member with this role.",
-    )],
-);
-
-/// `{noticeOf: …}`.
-pub static NOTICE_OF: Shape = Shape::closed(
-    "a notice",
-    &[Field::needed(
-        "noticeOf",
-        OBJECT_REF,
-        "What can be seen about this workload since the last step that did something or waited: a Warning about it or \
-         its binding, or a condition of the binding, as a text.",
-    )],
-);
-
-/// `{newsOf: …}`.
-pub static NEWS_OF: Shape = Shape::closed(
-    "news",
-    &[Field::needed(
-        "newsOf",
-        OBJECT_REF,
-        "What Events say about this workload or its binding since the last step that did something or waited, as a text.",
-    )],
-);
-
-/// `{eventOf: …}`.
-pub static EVENT_OF: Shape = Shape::closed(
-    "an event",
-    &[Field::needed("eventOf", SUBJECT, "Any Event about this.")],
 );

@@ -1,0 +1,108 @@
+//! How long is waited for what.
+
+use std::time::Duration;
+
+use baton_core::{case::model::Phase, implementation::Patience};
+
+/// How long each phase of a migration may take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Timeouts {
+    /// Until a policy has led to a scheduling result.
+    pub schedule: Duration,
+    /// Until a member's status is in the binding.
+    pub collect: Duration,
+    /// From a taint to the eviction task.
+    pub evict: Duration,
+    /// Until the old copy is gone.
+    pub purge: Duration,
+    /// Until the new copy is there.
+    pub create: Duration,
+    /// Until something is removed or tidied up.
+    pub clear: Duration,
+    /// Until the target says that all members are ready, before the first step.
+    pub ready: Duration,
+    /// What bounds that a case sets itself (`within`) are multiplied by.
+    pub factor: f64,
+    /// What they are extended by after that.
+    pub slack: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        let a_minute = Duration::from_secs(60);
+        Self {
+            schedule: a_minute,
+            collect: a_minute,
+            evict: a_minute,
+            purge: a_minute,
+            create: a_minute,
+            clear: a_minute,
+            ready: a_minute,
+            factor: 1.0,
+            slack: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Timeouts {
+    /// All of them times a factor, for slow machines.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        let scale = |time: Duration| time.mul_f64(factor);
+        Self {
+            schedule: scale(self.schedule),
+            collect: scale(self.collect),
+            evict: scale(self.evict),
+            purge: scale(self.purge),
+            create: scale(self.create),
+            clear: scale(self.clear),
+            ready: scale(self.ready),
+            factor: self.factor * factor,
+            slack: self.slack,
+        }
+    }
+
+    /// With the bounds that cases set kept to the letter: where time passes only when nothing happens, it never runs out
+    /// because a machine is slow.
+    #[must_use]
+    pub fn exact(self) -> Self {
+        Self {
+            factor: 1.0,
+            slack: Duration::ZERO,
+            ..self
+        }
+    }
+
+    /// With what a target needs.
+    #[must_use]
+    pub fn of_target(mut self, patience: &Patience) -> Self {
+        for (phase, time) in &patience.phases {
+            *self.of_mut(*phase) = *time;
+        }
+        self.ready = patience.ready.unwrap_or(self.ready);
+        self.slack = patience.slack.unwrap_or(self.slack);
+        self.scaled(patience.factor.unwrap_or(1.0))
+    }
+
+    fn of_mut(&mut self, phase: Phase) -> &mut Duration {
+        match phase {
+            Phase::Schedule => &mut self.schedule,
+            Phase::Collect => &mut self.collect,
+            Phase::Evict => &mut self.evict,
+            Phase::Purge => &mut self.purge,
+            Phase::Create => &mut self.create,
+            Phase::Clear => &mut self.clear,
+        }
+    }
+
+    pub(super) fn of(&self, phase: Phase) -> Duration {
+        match phase {
+            Phase::Schedule => self.schedule,
+            Phase::Collect => self.collect,
+            Phase::Evict => self.evict,
+            Phase::Purge => self.purge,
+            Phase::Create => self.create,
+            Phase::Clear => self.clear,
+        }
+    }
+}

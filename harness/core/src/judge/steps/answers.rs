@@ -1,0 +1,126 @@
+//! Steps that look at an answer: to a start with another set-up, to a request, to a command. It stands in a mark of the
+//! step.
+
+use super::{Finding, Judged, Ran, stops::ended_badly};
+use crate::{
+    case::model::{Action, CommandRun, Expected, Refused, Start},
+    timeline::{Event, Mark, Timeline},
+};
+
+/// A start with another set-up: whether the target ran, and what it said, stands in a mark of the step.
+pub(super) fn start(number: usize, start: &Start, run: &Ran<'_>, timeline: &Timeline, judged: &mut Judged) {
+    let entries = &timeline.entries()[run.entries.clone()];
+    let started = entries.iter().find_map(|entry| match &entry.event {
+        Event::Mark(Mark::Started { runs, said }) => Some((entry, *runs, said)),
+        Event::Mark(_) | Event::Revision(_) => None,
+    });
+    let Some((entry, runs, said)) = started else {
+        let ended = ended_badly(number, &Action::Start(start.clone()), run, timeline);
+        return judged.findings.extend(ended);
+    };
+    let mentions = |message: &String| start.mentions.iter().all(|text| message.contains(text.as_str()));
+    if runs == (start.expect == Expected::Warning) && said.iter().any(mentions) {
+        return judged.proved.extend(start.proves.iter().cloned());
+    }
+    let outcome = if runs { "it started" } else { "it refused" };
+    let words = nearest_words(said, &start.mentions);
+    judged.findings.push(Finding {
+        requirements: start.proves.clone(),
+        title: "a start with another set-up".to_owned(),
+        step: Some(number),
+        expected: start.to_string(),
+        seen: format!("{outcome} and said: {words}"),
+        object: None,
+        seq: entry.seq,
+        at: entry.at,
+        mismatches: Vec::new(),
+    });
+}
+
+/// A request that must be refused: what was answered stands in a mark of the step.
+pub(super) fn refused(number: usize, refused: &Refused, run: &Ran<'_>, timeline: &Timeline, judged: &mut Judged) {
+    let entries = &timeline.entries()[run.entries.clone()];
+    let answered = entries.iter().find_map(|entry| match &entry.event {
+        Event::Mark(Mark::Answered { refused_with, message }) => Some((entry, *refused_with, message)),
+        Event::Mark(_) | Event::Revision(_) => None,
+    });
+    let Some((entry, status, message)) = answered else {
+        let ended = ended_badly(number, &Action::Refused(refused.clone()), run, timeline);
+        return judged.findings.extend(ended);
+    };
+    let mentioned = refused.mentions.iter().all(|text| message.contains(text.as_str()));
+    if mentioned && status.is_some_and(|status| Refused::STATUSES.contains(&status)) {
+        return judged.proved.extend(refused.proves.iter().cloned());
+    }
+    judged.findings.push(Finding {
+        requirements: refused.proves.clone(),
+        title: "a request that must be refused".to_owned(),
+        step: Some(number),
+        expected: refused.to_string(),
+        seen: status.map_or_else(
+            || "it was accepted".to_owned(),
+            |status| format!("it was refused with {status}: {message}"),
+        ),
+        object: None,
+        seq: entry.seq,
+        at: entry.at,
+        mismatches: Vec::new(),
+    });
+}
+
+/// What came of the command stands in a mark of the step.
+pub(super) fn command(number: usize, command: &CommandRun, run: &Ran<'_>, timeline: &Timeline, judged: &mut Judged) {
+    let entries = &timeline.entries()[run.entries.clone()];
+    let ran = entries.iter().find_map(|entry| match &entry.event {
+        Event::Mark(Mark::Ran { exit, said }) => Some((entry, *exit, said)),
+        Event::Mark(_) | Event::Revision(_) => None,
+    });
+    let Some((entry, exit, said)) = ran else {
+        let ended = ended_badly(number, &Action::Run(command.clone()), run, timeline);
+        return judged.findings.extend(ended);
+    };
+    let says = |text: &String| said.iter().any(|line| line.contains(text.as_str()));
+    if exit == Some(i32::from(command.exits)) && command.says.iter().all(says) {
+        return judged.proved.extend(command.proves.iter().cloned());
+    }
+    let outcome = exit.map_or_else(
+        || "it was ended by a signal".to_owned(),
+        |code| format!("it exited with {code}"),
+    );
+    let words = nearest_words(said, &command.says);
+    judged.findings.push(Finding {
+        requirements: command.proves.clone(),
+        title: "a command of the implementation".to_owned(),
+        step: Some(number),
+        expected: command.to_string(),
+        seen: format!("{outcome} and said: {words}"),
+        object: None,
+        seq: entry.seq,
+        at: entry.at,
+        mismatches: Vec::new(),
+    });
+}
+
+/// Of all that was said, what has most of what was expected, and the last words: a program may say a great deal.
+fn nearest_words(said: &[String], mentions: &[String]) -> String {
+    const MOST: usize = 4;
+    const LONGEST: usize = 300;
+    if said.is_empty() {
+        return "nothing".to_owned();
+    }
+    let score = |message: &String| mentions.iter().filter(|text| message.contains(text.as_str())).count();
+    let mut order: Vec<usize> = (0..said.len()).rev().collect();
+    order.sort_by_key(|place| std::cmp::Reverse(score(&said[*place])));
+    let mut kept: Vec<usize> = order.into_iter().take(MOST).collect();
+    kept.sort_unstable();
+    let left_out = said.len() - kept.len();
+    let brief = |place: usize| match said[place].char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &said[place][..end]),
+        None => said[place].clone(),
+    };
+    let words = kept.into_iter().map(brief).collect::<Vec<_>>().join("; ");
+    match left_out {
+        0 => words,
+        more => format!("{words} (and {more} messages more)"),
+    }
+}

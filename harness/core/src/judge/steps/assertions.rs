@@ -1,0 +1,157 @@
+//! Assertions: how each came out, what it shows and refutes, and what the steps after it can build on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Finding, Judged, Ran, before_clean_up};
+use crate::{
+    case::model::{Assertion, Expect, Mode},
+    names::RequirementId,
+    pattern::path,
+    timeline::{StepEnd, Timeline},
+    watch::{Evidence, Outcome, Standpoint, Watch},
+};
+
+/// What the steps so far leave to those that follow.
+#[derive(Default)]
+pub(super) struct Ground {
+    /// Why nothing after this is judged.
+    pub(super) lost: Option<String>,
+    /// Keys of a task's state that were not as they should be, each with the step that says so: labels with these keys
+    /// cannot be right either, and that is no fault of whoever puts them there.
+    state: BTreeMap<String, usize>,
+}
+
+/// Where a task keeps what it has preserved, and an object its labels.
+const STATE: &str = "preservedLabelState";
+const LABELS: &str = "labels";
+
+impl Ground {
+    /// Takes in which keys of a task's state are not as they should be.
+    fn note_state(&mut self, number: usize, evidence: &Evidence) {
+        for mismatch in &evidence.mismatches {
+            if let [.., state, key] = path::keys(&mismatch.path).as_slice()
+                && state == STATE
+            {
+                self.state.entry(key.clone()).or_insert(number);
+            }
+        }
+    }
+
+    /// The key of the state that a broken assertion builds on, if that was not as it should be: all that it misses is
+    /// the label with this key, or the object that was to have it.
+    fn built_on(&self, assertion: &Assertion, evidence: &Evidence) -> Option<(String, usize)> {
+        let Expect::Match(pattern) = &assertion.condition.expect else {
+            return None;
+        };
+        let places = match evidence.mismatches.as_slice() {
+            [] if evidence.object.is_none() => pattern.places(),
+            mismatches => mismatches.iter().map(|it| path::keys(&it.path)).collect(),
+        };
+        let label = |place: &Vec<String>| match place.as_slice() {
+            [.., labels, key] if labels == LABELS => self.state.get_key_value(key),
+            _ => None,
+        };
+        let inner = |place: &Vec<String>| places.iter().any(|it| it != place && it.starts_with(place));
+        let leaves = places.iter().filter(|place| !inner(place)).map(label);
+        let all: Option<Vec<_>> = leaves.collect();
+        let (key, step) = all?.into_iter().next()?;
+        Some((key.clone(), *step))
+    }
+}
+
+pub(super) fn judge(
+    (number, assertion): (usize, &Assertion),
+    standpoint: Standpoint,
+    run: &Ran<'_>,
+    timeline: &Timeline,
+    (ground, judged): (&mut Ground, &mut Judged),
+) {
+    let claimed = assertion.proves.ids();
+    if let Some(reason) = &ground.lost {
+        return judged.leave_open(claimed, reason);
+    }
+    let evidence = match outcome(assertion, standpoint, run, timeline) {
+        None => return judged.leave_open(claimed, "the run ended before it could be told"),
+        Some(Outcome::Held(_)) => return judged.proved.extend(claimed),
+        Some(Outcome::Failed(evidence)) => evidence,
+    };
+    if assertion.proves.is_empty() && assertion.mode != Mode::Never {
+        let reason = format!("it builds on step {}, which did not hold", number + 1);
+        ground.lost = Some(reason);
+    }
+    let mut refuted = assertion.proves.refuted_by(&evidence.mismatches);
+    let whole = claimed.difference(&refuted).cloned().collect::<Vec<_>>();
+    if matches!(assertion.mode, Mode::Consistently(_)) {
+        judged.leave_open(
+            whole,
+            &format!("step {} was broken before its time was over", number + 1),
+        );
+    } else {
+        judged.proved.extend(whole);
+    }
+    if let Some((key, step)) = ground.built_on(assertion, &evidence) {
+        let reason = format!(
+            "the label {key} builds on the state that step {} did not find",
+            step + 1
+        );
+        judged.leave_open(std::mem::take(&mut refuted), &reason);
+    }
+    ground.note_state(number, &evidence);
+    judged.findings.push(failed(number, assertion, refuted, evidence, run));
+}
+
+/// How an assertion came out; nothing if it was still open when the target ended, or time did.
+fn outcome(assertion: &Assertion, standpoint: Standpoint, run: &Ran<'_>, timeline: &Timeline) -> Option<Outcome> {
+    let entries = timeline.entries();
+    let history = &entries[..=run.entries.start];
+    let mut watch = Watch::begin(assertion.mode, &assertion.condition, history, standpoint);
+    let rest = match assertion.mode {
+        Mode::Never => &before_clean_up(timeline)[run.entries.start + 1..],
+        Mode::Now | Mode::Eventually | Mode::Consistently(_) | Mode::Observed | Mode::FirstSeen => {
+            &entries[run.entries.start + 1..run.entries.end]
+        }
+    };
+    for entry in rest {
+        if watch.outcome().is_some() {
+            break;
+        }
+        watch.feed(entry);
+    }
+    if watch.outcome().is_none() && matches!(run.end, Some((StepEnd::TargetEnded | StepEnd::HotLoop(_), _))) {
+        return None;
+    }
+    Some(watch.finish())
+}
+
+fn failed(
+    number: usize,
+    assertion: &Assertion,
+    requirements: BTreeSet<RequirementId>,
+    evidence: Evidence,
+    run: &Ran<'_>,
+) -> Finding {
+    let mut seen = match (&evidence.object, evidence.mismatches.is_empty()) {
+        (Some(object), true) => object.to_string(),
+        (Some(object), false) => format!("{object}, not like that"),
+        (None, false) if matches!(assertion.condition.expect, Expect::Count(_)) => "another number".to_owned(),
+        (None, _) => "no such object".to_owned(),
+    };
+    if let Some((StepEnd::TimedOut { phase, waited_secs }, _)) = &run.end {
+        seen = format!("{seen}, for {waited_secs} s (phase {phase})");
+    }
+    Finding {
+        requirements,
+        title: format!("{}: {}", assertion.mode, assertion.condition.of),
+        step: Some(number),
+        expected: if assertion.mode == Mode::Never {
+            format!("never that {}", assertion.condition)
+        } else {
+            assertion.condition.to_string()
+        },
+        seen,
+        object: evidence.object,
+        seq: evidence.seq,
+        at: evidence.at,
+        mismatches: evidence.mismatches,
+    }
+}

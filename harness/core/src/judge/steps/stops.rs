@@ -1,0 +1,132 @@
+//! Why a run, or a step of it, came to no good end.
+
+use std::collections::BTreeSet;
+
+use super::{Finding, Ran};
+use crate::{
+    case::model::{Action, Mode},
+    plan::Plan,
+    timeline::{Event, Mark, StepEnd, Timeline},
+    watch::{Outcome, Standpoint, Watch},
+};
+
+/// A step that acts or waits: it failed if the runner says so.
+pub(super) fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timeline: &Timeline) -> Option<Finding> {
+    let entries = timeline.entries();
+    let (seen, entry) = match run.end {
+        // That the target ended, or time did, is told once, and not again for the step.
+        Some((StepEnd::Done | StepEnd::TargetEnded | StepEnd::HotLoop(_) | StepEnd::Unsupported { .. }, _)) => {
+            return None;
+        }
+        Some((StepEnd::TimedOut { phase, waited_secs }, entry)) => (
+            format!("nothing of the kind for {waited_secs} s (phase {phase})"),
+            entry,
+        ),
+        Some((StepEnd::Refused { message }, entry)) => (format!("refused: {message}"), entry),
+        None => ("the run ended in the middle of this step".to_owned(), entries.last()?),
+    };
+    let mut finding = Finding {
+        requirements: match (action, run.end) {
+            (Action::Apply { proves, .. }, Some((StepEnd::Refused { .. }, _))) => proves.clone(),
+            _ => BTreeSet::new(),
+        },
+        title: "a step of the case could not be carried out".to_owned(),
+        step: Some(number),
+        expected: action.to_string(),
+        seen,
+        object: None,
+        seq: entry.seq,
+        at: entry.at,
+        mismatches: Vec::new(),
+    };
+    if let Action::Wait { until, .. } = action {
+        let history = &entries[..=run.entries.start];
+        let mut watch = Watch::begin(Mode::Eventually, until, history, Standpoint::default());
+        entries[run.entries.start + 1..run.entries.end]
+            .iter()
+            .for_each(|entry| watch.feed(entry));
+        if let Outcome::Failed(nearest) = watch.finish() {
+            finding.mismatches = nearest.mismatches;
+            finding.object = nearest.object;
+        }
+    }
+    Some(finding)
+}
+
+/// A target that ended by itself, though nobody had told it to.
+pub(super) fn target_ended(timeline: &Timeline) -> Option<Finding> {
+    timeline.marks().find_map(|(entry, mark)| {
+        let Mark::TargetEnded { status, last_lines } = mark else {
+            return None;
+        };
+        let mut seen = format!("it ended by itself: {status}");
+        for line in last_lines {
+            seen.push_str("\n            ");
+            seen.push_str(line);
+        }
+        Some(Finding {
+            requirements: BTreeSet::new(),
+            title: "the implementation under test did not go on running".to_owned(),
+            step: None,
+            expected: "that it runs until the case stops it".to_owned(),
+            seen,
+            object: None,
+            seq: entry.seq,
+            at: entry.at,
+            mismatches: Vec::new(),
+        })
+    })
+}
+
+/// Somebody who wrote without ever waiting, so that no time passed.
+pub(super) fn hot_loop(timeline: &Timeline) -> Option<Finding> {
+    timeline.marks().find_map(|(entry, mark)| {
+        let (step, hot) = match mark {
+            Mark::StepEnded {
+                step,
+                end: StepEnd::HotLoop(hot),
+            } => (Some(*step), hot),
+            Mark::CleanedUp {
+                end: StepEnd::HotLoop(hot),
+            } => (None, hot),
+            _ => return None,
+        };
+        Some(Finding {
+            requirements: BTreeSet::new(),
+            title: "an object is written in a hot loop".to_owned(),
+            step,
+            expected: "that whoever writes waits for something before writing again".to_owned(),
+            seen: hot.to_string(),
+            object: None,
+            seq: entry.seq,
+            at: entry.at,
+            mismatches: Vec::new(),
+        })
+    })
+}
+
+/// Requirements whose steps were never reached are not shown; that needs a finding only if no earlier step has one.
+pub(super) fn not_reached(plan: &Plan, number: usize, timeline: &Timeline) -> Option<Finding> {
+    let entries = timeline.entries();
+    let last = entries.last()?;
+    let stopped = entries.iter().any(|entry| {
+        matches!(
+            &entry.event,
+            Event::Mark(Mark::StepEnded {
+                end: StepEnd::TimedOut { .. } | StepEnd::Refused { .. } | StepEnd::TargetEnded | StepEnd::HotLoop(_),
+                ..
+            })
+        )
+    });
+    (!stopped).then(|| Finding {
+        requirements: BTreeSet::new(),
+        title: "the timeline ends before the case does".to_owned(),
+        step: Some(number),
+        expected: plan.steps[number].action.to_string(),
+        seen: "nothing of this step".to_owned(),
+        object: None,
+        seq: last.seq,
+        at: last.at,
+        mismatches: Vec::new(),
+    })
+}
