@@ -84,7 +84,7 @@ pub enum Command {
     Record(Record),
     /// Judge a timeline or a recording again
     Judge(Judge),
-    /// Render, convert, verify, compare and merge reports
+    /// Render, convert, verify, sign, compare and merge reports
     #[command(subcommand)]
     Report(Report),
     /// Start clusters to explore with kubectl
@@ -261,13 +261,40 @@ pub enum Report {
     /// Checks that every timeline is the one that was reported, that every verdict follows from its timeline, and that
     /// the report follows from its verdicts. Exit code 1 if one of these does not hold.
     Verify {
-        /// The ConformanceReport
-        report: PathBuf,
-        /// Case files in addition to those below cases/
-        cases: Vec<PathBuf>,
-        /// The folder with the timelines of the report
-        #[arg(long, value_name = "DIR")]
-        timelines: PathBuf,
+        /// The report and what it was made of
+        #[command(flatten)]
+        evidence: Evidence,
+        /// The public key that the report must be signed by; its signature is REPORT.minisig
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
+    },
+    /// Sign a ConformanceReport, and with it its timelines
+    ///
+    /// Only a report that `verify` confirms is signed. The signature is written to REPORT.minisig, in the format of
+    /// minisign. The report has the digest of each timeline, so that neither can be edited afterwards.
+    Sign {
+        /// The report and what it was made of
+        #[command(flatten)]
+        evidence: Evidence,
+        /// The secret key
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// The file whose first line is the password of the key [default: ask for it, if the key has one]
+        #[arg(long, value_name = "FILE")]
+        password_file: Option<PathBuf>,
+    },
+    /// Create a pair of keys to sign reports with
+    ///
+    /// Writes NAME.key, which only you can read, and NAME.pub. Keys of minisign do as well.
+    Keygen {
+        /// The path of the keys without its ending, such as baton
+        name: PathBuf,
+        /// Create a key without a password, which whoever has the file can use
+        #[arg(long, conflicts_with = "password_file")]
+        no_password: bool,
+        /// The file whose first line is the password [default: ask for it]
+        #[arg(long, value_name = "FILE")]
+        password_file: Option<PathBuf>,
     },
     /// Show what got better or worse between two reports
     ///
@@ -300,6 +327,18 @@ pub enum Report {
         #[arg(short, long, value_name = "PATH")]
         output: PathBuf,
     },
+}
+
+/// A report, and where what it was made of is.
+#[derive(Debug, Args)]
+pub struct Evidence {
+    /// The ConformanceReport
+    pub report: PathBuf,
+    /// Case files in addition to those below cases/
+    pub cases: Vec<PathBuf>,
+    /// The folder with the timelines of the report
+    #[arg(long, value_name = "DIR")]
+    pub timelines: PathBuf,
 }
 
 /// What `case` does.

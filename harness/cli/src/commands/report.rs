@@ -1,5 +1,7 @@
 //! `baton report`.
 
+mod verify;
+
 use crate::terminal::{out, outln};
 use std::{
     fs,
@@ -17,7 +19,6 @@ use baton_core::{
         model::ReportError,
         summary,
         timeline_view::TimelineView,
-        verify::{self, Verification},
     },
     timeline::{Timeline, TimelineError},
 };
@@ -27,13 +28,12 @@ use super::{Exit, bad_input, with_suite};
 use crate::{
     args,
     files::Roots,
-    load::Suite,
     report::{
         file,
         page::{self, TimelineViews},
     },
     show,
-    snapshots::{self, Stored},
+    signature::SignatureError,
 };
 
 /// Why a report cannot be processed.
@@ -53,6 +53,17 @@ enum InputError {
     Form(#[from] ReportError),
     #[error("the page cannot be rendered")]
     Page(#[from] minijinja::Error),
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
+}
+
+impl InputError {
+    fn help(&self) -> &'static str {
+        match self {
+            Self::Signature(error) => error.help(),
+            _ => "",
+        }
+    }
 }
 
 /// Renders, converts, verifies, compares or merges reports.
@@ -68,11 +79,17 @@ pub(super) fn report(roots: &Roots, arguments: &args::Report) -> Exit {
             (Some(report), None) => report_page(report, timelines.as_deref(), output),
             (None, None) => return Exit::BadInput,
         },
-        args::Report::Verify {
-            report,
-            cases,
-            timelines,
-        } => verify_report(roots, report, cases, timelines),
+        args::Report::Verify { evidence, key } => verify::verify(roots, evidence, key.as_deref()),
+        args::Report::Sign {
+            evidence,
+            key,
+            password_file,
+        } => verify::sign(roots, evidence, key, password_file.as_deref()),
+        args::Report::Keygen {
+            name,
+            no_password,
+            password_file,
+        } => verify::keygen(name, *no_password, password_file.as_deref()),
         args::Report::Compare { before, after } => compare_reports(before, after),
         args::Report::Junit { report, output } => {
             read_report(report).and_then(|report| write(output, &junit::xml(&report)?))
@@ -83,16 +100,25 @@ pub(super) fn report(roots: &Roots, arguments: &args::Report) -> Exit {
         }),
         args::Report::Merge { reports, output } => merge_reports(reports, output),
     };
-    done.unwrap_or_else(|error| bad_input(&error, ""))
+    done.unwrap_or_else(|error| bad_input(&error, error.help()))
 }
 
 fn read_report(path: &Path) -> Result<ConformanceReport, InputError> {
-    let path = path.to_owned();
-    match fs::read_to_string(&path).map(|text| ConformanceReport::parse(&text)) {
-        Ok(Ok(report)) => Ok(report),
-        Ok(Err(source)) => Err(InputError::Report { path, source }),
-        Err(source) => Err(InputError::Io { path, source }),
-    }
+    parse_report(path, &read_text(path)?)
+}
+
+fn read_text(path: &Path) -> Result<String, InputError> {
+    fs::read_to_string(path).map_err(|source| InputError::Io {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn parse_report(path: &Path, text: &str) -> Result<ConformanceReport, InputError> {
+    ConformanceReport::parse(text).map_err(|source| InputError::Report {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn read_timeline(path: &Path) -> Result<Timeline, InputError> {
@@ -134,67 +160,6 @@ fn report_page(report: &Path, timelines: Option<&Path>, output: &Path) -> Result
         }
     }
     write(output, &page::of_report(&report, &timeline_views)?)
-}
-
-fn verify_report(roots: &Roots, report: &Path, more: &[PathBuf], timelines: &Path) -> Result<Exit, InputError> {
-    let report = read_report(report)?;
-    let suite = Suite::load(roots).and_then(Suite::whole).and_then(|suite| {
-        let more = Suite::load_files(roots, more)?.whole()?;
-        Ok(Suite {
-            cases: [suite.cases, more.cases].concat(),
-            ..suite
-        })
-    });
-    Ok(with_suite(suite, |suite| {
-        let stored = Stored::read(roots, &suite.cases);
-        let cases = suite.cases.into_iter().map(|case| (case.id.clone(), case)).collect();
-        let context = verify::VerifyContext {
-            catalogue: &suite.catalogue,
-            cases: &cases,
-            timeline: &|name| fs::read(timelines.join(name)).map_err(|error| error.to_string()),
-            snapshots: &|case, verdict| snapshots::differences(roots, &stored, case, &verdict.snapshots),
-        };
-        let came = verify::verify(&report, &context);
-        for objection in &came.objections {
-            outln!("{objection}");
-        }
-        let words = verified(&came);
-        if came.objections.is_empty() {
-            outln!("confirmed: {words}");
-            Exit::Conforms
-        } else {
-            outln!("\nREFUTED: {words}");
-            Exit::Deviates
-        }
-    }))
-}
-
-/// What a verification came to, in a line.
-fn verified(came: &Verification) -> String {
-    let selected = came.judged + came.unsupported + came.broken + came.missing;
-    let confirmed = came.confirmed;
-    let mut words = format!(
-        "{confirmed} of {} follow from their timelines",
-        show::count(selected, "case")
-    );
-    let not_run = selected - came.judged;
-    if not_run > 0 {
-        let why = [
-            (came.unsupported, "unsupported"),
-            (came.broken, "broken"),
-            (came.missing, "missing because the run was interrupted"),
-        ];
-        let why = why.iter().filter(|(count, _)| *count > 0);
-        let why: Vec<String> = why.map(|(count, why)| format!("{count} {why}")).collect();
-        words = format!("{words}; {not_run} not run ({})", why.join(", "));
-    }
-    if came.not_selected > 0 {
-        words = format!(
-            "{words}; {} of the suite not selected",
-            show::count(came.not_selected, "case")
-        );
-    }
-    words
 }
 
 fn compare_reports(before: &Path, after: &Path) -> Result<Exit, InputError> {
