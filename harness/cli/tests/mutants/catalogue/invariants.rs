@@ -3,7 +3,7 @@
 use crate::mutant::Mutant;
 
 /// The name, the invariant that it breaks, and the mutant that it is otherwise.
-const BROKEN: [(&str, &str, &str); 17] = [
+const BROKEN: [(&str, &str, &str); 25] = [
     (
         "origin-not-gone",
         "originGoneBeforeDestinationCreated",
@@ -41,6 +41,18 @@ const BROKEN: [(&str, &str, &str); 17] = [
         "labels-under-gracefully",
     ),
     ("taints-of-others-lost", "othersTaintsSurvive", "writes-all-taints"),
+    (
+        "moved-with-the-gate-off",
+        "gateOffMovesNothing",
+        "failover-gate-ignored",
+    ),
+    ("too-many-at-once", "evictionRateKept", "rate-doubled"),
+    ("taint-of-nobody", "onlyPoliciesTaint", "taints-by-itself"),
+    ("window-not-awaited", "taintNotBeforeItsWindow", "taints-at-once"),
+    ("destination-outside", "destinationFits", "destination-anywhere"),
+    ("replicas-too-few", "replicasAddUp", "replicas-lost"),
+    ("task-ends-badly", "taskEndsWell", "copies-left"),
+    ("leaders-by-turns", "oneInstanceWrites", "two-leaders"),
 ];
 
 /// One for each invariant, made of the mutants that break what requirements say; an invariant that no requirement

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     fault::{Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, list, remove, text},
+    pieces::{Memory, list, merge, remove, text},
 };
 
 pub fn mutants() -> Vec<Mutant> {
@@ -131,6 +131,26 @@ fn conditions_and_targets() -> Vec<Mutant> {
                     {
                         taints.drain(..1);
                     }
+                })
+            },
+        },
+        Mutant {
+            name: "taints-by-itself",
+            breaks: "CTP-08",
+            defect: "a cluster that turns NotReady gets a NoExecute taint that no policy has",
+            fault: |_| {
+                Fault::none().after(Of::Clusters, |call, answer, hands| {
+                    let client = hands["control"].clone();
+                    let path = call.at.path.trim_end_matches("/status").to_owned();
+                    let conditions = answer.pointer("/status/conditions").and_then(Value::as_array);
+                    let unready = |it: &Value| it["type"] == "Ready" && it["status"] != "True";
+                    let turns = call.is_write() && conditions.is_some_and(|all| all.iter().any(unready));
+                    let taint = json!({"key": "cluster.karmada.io/not-ready", "effect": "NoExecute"});
+                    Box::pin(async move {
+                        if turns {
+                            merge(&client, path, &json!({"spec": {"taints": [taint]}})).await;
+                        }
+                    })
                 })
             },
         },

@@ -87,13 +87,13 @@ fn times() -> Vec<Mutant> {
             name: "late-by-half-a-minute",
             breaks: "TNT-03",
             defect: "an eviction comes thirty seconds after it was due",
-            fault: |_| {
-                tolerations(|toleration| {
-                    if let Some(seconds) = toleration.get("tolerationSeconds").and_then(Value::as_i64) {
-                        toleration["tolerationSeconds"] = json!(seconds + 30);
-                    }
-                })
-            },
+            fault: |_| later_by(30),
+        },
+        Mutant {
+            name: "late-by-three-seconds",
+            breaks: "TNT-03",
+            defect: "an eviction comes three seconds after it was due",
+            fault: |_| later_by(3),
         },
         Mutant {
             name: "longest-toleration-counts",
@@ -267,9 +267,18 @@ fn scheduled_onto(effect: &'static str) -> Fault {
         })
 }
 
-fn tolerations(edit: fn(&mut Value)) -> Fault {
+/// Tolerations last longer than they say.
+fn later_by(more: i64) -> Fault {
+    tolerations(move |toleration| {
+        if let Some(seconds) = toleration.get("tolerationSeconds").and_then(Value::as_i64) {
+            toleration["tolerationSeconds"] = json!(seconds + more);
+        }
+    })
+}
+
+fn tolerations(edit: impl Fn(&mut Value) + Send + Sync + 'static) -> Fault {
     Fault::none().read(Of::Bindings, move |binding| {
-        list(binding, "/spec/placement/clusterTolerations").for_each(edit);
+        list(binding, "/spec/placement/clusterTolerations").for_each(&edit);
     })
 }
 

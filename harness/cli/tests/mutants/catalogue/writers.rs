@@ -48,6 +48,30 @@ pub fn mutants() -> Vec<Mutant> {
             },
         },
         Mutant {
+            name: "policy-rewritten",
+            breaks: "policiesUntouched",
+            defect: "the toleration of five minutes that others add is written into the policy itself",
+            fault: |_| {
+                Fault::none().after(Of::Bindings, |call, answer, hands| {
+                    let client = hands["control"].clone();
+                    let named = |part: &str| {
+                        let named =
+                            answer["metadata"]["annotations"][format!("propagationpolicy.karmada.io/{part}")].as_str();
+                        named.map(str::to_owned)
+                    };
+                    let policy = named("namespace").zip(named("name")).filter(|_| call.is_write());
+                    let own = json!({"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300});
+                    let written = json!({"spec": {"placement": {"clusterTolerations": [own]}}});
+                    Box::pin(async move {
+                        if let Some((namespace, name)) = policy {
+                            let of_namespace = format!("/apis/policy.karmada.io/v1alpha1/namespaces/{namespace}");
+                            merge(&client, format!("{of_namespace}/propagationpolicies/{name}"), &written).await;
+                        }
+                    })
+                })
+            },
+        },
+        Mutant {
             name: "idle-writes",
             breaks: "noWriteChangesNothing",
             defect: "every write is made twice, and the second one changes nothing",
