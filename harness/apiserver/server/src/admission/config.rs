@@ -2,7 +2,8 @@
 
 use baton_apimachinery::meta;
 use baton_apimachinery::schema::cel::Program;
-use baton_apimachinery::schema::cel::eval::{CelError, Evaluator, Scope};
+use baton_apimachinery::schema::cel::eval::{CelError, Evaluator};
+use baton_apimachinery::schema::cel::scope::Scope;
 use baton_apimachinery::schema::cel::value::Val;
 use serde_json::Value;
 

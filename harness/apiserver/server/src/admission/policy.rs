@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use baton_apimachinery::meta::text;
 use baton_apimachinery::schema::cel::Program;
-use baton_apimachinery::schema::cel::eval::{CelError, Evaluator, Lazy, Scope};
+use baton_apimachinery::schema::cel::eval::{CelError, Evaluator};
+use baton_apimachinery::schema::cel::scope::{Lazy, Scope};
 use baton_apimachinery::schema::cel::value::Val;
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
 //! Evaluation of expressions, with a budget: every step costs, and an expression that costs too much is stopped.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use ::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr};
 
 use super::library;
+use super::scope::{Scope, identifier, namespaced};
 use super::value::{List, MapVal, Text, Val};
 
 /// How deep expressions and values may nest while they are evaluated.
@@ -36,49 +36,6 @@ impl CelError {
 
 /// The value of an expression or why it has none.
 pub type Outcome<'a> = Result<Val<'a>, CelError>;
-
-/// A variable that is evaluated when it is first asked for.
-#[derive(Debug)]
-pub struct Lazy<'a> {
-    /// The member of `variables`.
-    pub name: &'a str,
-    /// Its expression; `None` when it did not compile.
-    pub expr: Option<&'a IdedExpr>,
-    /// What came of it.
-    pub value: RefCell<Option<Outcome<'a>>>,
-}
-
-/// The variables that an expression sees.
-#[derive(Debug, Clone, Copy)]
-pub struct Scope<'e, 'a> {
-    parent: Option<&'e Scope<'e, 'a>>,
-    bound: &'e [(&'a str, Val<'a>)],
-    lazy: &'e [Lazy<'a>],
-}
-
-impl<'e, 'a> Scope<'e, 'a> {
-    /// The outermost scope; `lazy` are the members of `variables`.
-    pub fn root(bound: &'e [(&'a str, Val<'a>)], lazy: &'e [Lazy<'a>]) -> Self {
-        Self {
-            parent: None,
-            bound,
-            lazy,
-        }
-    }
-
-    fn inner<'f>(&'f self, bound: &'f [(&'a str, Val<'a>)]) -> Scope<'f, 'a> {
-        Scope {
-            parent: Some(self),
-            bound,
-            lazy: self.lazy,
-        }
-    }
-
-    fn find(&self, name: &str) -> Option<&Val<'a>> {
-        let own = self.bound.iter().rev().find(|(bound, _)| *bound == name);
-        own.map(|(_, value)| value).or_else(|| self.parent?.find(name))
-    }
-}
 
 /// One evaluation and what it has cost.
 #[derive(Debug)]
@@ -188,20 +145,10 @@ impl Evaluator {
         if name != "variables" {
             return None;
         }
-        let index = scope.lazy.iter().position(|lazy| lazy.name == field)?;
-        let lazy = scope.lazy.get(index)?;
+        let (lazy, inner) = scope.lazy(field)?;
         if let Some(known) = lazy.value.borrow().as_ref() {
             return Some(known.clone());
         }
-        let mut outermost = scope;
-        while let Some(parent) = outermost.parent {
-            outermost = parent;
-        }
-        // A variable sees those before it.
-        let inner = Scope {
-            lazy: scope.lazy.get(..index).unwrap_or_default(),
-            ..*outermost
-        };
         let outcome = match lazy.expr {
             Some(expr) => self.eval(expr, &inner).map_err(|error| match error {
                 CelError::Eval(why) => {
@@ -428,37 +375,6 @@ fn literal_value(literal: &LiteralValue) -> Val<'_> {
         LiteralValue::String(value) => Val::Str(Text::Given(value.inner())),
         LiteralValue::UInt(value) => Val::Uint(*value.inner()),
     }
-}
-
-fn identifier<'a>(name: &str, scope: &Scope<'_, 'a>) -> Outcome<'a> {
-    if let Some(value) = scope.find(name) {
-        return Ok(value.clone());
-    }
-    let kind = match name {
-        "bool" => "bool",
-        "int" => "int",
-        "uint" => "uint",
-        "double" => "double",
-        "string" => "string",
-        "bytes" => "bytes",
-        "list" => "list",
-        "map" => "map",
-        "null_type" => "null_type",
-        "type" => "type",
-        "optional_type" => "optional_type",
-        _ => return Err(CelError::Eval(format!("no such attribute(s): {name}"))),
-    };
-    Ok(Val::Type(kind))
-}
-
-/// Namespaces of functions: `sets.contains(a, b)` is not a call on a value `sets`.
-const NAMESPACES: [&str; 6] = ["sets", "optional", "ip", "format", "math", "cel"];
-
-fn namespaced(target: &IdedExpr, name: &str, scope: &Scope<'_, '_>) -> Option<String> {
-    let Expr::Ident(namespace) = &target.expr else {
-        return None;
-    };
-    (NAMESPACES.contains(&namespace.as_str()) && scope.find(namespace).is_none()).then(|| format!("{namespace}.{name}"))
 }
 
 /// A member of an object, or with `test` whether it is there.

@@ -11,6 +11,7 @@ pub mod library;
 mod names;
 pub mod ops;
 pub mod rules;
+pub mod scope;
 pub mod value;
 
 use std::borrow::Cow;

@@ -1,8 +1,9 @@
 use serde_json::{Value, json};
 
 use super::Program;
-use super::eval::{Evaluator, Scope};
+use super::eval::Evaluator;
 use super::library::convert::display;
+use super::scope::Scope;
 use super::value::Val;
 
 fn eval(source: &str, object: &Value) -> String {

@@ -1,0 +1,101 @@
+//! What the names in an expression stand for.
+
+use std::cell::RefCell;
+
+use ::cel::common::ast::{Expr, IdedExpr};
+
+use super::eval::{CelError, Outcome};
+use super::value::Val;
+
+/// A variable that is evaluated when it is first asked for.
+#[derive(Debug)]
+pub struct Lazy<'a> {
+    /// The member of `variables`.
+    pub name: &'a str,
+    /// Its expression; `None` when it did not compile.
+    pub expr: Option<&'a IdedExpr>,
+    /// What came of it.
+    pub value: RefCell<Option<Outcome<'a>>>,
+}
+
+/// The variables that an expression sees.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope<'e, 'a> {
+    parent: Option<&'e Scope<'e, 'a>>,
+    bound: &'e [(&'a str, Val<'a>)],
+    lazy: &'e [Lazy<'a>],
+}
+
+impl<'e, 'a> Scope<'e, 'a> {
+    /// The outermost scope; `lazy` are the members of `variables`.
+    pub fn root(bound: &'e [(&'a str, Val<'a>)], lazy: &'e [Lazy<'a>]) -> Self {
+        Self {
+            parent: None,
+            bound,
+            lazy,
+        }
+    }
+
+    pub(super) fn inner<'f>(&'f self, bound: &'f [(&'a str, Val<'a>)]) -> Scope<'f, 'a> {
+        Scope {
+            parent: Some(self),
+            bound,
+            lazy: self.lazy,
+        }
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<&Val<'a>> {
+        let own = self.bound.iter().rev().find(|(bound, _)| *bound == name);
+        own.map(|(_, value)| value).or_else(|| self.parent?.find(name))
+    }
+
+    /// A member of `variables` with the scope of its expression: the outermost, and the members before it.
+    pub(super) fn lazy(&self, name: &str) -> Option<(&'e Lazy<'a>, Self)> {
+        let index = self.lazy.iter().position(|lazy| lazy.name == name)?;
+        let (before, rest) = self.lazy.split_at_checked(index)?;
+        let mut outermost = self;
+        while let Some(parent) = outermost.parent {
+            outermost = parent;
+        }
+        Some((
+            rest.first()?,
+            Self {
+                lazy: before,
+                ..*outermost
+            },
+        ))
+    }
+}
+
+/// The value of a name: a variable's, or a type.
+pub(super) fn identifier<'a>(name: &str, scope: &Scope<'_, 'a>) -> Outcome<'a> {
+    if let Some(value) = scope.find(name) {
+        return Ok(value.clone());
+    }
+    let kind = match name {
+        "bool" => "bool",
+        "int" => "int",
+        "uint" => "uint",
+        "double" => "double",
+        "string" => "string",
+        "bytes" => "bytes",
+        "list" => "list",
+        "map" => "map",
+        "null_type" => "null_type",
+        "type" => "type",
+        "optional_type" => "optional_type",
+        _ => return Err(CelError::Eval(format!("no such attribute(s): {name}"))),
+    };
+    Ok(Val::Type(kind))
+}
+
+/// Namespaces of functions: `sets.contains(a, b)` is not a call on a value `sets`.
+const NAMESPACES: [&str; 6] = ["sets", "optional", "ip", "format", "math", "cel"];
+
+/// The function that a call on a namespace means.
+pub(super) fn namespaced(target: &IdedExpr, name: &str, scope: &Scope<'_, '_>) -> Option<String> {
+    let Expr::Ident(namespace) = &target.expr else {
+        return None;
+    };
+    (NAMESPACES.contains(&namespace.as_str()) && scope.find(namespace).is_none()).then(|| format!("{namespace}.{name}"))
+}
