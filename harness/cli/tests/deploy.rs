@@ -3,6 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use baton::args::Cli;
+use baton_core::yaml::plain;
 use clap::Parser as _;
 use rstest::rstest;
 
@@ -48,8 +49,8 @@ fn commands_are_understood(#[case] file: &str, #[case] before: &str, #[case] tim
 #[test]
 fn manifests_are_kubernetes_objects() {
     let text = fs::read_to_string(root().join("fixtures/deploy/jobs.yaml")).unwrap();
-    let kinds = serde_yaml::Deserializer::from_str(&text).map(|document| {
-        let object: serde_json::Value = serde::Deserialize::deserialize(document).unwrap();
+    let kinds = plain::documents(&text).map(|document| {
+        let object = document.unwrap();
         object["kind"].as_str().unwrap().to_owned()
     });
     assert_eq!(

@@ -16,6 +16,7 @@ use baton_apiserver::{
     ApiServer, Options,
     fault_proxy::{Answered, FaultProxy, Kinds, Upstream},
 };
+use baton_core::yaml::plain;
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _};
 use http::{Request, Response, header};
@@ -81,7 +82,7 @@ impl Clusters {
         let merged = kubeconfigs
             .map(|text| Kubeconfig::from_yaml(&text).unwrap())
             .reduce(|all, one| all.merge(one).unwrap());
-        fs::write(clusters.kubeconfig(), serde_yaml::to_string(&merged).unwrap()).unwrap();
+        fs::write(clusters.kubeconfig(), plain::write(&merged).unwrap()).unwrap();
         clusters
     }
 
@@ -221,7 +222,7 @@ fn credentials_that_are_not_accepted_any_more_are_told() {
     let clusters = Clusters::with_fault("none", &Fault::default());
     let text = fs::read_to_string(clusters.kubeconfig()).unwrap();
     let token = clusters.fronts[1].serving().token();
-    let mut config: serde_json::Value = serde_yaml::from_str(&text.replace(token, "expired")).unwrap();
+    let mut config: serde_json::Value = plain::read(&text.replace(token, "expired")).unwrap();
     for user in config["users"].as_array_mut().unwrap() {
         let user = user["user"].as_object_mut().unwrap();
         user.retain(|name, _| name == "token");

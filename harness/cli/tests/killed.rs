@@ -14,6 +14,7 @@ use baton_cluster::fleet::{
     Fleet as _,
     embedded::{Embedded, Options, Time},
 };
+use baton_core::yaml::plain;
 use jiff::Timestamp;
 use k8s_openapi::{
     api::core::v1::Namespace, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -33,7 +34,7 @@ async fn clusters(file: &Path) -> Vec<Embedded> {
         };
         let cluster = Embedded::boot(options).await.unwrap();
         let text = fs::read_to_string(cluster.control().kubeconfig().unwrap()).unwrap();
-        let config: Value = serde_yaml::from_str(&text).unwrap();
+        let config: Value = plain::read(&text).unwrap();
         let name = format!("c{number}");
         for part in ["clusters", "users"] {
             let mut entry = config[part][0].clone();

@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::{
     names::{Feature, RequirementId},
     spelling::suggestion,
+    yaml::plain::{self, YamlError},
 };
 
 /// How binding a requirement is.
@@ -50,7 +51,7 @@ pub struct Catalogue {
 pub enum CatalogueError {
     /// It is no YAML, or not of the format.
     #[error("the catalogue of requirements cannot be read")]
-    Yaml(#[from] serde_yaml::Error),
+    Yaml(#[from] YamlError),
     /// An id stands in it twice.
     #[error("the requirement {0} stands in the catalogue twice")]
     Twice(RequirementId),
@@ -69,7 +70,7 @@ impl Catalogue {
             core: BTreeSet<Feature>,
             requirements: Vec<Requirement>,
         }
-        let file: File = serde_yaml::from_str(text)?;
+        let file: File = plain::read(text)?;
         let mut requirements = BTreeMap::new();
         for requirement in file.requirements {
             if let Some(twice) = requirements.insert(requirement.id.clone(), requirement) {

@@ -65,6 +65,7 @@ mod serving;
 mod store;
 pub mod test_webhook;
 mod webhook_client;
+mod yaml;
 
 pub use fault_injection::{Counted, Cut, Failure, FaultInjector, Matching};
 pub use gate::{Asking, Gate, Gatekeeper};

@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use baton_core::yaml::plain;
 use baton_jsonpath::{EvaluateError, EvaluateErrorKind, Template};
 use serde_json::Value;
 
@@ -24,7 +25,7 @@ pub fn jsonpath(path: &str, file: &Path) -> Exit {
         Err(error) => return bad_input(&error, &format!("check that {} is the right file", file.display())),
     };
     // YAML holds most of JSON too, but not all its escapes and numbers.
-    let status: Value = match serde_json::from_str(&text).or_else(|_| serde_yaml::from_str(&text)) {
+    let status: Value = match serde_json::from_str(&text).or_else(|_| plain::read(&text)) {
         Ok(status) => status,
         Err(error) => return bad_input(&error, "the file must hold JSON or YAML"),
     };

@@ -9,7 +9,7 @@ use baton_cluster::{
     },
     runner::{Running, Target as _},
 };
-use baton_core::case::model::ControllerSetup;
+use baton_core::{case::model::ControllerSetup, yaml::plain};
 use jiff::Timestamp;
 use kube::config::Kubeconfig;
 use std::{
@@ -93,7 +93,7 @@ fn merged(description: &Description) -> Result<Option<PathBuf>, Box<dyn Error>> 
         all = all.merge(Kubeconfig::read_from(file)?)?;
     }
     let file = first.with_file_name("all.kubeconfig");
-    fs::write(&file, serde_yaml::to_string(&all)?)?;
+    fs::write(&file, plain::write(&all)?)?;
     Ok(Some(file))
 }
 

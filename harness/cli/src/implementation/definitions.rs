@@ -11,8 +11,8 @@ use baton_cluster::{
     fleet::Fleet as _,
     fleet::embedded::{Embedded, Options, Time},
 };
+use baton_core::yaml::plain;
 use jiff::Timestamp;
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::described::TargetFileError;
@@ -35,8 +35,8 @@ pub(super) fn read(place: &Path) -> Result<Vec<Value>, TargetFileError> {
     for file in files(place)? {
         let wrong = |reason: String| wrong(&file, reason);
         let text = fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
-        for document in serde_yaml::Deserializer::from_str(&text) {
-            let value = Value::deserialize(document).map_err(|error| wrong(error.to_string()))?;
+        for document in plain::documents(&text) {
+            let value = document.map_err(|error| wrong(error.to_string()))?;
             if value["kind"] == "CustomResourceDefinition" && value["metadata"]["name"].is_string() {
                 found.push((file.clone(), value));
             }

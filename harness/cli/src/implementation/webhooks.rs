@@ -2,8 +2,8 @@
 
 use std::{fs, path::Path};
 
+use baton_core::yaml::plain;
 use k8s_openapi::ByteString;
-use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::described::TargetFileError;
@@ -18,8 +18,8 @@ pub(super) fn read(file: &Path) -> Result<Vec<Value>, TargetFileError> {
     };
     let text = fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     let mut found = Vec::new();
-    for document in serde_yaml::Deserializer::from_str(&without_places(&text)) {
-        let value = Value::deserialize(document).map_err(|error| wrong(error.to_string()))?;
+    for document in plain::documents(&without_places(&text)) {
+        let value = document.map_err(|error| wrong(error.to_string()))?;
         if value["kind"].as_str().is_some_and(|kind| KINDS.contains(&kind)) {
             found.push(value);
         }

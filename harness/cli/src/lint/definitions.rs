@@ -12,9 +12,8 @@ use baton_core::{
     case::model::{Action, Case, Step, Subject},
     pattern,
     spelling::suggestion,
-    yaml::Diagnostic,
+    yaml::{Diagnostic, plain},
 };
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
@@ -38,10 +37,8 @@ impl Definitions {
             let mut bundled = Definitions::default();
             for name in baton_suite::paths().filter(|name| name.starts_with("fixtures/crds/")) {
                 let text = String::from_utf8_lossy(baton_suite::read(&name).unwrap_or_default());
-                for document in serde_yaml::Deserializer::from_str(&text) {
-                    if let Ok(definition) = Value::deserialize(document) {
-                        bundled.add(&definition);
-                    }
+                for definition in plain::documents(&text).flatten() {
+                    bundled.add(&definition);
                 }
             }
             bundled

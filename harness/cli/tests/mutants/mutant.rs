@@ -10,7 +10,7 @@ use baton_cluster::{
     fleet::{Cluster, Fleet},
     runner::{CommandEnd, Ended, MetricsError, Running, Target, TargetError},
 };
-use baton_core::{case::model::ControllerSetup, metrics::Sample, names::Feature};
+use baton_core::{case::model::ControllerSetup, metrics::Sample, names::Feature, yaml::plain};
 use serde_json::Value;
 
 use crate::{
@@ -26,7 +26,7 @@ fn definitions() -> Vec<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/crds");
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
-    texts.filter_map(|text| serde_yaml::from_str(&text).ok()).collect()
+    texts.filter_map(|text| plain::read(&text).ok()).collect()
 }
 
 /// A deliberately broken implementation.

@@ -1,5 +1,6 @@
 //! Admission rules, read and checked, and what they make of an object.
 
+use baton_core::yaml::plain::{self, YamlError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -22,7 +23,7 @@ pub enum RulesError {
         /// The file.
         file: String,
         /// What the parser says, with line and column.
-        source: serde_yaml::Error,
+        source: YamlError,
     },
     /// A file is for something else.
     #[error("{file}: {problem}")]
@@ -216,7 +217,7 @@ impl AdmissionRules {
 }
 
 fn read(file: &str, text: &str) -> Result<RawFile, RulesError> {
-    let raw: RawFile = serde_yaml::from_str(text).map_err(|source| RulesError::Yaml {
+    let raw: RawFile = plain::read(text).map_err(|source| RulesError::Yaml {
         file: file.to_owned(),
         source,
     })?;

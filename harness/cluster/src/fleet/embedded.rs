@@ -14,7 +14,7 @@ use baton_core::{
     case::model::Case,
     names::ClusterName,
     timeline::{Begin, HARNESS, Mark},
-    yaml::Diagnostic,
+    yaml::{Diagnostic, plain},
 };
 use jiff::Timestamp;
 use kube::Client;
@@ -373,7 +373,7 @@ fn kubeconfig(folder: &Scratch, name: &ClusterName) -> PathBuf {
 /// Takes from a kubeconfig what a `Cluster` and its secret hold.
 fn endpoint(name: &ClusterName, kubeconfig: &str) -> Result<Endpoint, FleetError> {
     let wrong = || FleetError::Kubeconfig(name.clone());
-    let config: Value = serde_yaml::from_str(kubeconfig).map_err(|_| wrong())?;
+    let config: Value = plain::read(kubeconfig).map_err(|_| wrong())?;
     let text = |pointer: &str| config.pointer(pointer).and_then(Value::as_str).ok_or_else(wrong);
     let ca = BASE64.decode(text("/clusters/0/cluster/certificate-authority-data")?);
     Ok(Endpoint {

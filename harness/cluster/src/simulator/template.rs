@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 
+use baton_core::yaml::plain::{self, YamlError};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, syntax::SyntaxConfig};
 use serde_json::Value;
 use thiserror::Error;
@@ -32,7 +33,7 @@ pub enum TemplateError {
     #[error("what it gives is no YAML: {source}; it gave\n{rendered}")]
     Yaml {
         /// What the parser says.
-        source: serde_yaml::Error,
+        source: YamlError,
         /// What was rendered.
         rendered: String,
     },
@@ -161,7 +162,7 @@ impl Templates {
         if let Ok(value) = serde_json::from_str(&rendered) {
             return Ok(value);
         }
-        serde_yaml::from_str(&rendered).map_err(|source| TemplateError::Yaml { source, rendered })
+        plain::read(&rendered).map_err(|source| TemplateError::Yaml { source, rendered })
     }
 
     /// Whether what an expression gives counts as true: neither missing nor null, false, zero or empty.

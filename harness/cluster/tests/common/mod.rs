@@ -48,7 +48,7 @@ pub fn observe(fleet: &dyn Fleet) -> Recorder {
 pub fn fixture(path: &str) -> Value {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/");
     let text = std::fs::read_to_string(format!("{folder}{path}")).unwrap();
-    serde_yaml::from_str(&text).unwrap()
+    baton_core::yaml::plain::read(&text).unwrap()
 }
 
 /// A fixture with an annotation of the simulator.

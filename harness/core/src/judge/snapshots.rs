@@ -14,6 +14,7 @@ use crate::{
     select,
     timeline::{Change, DEFAULT_NAMESPACE, Event, ObjectId, Timeline, World},
     watch::Known,
+    yaml::plain,
 };
 
 /// A snapshot as it is compared with its file.
@@ -53,7 +54,7 @@ pub fn take(snapshot: &Snapshot, timeline: &Timeline, end: usize) -> SnapshotTex
     }
     let value = normalise(Value::Object(parts), &replacements);
     // A map of plain JSON values always has a YAML form.
-    let text = serde_yaml::to_string(&value).unwrap_or_default();
+    let text = plain::write(&value).unwrap_or_default();
     SnapshotText {
         name: snapshot.name.clone(),
         text,

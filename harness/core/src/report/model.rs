@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
@@ -14,6 +15,7 @@ use crate::{
     event::Suite,
     implementation::Implementation,
     names::{CaseId, Feature, RequirementId},
+    yaml::plain::{self, YamlError},
 };
 
 /// The `kind` of reports.
@@ -437,7 +439,7 @@ pub struct Timing {
 pub enum ReportError {
     /// It is no YAML, or not of the format.
     #[error("this is no ConformanceReport")]
-    Format(#[source] serde_yaml::Error),
+    Format(#[source] YamlError),
     /// It is of another kind or version.
     #[error("this is {kind} of {api_version}; {KIND} of {API_VERSION} is expected")]
     Kind {
@@ -448,7 +450,7 @@ pub enum ReportError {
     },
     /// It cannot be written as YAML.
     #[error("the report cannot be written as YAML")]
-    Write(#[source] serde_yaml::Error),
+    Write(#[source] YamlError),
     /// It cannot be written as XML.
     #[error("the report cannot be written as JUnit XML")]
     Junit(#[source] quick_junit::SerializeError),
@@ -457,21 +459,21 @@ pub enum ReportError {
 impl ConformanceReport {
     /// Reads YAML.
     pub fn parse(text: &str) -> Result<Self, ReportError> {
-        let value: serde_yaml::Value = serde_yaml::from_str(text).map_err(ReportError::Format)?;
+        let value: Value = plain::read(text).map_err(ReportError::Format)?;
         let member = |name: &str| {
-            let found = value.get(name).and_then(serde_yaml::Value::as_str);
+            let found = value.get(name).and_then(Value::as_str);
             found.unwrap_or("nothing").to_owned()
         };
         let (kind, api_version) = (member("kind"), member("apiVersion"));
         if kind != KIND || api_version != API_VERSION {
             return Err(ReportError::Kind { kind, api_version });
         }
-        serde_yaml::from_str(text).map_err(ReportError::Format)
+        plain::read(text).map_err(ReportError::Format)
     }
 
     /// Writes YAML.
     pub fn to_yaml(&self) -> Result<String, ReportError> {
-        serde_yaml::to_string(self).map_err(ReportError::Write)
+        plain::write(self).map_err(ReportError::Write)
     }
 }
 

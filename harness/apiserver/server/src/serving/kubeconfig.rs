@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::tls::Identity;
+use crate::yaml;
 
 /// A kubeconfig with one cluster, one user and one context, all named like the server.
 pub(super) fn write(name: &str, addr: SocketAddr, identity: &Identity, token: &str) -> String {
@@ -25,6 +26,5 @@ pub(super) fn write(name: &str, addr: SocketAddr, identity: &Identity, token: &s
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
         "current-context": name,
     });
-    // Plain JSON values always have a form in YAML; JSON itself is one.
-    serde_yaml::to_string(&config).unwrap_or_else(|_| config.to_string())
+    yaml::write(&config)
 }

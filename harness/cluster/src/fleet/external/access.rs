@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use baton_core::{names::ClusterName, spelling::suggestion};
+use baton_core::{names::ClusterName, spelling::suggestion, yaml::plain};
 use http::{HeaderValue, header::USER_AGENT};
 use kube::{
     Client, Config,
@@ -250,7 +250,7 @@ impl Access {
     /// A kubeconfig for other programs that leads to this cluster alone.
     pub(super) fn kubeconfig(&self) -> String {
         // What was read from YAML can be written so again.
-        serde_yaml::to_string(&self.kubeconfig).unwrap_or_default()
+        plain::write(&self.kubeconfig).unwrap_or_default()
     }
 }
 

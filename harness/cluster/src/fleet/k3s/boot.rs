@@ -8,7 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use baton_core::names::ClusterName;
+use baton_core::{names::ClusterName, yaml::plain};
 use futures::{StreamExt as _, TryStreamExt as _, future::join_all};
 use serde_json::Value;
 use testcontainers::{
@@ -320,9 +320,9 @@ fn first_file(archive: &[u8]) -> Option<Vec<u8>> {
 
 /// A kubeconfig with the address of its first cluster replaced.
 fn pointed_at(kubeconfig: &[u8], server: String) -> Option<String> {
-    let mut config: Value = serde_yaml::from_slice(kubeconfig).ok()?;
+    let mut config: Value = plain::read(std::str::from_utf8(kubeconfig).ok()?).ok()?;
     *config.pointer_mut("/clusters/0/cluster/server")? = Value::String(server);
-    serde_yaml::to_string(&config).ok()
+    plain::write(&config).ok()
 }
 
 /// Removes a container; if it never came up, by its name.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use baton_core::names::ClusterName;
+use baton_core::{names::ClusterName, yaml::plain};
 use futures::future::join_all;
 use serde_json::Value;
 
@@ -198,7 +198,7 @@ impl KindClusters {
 
     async fn internal_address(&self, name: &ClusterName) -> Result<String, KindError> {
         let text = self.kubeconfig(name, &["--internal"]).await?;
-        let config: Value = serde_yaml::from_str(&text).unwrap_or_default();
+        let config: Value = plain::read(&text).unwrap_or_default();
         let address = config.pointer("/clusters/0/cluster/server").and_then(Value::as_str);
         address.map(str::to_owned).ok_or_else(|| KindError::NotUsable {
             cluster: self.kind_name(name),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::Reader;
@@ -13,7 +12,7 @@ use crate::{
         shapes::steps as shapes,
     },
     spelling::suggestion,
-    yaml::{Data, Node},
+    yaml::{Data, Node, plain},
 };
 
 impl Reader<'_> {
@@ -168,9 +167,7 @@ impl Reader<'_> {
 
     fn file(&mut self, node: &Node, name: &str) -> Option<Vec<Value>> {
         let text = self.fixture(node, name)?;
-        let objects: Result<Vec<Value>, _> = serde_yaml::Deserializer::from_str(&text)
-            .map(Value::deserialize)
-            .collect();
+        let objects: Result<Vec<Value>, _> = plain::documents(&text).collect();
         match objects {
             Ok(objects) if objects.iter().all(is_object) => Some(objects),
             Ok(_) => {

@@ -12,6 +12,7 @@ use crate::handlers::codecs::table;
 use crate::handlers::query::Query;
 use crate::handlers::response;
 use crate::registry::Resource;
+use crate::yaml;
 
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
@@ -136,11 +137,7 @@ fn written(wish: &Wish<'_>, code: u16, object: &Value) -> Response<ResponseBody>
     let (content_type, mut text) = match wish.form.format {
         Format::Json if wish.pretty => (JSON, format!("{object:#}")),
         Format::Json => (JSON, object.to_string()),
-        // Plain JSON values always have a form in YAML; JSON itself is one.
-        Format::Yaml => (
-            YAML,
-            serde_yaml::to_string(object).map_or_else(|_| object.to_string(), |text| fold(&text)),
-        ),
+        Format::Yaml => (YAML, fold(&yaml::write(object))),
     };
     if !text.ends_with('\n') {
         text.push('\n');
