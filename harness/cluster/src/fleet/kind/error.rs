@@ -175,7 +175,8 @@ impl KindError {
                 format!("remove it with `kind delete cluster --name {cluster}`; it is made anew then")
             }
             Self::Image { .. } => "name an image that the engine has with --image (`docker image ls`), load one with \
-                                   `docker load`, or see whether the engine reaches its registry"
+                                   `docker load`, or see whether the engine reaches its registry; where no image can be \
+                                   pulled, harness/kind-node.sh of the repository makes one"
                 .to_owned(),
             Self::PortTaken { .. } => {
                 "let kind choose: leave networking.apiServerPort and hostPort out of kind-config/*.yaml; or free the port"
