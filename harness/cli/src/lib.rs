@@ -33,6 +33,7 @@ pub mod last_run;
 pub mod lint;
 pub mod load;
 pub mod output;
+mod patience;
 pub mod pause;
 pub mod preflight;
 pub mod provision;

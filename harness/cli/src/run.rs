@@ -10,9 +10,10 @@ use std::{
 
 use crate::{
     evidence::{self, Log},
-    pause,
+    patience, pause,
     settings::Settings,
     snapshots,
+    terminal::errln,
     watchdog::{self, Pulse},
 };
 use baton_cluster::{
@@ -359,10 +360,7 @@ async fn on_fleet(
         });
     };
     let plan = plan.in_namespace(fleet.namespace());
-    let timeouts = match settings.backend.time_mode() {
-        TimeMode::Virtual => settings.timeouts.exact(),
-        TimeMode::Real => settings.timeouts,
-    };
+    let timeouts = patience::timeouts(settings);
     let setup = if plan.time_factor < 1.0 {
         faster_setup(&settings.target.setup_of(case), plan.time_factor)
     } else {
@@ -374,6 +372,7 @@ async fn on_fleet(
         timeline = run => timeline.map_err(|error| error_chain(&error))?,
         () = settings.interrupt.asked() => return Err("interrupted".to_owned()),
     };
+    patience::learn(settings, &timeline);
     let verdict = judge::judge(&plan, &timeline);
     let mut snapshots = snapshots::differences(&settings.roots, &settings.stored([case]), case, &verdict.snapshots);
     let mut accepted = Vec::new();
@@ -424,11 +423,6 @@ fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut
     result.accepted = accepted;
     result.migration = measure::first_migration(&timeline, &HARNESS);
     result.virtual_time = timeline.entries().last().map(|entry| entry.at).unwrap_or_default();
-    let folder = match (&settings.timelines, conforms) {
-        (Some(folder), _) => Some(folder.clone()),
-        (None, false) => Some(evidence::folder_by_default()),
-        (None, true) => None,
-    };
     result.outcome = CaseOutcome::judged(verdict, snapshots, &timeline);
     if let CaseOutcome::Deviates { verdict, snapshots, .. } = &result.outcome {
         let known = settings
@@ -437,14 +431,29 @@ fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut
             .covers(&case.id, verdict, !snapshots.is_empty());
         result.known = known.unwrap_or_default();
     }
-    if let Some(folder) = folder {
-        match evidence::keep(&timeline, &folder, &evidence::name(case, settings, attempt)) {
-            Ok(evidence) => result.evidence = Some(evidence),
-            Err(error) => {
-                let reason = format!("cannot write the timeline to {}: {error}", folder.display());
-                result.outcome = CaseOutcome::Broken { reason };
-            }
-        }
+    if settings.timelines.is_some() || !conforms {
+        keep(&timeline, case, settings, attempt, result);
     }
     result.timeline = Some(Arc::new(timeline));
+}
+
+/// Keeps the timeline of a case where one is asked for, or where those that failed are.
+fn keep(timeline: &Timeline, case: &Case, settings: &Settings, attempt: u32, result: &mut CaseResult) {
+    let folder = settings.timelines.clone().unwrap_or_else(evidence::folder_by_default);
+    let error = match evidence::keep(timeline, &folder, &evidence::name(case, settings, attempt)) {
+        Ok(evidence) => {
+            result.evidence = Some(evidence);
+            return;
+        }
+        Err(error) => format!("cannot write the timeline to {}: {error}", folder.display()),
+    };
+    if settings.timelines.is_none() {
+        // Nobody asked for it: the case came out as it did.
+        errln!("error: {}: {error}", case.id);
+        return;
+    }
+    let headline = result.outcome.headline();
+    let reason = format!("{error}; the case itself: {headline}");
+    result.outcome = CaseOutcome::Broken { reason };
+    result.known = BTreeSet::new();
 }

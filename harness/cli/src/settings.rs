@@ -64,6 +64,8 @@ pub struct Settings {
     pub pause_on_failure: bool,
     /// Once true, no other case is begun.
     pub stop: Arc<AtomicBool>,
+    /// Once true, a clean-up has failed, and later ones are given less time.
+    pub clean_up_failed: Arc<AtomicBool>,
     /// The suite that the cases are a part of; none if they are all of it.
     pub part_of: Option<Suite>,
     /// What the files of snapshots say, read before anything ran; none if nobody has read them.
@@ -99,6 +101,7 @@ impl Settings {
             fail_fast: false,
             pause_on_failure: false,
             stop: Arc::new(AtomicBool::new(false)),
+            clean_up_failed: Arc::new(AtomicBool::new(false)),
             part_of: None,
             stored: None,
             silence: SILENCE,

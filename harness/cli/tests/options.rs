@@ -15,19 +15,22 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use baton::{files::Roots, implementation::Reference, load::Suite, output, run, settings::Settings};
 use baton_cluster::{
-    fleet::Fleet,
-    runner::{Running, Target, TargetError},
+    actions,
+    fleet::{Fleet, TimeMode, embedded::InProcess},
+    runner::{Running, Target, TargetError, Timeouts},
 };
 use baton_core::{
     case::model::ControllerSetup,
     event::{CaseOutcome, CaseResult, Event, Summary},
     names::Feature,
 };
+use serde_json::json;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -295,6 +298,66 @@ fn a_case_is_repeated_with_other_seeds() {
     let seeds: BTreeSet<u64> = results.iter().map(|result| result.seed).collect();
     assert_eq!(seeds, [7, 8].into());
     assert!(folder.path().join("flink-jobid-directly.seed-8.jsonl").is_file());
+}
+
+/// The reference controller, beside which somebody leaves a binding behind that nobody removes.
+#[derive(Debug)]
+struct Untidy;
+
+#[async_trait]
+impl Target for Untidy {
+    fn name(&self) -> &'static str {
+        "an untidy controller"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        Reference.features()
+    }
+
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        setup: &ControllerSetup,
+        log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        let binding = json!({
+            "apiVersion": "work.karmada.io/v1alpha2",
+            "kind": "ResourceBinding",
+            "metadata": {"name": "left", "namespace": "default", "finalizers": ["example.org/never"]},
+            "spec": {"resource": {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": "left"}},
+        });
+        let control = fleet.control().client("untidy");
+        actions::create(&control, &binding, "default").await.unwrap();
+        Reference.start(fleet, setup, log).await
+    }
+}
+
+/// After a clean-up that has failed, later ones are given less time: they blame nobody then, and say why.
+#[test]
+fn a_clean_up_after_one_that_failed_is_hurried_and_says_so() {
+    let (summary, results) = run_with(0, |settings| Settings {
+        target: Arc::new(Untidy),
+        backend: Arc::new(InProcess {
+            time_mode: TimeMode::Real,
+            doors: false,
+        }),
+        timeouts: Timeouts {
+            clear: Duration::from_secs(3),
+            ..settings.timeouts
+        },
+        ..settings
+    });
+    assert_eq!((summary.deviating, summary.inconclusive), (1, 2), "{summary:?}");
+    let told = results.iter().map(|result| {
+        let finding = result.outcome.findings().first().unwrap();
+        let ids = finding.requirements.iter().map(ToString::to_string).collect::<Vec<_>>();
+        format!("{}: {}", ids.join(" "), finding.seen)
+    });
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"
+    POL-08: still there, after 3 s
+    POL-08: still there, after 1 s; an earlier clean-up of this run had failed, so this one was given less time than is due
+    POL-08: still there, after 1 s; an earlier clean-up of this run had failed, so this one was given less time than is due
+    ");
 }
 
 /// A path that can match nothing is told by `lint`, with the place; the case is fine all the same.

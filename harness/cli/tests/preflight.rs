@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::Arc,
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -22,12 +23,13 @@ use baton::{
     settings::Settings,
 };
 use baton_cluster::{
+    actions,
     fleet::Fleet,
     runner::{Running, Target, TargetError},
 };
 use baton_core::{
-    case::model::ControllerSetup,
-    implementation::{Launch, TargetSpec, baseline::KnownDeviation},
+    case::model::{ControllerSetup, Taint},
+    implementation::{Launch, Patience, TargetSpec, baseline::KnownDeviation},
     names::Feature,
 };
 
@@ -63,6 +65,70 @@ impl Target for Installation {
     }
 }
 
+/// What an implementation does that does almost nothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Idle {
+    /// Not even that.
+    Nothing,
+    /// It reports all members ready.
+    Ready,
+}
+
+#[async_trait]
+impl Target for Idle {
+    fn name(&self) -> &'static str {
+        "an idle implementation"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        Reference.features()
+    }
+
+    async fn start(&self, fleet: &dyn Fleet, _: &ControllerSetup, _: &Path) -> Result<Box<dyn Running>, TargetError> {
+        if *self == Self::Ready {
+            let control = fleet.control().client("idle");
+            for member in fleet.members() {
+                let ready = actions::condition(&control, member.name().as_str(), "Ready", "True", (fleet.clock())());
+                ready.await.unwrap();
+            }
+        }
+        Ok(Box::new(*self))
+    }
+}
+
+#[async_trait]
+impl Running for Idle {
+    async fn stop(self: Box<Self>) {}
+}
+
+/// The reference controller, with a member that somebody has tainted.
+#[derive(Debug)]
+struct Tainted;
+
+#[async_trait]
+impl Target for Tainted {
+    fn name(&self) -> &'static str {
+        "a control plane with a tainted member"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        Reference.features()
+    }
+
+    async fn start(&self, fleet: &dyn Fleet, _: &ControllerSetup, log: &Path) -> Result<Box<dyn Running>, TargetError> {
+        let taint = Taint {
+            key: "example.org/maintenance".to_owned(),
+            value: None,
+            effect: "NoSchedule".to_owned(),
+        };
+        let control = fleet.control().client("somebody");
+        for member in fleet.members() {
+            actions::taint(&control, member.name().as_str(), &taint).await.unwrap();
+        }
+        Installation(ALL).start(fleet, &ControllerSetup::default(), log).await
+    }
+}
+
 fn spec(file: &str) -> TargetSpec {
     let roots = Roots::of(&root());
     let suite = Suite::load(&roots).unwrap();
@@ -71,18 +137,23 @@ fn spec(file: &str) -> TargetSpec {
 
 /// Flies the preflight of a target file for an installation with these gates.
 fn preflight(spec: &TargetSpec, gates: &'static [&'static str]) -> Result<PreflightOutcome, PreflightError> {
+    preflight_of(spec, Arc::new(Installation(gates)))
+}
+
+fn preflight_of(spec: &TargetSpec, target: Arc<dyn Target>) -> Result<PreflightOutcome, PreflightError> {
     let folder = tempfile::tempdir().unwrap();
     let suite = Suite::load(&Roots::of(&root())).unwrap();
     let preflight = Preflight::of(spec, &suite.catalogue).unwrap().unwrap();
     let settings = Settings {
-        target: Arc::new(Installation(gates)),
+        target,
         timelines: Some(folder.path().to_owned()),
         ..Settings::new(Roots::of(&root()))
     };
     let outcome = preflight.run(&settings);
+    let looked_at = !matches!(outcome, Ok(_) | Err(PreflightError::NotRun(_)));
     assert_eq!(
         folder.path().join("preflight.jsonl").is_file(),
-        outcome.is_err(),
+        looked_at,
         "what failed can be looked at"
     );
     outcome
@@ -113,6 +184,41 @@ fn what_is_switched_off_is_told_with_its_flag() {
     assert!(told.contains("the eviction task has none of its state"), "{told}");
     let help = "check that this is set: karmada-controller-manager --feature-gates=StatefulFailoverInjection=true";
     assert_eq!(error.help(), help);
+}
+
+/// What is told, without the place of the timeline.
+fn told(error: &PreflightError) -> String {
+    let text = error.to_string();
+    let lines = text.lines().filter(|line| !line.starts_with("full timeline: "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn nothing_at_all_is_told_soon_with_what_is_lacking() {
+    let nothing = preflight_of(&spec("karmada.yaml"), Arc::new(Idle::Nothing)).unwrap_err();
+    insta::assert_snapshot!(told(&nothing), @"the test failover could not be run: the controller under test has not reported all members Ready within 15s (member1: no condition Ready; member2: no condition Ready)");
+    let ready = preflight_of(&spec("karmada.yaml"), Arc::new(Idle::Ready)).unwrap_err();
+    insta::assert_snapshot!(told(&ready), @"the test failover did not work: a policy for a Deployment led to no binding within 15 s");
+    let patient = TargetSpec {
+        timeouts: Patience {
+            ready: Some(Duration::from_secs(40)),
+            ..Patience::default()
+        },
+        ..spec("karmada.yaml")
+    };
+    let nothing = preflight_of(&patient, Arc::new(Idle::Nothing)).unwrap_err();
+    assert!(told(&nothing).contains("within 40s"), "{nothing}");
+}
+
+#[test]
+fn members_to_which_nothing_can_be_scheduled_are_named() {
+    let error = preflight_of(&spec("karmada.yaml"), Arc::new(Tainted)).unwrap_err();
+    insta::assert_snapshot!(told(&error), @"
+    the test failover did not work: a policy for a Deployment led to a ResourceBinding, but to no cluster in it within 60 s
+    member1: tainted with example.org/maintenance:NoSchedule
+    member2: tainted with example.org/maintenance:NoSchedule
+    likely cause: ResourceBinding baton-canary-deployment: FullyApplied=False (NotScheduled): no cluster is chosen
+    ");
 }
 
 #[test]

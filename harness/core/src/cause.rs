@@ -44,6 +44,26 @@ pub fn of_timeout(timeline: &Timeline) -> Option<String> {
         .or_else(|| false_condition(&world))
 }
 
+/// The members to which nothing may be scheduled, each with what its Cluster says: that it is not ready, or its taints. Those
+/// that the harness put there are left out.
+pub fn unfit_members(world: &World) -> Vec<String> {
+    let clusters = world.objects().filter(|(id, _)| id.kind == "Cluster");
+    let unfit = clusters.flat_map(|(id, cluster)| {
+        let not_ready = match conditions(cluster).find(|it| it["type"] == "Ready") {
+            None => Some("no condition Ready".to_owned()),
+            Some(ready) if ready["status"] == "True" => None,
+            Some(ready) => Some(in_words("Ready", ready["status"].as_str().unwrap_or_default(), ready)),
+        };
+        let taints = list(cluster, "/spec/taints").iter().filter_map(|taint| {
+            let (key, effect) = (taint["key"].as_str()?, taint["effect"].as_str()?);
+            (!key.starts_with("baton.dev/")).then(|| format!("tainted with {key}:{effect}"))
+        });
+        let told = not_ready.into_iter().chain(taints);
+        told.map(|what| format!("{}: {what}", id.name)).collect::<Vec<_>>()
+    });
+    unfit.collect()
+}
+
 fn is_timeout(entry: &Entry) -> bool {
     matches!(
         &entry.event,

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton_cluster::program::last_lines;
+use baton_cluster::{program::last_lines, runner::Timeouts};
 use baton_core::{
     case::{model::Case, read, refs::ReadContext},
     catalogue::Catalogue,
@@ -26,6 +26,10 @@ use crate::{evidence, run, settings::Settings, show};
 use signs::{Sign, Stage};
 
 const CANARY: &str = include_str!("canary.yaml");
+
+/// An implementation in which something of the canary's failover works does the next thing within this time, unless its
+/// target file gives it more.
+const SILENCE: Duration = Duration::from_secs(15);
 
 /// Of what a target wrote, this many lines are told.
 const LAST_LINES: usize = 12;
@@ -94,6 +98,8 @@ pub struct Preflight {
     features: Vec<Feature>,
     switches: Vec<Switch>,
     programs: Vec<Exec>,
+    /// For so long a target may do nothing at all.
+    silence: Duration,
     /// Requirements that are known not to be shown in any case.
     known: Vec<RequirementId>,
 }
@@ -120,6 +126,7 @@ impl Preflight {
             features: spec.features.iter().cloned().collect(),
             switches: spec.switches.clone(),
             programs,
+            silence: spec.timeouts.longest().map_or(SILENCE, |time| time.max(SILENCE)),
             known: all_cases.map(|entry| entry.requirement.clone()).collect(),
         }))
     }
@@ -130,6 +137,7 @@ impl Preflight {
     /// [`PreflightError`] if the suite would be run in vain.
     pub fn run(&self, settings: &Settings) -> Result<PreflightOutcome, PreflightError> {
         let began = Instant::now();
+        let settings = &self.settings(settings);
         let plan = Plan::of(&self.case);
         let reasons = run::unsupported(&self.case, &plan, settings);
         if !reasons.is_empty() {
@@ -141,6 +149,20 @@ impl Preflight {
         match self.look(&plan, settings, &ran.timeline) {
             None => Ok(PreflightOutcome::Passed { wall: began.elapsed() }),
             Some(error) => Err(with_evidence(error, settings, &ran.timeline, &log)),
+        }
+    }
+
+    /// With less patience: what the canary shows does not depend on what is left at its end, which the clusters remove
+    /// anyway, nor on waiting for somebody who does nothing.
+    fn settings(&self, settings: &Settings) -> Settings {
+        let silence = self.silence.mul_f64(settings.timeouts.factor);
+        Settings {
+            timeouts: Timeouts {
+                silence: Some(silence),
+                clear: settings.timeouts.clear.min(silence),
+                ..settings.timeouts
+            },
+            ..settings.clone()
         }
     }
 

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use baton_core::{
     case::model::{Action, Expect},
+    cause,
     judge::failovers,
     names::{ClusterName, RequirementId, RoleName},
     plan::Plan,
-    timeline::{Change, Mark, StepEnd, Timeline},
+    select::BINDING_KINDS,
+    timeline::{Change, Mark, StepEnd, Timeline, World},
 };
 
 /// The alias that the canary's policy gives to its state.
@@ -67,10 +69,26 @@ pub enum Sign {
 
 /// Looks at the timeline of the canary; `expects` says which stages are to be seen.
 pub fn look(plan: &Plan, timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -> Sign {
-    match ended_badly(timeline) {
-        Some((step, end)) => stopped(plan, timeline, step, end),
-        None => carried_along(timeline, expects),
+    let Some((step, end)) = ended_badly(timeline) else {
+        return carried_along(timeline, expects);
+    };
+    let more = match end {
+        StepEnd::TimedOut { .. } => circumstances(timeline),
+        _ => String::new(),
+    };
+    match stopped(plan, timeline, step, end) {
+        Sign::Fine => Sign::Fine,
+        Sign::Absent(stage, seen) => Sign::Absent(stage, seen + &more),
+        Sign::Wrong(seen) => Sign::Wrong(seen + &more),
     }
+}
+
+/// What may have to do with a step that timed out: members to which nothing can be scheduled, and what else the timeline
+/// points to.
+fn circumstances(timeline: &Timeline) -> String {
+    let mut told = cause::unfit_members(&World::after(timeline.entries()));
+    told.extend(cause::of_timeout(timeline).map(|cause| format!("likely cause: {cause}")));
+    told.iter().map(|line| format!("\n{line}")).collect()
 }
 
 fn ended_badly(timeline: &Timeline) -> Option<(usize, &StepEnd)> {
@@ -97,7 +115,10 @@ fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign
     match &step.action {
         Action::BindRole { role, .. } if *role == origin => Sign::Absent(
             Stage::Propagation,
-            format!("a policy for a Deployment led to no scheduling result {waited}"),
+            match binding(timeline) {
+                None => format!("a policy for a Deployment led to no binding {waited}"),
+                Some(kind) => format!("a policy for a Deployment led to a {kind}, but to no cluster in it {waited}"),
+            },
         ),
         Action::BindRole { .. } => Sign::Wrong(format!(
             "the workload was evicted, but not scheduled to another member {waited}"
@@ -118,6 +139,18 @@ fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign
         },
         other => Sign::Wrong(format!("{other}: not {waited}")),
     }
+}
+
+/// The kind of the canary's binding; none if there is no binding.
+fn binding(timeline: &Timeline) -> Option<String> {
+    let bindings = timeline
+        .revisions()
+        .filter(|(_, revision)| BINDING_KINDS.contains(&revision.kind.as_str()));
+    let about = |object: &serde_json::Value, member: &str| object["spec"]["resource"][member].clone();
+    let mut of_canary = bindings.filter(|(_, revision)| {
+        (about(&revision.object, "kind"), about(&revision.object, "name")) == (WORKLOAD.0.into(), WORKLOAD.1.into())
+    });
+    of_canary.next().map(|(_, revision)| revision.kind.clone())
 }
 
 fn status(timeline: &Timeline) -> &str {

@@ -186,7 +186,7 @@ impl Run<'_> {
             let all = places.all(|cluster| select::find(of, &cluster, world, &known.bindings).next().is_some());
             all.then_some(())
         });
-        if there.await.is_none() {
+        if there.await.is_err() {
             tracing::debug!("{of} has not come to {on}");
         }
     }

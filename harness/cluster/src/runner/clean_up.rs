@@ -22,6 +22,12 @@ const KEPT: [&str; 4] = ["CustomResourceDefinition", "Namespace", "Cluster", "No
 /// So many times longer nothing need be left where a member was away: what failed on it is tried again ever later.
 const AWAY: u32 = 6;
 
+/// A clean-up that is hurried has this part of its time…
+const HURRIED: u32 = 6;
+
+/// … but not less than this.
+const AT_LEAST: Duration = Duration::from_secs(1);
+
 impl Run<'_> {
     /// Undoes what the case did to clusters, deletes what it applied to the control plane, policies first, and waits
     /// until nothing of what the target made is left. How that ended is on the timeline, for the judge.
@@ -82,12 +88,30 @@ impl Run<'_> {
         Ok(())
     }
 
-    async fn until_nothing_is_left(&mut self, plan: &Plan) -> StepEnd {
-        let time = if some_member_was_away(plan) {
+    /// Whether clean-up has less time than is due.
+    pub(super) fn hurries(&self, plan: &Plan) -> bool {
+        self.time_to_clean_up(plan) < self.time_due(plan)
+    }
+
+    fn time_due(&self, plan: &Plan) -> Duration {
+        if some_member_was_away(plan) {
             self.timeouts.clear.saturating_mul(AWAY)
         } else {
             self.timeouts.clear
-        };
+        }
+    }
+
+    fn time_to_clean_up(&self, plan: &Plan) -> Duration {
+        let due = self.time_due(plan);
+        if self.timeouts.hurried {
+            due.min(AT_LEAST.max(due / HURRIED))
+        } else {
+            due
+        }
+    }
+
+    async fn until_nothing_is_left(&mut self, plan: &Plan) -> StepEnd {
+        let time = self.time_to_clean_up(plan);
         let deadline = Instant::now() + time;
         self.read_on();
         while !left_over(&self.seen).is_empty() {

@@ -19,12 +19,15 @@ pub enum RunError {
     Fleet(#[from] FleetError),
     /// The target does not say that the members are ready.
     #[error(
-        "the controller under test has not reported all members Ready within {waited:?}{}",
+        "the controller under test has not reported all members Ready within {waited:?}{}{}",
+        in_brackets(seen),
         LastWords(last_lines)
     )]
     NotReady {
         /// How long was waited.
         waited: Duration,
+        /// What the Clusters of the members say, where it is not that they are ready.
+        seen: Vec<String>,
         /// The last lines that it wrote, if it is a program.
         last_lines: Vec<String>,
     },
@@ -58,4 +61,12 @@ pub enum RunError {
     /// Somebody writes without ever waiting, so that no time passes and the members would never be ready.
     #[error("the fleet does not come to rest before the first step: {0}")]
     HotLoop(HotLoop),
+}
+
+fn in_brackets(seen: &[String]) -> String {
+    if seen.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", seen.join("; "))
+    }
 }

@@ -5,7 +5,7 @@
 //!   two writes, with `committed` for clusters that tell late of what they have stored;
 //! - `fields`: whether the definitions have what the case expects;
 //! - `clean_up`: what is removed at the end, so that what is left shows;
-//! - `wait`: steps that wait, always on the growing timeline and never by looking again and again;
+//! - `wait`: steps that wait, always on the growing timeline and never by looking again and again; `patience`: for how long;
 //! - `metrics`: what the target says of itself;
 //! - `hot_loop`: ends steps in which time cannot pass;
 //! - [`Timeouts`]: how long is waited for what; [`RunError`]: why there is no timeline;
@@ -21,6 +21,7 @@ mod fault_injection;
 mod fields;
 mod hot_loop;
 mod metrics;
+mod patience;
 mod refused;
 mod target;
 mod timeouts;
@@ -164,7 +165,8 @@ pub async fn run(
             end = run.clean_up(plan) => end,
             hot = quiescence.hot() => StepEnd::HotLoop(hot),
         };
-        run.recorder.mark(Mark::CleanedUp { end });
+        let hurried = run.hurries(plan) && matches!(end, StepEnd::TimedOut { .. });
+        run.recorder.mark(Mark::CleanedUp { end, hurried });
     }
     run.stop_or_leave_target(&mut quiescence).await;
     run.stop_api().await;

@@ -25,6 +25,10 @@ pub struct Timeouts {
     pub factor: f64,
     /// What they are extended by after that.
     pub slack: Duration,
+    /// How long a wait goes on in which the target does nothing at all; if not given, as long as any other.
+    pub silence: Option<Duration>,
+    /// Whether clean-up is given less time, because an earlier one of the same run has failed.
+    pub hurried: bool,
 }
 
 impl Default for Timeouts {
@@ -40,6 +44,8 @@ impl Default for Timeouts {
             ready: a_minute,
             factor: 1.0,
             slack: Duration::from_secs(10),
+            silence: None,
+            hurried: false,
         }
     }
 }
@@ -59,6 +65,8 @@ impl Timeouts {
             ready: scale(self.ready),
             factor: self.factor * factor,
             slack: self.slack,
+            silence: self.silence.map(scale),
+            hurried: self.hurried,
         }
     }
 

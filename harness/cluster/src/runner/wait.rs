@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use baton_core::{
     case::model::{Assertion, Condition, Expect, Mode, ObjectRef, Phase, Place, Subject},
+    cause,
     judge::failovers::result_of,
     names::{ClusterName, RoleName},
     pattern::Pattern,
@@ -14,7 +15,7 @@ use baton_core::{
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Ended, LAST_LINES, Run, RunError, TargetError, act::ActError, first_to_end};
+use super::{Ended, LAST_LINES, Run, RunError, TargetError, act::ActError, first_to_end, patience::Wait};
 use crate::program::last_lines;
 
 impl Run<'_> {
@@ -22,8 +23,9 @@ impl Run<'_> {
     pub(super) async fn wait_for(&mut self, until: &Condition, phase: Phase) -> StepEnd {
         let time = self.timeouts.of(phase);
         match self.watch(Mode::Eventually, until, time).await {
-            Some(Outcome::Held(_)) => StepEnd::Done,
-            Some(Outcome::Failed(_)) | None => timed_out(phase, time),
+            Ok(Outcome::Held(_)) => StepEnd::Done,
+            Ok(Outcome::Failed(_)) => timed_out(phase, time),
+            Err(waited) => timed_out(phase, waited),
         }
     }
 
@@ -42,33 +44,37 @@ impl Run<'_> {
             },
         };
         match self.watch(assertion.mode, &assertion.condition, time).await {
-            Some(_) => StepEnd::Done,
-            None => timed_out(assertion.phase, time),
+            Ok(_) => StepEnd::Done,
+            Err(waited) => timed_out(assertion.phase, waited),
         }
     }
 
-    /// Follows the timeline until a condition is settled; nothing if the time is up before.
-    async fn watch(&mut self, mode: Mode, condition: &Condition, limit: Duration) -> Option<Outcome> {
-        let deadline = Instant::now() + limit;
+    /// Follows the timeline until a condition is settled; how long was waited if the time is up before.
+    async fn watch(&mut self, mode: Mode, condition: &Condition, limit: Duration) -> Result<Outcome, Duration> {
+        let mut wait = Wait::begin(limit, self.timeouts.silence);
         self.read_on();
         let mut watch = Watch::begin(mode, condition, &self.seen, self.standpoint);
-        while watch.outcome().is_none() {
-            let news = self.news(deadline).await?;
+        loop {
+            if let Some(outcome) = watch.outcome() {
+                return Ok(outcome.clone());
+            }
+            let Some(news) = self.news(&mut wait).await else {
+                return Err(wait.time());
+            };
             for entry in &news {
                 watch.feed(entry);
             }
             self.seen.extend(news);
         }
-        watch.outcome().cloned()
     }
 
-    /// Follows the timeline until it shows something; nothing if the time is up before.
+    /// Follows the timeline until it shows something; how long was waited if the time is up before.
     pub(super) async fn until<T>(
         &mut self,
         time: Duration,
         mut look: impl FnMut(&World, &Known) -> Option<T>,
-    ) -> Option<T> {
-        let deadline = Instant::now() + time;
+    ) -> Result<T, Duration> {
+        let mut wait = Wait::begin(time, self.timeouts.silence);
         self.read_on();
         let (mut world, mut known) = (World::default(), Known::default());
         let take = |entries: &[Entry], world: &mut World, known: &mut Known| {
@@ -80,9 +86,11 @@ impl Run<'_> {
         take(&self.seen, &mut world, &mut known);
         loop {
             if let Some(found) = look(&world, &known) {
-                return Some(found);
+                return Ok(found);
             }
-            let news = self.news(deadline).await?;
+            let Some(news) = self.news(&mut wait).await else {
+                return Err(wait.time());
+            };
             take(&news, &mut world, &mut known);
             self.seen.extend(news);
         }
@@ -90,13 +98,17 @@ impl Run<'_> {
 
     /// Waits for entries of the timeline; nothing if the time is up before, or if nothing more can come because the
     /// target has ended by itself.
-    async fn news(&mut self, deadline: Instant) -> Option<Vec<Entry>> {
+    async fn news(&mut self, wait: &mut Wait) -> Option<Vec<Entry>> {
         if self.ended {
             return None;
         }
         let ended = tokio::select! {
             biased;
-            news = timeout_at(deadline, self.follower.next()) => return news.ok().flatten(),
+            news = timeout_at(wait.deadline(), self.follower.next()) => {
+                let news = news.ok().flatten()?;
+                wait.take(&news);
+                return Some(news);
+            }
             ended = first_to_end(&mut self.running, &mut self.api) => ended,
         };
         self.note_end(ended);
@@ -146,7 +158,7 @@ impl Run<'_> {
             let keeps_account = enablements.and_then(Value::as_array).is_some_and(|it| !it.is_empty());
             (!keeps_account || enablements.is_some_and(|it| are_enabled(it, object))).then_some(())
         });
-        enabled.await.ok_or_else(|| ActError::NotEnabled {
+        enabled.await.map_err(|waited| ActError::NotEnabled {
             kind: object["spec"]["names"]["kind"].as_str().unwrap_or_default().to_owned(),
             member: member.clone(),
             waited,
@@ -186,14 +198,14 @@ impl Run<'_> {
             (left.next().is_none() && known.members.contains(&only)).then_some(only)
         });
         match found.await {
-            Some(cluster) => {
+            Ok(cluster) => {
                 self.recorder.mark(Mark::RoleBound {
                     role: role.clone(),
                     cluster,
                 });
                 StepEnd::Done
             }
-            None => timed_out(Phase::Schedule, time),
+            Err(waited) => timed_out(Phase::Schedule, waited),
         }
     }
 
@@ -209,21 +221,21 @@ impl Run<'_> {
             })
         });
         match found.await {
-            Some(value) => {
+            Ok(value) => {
                 self.recorder.mark(Mark::Captured {
                     name: name.to_owned(),
                     value,
                 });
                 StepEnd::Done
             }
-            None => timed_out(Phase::Collect, time),
+            Err(waited) => timed_out(Phase::Collect, waited),
         }
     }
 
     /// Lets time pass; what happens meanwhile is on the timeline.
     pub(super) async fn let_pass(&mut self, time: Duration) {
-        let deadline = Instant::now() + time;
-        while let Some(more) = self.news(deadline).await {
+        let mut wait = Wait::begin(time, None);
+        while let Some(more) = self.news(&mut wait).await {
             self.seen.extend(more);
         }
     }
@@ -249,8 +261,9 @@ impl Run<'_> {
                 expect: expect.clone(),
             };
             match self.watch(Mode::Eventually, &until, waited).await {
-                Some(Outcome::Held(_)) => {}
-                Some(Outcome::Failed(_)) | None => return Err(self.not_ready(waited)),
+                Ok(Outcome::Held(_)) => {}
+                Ok(Outcome::Failed(_)) => return Err(self.not_ready(waited)),
+                Err(waited) => return Err(self.not_ready(waited)),
             }
         }
         Ok(())
@@ -269,6 +282,7 @@ impl Run<'_> {
             Some(ended) => RunError::Target(TargetError::Ended(ended)),
             None => RunError::NotReady {
                 waited,
+                seen: cause::unfit_members(&World::after(&self.seen)),
                 last_lines: last_lines(self.log, LAST_LINES),
             },
         }

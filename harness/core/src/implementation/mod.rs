@@ -107,6 +107,13 @@ pub struct Patience {
     pub slack: Option<Duration>,
 }
 
+impl Patience {
+    /// The longest time that is named, if any is.
+    pub fn longest(&self) -> Option<Duration> {
+        self.phases.values().copied().chain(self.ready).max()
+    }
+}
+
 /// Where the metrics of a target are, in the text format of Prometheus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetricsSource {

@@ -237,6 +237,9 @@ pub enum Mark {
     CleanedUp {
         /// How it ended.
         end: StepEnd,
+        /// That it was given less time than is due, because an earlier one of the same run had failed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        hurried: bool,
     },
     /// The target writes under these user agents and no others.
     Writers(BTreeSet<String>),
@@ -268,7 +271,7 @@ impl Mark {
             | Self::Answered { message: text, .. } => {
                 *text = redact::text(text);
             }
-            Self::StepEnded { end, .. } | Self::CleanedUp { end } => {
+            Self::StepEnded { end, .. } | Self::CleanedUp { end, .. } => {
                 if let StepEnd::Refused { message } | StepEnd::Unsupported { reason: message } = end {
                     *message = redact::text(message);
                 }
@@ -312,7 +315,10 @@ mod tests {
                 step: 0,
                 end: refused(),
             },
-            Mark::CleanedUp { end: refused() },
+            Mark::CleanedUp {
+                end: refused(),
+                hurried: false,
+            },
             Mark::Captured {
                 name: "x".to_owned(),
                 value: said(),

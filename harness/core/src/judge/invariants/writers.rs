@@ -20,15 +20,18 @@ use crate::{
 pub(super) fn nothing_left(timeline: &Timeline) -> Found {
     let mut found = Found::default();
     let ended = timeline.marks().find_map(|(entry, mark)| match mark {
-        Mark::CleanedUp { end } => Some((entry, end)),
+        Mark::CleanedUp { end, hurried } => Some((entry, end, *hurried)),
         _ => None,
     });
-    let Some((entry, end)) = ended else {
+    let Some((entry, end, hurried)) = ended else {
         return found;
     };
     found.judged = 1;
     let waited = match end {
         StepEnd::Done => String::new(),
+        StepEnd::TimedOut { waited_secs, .. } if hurried => format!(
+            ", after {waited_secs} s; an earlier clean-up of this run had failed, so this one was given less time than is due"
+        ),
         StepEnd::TimedOut { waited_secs, .. } => format!(", after {waited_secs} s"),
         StepEnd::TargetEnded => "; the target had ended".to_owned(),
         StepEnd::HotLoop(hot) => format!("; {hot}"),
@@ -39,7 +42,13 @@ pub(super) fn nothing_left(timeline: &Timeline) -> Found {
     let until = timeline.entries().partition_point(|it| it.seq <= entry.seq);
     for id in left_over(&timeline.entries()[..until]) {
         let seen = format!("still there{waited}");
-        found.findings.push(finding(
+        // With the time that is due it might have gone: that is no reason to blame anybody, and no success either.
+        let told = if hurried {
+            &mut found.inconclusive
+        } else {
+            &mut found.findings
+        };
+        told.push(finding(
             Invariant::NothingLeftAfterCleanUp,
             entry,
             Some(id),

@@ -88,6 +88,7 @@ pub(super) fn hot_loop(timeline: &Timeline) -> Option<Finding> {
             } => (Some(*step), hot),
             Mark::CleanedUp {
                 end: StepEnd::HotLoop(hot),
+                ..
             } => (None, hot),
             _ => return None,
         };
