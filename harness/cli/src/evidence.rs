@@ -49,6 +49,12 @@ pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
+/// Fails as writing timelines into a folder would; the folder is there afterwards.
+pub(crate) fn check(folder: &Path) -> io::Result<()> {
+    create_folder(folder)?;
+    file::check(&folder.join("timeline"))
+}
+
 /// The name of a case's timeline: with the seed if there are several, with the try if it is not the first.
 pub(crate) fn name(case: &Case, settings: &Settings, attempt: u32) -> String {
     let mut name = case.id.to_string();

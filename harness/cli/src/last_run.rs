@@ -89,14 +89,21 @@ impl LastRun {
         }
     }
 
-    /// Writes what is known now. What failed earlier and was not run again has still failed.
+    /// Writes what is known now. What failed earlier and was not run again has still failed, also in a run that has ended
+    /// in this folder meanwhile.
     ///
     /// # Errors
     /// If the folder cannot be written to.
     pub fn write(mut self, folder: &Path) -> io::Result<()> {
+        evidence::create_folder(folder)?;
+        // Nobody else reads what is going to be changed until this is dropped.
+        let lock = fs::File::open(folder)?;
+        lock.lock()?;
+        if let Ok(now) = Self::read(folder, &self.cases) {
+            self.failed = now.failed;
+        }
         self.failed.retain(|case| !self.ended.contains(case));
         self.failed.append(&mut self.failed_now);
-        evidence::create_folder(folder)?;
         file::write(&folder.join(FILE), &serde_json::to_vec(&self)?)
     }
 }

@@ -9,7 +9,11 @@ use std::{
     borrow::Cow,
     fmt,
     io::{self, IsTerminal as _, Write as _},
+    sync::atomic::{AtomicBool, Ordering},
 };
+
+/// That something could not be written to standard output.
+static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Writes to standard output, as `print!` does, but does not panic when nobody reads any more.
 macro_rules! out {
@@ -41,10 +45,16 @@ pub(crate) fn write(text: fmt::Arguments<'_>) {
     let text = clean(&text, stdout.is_terminal());
     if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
         && error.kind() != io::ErrorKind::BrokenPipe
+        && !LOST.swap(true, Ordering::SeqCst)
     {
-        // Such as a full disk. There is nobody else to tell, and it must not end a run that has clusters to remove.
-        let _ = writeln!(io::stderr(), "error: standard output: {error}");
+        // Such as a full disk. It must not end a run that has clusters to remove.
+        let _ = writeln!(io::stderr(), "error: cannot write to standard output: {error}");
     }
+}
+
+/// Whether something could not be written to standard output, though somebody wants to read it.
+pub(crate) fn lost_output() -> bool {
+    LOST.load(Ordering::SeqCst)
 }
 
 /// Writes to standard error. If that fails there is nobody left to tell.

@@ -65,7 +65,7 @@ fn run_into(folder: &Path, suite: &Suite, settings: Settings) -> Vec<PathBuf> {
     };
     let summary = run::run(&suite.cases, &settings, |event: &Event| reports.on_event(event));
     assert_eq!(summary.broken, 0, "{summary:?}");
-    reports.finish().unwrap()
+    reports.finish().into_iter().collect::<Result<_, _>>().unwrap()
 }
 
 /// A page of one real case, with hostile texts wherever texts come from outside.

@@ -22,7 +22,7 @@ use crate::{
     files::Roots,
     lint,
     load::{LoadError, Suite},
-    show,
+    show, terminal,
 };
 
 /// How the command ends.
@@ -66,8 +66,18 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Carries out a command. Results go to standard output, errors to standard error.
+/// Carries out a command. Results go to standard output, errors to standard error. Results that cannot be written are an
+/// error, too.
 pub fn execute(cli: &Cli) -> Exit {
+    let exit = carry_out(cli);
+    if terminal::lost_output() {
+        exit.and(Exit::Broken)
+    } else {
+        exit
+    }
+}
+
+fn carry_out(cli: &Cli) -> Exit {
     let roots = Roots::of(&cli.root);
     match &cli.command {
         Command::Run(arguments) => with_suite(Suite::select(&roots, &arguments.cases), |suite| {

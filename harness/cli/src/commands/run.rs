@@ -2,9 +2,8 @@
 
 use crate::terminal::{err, errln, outln};
 use std::{
-    fs,
     hash::{BuildHasher as _, Hasher as _, RandomState},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -54,7 +53,7 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
     // Another implementation may bring definitions that allow what those of the program do not.
     err!("{}", show::warnings(&lint::look(roots, &selected.cases).all()));
     if let Some(folder) = &arguments.timelines
-        && let Err(error) = fs::create_dir_all(folder)
+        && let Err(error) = evidence::check(folder)
     {
         errln!("error: cannot write timelines to {}: {error}", folder.display());
         return Exit::BadInput;
@@ -155,14 +154,8 @@ fn carry_out(
     if let Err(reason) = &ended {
         errln!("error: {reason}");
     }
-    match reports.finish() {
-        Ok(written) => print_written(&written),
-        Err(error) => {
-            errln!("error: {}", error_chain(&error));
-            return Exit::Broken;
-        }
-    }
-    if ended.is_err() {
+    let all_written = tell_reports(reports);
+    if ended.is_err() || !all_written {
         return Exit::Broken;
     }
     if settings.interrupt.is_asked() {
@@ -187,10 +180,19 @@ fn nothing_judged(summary: &Summary) -> Exit {
     Exit::Broken
 }
 
-fn print_written(written: &[PathBuf]) {
-    for report in written {
-        outln!("report: {}", report.display());
+/// Writes the reports; says whether all of them could be.
+fn tell_reports(reports: Reports) -> bool {
+    let mut all_written = true;
+    for report in reports.finish() {
+        match report {
+            Ok(path) => outln!("report: {}", path.display()),
+            Err(error) => {
+                errln!("error: {}", error_chain(&error));
+                all_written = false;
+            }
+        }
     }
+    all_written
 }
 
 fn exit(summary: &Summary) -> Exit {

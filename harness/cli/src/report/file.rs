@@ -1,7 +1,7 @@
 //! Files that are there as a whole or not at all.
 
 use std::{
-    fs::Permissions,
+    fs::{self, File, Permissions},
     io::{self, Write as _},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
@@ -14,11 +14,19 @@ pub fn check(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
     }
-    beside(path).map(drop)
+    if is_special(path) {
+        return File::options().write(true).open(path).map(drop);
+    }
+    beside(&resolved(path)).map(drop)
 }
 
-/// Writes a file beside its place first: whoever looks sees the old one or the new one.
+/// Writes a file beside its place first: whoever looks sees the old one or the new one. What is no file but a device or a
+/// pipe, such as `/dev/stdout`, is written to and stays what it is; a link stays one, too.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    if is_special(path) {
+        return File::options().write(true).open(path)?.write_all(content);
+    }
+    let path = &resolved(path);
     let mut file = beside(path)?;
     file.write_all(content)?;
     file.persist(path).map_err(|error| error.error)?;
@@ -43,6 +51,16 @@ pub fn write_new(folder: &Path, name: &str, content: &[u8]) -> io::Result<PathBu
     Ok(path)
 }
 
+/// Whether something is there that is neither a file nor a folder.
+pub fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir())
+}
+
+/// Where a link leads to, if there is something.
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -62,9 +80,27 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn what_is_no_file_is_written_to_and_a_link_stays_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, file) = (folder.path().join("link"), folder.path().join("file"));
+        fs::write(&file, "old").unwrap();
+        symlink(&file, &link).unwrap();
+        write(&link, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert!(link.is_symlink());
+        let null = folder.path().join("null");
+        symlink("/dev/null", &null).unwrap();
+        check(&null).unwrap();
+        write(&null, b"nothing").unwrap();
+        assert!(null.is_symlink() && is_special(&null));
+        let full = write(Path::new("/dev/full"), b"x").unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+    }
 
     #[test]
     fn a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it() {

@@ -84,6 +84,9 @@ pub enum WriteError {
         /// Why.
         source: io::Error,
     },
+    /// Another run writes its lines there.
+    #[error("another run is writing to {}", .0.display())]
+    InUse(PathBuf),
     /// Two reports are to become one file.
     #[error("two reports would be written to {}", .0.display())]
     Twice(PathBuf),
@@ -103,7 +106,7 @@ impl WriteError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::File { .. } => "the folder must exist and be writable",
-            Self::Twice(_) => "give each report a different path",
+            Self::Twice(_) | Self::InUse(_) => "give each report a different path",
             Self::Form(_) | Self::Line(_) | Self::Page(_) => "",
         }
     }
@@ -140,10 +143,7 @@ impl Reports {
             }
         }
         let (lines, whole): (Vec<_>, Vec<_>) = wanted.iter().cloned().partition(|it| it.format == Format::Jsonl);
-        let open = |ReportFile { path, .. }: ReportFile| match fs::File::create(&path) {
-            Ok(file) => Ok((path, file)),
-            Err(source) => Err(WriteError::File { path, source }),
-        };
+        let open = |ReportFile { path, .. }: ReportFile| Ok((path.clone(), begin(&path)?));
         Ok(Self {
             builder: Builder::new(catalogue, all),
             timeline_views: whole
@@ -151,7 +151,7 @@ impl Reports {
                 .any(|it| it.format == Format::Html)
                 .then(TimelineViews::new),
             whole,
-            lines: lines.into_iter().map(open).collect::<Result<_, _>>()?,
+            lines: lines.into_iter().map(open).collect::<Result<_, WriteError>>()?,
             failed: None,
         })
     }
@@ -180,32 +180,47 @@ impl Reports {
         Ok(())
     }
 
-    /// Writes what is written as a whole, and gives the files of all reports.
-    ///
-    /// # Errors
-    /// The first that went wrong since the beginning.
-    pub fn finish(self) -> Result<Vec<PathBuf>, WriteError> {
-        if let Some(error) = self.failed {
-            return Err(error);
-        }
-        let mut written: Vec<PathBuf> = self.lines.into_iter().map(|(path, _)| path).collect();
-        let Some(report) = self.builder.report() else {
-            return Ok(written);
+    /// Writes what is written as a whole, and says of each report whether it is there: its file, or what went wrong.
+    pub fn finish(self) -> Vec<Result<PathBuf, WriteError>> {
+        let mut written: Vec<_> = match self.failed {
+            Some(error) => vec![Err(error)],
+            None => self.lines.into_iter().map(|(path, _)| Ok(path)).collect(),
         };
-        let timeline_views = &self.timeline_views.unwrap_or_default();
-        for ReportFile { format, path } in self.whole {
+        let Some(report) = self.builder.report() else {
+            return written;
+        };
+        let timeline_views = self.timeline_views.unwrap_or_default();
+        // One that cannot be written keeps no other from being.
+        written.extend(self.whole.into_iter().map(|ReportFile { format, path }| {
             let text = match format {
                 Format::Yaml => report.to_yaml()?,
                 Format::Junit => junit::xml(&report)?,
                 Format::Summary => summary::markdown(&report),
-                Format::Html => page::of_report(&report, timeline_views)?,
-                Format::Jsonl => continue,
+                Format::Html => page::of_report(&report, &timeline_views)?,
+                Format::Jsonl => return Ok(path),
             };
             file::write(&path, text.as_bytes()).map_err(WriteError::of(&path))?;
-            written.push(path);
-        }
-        Ok(written)
+            Ok(path)
+        }));
+        written
     }
+}
+
+/// Begins a file of lines. Two runs at once would write into each other's.
+fn begin(path: &Path) -> Result<fs::File, WriteError> {
+    let special = file::is_special(path);
+    let mut options = fs::File::options();
+    let file = options.write(true).create(!special).truncate(false).open(path);
+    let file = file.map_err(WriteError::of(path))?;
+    if special {
+        return Ok(file);
+    }
+    match file.try_lock() {
+        Ok(()) => file.set_len(0).map_err(WriteError::of(path))?,
+        Err(fs::TryLockError::WouldBlock) => return Err(WriteError::InUse(path.to_owned())),
+        Err(fs::TryLockError::Error(source)) => return Err(WriteError::of(path)(source)),
+    }
+    Ok(file)
 }
 
 #[cfg(test)]
