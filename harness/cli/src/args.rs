@@ -101,7 +101,7 @@ pub enum Command {
         /// The file with the status, or `-` for standard input
         file: PathBuf,
     },
-    /// Print shell completions
+    /// Print shell completions; in bash, zsh and fish they know the names of the cases
     Completions {
         /// The shell
         shell: Shell,
@@ -356,8 +356,11 @@ pub enum Case {
 #[derive(Debug, Args)]
 pub struct List {
     /// List the requirements with the cases that prove them instead
-    #[arg(long)]
+    #[arg(long, conflicts_with = "names")]
     pub requirements: bool,
+    /// Print nothing but the names of the cases, one a line
+    #[arg(long)]
+    pub names: bool,
 }
 
 /// Options of `record`.

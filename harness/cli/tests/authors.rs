@@ -103,6 +103,62 @@ fn who_stops_reading_gets_no_panic() {
 }
 
 #[test]
+fn bash_completes_the_names_of_cases() {
+    // As bash does it for `baton run flink-job<Tab>`.
+    let script = r#"
+        eval "$("$0" completions bash)"
+        COMP_WORDS=("$0" "$1" "$2")
+        COMP_CWORD=2
+        _baton_with_cases "$0" "$2" "$1"
+        printf '%s\n' "${COMPREPLY[@]}"
+    "#;
+    let completed = |command: &str, word: &str| {
+        let output = Command::new("bash")
+            .args(["-c", script, env!("CARGO_BIN_EXE_baton"), command, word])
+            .current_dir(root())
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for command in ["run", "plan", "lint"] {
+        assert_eq!(
+            completed(command, "flink-jobid-d"),
+            "flink-jobid-directly\n",
+            "{command}"
+        );
+    }
+    assert_eq!(completed("run", "--accept-s"), "--accept-snapshots\n");
+    assert_eq!(completed("explain", "flink-jobid-d"), "\n");
+}
+
+#[test]
+fn other_shells_ask_for_the_names_of_cases_too() {
+    for shell in ["zsh", "fish"] {
+        let (code, script, error) = baton(&root(), &["completions", shell]);
+        assert_eq!(code, Some(0), "{error}");
+        assert!(script.contains("baton list --names"), "{script}");
+    }
+    let (_, script, _) = baton(&root(), &["completions", "zsh"]);
+    assert_eq!(script.matches(":_baton_cases' \\\n").count(), 3, "{script}");
+}
+
+#[test]
+fn logs_and_tables_have_no_colours_in_pipes() {
+    let output = Command::new(env!("CARGO_BIN_EXE_baton"))
+        .args(["run", "deployment-directly"])
+        .current_dir(root())
+        .env("BATON_LOG", "debug")
+        .env("CLICOLOR_FORCE", "1")
+        .output()
+        .unwrap();
+    let log = String::from_utf8(output.stderr).unwrap();
+    assert!(log.contains("DEBUG "), "{log}");
+    assert!(!log.contains('\u{1b}'), "{log}");
+    assert!(!String::from_utf8(output.stdout).unwrap().contains('\u{1b}'));
+}
+
+#[test]
 fn rows_are_not_wrapped_where_there_is_no_terminal() {
     let (_, told, _) = baton(&root(), &["list", "--requirements"]);
     let rows = told.lines().skip(1).take_while(|line| !line.trim().is_empty());

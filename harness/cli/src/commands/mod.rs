@@ -3,6 +3,7 @@
 //! [`execute`] dispatches; short commands are here, each longer one has a module.
 
 mod case;
+mod completions;
 mod jsonpath;
 mod judge;
 mod record;
@@ -15,7 +16,6 @@ use std::process::ExitCode;
 
 use baton_cluster::{error_chain::error_chain, simulator::shapes};
 use baton_core::{names::RequirementId, plan::Plan, schema, yaml::Diagnostic};
-use clap::CommandFactory as _;
 
 use crate::{
     args::{Cli, Command, Schema},
@@ -84,12 +84,13 @@ fn carry_out(cli: &Cli) -> Exit {
             run::run(suite, &roots, arguments)
         }),
         Command::List(arguments) => with_suite(Suite::load(&roots), |suite| {
-            let text = if arguments.requirements {
-                show::requirements(&suite.catalogue, &suite.cases)
+            if arguments.names {
+                suite.cases.iter().for_each(|case| outln!("{}", case.id));
+            } else if arguments.requirements {
+                outln!("{}", show::requirements(&suite.catalogue, &suite.cases));
             } else {
-                show::cases(&suite.cases)
-            };
-            outln!("{text}");
+                outln!("{}", show::cases(&suite.cases));
+            }
             Exit::Conforms
         }),
         Command::Explain { requirement } => with_suite(Suite::load(&roots), |suite| explain(&suite, requirement)),
@@ -119,9 +120,7 @@ fn carry_out(cli: &Cli) -> Exit {
         Command::Up(arguments) => up::up(arguments),
         Command::Jsonpath { path, file } => jsonpath::jsonpath(path, file),
         Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "baton", &mut script);
-            out!("{}", String::from_utf8_lossy(&script));
+            out!("{}", completions::script(*shell));
             Exit::Conforms
         }
     }

@@ -1,0 +1,66 @@
+//! `baton completions`: clap's scripts, which also know the names of cases. They ask `baton list --names` for them.
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use crate::args::Cli;
+
+const BASH: &str = r#"
+_baton_with_cases() {
+    _baton "$@"
+    local word="${COMP_WORDS[COMP_CWORD]}"
+    [[ "$word" == -* ]] && return
+    case " ${COMP_WORDS[*]:1:COMP_CWORD-1} " in
+        *" run "* | *" plan "* | *" lint "* | *" judge "*)
+            COMPREPLY+=($(compgen -W "$("$1" list --names 2>/dev/null)" -- "$word"))
+            ;;
+    esac
+}
+complete -F _baton_with_cases -o bashdefault -o default baton
+"#;
+
+const FISH: &str = r#"
+complete -c baton -n "__fish_baton_using_subcommand run plan lint" -a "(baton list --names 2>/dev/null)"
+"#;
+
+/// What follows the function that is defined first, as zsh wants it.
+const ZSH: &str = r#"
+(( $+functions[_baton_cases] )) ||
+_baton_cases() {
+    _alternative 'cases:case:{compadd -- ${(f)"$(baton list --names 2>/dev/null)"}}' 'files:file:_files'
+}
+"#;
+
+/// The script for a shell.
+pub(super) fn script(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "baton", &mut script);
+    let script = String::from_utf8_lossy(&script);
+    match shell {
+        Shell::Bash => format!("{script}{BASH}"),
+        Shell::Fish => format!("{script}{FISH}"),
+        Shell::Zsh => with_cases_in_zsh(&script),
+        _ => script.into_owned(),
+    }
+}
+
+/// Arguments that are cases are completed by a function of ours.
+fn with_cases_in_zsh(script: &str) -> String {
+    let mut with_cases = String::new();
+    for line in script.lines() {
+        let (start, rest) = line.split_at(line.len() - line.trim_start().len());
+        let is_cases = ["'*::cases -- Cases, by name", "'*::files -- Cases, by name"]
+            .iter()
+            .any(|argument| rest.starts_with(argument));
+        let rest = if is_cases {
+            rest.replace(":_default'", ":_baton_cases'")
+        } else {
+            rest.to_owned()
+        };
+        with_cases.push_str(&format!("{start}{rest}\n"));
+        if line.starts_with("autoload ") {
+            with_cases.push_str(ZSH);
+        }
+    }
+    with_cases
+}
