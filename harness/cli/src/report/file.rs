@@ -28,7 +28,8 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     }
     let path = &resolved(path);
     let mut file = beside(path)?;
-    file.write_all(content)?;
+    // The file itself: an error of it does not name the file beside the place.
+    file.as_file_mut().write_all(content)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
@@ -38,7 +39,7 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
 pub fn write_new(folder: &Path, name: &str, content: &[u8]) -> io::Result<PathBuf> {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, "txt"));
     let mut file = beside(&folder.join(name))?;
-    file.write_all(content)?;
+    file.as_file_mut().write_all(content)?;
     let mut path = folder.join(name);
     for number in 2_u32.. {
         match file.persist_noclobber(&path) {
