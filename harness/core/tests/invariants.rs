@@ -155,6 +155,92 @@ fn a_spoiled_timeline_is_found(#[case] spoil: Spoil, #[case] invariant: &str) {
     assert!(broken.contains(invariant), "{broken:?}");
 }
 
+/// When a copy without labels was made, and went at once.
+#[derive(Clone, Copy)]
+enum Made {
+    BeforeTheTask,
+    AfterTheTask,
+    AfterTheLabelled,
+}
+
+/// A failover in which a copy without labels comes and goes on a cluster.
+fn with_bare_copy(made: Made, cluster: &str, by: &str) -> Vec<Entry> {
+    let mut entries = good("deployment-directly");
+    let of = |entry: &Entry| match &entry.event {
+        Event::Revision(it) => Some((it.kind.clone(), it.change, it.cluster.is_control())),
+        Event::Mark(_) => None,
+    };
+    let is_task = |entry: &Entry| match &entry.event {
+        Event::Revision(it) => tasks(&mut (*it.object).clone()).is_some(),
+        Event::Mark(_) => false,
+    };
+    let labelled = entries
+        .iter()
+        .rposition(|entry| of(entry) == Some(("Deployment".to_owned(), Change::Added, false)));
+    let labelled = labelled.unwrap();
+    let task = entries.iter().position(is_task).unwrap();
+    let at = match made {
+        Made::BeforeTheTask => task,
+        Made::AfterTheTask => labelled,
+        Made::AfterTheLabelled => labelled + 1,
+    };
+    let mut copy = entries[labelled].clone();
+    object(&mut copy).unwrap().1["metadata"]["labels"] = json!({});
+    let mut copies = [Change::Deleted, Change::Added].map(|change| (change, copy.clone()));
+    for (change, copy) in &mut copies {
+        let Event::Revision(it) = &mut copy.event else { continue };
+        it.change = *change;
+        it.cluster = cluster.into();
+        it.by = Some(by.to_owned());
+    }
+    for (_, copy) in copies {
+        entries.insert(at, copy);
+    }
+    entries
+}
+
+#[rstest]
+#[case::before_the_task(Made::BeforeTheTask, "member2", "controller", true)]
+#[case::after_the_task(Made::AfterTheTask, "member2", "controller", true)]
+#[case::on_a_third_cluster(Made::AfterTheTask, "member3", "controller", true)]
+// What a step of the case makes is not the implementation's.
+#[case::by_the_harness(Made::AfterTheTask, "member2", "baton", false)]
+// The origin, when it comes back, is never given the labels.
+#[case::on_the_origin(Made::AfterTheTask, "member1", "controller", false)]
+// What is made later, for another reason, needs none.
+#[case::afterwards(Made::AfterTheLabelled, "member3", "controller", false)]
+fn no_copy_without_labels_comes_before_the_one_with_them(
+    #[case] made: Made,
+    #[case] cluster: &str,
+    #[case] by: &str,
+    #[case] is_broken: bool,
+) {
+    let broken = broken(with_bare_copy(made, cluster, by));
+    assert_eq!(broken.contains("labelsFromFirstRevision"), is_broken, "{broken:?}");
+}
+
+/// A workload that a user had moved there and back again before the failover has been there for another reason.
+#[test]
+fn a_copy_on_a_cluster_that_the_result_named_before_the_task_may_lack_labels() {
+    let mut entries = with_bare_copy(Made::BeforeTheTask, "member2", "controller");
+    let bare = entries.iter().rposition(|entry| match &entry.event {
+        Event::Revision(it) => it.change == Change::Deleted && it.cluster.as_str() == "member2",
+        Event::Mark(_) => false,
+    });
+    let before = entries[..bare.unwrap()].iter().rev();
+    let binding = before.into_iter().find(|entry| match &entry.event {
+        Event::Revision(it) => it.kind == "ResourceBinding",
+        Event::Mark(_) => false,
+    });
+    let there = binding.unwrap().clone();
+    let mut moved = there.clone();
+    object(&mut moved).unwrap().1["spec"]["clusters"] = json!([{"name": "member2"}]);
+    entries.insert(bare.unwrap() + 1, there);
+    entries.insert(bare.unwrap() - 1, moved);
+    let broken = broken(entries);
+    assert!(!broken.contains("labelsFromFirstRevision"), "{broken:?}");
+}
+
 /// A workload that leaves member1 Gracefully: how long the old copy is kept, and whether the new one is healthy by then.
 fn gracefully(kept: u64, period: Option<u64>, new_is_healthy: bool, old_is_healthy: bool) -> Vec<Entry> {
     let entry = |at: u64, cluster: &str, kind: &str, change: Change, object: Value| Entry {

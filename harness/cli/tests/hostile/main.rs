@@ -150,6 +150,8 @@ fn who_is_sound_and_plays_no_trick_conforms() {
 #[case::race("labels-in-a-race", LABELS)]
 // The new copy is deleted, and created again with labels: the task does not have them.
 #[case::created_again("created-again", "STP-01")]
+// A copy without labels is there and gone before the scheduling result names the cluster; the one that follows has them.
+#[case::bare_copy_first("bare-copy-first", "made without the label")]
 // The labels are put on the template, from where they come to copies: templates must not have them.
 #[case::on_the_template("labels-on-the-template", "REC-08")]
 // A second copy with labels is there before the first is gone: never two.

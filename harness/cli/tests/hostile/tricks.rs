@@ -71,6 +71,18 @@ impl Clusters {
         }
     }
 
+    /// Waits for the first copy, and gives it with its cluster.
+    async fn copy_on_any(&self) -> (&Client, Value) {
+        loop {
+            for client in self.members.values() {
+                if let Some(copy) = ask(client, "GET", DEPLOY, None).await {
+                    return (client, copy);
+                }
+            }
+            tokio::time::sleep(A_MOMENT).await;
+        }
+    }
+
     /// Waits for the new copy, and gives it with its cluster.
     async fn new_copy(&self) -> (&Client, Value) {
         loop {
@@ -158,11 +170,13 @@ pub fn play(trick: &str, folder: &Path) {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let _running = if trick == "ready-alone" {
-            ready().await;
-            None
-        } else {
-            Some(controller(sound).await)
+        let _running = match trick {
+            "ready-alone" => {
+                ready().await;
+                None
+            }
+            "bare-copy-first" => Some(bare_copy_first().await),
+            _ => Some(controller(sound).await),
         };
         hide(trick).await;
         std::future::pending::<()>().await;
@@ -242,6 +256,29 @@ async fn created_again() {
     // The controller may be first.
     ask(client, "POST", DEPLOYMENTS, Some(copy_with_labels(&copy))).await;
     ask(client, "PATCH", DEPLOY, Some(labelled())).await;
+}
+
+/// Runs the workload on the new cluster without its state before the controller comes to do it as it should.
+async fn bare_copy_first() -> Running {
+    let clusters = Clusters::under("baton-controller").await;
+    let running = controller(true).await;
+    let (origin, template) = clusters.copy_on_any().await;
+    let hold = |finalizers: Value| Some(json!({"metadata": {"finalizers": finalizers}}));
+    ask(origin, "PATCH", DEPLOY, hold(json!(["hostile.dev/wait"])))
+        .await
+        .unwrap();
+    let others = clusters.others().await;
+    // The task is written when the old copy is to go; without the controller nothing follows from that.
+    while ask(origin, "GET", DEPLOY, None).await.unwrap()["metadata"]["deletionTimestamp"].is_null() {
+        tokio::time::sleep(A_MOMENT).await;
+    }
+    running.stop().await;
+    ask(origin, "PATCH", DEPLOY, hold(json!([]))).await.unwrap();
+    let mut bare = copy_with_labels(&template);
+    bare["metadata"]["labels"] = json!({"app": "deploy"});
+    ask(others[0], "POST", DEPLOYMENTS, Some(bare)).await.unwrap();
+    ask(others[0], "DELETE", DEPLOY, None).await.unwrap();
+    controller(true).await
 }
 
 async fn on_the_template() {

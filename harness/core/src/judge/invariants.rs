@@ -3,7 +3,7 @@
 //! - here: what is true of every failover; `copies`: how many copies there are and when; `pods`: the same at the level of
 //!   pods;
 //! - `bindings`: how many bindings and tasks there are, and when tasks may be written and carried out; `labels`: where
-//!   injected labels are, and how long; `taints`: whose they are;
+//!   injected labels are, and how long; `bare`: copies that lack them; `taints`: whose they are;
 //! - `placement`: where workloads go, and what is left behind; `rates`: how fast; `tainting`: when clusters are tainted;
 //!   `gates`: what the target leaves alone;
 //! - `blocked`: what must be true of an eviction that cannot go ahead;
@@ -11,6 +11,7 @@
 //!
 //! Each invariant is a function of the `History` that says how often it had something to judge and what it found.
 
+mod bare;
 mod bindings;
 mod blocked;
 mod copies;

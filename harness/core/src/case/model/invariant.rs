@@ -43,7 +43,7 @@ pub enum Invariant {
     NoEvictionBeforeItsTime,
     /// Under Gracefully a healthy old copy stays until another one is healthy, or its period is over.
     GracefullyNeverWithoutCopy,
-    /// A copy that ever has an injected label has it from its first revision on.
+    /// A copy that ever has an injected label has it from its first revision on; none without it came before.
     LabelsFromFirstRevision,
     /// An injected label stays until the copy was healthy for the first time.
     LabelsUntilHealthy,

@@ -1,9 +1,9 @@
 //! The labels that are injected into new copies: from when on, until when, and where.
 
-use super::{Found, History, bindings::said_healthy, finding, injected, label};
+use super::{Found, History, bare, bindings::said_healthy, finding, injected, label};
 use crate::{
     case::model::Invariant,
-    judge::{Finding, failovers::Task},
+    judge::{Finding, failovers::Task, order::Before},
     timeline::{Change, Entry, ObjectId, Revision},
 };
 
@@ -44,17 +44,35 @@ fn new_copies<'a>(history: &History<'a>, task: &Task) -> Vec<Copy<'a>> {
 }
 
 /// Whether the template has a label with this value at an entry: then a copy has it from there.
-fn on_template(history: &History<'_>, task: &Task, key: &str, at: &Entry) -> bool {
+pub(super) fn on_template(history: &History<'_>, task: &Task, key: &str, at: &Entry) -> bool {
     let template = history.copies_of(task).iter();
     let mut template = template.filter(|(entry, it)| it.cluster.is_control() && entry.seq < at.seq);
     template.any(|(_, it)| label(it, key) == task.state.get(key).map(String::as_str))
 }
 
-/// REC-01: a copy that ever has an injected label has it from its first revision on.
+/// REC-01: a copy that ever has an injected label has it from its first revision on, and no copy without it came before
+/// that one.
 pub(super) fn from_first_revision(history: &History<'_>) -> Found {
     let mut found = Found::default();
     for task in history.tasks.iter().filter(|task| !task.state.is_empty()) {
-        for copy in new_copies(history, task) {
+        let copies = new_copies(history, task);
+        let firsts = copies.iter().filter_map(Copy::first);
+        let labelled = firsts.into_iter().find(|(_, first)| !injected(task, first).is_empty());
+        if let Some(bare) = labelled.and_then(|labelled| bare::before(history, task, labelled)) {
+            let (entry, revision) = bare.created;
+            let told = finding(
+                Invariant::LabelsFromFirstRevision,
+                entry,
+                Some(ObjectId::of(revision)),
+                format!("the label {} on each copy that is made for the failover", bare.key),
+                "it was made without the label, and another one with it later".to_owned(),
+            );
+            match bare.of_failover {
+                Before::Yes => found.findings.push(told),
+                Before::No | Before::Unknown => found.inconclusive.push(told),
+            }
+        }
+        for copy in copies {
             let Some((_, first)) = copy.first() else { continue };
             let later = copy.0.iter().find_map(|(entry, revision)| {
                 let mut keys = injected(task, revision).into_iter();

@@ -1,0 +1,86 @@
+//! Copies without the labels that a later one of the same failover has: the workload has begun there without its state,
+//! however soon they went.
+
+use super::{History, injected, label, labels::on_template};
+use crate::{
+    judge::{
+        failovers::{self, Task},
+        order::{Before, Placed},
+    },
+    names::ClusterName,
+    timeline::{Change, HARNESS},
+};
+
+/// A copy that came before the one with the label, and lacks it.
+pub(super) struct Bare<'a> {
+    pub(super) created: Placed<'a>,
+    pub(super) key: &'a str,
+    /// Whether it belongs to this failover, and not to what was before.
+    pub(super) of_failover: Before,
+}
+
+/// The first of them before a copy that was made with labels.
+pub(super) fn before<'a>(history: &History<'a>, task: &'a Task, labelled: Placed<'a>) -> Option<Bare<'a>> {
+    if !(task.is_directly() && task.is_single() && on_one_cluster(history, task, labelled)) {
+        return None;
+    }
+    let keys = injected(task, labelled.1);
+    let copies = history.copies_of(task);
+    // What was before the copy that is left has nothing to do with this failover.
+    let is_begin = |(entry, it): &&Placed<'a>| {
+        let begins = matches!(it.change, Change::Added | Change::List);
+        it.cluster == task.from && begins && entry.seq < task.written.seq
+    };
+    let begin = copies.iter().rfind(is_begin)?.0.seq;
+    let made_meanwhile = copies.iter().copied().filter(|(entry, it)| {
+        let meanwhile = (begin..labelled.0.seq).contains(&entry.seq);
+        let by_harness = it.by.as_deref().is_some_and(|by| HARNESS.contains(&by));
+        it.change == Change::Added && meanwhile && !by_harness
+    });
+    made_meanwhile.into_iter().find_map(|created| {
+        let cluster = &created.1.cluster;
+        let lacks = |key: &&&str| label(created.1, key).is_none() && !on_template(history, task, key, labelled.0);
+        let key = keys.iter().find(lacks)?;
+        if cluster.is_control() || belongs_elsewhere(history, task, cluster) {
+            return None;
+        }
+        let of_failover = if was_named(history, task, begin, cluster) {
+            let written = history.binding_of(task).iter().copied();
+            let written = written.into_iter().find(|(entry, _)| entry.seq == task.written.seq)?;
+            history.precedence.before(written, created)
+        } else {
+            Before::Yes
+        };
+        (of_failover != Before::No).then_some(Bare {
+            created,
+            key,
+            of_failover,
+        })
+    })
+}
+
+/// Whether the workload was to run on one cluster at most, from the task to a copy: on several no labels are injected.
+fn on_one_cluster(history: &History<'_>, task: &Task, until: Placed<'_>) -> bool {
+    let meanwhile = task.written.seq..until.0.seq;
+    let mut results = history.binding_of(task).iter();
+    results.all(|(entry, it)| !meanwhile.contains(&entry.seq) || failovers::result_of(&it.object).len() <= 1)
+}
+
+/// Whether a cluster ran the workload before: then labels are not for it (REC-03), and its copy may have come back.
+fn belongs_elsewhere(history: &History<'_>, task: &Task, cluster: &ClusterName) -> bool {
+    let of_binding = history.tasks.iter().filter(|it| it.binding == task.binding);
+    task.before.contains(cluster) || of_binding.into_iter().any(|it| it.from == *cluster)
+}
+
+/// Whether the scheduling result has named a cluster between the copy that is left and the task: then a copy may be there
+/// for another reason than this failover.
+fn was_named(history: &History<'_>, task: &Task, begin: u64, cluster: &ClusterName) -> bool {
+    let bindings = history.binding_of(task);
+    // What was in force when the copy was made counts too.
+    let in_force = bindings.iter().rfind(|(entry, _)| entry.seq < begin);
+    let meanwhile = bindings
+        .iter()
+        .filter(|(entry, _)| (begin..task.written.seq).contains(&entry.seq));
+    let mut results = in_force.into_iter().chain(meanwhile);
+    results.any(|(_, it)| failovers::result_of(&it.object).contains(cluster))
+}
