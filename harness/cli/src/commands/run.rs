@@ -290,3 +290,26 @@ fn described(
         .map_err(|error| bad_input(&error, error.help()))?;
     Ok((settings, preflight))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_broken_is_the_environment_whatever_else_deviates() {
+        let came = |broken, deviating, inconclusive| {
+            exit(&Summary {
+                conforming: 1,
+                broken,
+                deviating,
+                inconclusive,
+                ..Summary::default()
+            })
+        };
+        assert_eq!(came(0, 0, 0), Exit::Conforms);
+        assert_eq!(came(0, 1, 1), Exit::Deviates);
+        assert_eq!(came(0, 0, 1), Exit::Broken);
+        assert_eq!(came(1, 0, 0), Exit::Broken);
+        assert_eq!(came(1, 1, 0), Exit::Broken);
+    }
+}
