@@ -133,28 +133,42 @@ fn a_failover_that_nothing_switches_on_is_told() {
     insta::assert_snapshot!(error);
 }
 
+/// The operator's definition of a FlinkDeployment spells a field in one way, the documents of failover in another.
 #[test]
 fn a_path_of_another_spelling_is_told() {
-    let steps = r#"    - apply: {on: [control, members], file: flink/crd.yaml}
-    - apply: {on: control, file: flink/foo.yaml}
+    let told = |definition: &str, path: &str| {
+        let steps = format!(
+            r#"    - apply: {{on: [control, members], file: flink/{definition}.yaml}}
+    - apply: {{on: control, file: flink/foo.yaml}}
     - apply:
         on: control
         resource:
           apiVersion: policy.karmada.io/v1alpha1
           kind: PropagationPolicy
-          metadata: {name: policy}
+          metadata: {{name: policy}}
           spec:
-            resourceSelectors: [{apiVersion: flink.apache.org/v1beta1, kind: FlinkDeployment, name: foo}]
-            failover: {cluster: {statePreservation: {rules: [{aliasLabelName: a/b, jsonPath: "{ .jobStatus.jobid }"}]}}}
-"#;
-    let folder = folder(&[("cases/mine/mine.yaml", &case(steps))]);
-    let (code, _, error) = lint(folder.path());
-    assert_eq!(code, Some(0), "{error}");
-    assert!(
-        error.contains("the status of a FlinkDeployment has no `jobStatus.jobid`"),
-        "{error}"
-    );
-    assert!(error.contains("did you mean `jobI"), "{error}");
+            resourceSelectors: [{{apiVersion: flink.apache.org/v1beta1, kind: FlinkDeployment, name: foo}}]
+            failover: {{cluster: {{statePreservation: {{rules: [{{aliasLabelName: a/b, jsonPath: "{path}"}}]}}}}}}
+"#
+        );
+        let folder = folder(&[("cases/mine/mine.yaml", &case(&steps))]);
+        let (code, _, error) = lint(folder.path());
+        assert_eq!(code, Some(0), "{error}");
+        let about_fields = error
+            .lines()
+            .filter(|line| line.contains("of a FlinkDeployment") || line.contains("did you mean"));
+        about_fields.map(str::trim).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(told("crd", "{ .jobStatus.jobId }"), @"
+    ! the path `{ .jobStatus.jobId }` matches nothing: the status of a FlinkDeployment has no `jobStatus.jobId`
+    help: did you mean `jobID`?
+    ");
+    insta::assert_snapshot!(told("crd-of-operator", "{ .jobStatus.jobID }"), @"
+    ! the path `{ .jobStatus.jobID }` matches nothing: the status of a FlinkDeployment has no `jobStatus.jobID`
+    help: did you mean `jobId`?
+    ");
+    assert_eq!(told("crd", "{ .jobStatus.jobID }"), "");
+    assert_eq!(told("crd-of-operator", "{ .jobStatus.jobId }"), "");
 }
 
 /// Runs one case and gives its exit code and what it says of the failure.

@@ -387,7 +387,7 @@ fn lint_warns_of_paths_that_no_status_has() {
     let text = lint(&flink);
     let message = "the path `{ .jobStatus.jobIdd }` matches nothing: the status of a FlinkDeployment has no";
     assert!(text.contains(message) && text.contains("jobStatus.jobIdd"), "{text}");
-    assert!(text.contains("did you mean `jobId`?"), "{text}");
+    assert!(text.contains("did you mean `jobID`?"), "{text}");
     assert!(text.contains("consecutive-without-state.yaml:29:68"), "{text}");
     assert!(text.contains("1 case without errors"), "{text}");
     let deployment = changed("taints/tolerated-for-ever.yaml", &[("{ .replicas }", "{ .replcas }")]);
