@@ -173,7 +173,16 @@ fn a_path_of_another_spelling_is_told() {
 
 /// Runs one case and gives its exit code and what it says of the failure.
 fn run(steps: &str) -> (Option<i32>, String) {
-    let folder = folder(&[("cases/mine/mine.yaml", &case(steps))]);
+    let (code, told, _) = run_case(&case(steps));
+    let failure = told.lines().skip_while(|line| !line.starts_with("---"));
+    let ends = |line: &&str| line.starts_with("full timeline") || line.starts_with("0 conform");
+    let failure = failure.take_while(|line| !ends(line));
+    (code, failure.collect::<Vec<_>>().join("\n"))
+}
+
+/// Runs a case and gives its exit code, standard output and standard error.
+fn run_case(case: &str) -> (Option<i32>, String, String) {
+    let folder = folder(&[("cases/mine/mine.yaml", case)]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
     let state = folder.path().join("state");
     let output = command
@@ -182,11 +191,83 @@ fn run(steps: &str) -> (Option<i32>, String) {
         .env("XDG_STATE_HOME", state)
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    let failure = told.lines().skip_while(|line| !line.starts_with("---"));
-    let ends = |line: &&str| line.starts_with("full timeline") || line.starts_with("0 conform");
-    let failure = failure.take_while(|line| !ends(line));
-    (output.status.code(), failure.collect::<Vec<_>>().join("\n"))
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// Steps that let a Deployment fail over under this policy.
+fn failover(placement: &str, path: &str) -> String {
+    format!(
+        r#"    - apply:
+        on: control
+        resource:
+          apiVersion: policy.karmada.io/v1alpha1
+          kind: PropagationPolicy
+          metadata: {{name: policy}}
+          spec:
+            resourceSelectors: [{{apiVersion: apps/v1, kind: Deployment, name: deploy}}]
+            placement: {{{placement}}}
+            failover: {{cluster: {{purgeMode: Directly, statePreservation: {{rules: [{{aliasLabelName: a/b, jsonPath: "{path}"}}]}}}}}}
+    - bindRole: {{role: origin, from: {{kind: Deployment, name: deploy}}}}
+    - taint: {{cluster: origin, key: a/b, effect: NoExecute}}
+    - bindRole: {{role: destination, from: {{kind: Deployment, name: deploy}}, not: origin}}
+"#
+    )
+}
+
+/// What a run says of causes: in the failure, and as a warning before it.
+fn causes(case: &str) -> String {
+    let (code, told, error) = run_case(case);
+    assert_eq!(code, Some(1), "{told}{error}");
+    let of_failure = told.lines().filter(|line| line.starts_with("likely cause"));
+    let warnings = error.lines().filter(|line| line.contains('!') || line.contains("help"));
+    let all = of_failure.chain(warnings).map(str::trim);
+    all.collect::<Vec<_>>().join("\n")
+}
+
+const ONE: &str = "spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 1}]";
+
+#[test]
+fn the_likely_cause_of_a_failure_is_told() {
+    let mistyped = case(&failover(ONE, "{ .readyReplica }"));
+    insta::assert_snapshot!(causes(&mistyped), @"
+    likely cause: Warning EvictWorkloadFromClusterFailed: eviction from member1 waits: rule a/b with path { .readyReplica }: the path matches nothing in the status: readyReplica is not found (column 3); did you mean `readyReplicas`?
+    ! the path `{ .readyReplica }` matches nothing: the status of a Deployment has no `readyReplica`
+    help: did you mean `readyReplicas`?
+    ");
+    let tolerated = "clusterTolerations: [{key: a/b, operator: Exists, effect: NoExecute, tolerationSeconds: 300}]";
+    insta::assert_snapshot!(causes(&case(&failover(&format!("{ONE}, {tolerated}"), "{ .replicas }"))), @"likely cause: the taint a/b on member1 is tolerated for 300 s: let that time pass with `elapse`");
+    insta::assert_snapshot!(causes(&case(&failover("clusterAffinity: {clusterNames: [member1, member2]}", "{ .replicas }"))), @"likely cause: ResourceBinding deploy-deployment is scheduled to member1 and member2: if one cluster is intended, set `spreadConstraints` in the policy");
+    let own_kind = r"    - apply:
+        on: [control, members]
+        resource:
+          apiVersion: apiextensions.k8s.io/v1
+          kind: CustomResourceDefinition
+          metadata: {name: sparkapplications.example.org}
+          spec:
+            group: example.org
+            scope: Namespaced
+            names: {kind: SparkApplication, plural: sparkapplications, singular: sparkapplication, listKind: SparkApplicationList}
+            versions:
+              - name: v1
+                served: true
+                storage: true
+                subresources: {status: {}}
+                schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+    - apply: {on: control, resource: {apiVersion: example.org/v1, kind: SparkApplication, metadata: {name: spark}}}
+    - apply:
+        on: control
+        resource:
+          apiVersion: policy.karmada.io/v1alpha1
+          kind: PropagationPolicy
+          metadata: {name: policy}
+          spec:
+            resourceSelectors: [{apiVersion: example.org/v1, kind: SparkApplication, name: spark}]
+            placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 1}]}
+    - bindRole: {role: origin, from: {kind: SparkApplication, name: spark}}
+    - wait: {for: statusCollected, of: {kind: SparkApplication, name: spark}, from: origin, status: {state: RUNNING}}
+";
+    insta::assert_snapshot!(causes(&case(own_kind)), @"likely cause: nobody writes the status of SparkApplication spark on member1: use `setStatus`, or rules of your own for the workload simulator");
 }
 
 #[test]

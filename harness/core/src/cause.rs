@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::{
+    case::model::Phase,
     select::BINDING_KINDS,
     timeline::{Change, Entry, Event, Mark, ObjectId, Revision, StepEnd, Timeline, World},
 };
@@ -35,11 +36,15 @@ pub fn condition_changes(before: Option<&Value>, after: &Value) -> Vec<String> {
 /// The likely cause of a step that timed out; nothing if no step did, or nothing points to a cause.
 pub fn of_timeout(timeline: &Timeline) -> Option<String> {
     let entries = timeline.entries();
-    let timed_out = entries.iter().position(is_timeout)?;
+    let (timed_out, phase) = entries
+        .iter()
+        .enumerate()
+        .find_map(|(at, it)| Some((at, timeout(it)?)))?;
     let entries = &entries[..timed_out];
     let world = World::after(entries);
     several_clusters(&world)
         .or_else(|| tolerated(&world))
+        .or_else(|| without_status(&world).filter(|_| phase == Phase::Collect.name()))
         .or_else(|| last_warning(entries))
         .or_else(|| false_condition(&world))
 }
@@ -64,14 +69,15 @@ pub fn unfit_members(world: &World) -> Vec<String> {
     unfit.collect()
 }
 
-fn is_timeout(entry: &Entry) -> bool {
-    matches!(
-        &entry.event,
+/// The phase of a step that timed out.
+fn timeout(entry: &Entry) -> Option<&str> {
+    match &entry.event {
         Event::Mark(Mark::StepEnded {
-            end: StepEnd::TimedOut { .. },
+            end: StepEnd::TimedOut { phase, .. },
             ..
-        })
-    )
+        }) => Some(phase),
+        Event::Mark(_) | Event::Revision(_) => None,
+    }
 }
 
 /// Roles are bound to one cluster: a workload on two of them binds none.
@@ -115,6 +121,26 @@ fn tolerated(world: &World) -> Option<String> {
                 ))
             })
     })
+}
+
+/// A copy whose status nobody writes, such as one of a kind that the workload simulator has no rules for.
+fn without_status(world: &World) -> Option<String> {
+    let resources: Vec<&Value> = bindings(world)
+        .map(|(_, binding)| &binding["spec"]["resource"])
+        .collect();
+    let is_copy = |id: &ObjectId| {
+        let same = |resource: &&Value| {
+            (resource["kind"].as_str(), resource["name"].as_str()) == (Some(id.kind.as_str()), Some(id.name.as_str()))
+                && resource["namespace"].as_str().unwrap_or_default() == id.namespace
+        };
+        !id.cluster.is_control() && resources.iter().any(same)
+    };
+    let is_empty = |object: &Value| object["status"].as_object().is_none_or(serde_json::Map::is_empty);
+    let (id, _) = world.objects().find(|(id, object)| is_copy(id) && is_empty(object))?;
+    Some(format!(
+        "nobody writes the status of {} {} on {}: use `setStatus`, or rules of your own for the workload simulator",
+        id.kind, id.name, id.cluster
+    ))
 }
 
 fn last_warning(entries: &[Entry]) -> Option<String> {
@@ -242,6 +268,45 @@ mod tests {
         );
         let found = of_timeout(&timeline(&[cluster, one, warning()])).unwrap();
         assert!(found.contains("on member1 is tolerated for 300 s"), "{found}");
+    }
+
+    #[test]
+    fn a_copy_without_a_status_is_named_where_one_was_waited_for() {
+        let resource = json!({"kind": "SparkApplication", "namespace": "default", "name": "spark"});
+        let binding = json!({"metadata": {"name": "spark"}, "spec": {"resource": resource}});
+        let copy = |status: &Value| {
+            let spark = json!({"metadata": {"namespace": "default", "name": "spark"}, "status": status});
+            Event::Revision(Revision {
+                cluster: ClusterName::new("member1"),
+                kind: "SparkApplication".to_owned(),
+                change: Change::Added,
+                object: Arc::new(spark),
+                by: None,
+            })
+        };
+        let told = |phase: &str, status: &Value| {
+            let bound = timeline(&[("ResourceBinding", binding.clone())]);
+            let mut entries = bound.entries().to_vec();
+            entries[1].event = copy(status);
+            let mut last = entries[1].clone();
+            last.seq += 1;
+            last.event = Event::Mark(Mark::StepEnded {
+                step: 1,
+                end: StepEnd::TimedOut {
+                    phase: phase.to_owned(),
+                    waited_secs: 60.0,
+                },
+            });
+            entries.push(last);
+            of_timeout(&Timeline::new(entries).unwrap())
+        };
+        let found = told("collect", &json!({})).unwrap();
+        assert!(
+            found.starts_with("nobody writes the status of SparkApplication spark on member1: use `setStatus`"),
+            "{found}"
+        );
+        assert_eq!(told("collect", &json!({"state": "RUNNING"})), None);
+        assert_eq!(told("evict", &json!({})), None);
     }
 
     #[test]
