@@ -18,11 +18,14 @@ use std::{
 
 use baton_core::event::Event;
 use thiserror::Error;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 /// So often a runtime is asked before its case is given up. Asking counts, not the clock: if the whole process is stopped
 /// for an hour, nobody has asked.
 const ASKED: u32 = 20;
+
+/// So often the time may be found where it was. What happens at one moment can take a slow machine a while.
+const STILL: u32 = 2 * ASKED;
 
 /// Why a case came to nothing.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -32,6 +35,14 @@ pub(crate) enum GivenUp {
     Silent {
         /// For how long it was asked.
         silence: Duration,
+        /// Where it was.
+        doing: String,
+    },
+    /// Its runtime answers, and its time does not go on.
+    #[error("the case was given up: something in it has been busy for {busy:?} without letting time pass, {doing}")]
+    Still {
+        /// For how long it was asked.
+        busy: Duration,
         /// Where it was.
         doing: String,
     },
@@ -53,13 +64,18 @@ pub(crate) enum GivenUp {
 pub(crate) struct Pulse {
     asked: Notify,
     answers: AtomicU64,
+    /// The time of the runtime at the last answer, in milliseconds since the first.
+    time: AtomicU64,
 }
 
 impl Pulse {
     /// Answers whoever asks, as long as the runtime lets it. It waits for nothing that virtual time knows of.
     pub(crate) async fn answer(self: Arc<Self>) {
+        let began = Instant::now();
         loop {
             self.asked.notified().await;
+            let time = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.time.store(time, Ordering::Relaxed);
             self.answers.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -92,6 +108,7 @@ pub(crate) fn watch<T: Send + 'static>(
     let thread = thread.map_err(|error| GivenUp::NoThread(error.to_string()))?;
     let mut doing = "before its first step".to_owned();
     let (mut answers, mut unanswered) = (0, 0);
+    let (mut time, mut still) = (0, 0);
     loop {
         match received.recv_timeout(silence / ASKED) {
             Ok(Told::End(end)) => return Ok(end),
@@ -99,7 +116,7 @@ pub(crate) fn watch<T: Send + 'static>(
                 if let Event::StepStarted { step, text, .. } = &*event {
                     doing = format!("in step {}: {text}", step + 1);
                 }
-                unanswered = 0;
+                (unanswered, still) = (0, 0);
                 emit(*event);
             }
             Err(RecvTimeoutError::Timeout) => {
@@ -108,6 +125,13 @@ pub(crate) fn watch<T: Send + 'static>(
                 answers = now;
                 if unanswered > ASKED {
                     return Err(GivenUp::Silent { silence, doing });
+                }
+                let since = pulse.time.load(Ordering::Relaxed);
+                still = if since == time { still + 1 } else { 0 };
+                time = since;
+                if still > STILL {
+                    let busy = silence / ASKED * STILL;
+                    return Err(GivenUp::Still { busy, doing });
                 }
                 pulse.asked.notify_one();
             }
@@ -177,6 +201,28 @@ mod tests {
         let told = came.unwrap_err().to_string();
         assert!(told.contains("kept its thread for 400ms"), "{told}");
         assert!(told.ends_with("in step 3: taint origin"), "{told}");
+    }
+
+    #[test]
+    fn who_never_lets_time_pass_is_given_up_too() {
+        static RELEASED: AtomicBool = AtomicBool::new(false);
+        let came = watch("retries at once", SHORT, &|_| {}, |pulse, _| {
+            let mut builder = tokio::runtime::Builder::new_current_thread();
+            builder
+                .enable_all()
+                .start_paused(true)
+                .build()
+                .unwrap()
+                .block_on(async {
+                    tokio::spawn(Arc::clone(pulse).answer());
+                    while !RELEASED.load(Ordering::Relaxed) {
+                        tokio::task::yield_now().await;
+                    }
+                });
+        });
+        RELEASED.store(true, Ordering::Relaxed);
+        let told = came.unwrap_err().to_string();
+        assert!(told.contains("busy for 800ms without letting time pass"), "{told}");
     }
 
     #[test]
