@@ -18,8 +18,7 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     match toleration.operator.unwrap_or_default() {
         TolerationOperator::Exists => true,
         TolerationOperator::Equal => {
-            !key.is_empty()
-                && toleration.value.as_deref().unwrap_or_default() == taint.value.as_deref().unwrap_or_default()
+            toleration.value.as_deref().unwrap_or_default() == taint.value.as_deref().unwrap_or_default()
         }
     }
 }
@@ -113,7 +112,8 @@ mod tests {
             (json!({"operator": "Exists"}), true),
             (json!({"operator": "Exists", "effect": "NoSchedule"}), false),
             (json!({"operator": "Exists", "effect": ""}), true),
-            (json!({"key": "", "operator": "Equal", "value": "yes"}), false),
+            (json!({"key": "", "operator": "Equal", "value": "yes"}), true),
+            (json!({"operator": "Equal", "value": "no"}), false),
             (json!({"key": "up", "operator": "Exists"}), false),
         ] {
             assert_eq!(

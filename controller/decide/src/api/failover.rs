@@ -58,7 +58,9 @@ pub struct ApplicationFailoverBehavior {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_conditions: Option<PreConditions>,
     /// What must hold for failover to be carried out.
+    // What was stored before it was required may lack it.
     #[serde(default)]
+    #[schemars(transform = without_default)]
     pub decision_conditions: DecisionConditions,
     /// How the old copy leaves the cluster. `Never` leaves it until a user confirms its removal (PRG-09).
     #[serde(default)]
@@ -168,6 +170,11 @@ fn cluster_purge_mode(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         "enum": ["Directly", "Gracefully", "Immediately", "Graciously"],
         "default": "Gracefully"
     })
+}
+
+/// What has a default is never missing, also where it is required.
+fn without_default(schema: &mut schemars::Schema) {
+    schema.remove("default");
 }
 
 fn application_purge_mode(_: &mut schemars::SchemaGenerator) -> schemars::Schema {

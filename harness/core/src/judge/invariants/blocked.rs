@@ -214,7 +214,7 @@ fn tolerated(taint: &Taint, tolerations: &[Value]) -> Option<Duration> {
         let (key, effect) = (text(toleration, "key"), text(toleration, "effect"));
         let exists = text(toleration, "operator") == "Exists";
         (effect.is_empty() || effect == "NoExecute")
-            && (key == taint.key || (key.is_empty() && exists))
+            && (key.is_empty() || key == taint.key)
             && (exists || text(toleration, "value") == taint.value)
     };
     let matching: Vec<&Value> = tolerations.iter().filter(matches).collect();

@@ -125,7 +125,7 @@ fn repelled(placement: &Value, repels: &[Repels], entry: &Entry) -> Why {
             let text = |member: &str| it[member].as_str().unwrap_or_default();
             let exists = text("operator") == "Exists";
             (text("effect").is_empty() || text("effect") == taint.effect)
-                && (text("key") == taint.key || (text("key").is_empty() && exists))
+                && (text("key").is_empty() || text("key") == taint.key)
                 && (exists || text("value") == taint.value)
         })
     };
