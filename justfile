@@ -22,6 +22,10 @@ test:
 mutants *names:
     cargo test -p baton --test mutants {{ names }}
 
+# Change single tokens of what the controller decides, a sample of them; the cases alone must notice (needs cargo-mutants).
+tokens sample="60":
+    SAMPLE={{ sample }} controller/mutants.sh
+
 # Begin a new case: just case recovery/my-case.
 case name:
     cargo run -p baton -- case new {{ name }}
