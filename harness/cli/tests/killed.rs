@@ -4,10 +4,13 @@
 
 use std::{
     collections::BTreeSet,
+    env,
     fs::{self, File},
+    hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Instant,
 };
 
 use baton_cluster::fleet::{
@@ -21,6 +24,10 @@ use k8s_openapi::{
 };
 use kube::{Api, ResourceExt, api::ListParams};
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+/// Each of them for itself: moments are shares of the time that a run takes alone.
+static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// Clusters of which nothing is known but a kubeconfig with a context for each: c0, c1, c2.
 async fn clusters(file: &Path) -> Vec<Embedded> {
@@ -78,6 +85,7 @@ fn run(folder: &Path) -> Command {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_kill_at_any_step_the_next_run_finds_clean_clusters() {
+    let _alone = ALONE.lock().await;
     let folder = tempfile::tempdir().unwrap();
     let clusters = clusters(&folder.path().join("kubeconfig")).await;
     let before = there(&clusters).await;
@@ -103,11 +111,64 @@ async fn after_a_kill_at_any_step_the_next_run_finds_clean_clusters() {
         assert_eq!(killed.await.unwrap(), steps);
         assert_ne!(there(&clusters).await, before, "nothing was left after step {steps}");
     }
-    let folder = folder.path().to_owned();
-    let last = tokio::task::spawn_blocking(move || run(&folder).output().unwrap());
-    let last = last.await.unwrap();
-    let told = String::from_utf8_lossy(&last.stdout).into_owned() + &String::from_utf8_lossy(&last.stderr);
-    assert_eq!(last.status.code(), Some(0), "{told}");
+    let told = conforms(folder.path()).await;
     assert!(told.contains("removed what a killed run had left"), "{told}");
     assert_eq!(there(&clusters).await, before);
+}
+
+/// What a run says that nobody kills.
+async fn conforms(folder: &Path) -> String {
+    let folder = folder.to_owned();
+    let output = tokio::task::spawn_blocking(move || run(&folder).output().unwrap());
+    let output = output.await.unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.contains("1 conform"), "{told}");
+    told
+}
+
+/// A number from the environment.
+fn number(variable: &str, otherwise: u64) -> u64 {
+    env::var(variable).map_or(otherwise, |text| text.parse().unwrap())
+}
+
+/// Every other kill meets a run that finds what the one before it has left. `KILLS` says how many, `KILLS_SEED` when.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_kill_at_any_moment_the_verdict_stands() {
+    let _alone = ALONE.lock().await;
+    let (kills, seed) = (number("KILLS", 4), number("KILLS_SEED", 20));
+    let folder = tempfile::tempdir().unwrap();
+    let clusters = clusters(&folder.path().join("kubeconfig")).await;
+    let before = there(&clusters).await;
+    conforms(folder.path()).await;
+    let begun = Instant::now();
+    conforms(folder.path()).await;
+    let mut whole = begun.elapsed();
+    assert_eq!(there(&clusters).await, before);
+    let (mut remains, mut removed) = (0, 0);
+    for kill in 0..kills {
+        let share = BuildHasherDefault::<DefaultHasher>::default().hash_one((seed, kill)) % 1000;
+        let moment = whole * u32::try_from(share).unwrap() / 1000;
+        let mut child = run(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // It is the moment that is tried: nothing in the run is waited for.
+        tokio::time::sleep(moment).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let left = there(&clusters).await != before;
+        println!("seed {seed}, kill {kill} after {moment:?} of {whole:?}: remains {left}");
+        remains += u32::from(left);
+        if kill % 2 == 1 {
+            let begun = Instant::now();
+            conforms(folder.path()).await;
+            whole = whole.min(begun.elapsed());
+            assert_eq!(there(&clusters).await, before);
+            removed += u32::from(left);
+        }
+    }
+    // A kill before anything is made, or after everything is gone, leaves nothing.
+    println!("{kills} kills, {remains} with remains, {removed} removed by a run to its end");
 }
