@@ -15,6 +15,9 @@ folder=${1:-$(dirname "$0")/../target/assets}
 programs=(kube-apiserver kube-controller-manager kube-scheduler kubectl ${ALSO:-})
 etcd=go.etcd.io/etcd/server/v3
 
+# shellcheck source=harness/apiserver/go-module.sh
+source "$(dirname "$0")/apiserver/go-module.sh"
+
 fail() { echo "error: $1" >&2; echo "help: $2" >&2; exit 2; }
 case $version in v1.*.*) ;; *) fail "KUBERNETES=$version is no release of Kubernetes" "write it like v1.36.2" ;; esac
 command -v go >/dev/null || fail "there is no Go toolchain in PATH" "install the package \`golang\`, or use setup-envtest on a machine that has it"
@@ -25,15 +28,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# The modules that Kubernetes is made of are published with the minor version in place of the major one; in Kubernetes'
-# own go.mod they point to folders of its repository, which a build from outside must point back.
-published=v0.${version#v1.}
-go mod init assets 2>/dev/null
-kubernetes=$(go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^\t"GoMod": "\(.*\)",$/\1/p')
-go mod edit -require "k8s.io/kubernetes@$version"
-sed -nE 's|.*(k8s\.io/[a-z-]+) => \./staging.*|\1|p' "$kubernetes" | while read -r module; do
-    go mod edit -replace "$module=$module@$published"
-done
+kubernetes_module assets "$version"
 {
     printf '//go:build tools\n\npackage tools\n\nimport (\n'
     printf '\t_ "k8s.io/kubernetes/cmd/%s"\n' "${programs[@]}"

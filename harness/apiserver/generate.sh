@@ -14,20 +14,15 @@ set -euo pipefail
 
 version=${KUBERNETES:-v1.36.2}
 folder=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=harness/apiserver/go-module.sh
+source "$folder/go-module.sh"
 command -v go >/dev/null || { echo "error: there is no Go toolchain in PATH" >&2; exit 2; }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$folder"/generate/*.go "$work"
 cd "$work"
-# As in `harness/assets.sh`: the modules of which Kubernetes is made have versions of their own.
-published=v0.${version#v1.}
-go mod init generate 2>/dev/null
-kubernetes=$(go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^\t"GoMod": "\(.*\)",$/\1/p')
-go mod edit -require "k8s.io/kubernetes@$version"
-sed -nE 's|.*(k8s\.io/[a-z-]+) => \./staging.*|\1|p' "$kubernetes" | while read -r module; do
-    go mod edit -replace "$module=$module@$published"
-done
+kubernetes_module generate "$version"
 go mod tidy 2>/dev/null
 go build -o generate .
 sources=$(go list -m -f '{{.Dir}}' k8s.io/kubernetes)
