@@ -42,7 +42,8 @@ fn timeline(case: &Case, seed: u64) -> String {
 }
 
 /// A plain failover, one that is blocked and cut off, one with a restart, two in a row, one with an operator; one in which
-/// several watch what somebody else writes and act on it at once.
+/// several watch what somebody else writes and act on it at once; one with two instances, with many members, with a
+/// command, with metrics, with a script that runs away, with dependencies.
 #[rstest]
 fn the_same_seed_gives_the_same_timeline(
     #[values(
@@ -52,7 +53,13 @@ fn the_same_seed_gives_the_same_timeline(
         "consecutive",
         "two-fail-at-once",
         "flink-jobid-directly",
-        "healthy-again"
+        "healthy-again",
+        "queue-another-leader-crash",
+        "slower-in-a-large-federation",
+        "drain-empties-gate-on",
+        "metrics-latency-and-rate",
+        "interpretation-broken-script-endless",
+        "dependencies-shared"
     )]
     id: &str,
     #[values(0, 7)] seed: u64,
