@@ -7,6 +7,7 @@
 )]
 
 use std::{
+    fmt::Write as _,
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
@@ -133,7 +134,7 @@ fn a_folder_that_is_read_only_is_told_before_anything_runs() {
             .args(arguments)
             .output()
             .unwrap();
-        all.push_str(&format!("{arguments:?}: {}\n", told(folder.path(), &output)));
+        writeln!(all, "{arguments:?}: {}", told(folder.path(), &output)).unwrap();
         assert!(!String::from_utf8_lossy(&output.stdout).contains("1 case on"));
     }
     insta::assert_snapshot!(all, @r#"
@@ -148,6 +149,38 @@ fn a_folder_that_is_read_only_is_told_before_anything_runs() {
     error: the report /sys/report.jsonl cannot be written: [REASON]
     help: the folder must exist and be writable
     "#);
+}
+
+#[test]
+fn a_folder_for_temporary_files_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut all = String::new();
+    for arguments in [
+        &[
+            "run",
+            "--target",
+            "fixtures/targets/minimal.yaml",
+            "deployment-directly",
+        ][..],
+        &["up", "--members", "1"],
+    ] {
+        let mut command = baton(folder.path());
+        let nowhere = folder.path().join("nowhere");
+        let output = command
+            .args(arguments)
+            .current_dir(root())
+            .env("TMPDIR", nowhere)
+            .output()
+            .unwrap();
+        writeln!(all, "{}: {}", arguments[0], told(folder.path(), &output)).unwrap();
+    }
+    insta::assert_snapshot!(all, @"
+    run: 3
+    error: certificates cannot be made: [FOLDER]/nowhere: No such file or directory (os error 2)
+    help: TMPDIR names the folder for what is temporary
+    up: 3
+    error: making a temporary directory failed: [FOLDER]/nowhere: No such file or directory (os error 2)
+    ");
 }
 
 /// Nobody has asked for the timeline of a case that failed: what it came to is told all the same.

@@ -23,7 +23,9 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Makes one whose name begins with a prefix, after removing those with the same prefix that nobody uses any more.
     pub(crate) fn new(prefix: &str) -> io::Result<Self> {
-        Self::new_in(&std::env::temp_dir(), prefix)
+        let parent = std::env::temp_dir();
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", parent.display()));
+        Self::new_in(&parent, prefix).map_err(named)
     }
 
     fn new_in(parent: &Path, prefix: &str) -> io::Result<Self> {

@@ -57,7 +57,7 @@ fn with_cases_in_zsh(script: &str) -> String {
         } else {
             rest.to_owned()
         };
-        with_cases.push_str(&format!("{start}{rest}\n"));
+        with_cases.extend([start, &rest, "\n"]);
         if line.starts_with("autoload ") {
             with_cases.push_str(ZSH);
         }

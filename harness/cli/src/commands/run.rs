@@ -284,7 +284,10 @@ fn described(
 ) -> Result<(Settings, Option<Preflight>), Exit> {
     let spec = load::target(roots, file, all).map_err(|error| not_loaded(&error))?;
     let preflight = Preflight::of(&spec, &all.catalogue).map_err(|error| bad_input(&error, ""))?;
-    let target = Described::new(spec).map_err(|error| bad_input(&error, error.help()))?;
+    let target = Described::new(spec).map_err(|error| {
+        let told = bad_input(&error, error.help());
+        if error.is_environment() { Exit::Broken } else { told }
+    })?;
     let settings = settings
         .with_target(target)
         .map_err(|error| bad_input(&error, error.help()))?;

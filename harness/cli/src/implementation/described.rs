@@ -83,9 +83,16 @@ impl TargetFileError {
                 "`spec.controlPlane.definitions` names a folder with CustomResourceDefinitions in YAML"
             }
             Self::Webhooks { .. } => "`spec.controlPlane.webhooks` names files with webhook configurations in YAML",
-            Self::NoCertificates(_) => "",
+            Self::NoCertificates(_) => "TMPDIR names the folder for what is temporary",
             Self::NothingInstalled => "run against the clusters where it is installed, or start it with `exec`",
         }
+    }
+}
+
+impl TargetFileError {
+    /// Whether the environment is to blame, not the file.
+    pub fn is_environment(&self) -> bool {
+        matches!(self, Self::NoCertificates(_))
     }
 }
 

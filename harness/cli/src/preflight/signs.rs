@@ -86,9 +86,10 @@ pub fn look(plan: &Plan, timeline: &Timeline, expects: &dyn Fn(Stage) -> bool) -
 /// What may have to do with a step that timed out: members to which nothing can be scheduled, and what else the timeline
 /// points to.
 fn circumstances(timeline: &Timeline) -> String {
-    let mut told = cause::unfit_members(&World::after(timeline.entries()));
+    let mut told = vec![String::new()];
+    told.extend(cause::unfit_members(&World::after(timeline.entries())));
     told.extend(cause::of_timeout(timeline).map(|cause| format!("likely cause: {cause}")));
-    told.iter().map(|line| format!("\n{line}")).collect()
+    told.join("\n")
 }
 
 fn ended_badly(timeline: &Timeline) -> Option<(usize, &StepEnd)> {

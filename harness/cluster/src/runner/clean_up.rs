@@ -7,7 +7,7 @@ use baton_core::{
     judge::invariants::left_over,
     names::ClusterName,
     plan::{Plan, PlannedStep},
-    timeline::StepEnd,
+    timeline::{Mark, StepEnd},
     watch::Known,
 };
 use serde_json::Value;
@@ -88,9 +88,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether clean-up has less time than is due.
-    pub(super) fn hurries(&self, plan: &Plan) -> bool {
-        self.time_to_clean_up(plan) < self.time_due(plan)
+    /// Notes how clean-up ended, and whether it had less time than is due.
+    pub(super) fn note_clean_up(&self, plan: &Plan, end: StepEnd) {
+        let timed_out = matches!(end, StepEnd::TimedOut { .. });
+        let hurried = timed_out && self.time_to_clean_up(plan) < self.time_due(plan);
+        self.recorder.mark(Mark::CleanedUp { end, hurried });
     }
 
     fn time_due(&self, plan: &Plan) -> Duration {

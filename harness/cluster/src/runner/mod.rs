@@ -165,8 +165,7 @@ pub async fn run(
             end = run.clean_up(plan) => end,
             hot = quiescence.hot() => StepEnd::HotLoop(hot),
         };
-        let hurried = run.hurries(plan) && matches!(end, StepEnd::TimedOut { .. });
-        run.recorder.mark(Mark::CleanedUp { end, hurried });
+        run.note_clean_up(plan, end);
     }
     run.stop_or_leave_target(&mut quiescence).await;
     run.stop_api().await;
