@@ -1,7 +1,7 @@
 //! Which clusters cases run on: from arguments to a backend.
 
 use crate::terminal::errln;
-use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use baton_cluster::{
     error_chain::error_chain,
@@ -119,6 +119,8 @@ pub enum Simulate {
 pub struct BackendNeeds<'a> {
     /// How many members its cases need.
     pub members: usize,
+    /// How many cases are to be run at once.
+    pub at_once: NonZeroUsize,
     /// Whether people are to look at them.
     pub open: bool,
     /// Stops waiting for them.
@@ -203,7 +205,7 @@ impl BackendOptions {
             BackendKind::Kubeconfig => return Ok(Arc::new(runtime()?.block_on(self.existing())?)),
             BackendKind::Envtest => {
                 let assets = Assets::find(self.assets.as_deref())?;
-                let envtest = Envtest::boot(&assets, needs.members, self.keep);
+                let envtest = Envtest::boot(&assets, needs.at_once, needs.members, self.keep);
                 return Ok(Arc::new(runtime()?.block_on(envtest)?));
             }
             BackendKind::Kind => self.new.kind(roots, needs.members).map_err(BootError::from)?,

@@ -3,6 +3,7 @@
 use crate::terminal::{err, errln, outln};
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
+    num::NonZeroUsize,
     path::Path,
     sync::Arc,
 };
@@ -222,15 +223,16 @@ fn settings(
 ) -> Result<(Settings, Option<Preflight>), Exit> {
     let default = Settings::new(roots.clone());
     let interrupt = Interrupt::listen().map_err(|error| refused(&error.into()))?;
-    let needs = BackendNeeds {
-        members: selected.cases.iter().map(|case| case.members).max().unwrap_or(1),
-        open: arguments.pause_on_failure,
-        interrupt: &interrupt,
-    };
     let jobs = if arguments.pause_on_failure {
         1
     } else {
         arguments.jobs.map_or(default.jobs, usize::from)
+    };
+    let needs = BackendNeeds {
+        members: selected.cases.iter().map(|case| case.members).max().unwrap_or(1),
+        at_once: NonZeroUsize::new(jobs.min(selected.cases.len())).unwrap_or(NonZeroUsize::MIN),
+        open: arguments.pause_on_failure,
+        interrupt: &interrupt,
     };
     let selected = Settings {
         backend: arguments.on.backend(roots, &needs).map_err(|error| refused(&error))?,

@@ -4,6 +4,7 @@
 
 use std::{
     io::Write as _,
+    num::NonZeroUsize,
     path::Path,
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
@@ -90,6 +91,7 @@ pub fn ready(members: usize) -> Ready {
         }
         let needs = BackendNeeds {
             members,
+            at_once: NonZeroUsize::MIN,
             open: false,
             interrupt: &settings.interrupt,
         };

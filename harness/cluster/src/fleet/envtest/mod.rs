@@ -4,7 +4,8 @@
 //! - [`Assets`]: where the programs are;
 //! - `certificates`: what the servers trust, made anew each time; `process`: programs that do not outlive the harness;
 //! - `boot`: starts an etcd, an API server and, if there is one, the controllers that remove what has no owner any more;
-//! - [`Envtest`]: the backend. Its clusters are leased as existing ones are: see [`super::external`].
+//! - [`Envtest`]: the backend. Its clusters are leased as existing ones are ([`super::external`]), each control plane with
+//!   its members to one case at a time.
 
 mod boot;
 mod certificates;
@@ -14,13 +15,14 @@ use std::{
     ffi::OsStr,
     io,
     net::Ipv4Addr,
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
 
 use async_trait::async_trait;
 use baton_core::{case::model::Case, names::ClusterName};
-use futures::future::try_join_all;
+use futures::future::{select_all, try_join_all};
 use thiserror::Error;
 
 use super::{
@@ -131,55 +133,62 @@ impl Assets {
 /// Real API servers on this machine, as a backend.
 #[derive(Debug)]
 pub struct Envtest {
-    external: External,
+    /// Each a control plane and its members, for one case at a time.
+    sets: Vec<External>,
     planes: Mutex<Vec<ControlPlane>>,
     has_controllers: bool,
 }
 
 impl Envtest {
-    /// Boots a control plane and members, all at once.
+    /// Boots control planes, each with members of its own, all at once. As many cases can be run at once.
     ///
     /// # Errors
     /// If one of them does not come to serve; nothing is left then.
-    pub async fn boot(assets: &Assets, members: usize, keep: bool) -> Result<Self, EnvtestError> {
-        let names = (1..=members).map(|number| ClusterName::new(format!("member{number}")));
-        let names = std::iter::once(ClusterName::control()).chain(names);
-        let booting = names.map(|name| ControlPlane::boot(assets, name));
-        let planes = try_join_all(booting).await?;
-        let accesses = planes
-            .iter()
-            .map(|plane| Access::by_text(plane.name.clone(), &plane.kubeconfig));
-        let mut accesses: Vec<Access> = try_join_all(accesses).await?;
-        let members = accesses.split_off(1);
-        let control = accesses.remove(0);
-        let options = Options {
-            workloads: Workloads::Simulated,
-            keep,
-            vouched_for: true,
-            address: None,
-            webhooks: Some(Ipv4Addr::LOCALHOST.into()),
-        };
-        let external = External::connect("envtest", Clusters::new(control, members)?, options).await?;
+    pub async fn boot(assets: &Assets, sets: NonZeroUsize, members: usize, keep: bool) -> Result<Self, EnvtestError> {
+        let booting = (0..sets.get()).map(|_| boot_set(assets, members, keep));
+        let (sets, planes): (Vec<_>, Vec<_>) = try_join_all(booting).await?.into_iter().unzip();
         Ok(Self {
-            external,
-            planes: Mutex::new(planes),
+            sets,
+            planes: Mutex::new(planes.into_iter().flatten().collect()),
             has_controllers: assets.controllers.is_some(),
         })
     }
 }
 
+async fn boot_set(assets: &Assets, members: usize, keep: bool) -> Result<(External, Vec<ControlPlane>), EnvtestError> {
+    let names = (1..=members).map(|number| ClusterName::new(format!("member{number}")));
+    let names = std::iter::once(ClusterName::control()).chain(names);
+    let booting = names.map(|name| ControlPlane::boot(assets, name));
+    let planes = try_join_all(booting).await?;
+    let accesses = planes
+        .iter()
+        .map(|plane| Access::by_text(plane.name.clone(), &plane.kubeconfig));
+    let mut accesses: Vec<Access> = try_join_all(accesses).await?;
+    let members = accesses.split_off(1);
+    let control = accesses.remove(0);
+    let options = Options {
+        workloads: Workloads::Simulated,
+        keep,
+        vouched_for: true,
+        address: None,
+        webhooks: Some(Ipv4Addr::LOCALHOST.into()),
+    };
+    let external = External::connect("envtest", Clusters::new(control, members)?, options).await?;
+    Ok((external, planes))
+}
+
 #[async_trait]
 impl Backend for Envtest {
     fn name(&self) -> &'static str {
-        self.external.name()
+        "envtest"
     }
 
     fn time_mode(&self) -> TimeMode {
-        self.external.time_mode()
+        TimeMode::Real
     }
 
     fn at_once(&self) -> Option<usize> {
-        self.external.at_once()
+        Some(self.sets.len())
     }
 
     fn cannot_carry(&self, case: &Case, location: TargetLocation) -> Option<String> {
@@ -189,11 +198,18 @@ impl Backend for Envtest {
                 "needs a garbage collector, and there is no kube-controller-manager among the assets".to_owned(),
             );
         }
-        self.external.cannot_carry(case, location)
+        self.sets.first()?.cannot_carry(case, location)
     }
 
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {
-        self.external.fleet(request).await
+        let turns = self.sets.iter().map(|set| {
+            Box::pin(async move {
+                let turn = set.turn().await;
+                (set, turn)
+            })
+        });
+        let ((set, turn), ..) = select_all(turns).await;
+        set.lease(request, turn).await
     }
 
     /// Nothing need be cleaned on clusters that are thrown away.

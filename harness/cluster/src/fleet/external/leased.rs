@@ -23,7 +23,7 @@ use kube::{
     api::{Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::OwnedMutexGuard};
 
 use super::{
     Access, check, clean,
@@ -86,7 +86,7 @@ impl Lessor<'_> {
     }
 
     /// Prepares a fleet for a case.
-    pub(super) async fn lease(&self, request: &Request) -> Result<LeasedFleet, FleetError> {
+    pub(super) async fn lease(&self, request: &Request, turn: OwnedMutexGuard<()>) -> Result<LeasedFleet, FleetError> {
         let clock = tokio_clock(Timestamp::now());
         let namespace = namespace_for(&request.case.id);
         let folder = Scratch::new("baton-fleet-");
@@ -118,6 +118,7 @@ impl Lessor<'_> {
             members,
             proxies,
             _folder: folder,
+            _turn: turn,
         };
         match self.prepare(&mut fleet, request, &storage).await {
             Ok(()) => Ok(fleet),
@@ -316,6 +317,8 @@ pub(super) struct LeasedFleet {
     keep: bool,
     /// Where the kubeconfigs are.
     _folder: Scratch,
+    /// Nobody else gets these clusters before the fleet is gone.
+    _turn: OwnedMutexGuard<()>,
 }
 
 impl LeasedFleet {

@@ -35,6 +35,7 @@ use futures::future::{join_all, try_join_all};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, api::DeleteParams};
 use serde_json::json;
+use tokio::sync::OwnedMutexGuard;
 
 pub use access::{Access, AccessError, Clusters};
 pub use check::{CheckError, TEST_CLUSTER};
@@ -86,7 +87,12 @@ pub struct External {
     removed: BTreeSet<String>,
     /// The definitions of the failover API that were not there before.
     defined: Mutex<BTreeSet<String>>,
+    /// Whose turn it is: a fleet holds it until it is shut down.
+    turn: Arc<Turn>,
 }
+
+/// The right to use clusters, which one fleet has at a time.
+type Turn = tokio::sync::Mutex<()>;
 
 /// Why clusters cannot serve as a backend.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +125,7 @@ impl External {
             registered,
             removed,
             defined: Mutex::default(),
+            turn: Arc::default(),
         })
     }
 
@@ -135,6 +142,38 @@ impl External {
             Workloads::CustomSimulated => Ok(Some(Arc::new(Rules::clone(&*rules()?).custom_only()))),
             Workloads::Own => Ok(None),
         }
+    }
+
+    /// Waits until no fleet has these clusters.
+    pub(super) async fn turn(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.turn).lock_owned().await
+    }
+
+    /// A fleet of these clusters, which has them until it is shut down.
+    pub(super) async fn lease(
+        &self,
+        request: &Request,
+        turn: OwnedMutexGuard<()>,
+    ) -> Result<Box<dyn Fleet>, FleetError> {
+        let there = self.clusters.members.len();
+        let members = self.clusters.members.get(..request.members);
+        let members = members.ok_or(FleetError::TooFew {
+            wanted: request.members,
+            there,
+        })?;
+        self.define().await?;
+        let rules = self.rules(request)?;
+        let lessor = leased::Lessor {
+            backend: self.name,
+            control: &self.clusters.control,
+            members,
+            rules: rules.as_ref(),
+            keep: self.options.keep,
+            location: request.location,
+            address: self.options.address,
+            webhooks: self.options.webhooks,
+        };
+        Ok(Box::new(lessor.lease(request, turn).await?))
     }
 
     /// Makes the failover API known to the control plane, as far as it is not.
@@ -224,25 +263,7 @@ impl Backend for External {
     }
 
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {
-        let there = self.clusters.members.len();
-        let members = self.clusters.members.get(..request.members);
-        let members = members.ok_or(FleetError::TooFew {
-            wanted: request.members,
-            there,
-        })?;
-        self.define().await?;
-        let rules = self.rules(request)?;
-        let lessor = leased::Lessor {
-            backend: self.name,
-            control: &self.clusters.control,
-            members,
-            rules: rules.as_ref(),
-            keep: self.options.keep,
-            location: request.location,
-            address: self.options.address,
-            webhooks: self.options.webhooks,
-        };
-        Ok(Box::new(lessor.lease(request).await?))
+        self.lease(request, self.turn().await).await
     }
 
     async fn shut_down(&self) -> Result<(), FleetError> {
