@@ -15,11 +15,10 @@ read -ra more <<<"$ARGUMENTS"
 "$RUNNER_TEMP/baton/bin/baton" run "${arguments[@]}" "${more[@]}" "${cases[@]}"
 code=$?
 [ ! -f "$OUTPUT/summary.md" ] || cat "$OUTPUT/summary.md" >>"$GITHUB_STEP_SUMMARY"
-{
-    echo "report=$OUTPUT/report.yaml"
-    echo "junit=$OUTPUT/junit.xml"
-    echo "page=$OUTPUT/report.html"
-} >>"$GITHUB_OUTPUT"
+# What has not been written is no output.
+for output in report=report.yaml junit=junit.xml page=report.html; do
+    [ ! -f "$OUTPUT/${output#*=}" ] || echo "${output%%=*}=$OUTPUT/${output#*=}" >>"$GITHUB_OUTPUT"
+done
 case $code in
 0) ;;
 1) echo "::error title=Baton::the implementation deviates; the job's summary names the requirements" ;;
