@@ -84,14 +84,32 @@ pub fn find<'a>(
         Subject::BindingsOf(workloads) => Some(templates(workloads, world)),
         _ => None,
     };
-    world
-        .objects()
-        .filter(move |(id, object)| id.cluster == *cluster && is_subject(subject, id, object, bindings))
+    let candidates = kinds(subject)
+        .into_iter()
+        .flat_map(move |kind| world.of_kind(cluster, kind));
+    candidates
+        .filter(move |(id, object)| is_subject(subject, id, object, bindings))
         .filter(move |(_, binding)| {
             let name = binding.pointer("/spec/resource/name").and_then(Value::as_str);
             let is_meant = |names: &BTreeSet<&str>| name.is_some_and(|name| names.contains(name));
             meant.as_ref().is_none_or(is_meant)
         })
+}
+
+/// The kinds of the objects that a subject speaks of, in the order of a world.
+fn kinds(subject: &Subject) -> Vec<&str> {
+    match subject {
+        Subject::Object(wanted) => vec![&wanted.kind],
+        Subject::BindingOf(_) | Subject::BindingsOf(_) => {
+            let mut kinds = BINDING_KINDS.to_vec();
+            kinds.sort_unstable();
+            kinds
+        }
+        Subject::WorkOf { .. } => vec!["Work"],
+        Subject::Cluster(_) => vec!["Cluster"],
+        Subject::EventOf(_) => vec!["Event"],
+        Subject::NoticeOf(_) | Subject::NewsOf(_) => Vec::new(),
+    }
 }
 
 /// The names of the templates that are meant.

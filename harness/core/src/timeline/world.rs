@@ -99,8 +99,13 @@ impl World {
         cluster: &'a ClusterName,
         kind: &'a str,
     ) -> impl Iterator<Item = (&'a ObjectId, &'a Arc<Value>)> {
-        self.objects
-            .iter()
-            .filter(move |(id, _)| id.cluster == *cluster && id.kind == kind)
+        let first = ObjectId {
+            cluster: cluster.clone(),
+            kind: kind.to_owned(),
+            namespace: String::new(),
+            name: String::new(),
+        };
+        let from_there = self.objects.range(first..);
+        from_there.take_while(move |(id, _)| id.cluster == *cluster && id.kind == kind)
     }
 }

@@ -1,6 +1,9 @@
 //! How many bindings and tasks there are, and when a task may be written and carried out.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use serde_json::Value;
 
@@ -62,20 +65,31 @@ fn clusters_left(binding: &Value) -> Vec<&str> {
 pub(super) fn one_binding_per_workload(history: &History<'_>) -> Found {
     let mut found = Found::default();
     let mut there: BTreeMap<ObjectId, String> = BTreeMap::new();
+    let mut bindings_of: BTreeMap<String, BTreeSet<ObjectId>> = BTreeMap::new();
     for (entry, revision) in revisions(history) {
         if !BINDING_KINDS.contains(&revision.kind.as_str()) {
             continue;
         }
         let id = ObjectId::of(revision);
+        let mut leaves = |of: Option<&String>| {
+            if let Some(bindings) = of.and_then(|of| bindings_of.get_mut(of)) {
+                bindings.remove(&id);
+            }
+        };
         if revision.change == Change::Deleted {
-            there.remove(&id);
+            leaves(there.remove(&id).as_ref());
             continue;
         }
         let workload = workload(&revision.object);
         found.judged += 1;
-        let is_new = there.insert(id.clone(), workload.clone()).as_ref() != Some(&workload);
-        let other = there.iter().find(|(other, of)| **other != id && **of == workload);
-        if let (true, Some((other, _))) = (is_new, other) {
+        let before = there.insert(id.clone(), workload.clone());
+        if before.as_ref() == Some(&workload) {
+            continue;
+        }
+        leaves(before.as_ref());
+        let bindings = bindings_of.entry(workload.clone()).or_default();
+        bindings.insert(id.clone());
+        if let Some(other) = bindings.iter().find(|other| **other != id) {
             found.findings.push(finding(
                 Invariant::OneBindingPerWorkload,
                 entry,
