@@ -62,6 +62,24 @@ fn files_that_are_too_much_are_refused() {
 }
 
 #[test]
+fn reports_that_nest_too_deeply_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report.yaml");
+    let deep = [
+        "[".repeat(50_000),
+        "{a: ".repeat(12_000),
+        "[".repeat(10_000) + &"]".repeat(10_000),
+    ];
+    for text in deep {
+        fs::write(&path, text).unwrap();
+        refused(
+            &["report", "summary", path.to_str().unwrap()],
+            "recursion limit exceeded",
+        );
+    }
+}
+
+#[test]
 fn options_that_are_too_much_are_refused() {
     for factor in ["1e308", "inf", "nan", "10001", "0"] {
         refused(
