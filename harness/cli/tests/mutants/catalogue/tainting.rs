@@ -138,21 +138,7 @@ fn conditions_and_targets() -> Vec<Mutant> {
             name: "taints-by-itself",
             breaks: "CTP-08",
             defect: "a cluster that turns NotReady gets a NoExecute taint that no policy has",
-            fault: |_| {
-                Fault::none().after(Of::Clusters, |call, answer, hands| {
-                    let client = hands["control"].clone();
-                    let path = call.at.path.trim_end_matches("/status").to_owned();
-                    let conditions = answer.pointer("/status/conditions").and_then(Value::as_array);
-                    let unready = |it: &Value| it["type"] == "Ready" && it["status"] != "True";
-                    let turns = call.is_write() && conditions.is_some_and(|all| all.iter().any(unready));
-                    let taint = json!({"key": "cluster.karmada.io/not-ready", "effect": "NoExecute"});
-                    Box::pin(async move {
-                        if turns {
-                            merge(&client, path, &json!({"spec": {"taints": [taint]}})).await;
-                        }
-                    })
-                })
-            },
+            fault: |_| taints_by_itself(),
         },
         Mutant {
             name: "released-form-unknown",
@@ -161,6 +147,23 @@ fn conditions_and_targets() -> Vec<Mutant> {
             fault: |_| Fault::none().read(Of::TaintPolicies, |policy| remove(policy, "/spec", "taints")),
         },
     ]
+}
+
+/// A `NotReady` that the controller writes brings a taint with it.
+fn taints_by_itself() -> Fault {
+    Fault::none().after(Of::Clusters, |call, answer, hands| {
+        let client = hands["control"].clone();
+        let path = call.at.path.trim_end_matches("/status").to_owned();
+        let conditions = answer.pointer("/status/conditions").and_then(Value::as_array);
+        let unready = |it: &Value| it["type"] == "Ready" && it["status"] != "True";
+        let turns = call.is_write() && conditions.is_some_and(|all| all.iter().any(unready));
+        let taint = json!({"key": "cluster.karmada.io/not-ready", "effect": "NoExecute"});
+        Box::pin(async move {
+            if turns {
+                merge(&client, path, &json!({"spec": {"taints": [taint]}})).await;
+            }
+        })
+    })
 }
 
 /// Changes what policies say of the taints that they add.
