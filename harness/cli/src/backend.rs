@@ -205,7 +205,8 @@ impl BackendOptions {
             BackendKind::Kubeconfig => return Ok(Arc::new(runtime()?.block_on(self.existing())?)),
             BackendKind::Envtest => {
                 let assets = Assets::find(self.assets.as_deref())?;
-                let envtest = Envtest::boot(&assets, needs.at_once, needs.members, self.keep);
+                let members = self.new.member_count.unwrap_or(needs.members);
+                let envtest = Envtest::boot(&assets, needs.at_once, members, self.keep);
                 return Ok(Arc::new(runtime()?.block_on(envtest)?));
             }
             BackendKind::Kind => self.new.kind(roots, needs.members).map_err(BootError::from)?,

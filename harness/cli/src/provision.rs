@@ -23,7 +23,7 @@ pub struct NewClusters {
     /// The node image of kind or k3s, which sets the version of Kubernetes
     #[arg(long)]
     pub image: Option<String>,
-    /// Number of members [default: as many as the cases need]
+    /// Number of members, also of local API servers [default: as many as the cases need]
     #[arg(long = "members", value_name = "N")]
     pub member_count: Option<usize>,
     /// Prefix of the names of kind clusters
