@@ -114,11 +114,7 @@ fn conditions_and_targets() -> Vec<Mutant> {
             name: "excluded-clusters-too",
             breaks: "CTP-14",
             defect: "a policy taints clusters that it excludes",
-            fault: |_| {
-                Fault::none().read(Of::TaintPolicies, |policy| {
-                    remove(policy, "/spec/targetCluster", "exclude");
-                })
-            },
+            fault: |_| of_target("exclude"),
         },
         Mutant {
             name: "writes-all-taints",
@@ -147,6 +143,13 @@ fn conditions_and_targets() -> Vec<Mutant> {
             fault: |_| Fault::none().read(Of::TaintPolicies, |policy| remove(policy, "/spec", "taints")),
         },
     ]
+}
+
+/// Takes something out of what policies say of their targets.
+fn of_target(member: &'static str) -> Fault {
+    Fault::none().read(Of::TaintPolicies, move |policy| {
+        remove(policy, "/spec/targetCluster", member);
+    })
 }
 
 /// A `NotReady` that the controller writes brings a taint with it.
