@@ -399,8 +399,8 @@ fn lint_warns_of_paths_that_no_status_has() {
     );
     assert!(text.contains("did you mean `replicas`?"), "{text}");
     let case = fs::read_to_string(&deployment).unwrap();
-    let line = case.lines().position(|line| line.contains("{ .replcas }")).unwrap() + 1;
-    assert!(text.contains(&format!("tolerated-for-ever.yaml:{line}:")), "{text}");
+    let place = case.lines().position(|line| line.contains("{ .replcas }")).unwrap() + 1;
+    assert!(text.contains(&format!("tolerated-for-ever.yaml:{place}:")), "{text}");
     // One that misses on purpose, and all that there are.
     assert_eq!(
         lint(&changed("preservation/path-misses.yaml", &[])),

@@ -3,8 +3,8 @@
 //! Everything of a case that is a period shrinks by one factor: what policies and options say (tolerations, grace
 //! periods), how long the case lets time pass, and in which time something must happen. Both bounds of a toleration are
 //! still judged. What an implementation does at its own pace (polls, retries, defaults that nobody writes) cannot shrink,
-//! so a plan keeps its times where it writes no period, what is expected of a period that the case does not write stays
-//! as it is, and no period becomes shorter than [`FLOOR`].
+//! so a plan keeps its times where it writes no period or leaves a window of a taint policy out, what is expected of
+//! a period that the case does not write stays as it is, and no period becomes shorter than [`FLOOR`].
 
 use std::{borrow::Cow, collections::BTreeSet, time::Duration};
 
@@ -35,6 +35,9 @@ const SECONDS: [&str; 6] = [
     "delaySeconds",
 ];
 
+/// The windows of a taint that a taint policy adds; each has a default.
+const WINDOWS: [&str; 2] = ["addOnMatchSeconds", "removeOnMismatchSeconds"];
+
 /// What annotations begin with that tell the workload simulator how long something takes.
 const SIMULATED: &str = "simulator.baton.dev/";
 
@@ -57,7 +60,7 @@ impl Plan {
             |step: &PlannedStep| matches!(step.action, Action::Inject(Fault::StartController) | Action::Start(_));
         // A rate is no period: what happens at a rate takes as long as ever.
         let has_rate = setup.options.keys().any(|name| name.ends_with("-rate"));
-        let relies_on_others = (least.is_none() && !found.for_ever) || has_rate;
+        let relies_on_others = (least.is_none() && !found.for_ever) || has_rate || found.by_default;
         if wanted >= 1.0 || relies_on_others || self.steps.iter().any(restarts) {
             return 1.0;
         }
@@ -131,6 +134,8 @@ struct Periods {
     simulated: Vec<Duration>,
     /// Whether something is tolerated for ever.
     for_ever: bool,
+    /// Whether a policy leaves out a window, so that its default holds.
+    by_default: bool,
 }
 
 impl Periods {
@@ -158,6 +163,12 @@ impl Periods {
         if key == "clusterTolerations" {
             let tolerations = member.as_array().into_iter().flatten();
             self.for_ever |= tolerations.into_iter().any(|it| it["tolerationSeconds"].is_null());
+        }
+        if key == "taintsToAdd" {
+            let taints = member.as_array().into_iter().flatten();
+            self.by_default |= taints
+                .into_iter()
+                .any(|it| WINDOWS.iter().any(|window| it[window].is_null()));
         }
         match member {
             Value::Number(number) if SECONDS.contains(&key) => self.seconds.extend(positive(number)),
@@ -188,6 +199,11 @@ impl Scale {
         let next = periods.filter(|period| *period > time).min();
         let scaled = self.time(time);
         next.map_or(scaled, |next| scaled.min(self.time(next).saturating_sub(MARGIN)))
+    }
+
+    /// In which time something must happen: what was held until before a period ends may have ended early by the margin.
+    fn within(&self, time: Duration) -> Duration {
+        self.time(time) + MARGIN
     }
 
     #[expect(
@@ -236,7 +252,7 @@ impl Scale {
                     same @ (Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen) => same,
                 },
                 condition: self.condition(assertion.condition),
-                within: assertion.within.map(|time| self.time(time)),
+                within: assertion.within.map(|time| self.within(time)),
                 ..assertion
             }),
             Action::Order(sequence) => Action::Order(Box::new(Sequence {
@@ -249,7 +265,7 @@ impl Scale {
                     Mode::Consistently(time) => Mode::Consistently(self.held(time)),
                     same => same,
                 },
-                within: assertion.within.map(|time| self.time(time)),
+                within: assertion.within.map(|time| self.within(time)),
                 ..assertion
             }),
             Action::Inject(Fault::StopControllerAfter(condition)) => {
@@ -433,6 +449,20 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_that_leaves_a_window_out_keeps_its_times() {
+        let tainting = |taint: Value| Action::Apply {
+            on: vec![Place::Control],
+            objects: vec![json!({"kind": "ClusterTaintPolicy", "spec": {"taintsToAdd": [taint]}})],
+            file: None,
+            proves: BTreeSet::new(),
+        };
+        let both = json!({"key": "a", "addOnMatchSeconds": 300, "removeOnMismatchSeconds": 180});
+        assert!(bearable(vec![tolerating(&[300]), tainting(both)]) < 1.0);
+        let one = json!({"key": "a", "addOnMatchSeconds": 300});
+        assert!((bearable(vec![tolerating(&[300]), tainting(one)]) - 1.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
     fn what_must_hold_until_shortly_before_a_period_ends_well_before_it() {
         let plan = plan(vec![
             tolerating(&[300]),
@@ -446,7 +476,11 @@ mod tests {
             panic!("the second step is an assertion")
         };
         assert_eq!(assertion.mode, Mode::Consistently(Duration::from_millis(13_500)));
-        assert_eq!(assertion.within, Some(Duration::from_secs(15)));
+        assert_eq!(
+            assertion.within,
+            Some(Duration::from_secs(15) + MARGIN),
+            "until the period is over"
+        );
         let expected = Pattern::from_value(&json!({"tolerationSeconds": 15, "other": 300})).unwrap();
         assert_eq!(assertion.condition.expect, Expect::Match(expected));
         assert_eq!(faster.steps[2].action, Action::Elapse(Duration::from_secs(3)));
