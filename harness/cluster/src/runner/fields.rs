@@ -33,7 +33,7 @@ impl Run<'_> {
             .iter()
             .find(|it| it["storage"] == true)?;
         let schema = &version["schema"]["openAPIV3Schema"];
-        let lacking = needed.find(|field| !declares(schema, field))?;
+        let lacking = needed.find(|field| !has(schema, field))?;
         Some(format!(
             "the definition of ResourceBinding on the control plane has no field {}",
             lacking.join(".")
@@ -55,6 +55,12 @@ fn of_binding(condition: &Condition) -> Vec<Vec<String>> {
         (Subject::BindingOf(_), Expect::Match(pattern)) => pattern.needed(),
         _ => Vec::new(),
     }
+}
+
+/// Whether objects with this schema can have a field. What all objects have, a schema need not name.
+fn has(schema: &Value, field: &[String]) -> bool {
+    let of_all = |key: &String| matches!(key.as_str(), "apiVersion" | "kind" | "metadata");
+    field.first().is_some_and(of_all) || declares(schema, field)
 }
 
 /// Whether a schema keeps a field; lists are passed over, as in the places of a pattern.
@@ -96,12 +102,13 @@ mod tests {
         }});
         let declared = |path: &str| {
             let keys: Vec<_> = path.split('.').map(ToOwned::to_owned).collect();
-            declares(&schema, &keys)
+            has(&schema, &keys)
         };
         for there in [
             "status.items.health",
             "status.items.status.a.b",
             "status.items.labels.x",
+            "metadata.resourceVersion",
         ] {
             assert!(declared(there), "{there}");
         }
