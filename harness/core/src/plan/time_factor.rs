@@ -4,7 +4,8 @@
 //! periods), how long the case lets time pass, and in which time something must happen. Both bounds of a toleration are
 //! still judged. What an implementation does at its own pace (polls, retries, defaults that nobody writes) cannot shrink,
 //! so a plan keeps its times where it writes no period or leaves a window of a taint policy out, what is expected of
-//! a period that the case does not write stays as it is, and no period becomes shorter than [`FLOOR`].
+//! a period that the case does not write stays as it is, and no period becomes shorter than [`FLOOR`], nor what a finalizer
+//! of the case holds.
 
 use std::{borrow::Cow, collections::BTreeSet, time::Duration};
 
@@ -51,7 +52,7 @@ impl Plan {
         }
         let of_options = setup.options.values().filter_map(|value| parse_duration(value));
         let periods = found.seconds.iter().map(|seconds| Duration::from_secs(*seconds));
-        let least = periods
+        let named = periods
             .chain(found.simulated.iter().copied())
             .chain(of_options.clone())
             .min();
@@ -60,10 +61,11 @@ impl Plan {
             |step: &PlannedStep| matches!(step.action, Action::Inject(Fault::StartController) | Action::Start(_));
         // A rate is no period: what happens at a rate takes as long as ever.
         let has_rate = setup.options.keys().any(|name| name.ends_with("-rate"));
-        let relies_on_others = (least.is_none() && !found.for_ever) || has_rate || found.by_default;
+        let relies_on_others = (named.is_none() && !found.for_ever) || has_rate || found.by_default;
         if wanted >= 1.0 || relies_on_others || self.steps.iter().any(restarts) {
             return 1.0;
         }
+        let least = named.into_iter().chain(self.held()).min();
         let floor = least.map_or(0.0, |least| FLOOR.as_secs_f64() / least.as_secs_f64());
         let factor = wanted.max(floor).min(1.0);
         let Some(common) = found.seconds.iter().copied().reduce(greatest_common_divisor) else {
@@ -72,6 +74,23 @@ impl Plan {
         // A period of 300 s and one of 60 s both stay whole in steps of a 60th.
         let parts = (factor * as_float(common)).ceil();
         parts / as_float(common)
+    }
+
+    /// The times for which the plan keeps an object from going: an implementation must have had its turn meanwhile.
+    fn held(&self) -> impl Iterator<Item = Duration> {
+        let mut holds = 0_usize;
+        self.steps.iter().filter_map(move |step| match step.action {
+            Action::Hold { .. } => {
+                holds += 1;
+                None
+            }
+            Action::Release { .. } => {
+                holds = holds.saturating_sub(1);
+                None
+            }
+            Action::Elapse(time) if holds > 0 => Some(time),
+            _ => None,
+        })
     }
 
     /// The same plan with all its periods times a factor.
@@ -446,6 +465,28 @@ mod tests {
         assert!((bearable(vec![waits.clone()]) - 1.0).abs() < f64::EPSILON);
         let for_ever = policy(&json!([{"operator": "Exists"}]));
         assert!((bearable(vec![for_ever, waits]) - 0.05).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn what_is_held_is_held_for_as_long_as_the_floor() {
+        let hold = || Action::Hold {
+            on: Place::Control,
+            of: crate::case::model::Subject::Cluster("origin".into()),
+        };
+        let release = || Action::Release {
+            on: Place::Control,
+            of: crate::case::model::Subject::Cluster("origin".into()),
+        };
+        let elapse = |secs| Action::Elapse(Duration::from_secs(secs));
+        let for_ever = || policy(&json!([{"operator": "Exists"}]));
+        let a_minute = vec![for_ever(), hold(), elapse(60), release(), elapse(20)];
+        assert!((bearable(a_minute) - 1.0 / 6.0).abs() < 1e-9);
+        let short = vec![for_ever(), hold(), elapse(5), release()];
+        assert!((bearable(short) - 1.0).abs() < f64::EPSILON);
+        assert!(
+            (bearable(vec![hold(), elapse(60)]) - 1.0).abs() < f64::EPSILON,
+            "it names no period"
+        );
     }
 
     #[test]
