@@ -4,8 +4,8 @@
 //! periods), how long the case lets time pass, and in which time something must happen. Both bounds of a toleration are
 //! still judged. What an implementation does at its own pace (polls, retries, defaults that nobody writes) cannot shrink,
 //! so a plan keeps its times where it writes no period or leaves a window of a taint policy out, what is expected of
-//! a period that the case does not write stays as it is, and no period becomes shorter than [`FLOOR`], nor what a finalizer
-//! of the case holds.
+//! a period that the case does not write stays as it is, and no period becomes shorter than [`FLOOR`]. Nor does the time for
+//! which a case keeps an object from going.
 
 use std::{borrow::Cow, collections::BTreeSet, time::Duration};
 
