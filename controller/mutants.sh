@@ -28,11 +28,11 @@ git -C "$tree" checkout --quiet --force --detach "$(git rev-parse HEAD)"
 
 # A line for each mutant in the order of the seed: digest, name. The digest is of the change with the lines around it,
 # so that it stays when other parts of the file change. Definitions are left out: what clusters get is stored in
-# fixtures/crds, and a test compares it with the types.
+# fixtures/crds, and a test compares it with the types. So is `compile`, by which `baton lint` tries scripts.
 rm -rf "$folder/diffs"
 mkdir "$folder/diffs"
 (cd "$tree" && cargo mutants --list --json --diff --package baton-decide \
-    --exclude '**/api/crds.rs' --exclude-re 'schemars::Schema|without_default') >"$folder/list.json"
+    --exclude '**/api/crds.rs' --exclude-re 'schemars::Schema|without_default|compile') >"$folder/list.json"
 order=$(
     jq --raw-output '.[] | [.name, .diff | @base64] | @tsv' "$folder/list.json" |
         while IFS=$'\t' read -r name diff; do
@@ -74,7 +74,11 @@ judge() {
     0) echo "survives	-" ;;
     124 | 137) echo "never ends	-" ;;
     2) cat "$folder/output" >&2; exit 2 ;;
-    *) printf 'killed\t%s\n' "$(sed -n 's/^--- \([^ ]*\) .*/\1/p' "$folder/output" | head -1)" ;;
+    *)
+        killer=$(sed -n 's/^--- \([^ ]*\) .*/\1/p' "$folder/output" | head -1)
+        # Without one it was no case that ended the run.
+        if [ -n "$killer" ]; then printf 'killed\t%s\n' "$killer"; else echo "unrunnable	-"; fi
+        ;;
     esac
 }
 

@@ -4,7 +4,7 @@
 #     harness/image.sh OUTPUT.tar VERSION PROGRAM…
 #
 # The first program is the entrypoint. A static program needs nothing else; of one that is linked dynamically, the libraries
-# come along. `skopeo copy oci-archive:OUTPUT.tar docker-daemon:baton:VERSION` or `podman load` take the archive.
+# come along. `docker load`, `podman load` and `skopeo copy oci-archive:OUTPUT.tar …` take the archive.
 set -euo pipefail
 
 output=$(realpath -m "$1") version=$2
@@ -51,6 +51,10 @@ cat > "$work/config" <<JSON
 {"architecture":"$architecture","os":"linux","rootfs":{"type":"layers","diff_ids":["sha256:$diff_id"]},"config":{"User":"10001:10001","WorkingDir":"/home/baton","Env":["PATH=/usr/local/bin","HOME=/home/baton"],"Entrypoint":["/usr/local/bin/$(basename "$1")"],"Cmd":["run"],"Labels":{"org.opencontainers.image.title":"baton","org.opencontainers.image.version":"$version","org.opencontainers.image.licenses":"Apache-2.0"}}}
 JSON
 config=$(blob application/vnd.oci.image.config.v1+json "$work/config")
+# For engines that know no OCI archives.
+path() { echo "blobs/sha256/$(digest "$1")"; }
+echo "[{\"Config\":\"$(path "$work/config")\",\"RepoTags\":[\"baton:$version\"],\"Layers\":[\"$(path "$work/layer.gz")\"]}]" \
+    > "$work/image/manifest.json"
 echo "{\"schemaVersion\":2,\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\",\"config\":$config,\"layers\":[$layer]}" > "$work/manifest"
 manifest=$(blob application/vnd.oci.image.manifest.v1+json "$work/manifest")
 name="\"annotations\":{\"org.opencontainers.image.ref.name\":\"$version\"}"

@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use mlua::{ChunkMode, Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value as LuaValue, VmState};
+use mlua::{Chunk, ChunkMode, Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value as LuaValue, VmState};
 use serde_json::Value;
 
 use crate::api::Customization;
@@ -88,6 +88,26 @@ pub fn script<'a>(
     found.into_iter().next()
 }
 
+/// Whether a text can be a script for health: Lua that compiles. It is not run.
+///
+/// # Errors
+/// [`Problem`] with what is wrong and in which line.
+pub fn compile(script: &str) -> Result<(), Problem> {
+    if script.len() > LONGEST {
+        return Err(Problem::TooLong);
+    }
+    let compiled = Lua::new_with(StdLib::NONE, LuaOptions::default()).and_then(|lua| {
+        lua.set_memory_limit(lua.used_memory() + MEMORY)?;
+        chunk(&lua, script).into_function().map(drop)
+    });
+    compiled.map_err(|error| Problem::Failed(first_line(&error.to_string())))
+}
+
+/// A script as Lua reads it.
+fn chunk<'a>(lua: &Lua, script: &'a str) -> Chunk<'a> {
+    lua.load(script).set_name("=script").set_mode(ChunkMode::Text)
+}
+
 /// Runs a script on an object; `time_is_up` is asked again and again meanwhile.
 ///
 /// # Errors
@@ -142,7 +162,7 @@ fn run(object: &Value, script: &str, limits: Limits) -> mlua::Result<Result<bool
         limits.exceeded.set(Some(problem));
         Err(mlua::Error::runtime("a limit is exceeded"))
     })?;
-    lua.load(script).set_name("=script").set_mode(ChunkMode::Text).exec()?;
+    chunk(&lua, script).exec()?;
     let function: Function = lua
         .globals()
         .get(FUNCTION)
@@ -200,6 +220,16 @@ mod tests {
         let object =
             json!({"metadata": {"name": "x", "gone": null}, "status": {"ready": 2, "of": [1, 2], "half": 0.5}});
         is_healthy(&object, &format!("function InterpretHealth(observedObj)\n{body}\nend"))
+    }
+
+    #[test]
+    fn what_is_no_lua_does_not_compile() {
+        assert_eq!(compile("function InterpretHealth(o) while true do end end"), Ok(()));
+        let told = compile("function InterpretHealth(o)\n  return o.status.ready = 2\nend").unwrap_err();
+        assert!(told.to_string().contains("script:2:"), "{told}");
+        assert_eq!(compile(&" ".repeat(LONGEST + 1)), Err(Problem::TooLong));
+        // Compiled Lua is not read, which could be made to do anything.
+        assert!(compile("\u{1b}Lua").is_err());
     }
 
     #[test]

@@ -33,7 +33,7 @@ use crate::watch::{self, WatchEvent};
 /// How long to wait before something is asked for again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long a member may take to answer.
-pub const MEMBER_PATIENCE: Duration = Duration::from_secs(10);
+pub const MEMBER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A reconciler could not do its work; it is run again after a pause.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,7 @@ pub enum Failure {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// A member did not answer in time.
-    #[error("no answer within {} s", MEMBER_PATIENCE.as_secs())]
+    #[error("no answer within {} s", MEMBER_TIMEOUT.as_secs())]
     Slow,
     /// A member is not in reach; what was tried has been reported.
     #[error("{0}")]
@@ -291,7 +291,7 @@ impl Context {
             return Ok(connection.kinds.clone());
         }
         let connect = self.inner.members.connect(cluster);
-        let client = tokio::time::timeout(MEMBER_PATIENCE, connect)
+        let client = tokio::time::timeout(MEMBER_TIMEOUT, connect)
             .await
             .map_err(|_| Failure::Slow)??;
         let kinds = Kinds::new(client);
@@ -349,7 +349,7 @@ pub async fn patiently<T, E>(answer: impl Future<Output = Result<T, E>>) -> Resu
 where
     Failure: From<E>,
 {
-    Ok(tokio::time::timeout(MEMBER_PATIENCE, answer)
+    Ok(tokio::time::timeout(MEMBER_TIMEOUT, answer)
         .await
         .map_err(|_| Failure::Slow)??)
 }

@@ -44,7 +44,7 @@ const MAX_REVIEW: usize = 8 << 20;
 /// How long the API server waits for an answer. Seconds.
 const TIMEOUT: i32 = 5;
 /// How long a connection may last.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The webhook cannot be served, or not be made known.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +121,7 @@ impl Webhook {
                 Some(_) = connections.join_next() => {}
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => {
-                        connections.spawn(tokio::time::timeout(PATIENCE, connection(stream, self.acceptor.clone())));
+                        connections.spawn(tokio::time::timeout(CONNECTION_TIMEOUT, connection(stream, self.acceptor.clone())));
                     }
                     Err(error) => tracing::debug!(%error, "a connection to the webhook failed"),
                 },

@@ -1,12 +1,18 @@
 //! The command line.
 
-use std::{num::NonZeroUsize, path::PathBuf, sync::LazyLock};
+use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, sync::LazyLock};
 
 use baton_core::event::Shard;
-use clap::{Args, Parser, Subcommand, ValueEnum, builder::RangedU64ValueParser};
+use clap::{
+    Args, CommandFactory, Error, FromArgMatches, Parser, Subcommand, ValueEnum, builder::RangedU64ValueParser,
+    error::ErrorKind,
+};
 use clap_complete::Shell;
 
-use crate::{backend::BackendOptions, report::ReportFile};
+use crate::{
+    backend::{self, BackendOptions},
+    report::ReportFile,
+};
 
 /// Runs the conformance suite for stateful cluster failover.
 #[derive(Debug, Parser)]
@@ -15,21 +21,40 @@ use crate::{backend::BackendOptions, report::ReportFile};
     version = version(),
     max_term_width = 100,
     after_help = "\
-Exit codes: 0 everything conforms, 1 something does not, 2 invalid input, 3 the environment is broken,
-130 interrupted.
+Exit codes: 0 everything conforms, 1 something deviates, 2 invalid input, 3 the environment is broken or
+a case could not be judged, 130 interrupted.
 
 Logs go to standard error: BATON_LOG=debug, or per crate as in BATON_LOG=baton_cluster=trace (the syntax of RUST_LOG).
 
 Start with `baton run`. Write your own case with `baton case new` and inspect it with `baton plan`."
 )]
 pub struct Cli {
-    /// A folder with cases/, fixtures/ and snapshots/: the whole suite if it has cases/requirements.yaml, otherwise files
-    /// of your own, in addition to the suite in this program
-    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
+    /// Folder with your own cases/, fixtures/ and snapshots/, added to the built-in suite; replaces it if it has
+    /// cases/requirements.yaml
+    #[arg(long, global = true, value_name = "DIR", default_value = ".", help_heading = "Suite")]
     pub root: PathBuf,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Reads a command line as [`Parser::try_parse_from`] does, and refuses options that do nothing on the backend that it
+    /// asks for.
+    ///
+    /// # Errors
+    /// If it is none, or if it asks for help or the version.
+    pub fn read<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Result<Self, Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(words)?;
+        if let Some((name, given)) = matches.subcommand()
+            && let Some(subcommand) = command.find_subcommand_mut(name)
+            && let Some(message) = backend::misplaced(subcommand, given)
+        {
+            return Err(subcommand.error(ErrorKind::ArgumentConflict, message));
+        }
+        Self::from_arg_matches(&matches)
+    }
 }
 
 /// The version, and the suite in the program.
@@ -65,7 +90,7 @@ pub enum Command {
     },
     /// Print a JSON Schema for editors
     ///
-    /// They are also in fixtures/schemas/. An editor completes and checks a file whose first line is
+    /// The schemas are also in fixtures/schemas/. An editor completes and checks a file whose first line is
     /// `# yaml-language-server: $schema=PATH`.
     Schema {
         /// The kind of file
@@ -82,7 +107,7 @@ pub enum Command {
     ///
     /// Only reads from the clusters. Secrets and tokens are left out. Judge the file with `baton judge --recording`.
     Record(Record),
-    /// Judge a timeline or a recording again
+    /// Judge a timeline or a recording, without clusters
     Judge(Judge),
     /// Render, convert, verify, sign, compare and merge reports
     #[command(subcommand)]
@@ -101,7 +126,7 @@ pub enum Command {
         /// The file with the status, or `-` for standard input
         file: PathBuf,
     },
-    /// Print shell completions; in bash, zsh and fish they know the names of the cases
+    /// Print shell completions; those of bash, zsh and fish also complete case names
     Completions {
         /// The shell
         shell: Shell,
@@ -131,7 +156,8 @@ pub struct Run {
     /// Which of them to run
     #[command(flatten)]
     pub selection: Selection,
-    /// How many cases run at once [default: one per processor, eight with a target that is a program, which mostly waits]
+    /// How many cases run at once [default: one per processor, eight with a target that is a program, which mostly waits;
+    /// one on a control plane that exists]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Run each case N times, each time with the next seed
@@ -146,9 +172,10 @@ pub struct Run {
     /// Multiply all timeouts by FACTOR, for slow machines
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     pub timeout_factor: f64,
-    /// Multiply the periods of cases (tolerations, grace periods, elapse) by FACTOR in real time: 0.05 turns 300s into 15s
+    /// Shorten the periods of cases (tolerations, grace periods, elapse) by FACTOR, above 0 and up to 1, where time is
+    /// real: 0.05 turns 300s into 15s
     ///
-    /// A case keeps at least 10s, and its own times where it relies on defaults.
+    /// A period stays 10s or longer, and a case that relies on defaults keeps its own times.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = time_factor)]
     pub time_factor: f64,
     /// Keep the clusters of a failed case, print their kubeconfigs and wait for Enter
@@ -156,10 +183,10 @@ pub struct Run {
     /// Cases then run one at a time, and on embedded clusters in real time.
     #[arg(long)]
     pub pause_on_failure: bool,
-    /// Write the timelines of all cases to DIR; those of failed cases are always kept
+    /// Write the timelines of all cases to DIR; without it, those of failed cases are kept for twenty runs
     #[arg(long, value_name = "DIR")]
     pub timelines: Option<PathBuf>,
-    /// Write snapshots that are missing or differ, of cases that conform otherwise
+    /// Create or update the snapshots of cases that otherwise conform
     #[arg(long)]
     pub accept_snapshots: bool,
     /// Write a report as yaml (ConformanceReport), junit, summary (Markdown), jsonl (events as they happen) or html;
@@ -187,9 +214,9 @@ pub struct Run {
 /// The profiles that reports speak of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Profile {
-    /// What every implementation has
+    /// Cases that need only core features
     Core,
-    /// Everything else
+    /// Cases that need any other feature
     Extended,
 }
 
@@ -209,7 +236,7 @@ pub struct Selection {
         help = "Only cases that need this feature, such as LabelInjection; repeatable"
     )]
     pub feature: Vec<String>,
-    /// Only cases that need nothing beyond the core features, or only the others
+    /// Only the cases of this profile
     #[arg(long, value_enum, value_name = "PROFILE")]
     pub profile: Option<Profile>,
     /// Only cases with this label, such as tier=smoke, or tier for any value; repeatable
@@ -384,18 +411,22 @@ pub struct Record {
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("what").required(true)))]
 pub struct Judge {
-    /// A timeline written by `baton run`; the case that it names judges it
+    /// A timeline written by `baton run`, judged against the case that it names
     #[arg(group = "what")]
     pub timeline: Option<PathBuf>,
-    /// A recording; the invariants judge it
+    /// A recording, judged against the invariants only
     #[arg(long, value_name = "FILE", group = "what")]
     pub recording: Option<PathBuf>,
-    /// Also judge the recording by this case, given by name or file
+    /// The case, by name or file: where a timeline names one that is not below cases/, or what to judge a recording
+    /// against as well
     ///
-    /// The recording must show the steps of the case in the same order and with workloads of the same names. The
+    /// A recording must show the steps of the case in the same order and with workloads of the same names. The
     /// namespace and the keys of taints may differ.
-    #[arg(long, requires = "recording")]
+    #[arg(long)]
     pub case: Option<String>,
+    /// The target file of the implementation: what it does not declare is not held against it [default: everything is asked]
+    #[arg(long, value_name = "FILE")]
+    pub target: Option<PathBuf>,
 }
 
 /// Options of `up`.
@@ -424,12 +455,47 @@ fn time_factor(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
+    use rstest::rstest;
 
     use super::*;
 
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+    #[rstest]
+    #[case(
+        "--kubeconfig clusters.yaml",
+        "'--kubeconfig' has no effect on '--backend embedded', only on '--backend kubeconfig'"
+    )]
+    #[case(
+        "--simulate none",
+        "'--simulate' has no effect on '--backend embedded', only on '--backend kubeconfig'"
+    )]
+    #[case(
+        "--backend kind --assets assets",
+        "'--assets' has no effect on '--backend kind', only on '--backend envtest'"
+    )]
+    #[case(
+        "--backend envtest --boot-timeout 9",
+        "'--boot-timeout' has no effect on '--backend envtest', only on '--backend kind', '--backend k3s'"
+    )]
+    fn options_of_another_backend_are_refused(#[case] options: &str, #[case] message: &str) {
+        let words = ["baton", "run"].into_iter().chain(options.split(' '));
+        let told = Cli::read(words).unwrap_err().to_string();
+        assert!(told.contains(message), "{told}");
+        assert!(told.contains("Usage: baton run"), "{told}");
+    }
+
+    #[test]
+    fn options_of_the_backend_are_taken() {
+        for words in [
+            "--backend envtest --assets assets --members 3",
+            "--real-time",
+            "--backend k3s --image rancher/k3s",
+        ] {
+            let words = ["baton", "run"].into_iter().chain(words.split(' '));
+            Cli::read(words).unwrap();
+        }
     }
 }

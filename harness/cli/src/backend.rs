@@ -1,7 +1,7 @@
 //! Which clusters cases run on: from arguments to a backend.
 
 use crate::terminal::errln;
-use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, net::IpAddr, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use baton_cluster::{
     error_chain::error_chain,
@@ -9,10 +9,13 @@ use baton_cluster::{
         Backend, FleetError, TimeMode,
         embedded::InProcess,
         envtest::{Assets, Envtest, EnvtestError},
-        external::{AccessError, CheckError, Clusters, ConnectError, External, Options, Workloads},
+        external::{
+            AccessError, CheckError, Clusters, ConnectError, External, Options, Workloads,
+            embedded_members::{EmbeddedMembers, EmbeddedMembersError},
+        },
     },
 };
-use clap::{Args, ValueEnum};
+use clap::{Arg, ArgMatches, Args, Command, ValueEnum, builder::PossibleValue, parser::ValueSource};
 use jiff::SignedDuration;
 
 use crate::{
@@ -34,11 +37,11 @@ pub struct BackendOptions {
     #[command(flatten)]
     pub new: NewClusters,
     /// Run embedded clusters in real time instead of skipping ahead while nothing happens; other backends always do
-    #[arg(long)]
+    #[arg(long, help_heading = "Time")]
     pub real_time: bool,
     /// Report cases as unsupported that let time pass for longer than this in real time, such as 10m [default: 2m on
     /// clusters that are not embedded, and against programs]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Time")]
     pub max_case_time: Option<Duration>,
     /// The kubeconfig with the contexts of the clusters; its current context is ignored
     #[arg(
@@ -56,13 +59,10 @@ pub struct BackendOptions {
         help_heading = "Existing clusters"
     )]
     pub control: Option<String>,
-    /// The context of a member; repeat it for each member
-    #[arg(
-        long = "member",
-        value_name = "CONTEXT",
-        required_if_eq("backend", "kubeconfig"),
-        help_heading = "Existing clusters"
-    )]
+    /// The context of a member; repeat it for each member. With more of them than a case needs, --jobs cases run at once
+    /// [default: the members are embedded API servers of this process, which are joined while a case has them; --members
+    /// says how many]
+    #[arg(long = "member", value_name = "CONTEXT", help_heading = "Existing clusters")]
     pub members: Vec<String>,
     /// The folder with etcd, kube-apiserver and kube-controller-manager
     #[arg(
@@ -103,6 +103,51 @@ pub enum BackendKind {
     K3s,
 }
 
+/// The backends on which options have an effect that have none on others.
+const BELONGS: [(&str, &[BackendKind]); 14] = {
+    use BackendKind::{Envtest, K3s, Kind, Kubeconfig};
+    [
+        ("kubeconfig", &[Kubeconfig]),
+        ("control", &[Kubeconfig]),
+        ("member", &[Kubeconfig]),
+        ("yes-these-are-test-clusters", &[Kubeconfig]),
+        ("simulate", &[Kubeconfig]),
+        ("address", &[Kubeconfig]),
+        ("keep", &[Kubeconfig, Envtest]),
+        ("assets", &[Envtest]),
+        ("members", &[Kubeconfig, Envtest, Kind, K3s]),
+        ("image", &[Kind, K3s]),
+        ("name-prefix", &[Kind]),
+        ("reuse", &[Kind]),
+        ("internal", &[Kind, K3s]),
+        ("boot-timeout", &[Kind, K3s]),
+    ]
+};
+
+/// What is wrong where an option is given that has no effect on the backend that is asked for.
+pub(crate) fn misplaced(command: &Command, given: &ArgMatches) -> Option<String> {
+    let asked: BackendKind = *given.try_get_one("backend").ok()??;
+    let is_given = |option: &&Arg| given.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let belongs = |option: &Arg| BELONGS.iter().find(|(name, _)| option.get_long() == Some(name));
+    let (name, backends) = command
+        .get_arguments()
+        .filter(is_given)
+        .filter_map(belongs)
+        .find(|(_, backends)| !backends.contains(&asked))?;
+    let backends: Vec<_> = backends.iter().map(|kind| format!("'--backend {kind}'")).collect();
+    Some(format!(
+        "'--{name}' has no effect on '--backend {asked}', only on {}",
+        backends.join(", ")
+    ))
+}
+
+impl fmt::Display for BackendKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", PossibleValue::get_name))
+    }
+}
+
 /// What the workload simulator does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Simulate {
@@ -110,7 +155,7 @@ pub enum Simulate {
     All,
     /// Only custom kinds, in place of their operators
     Custom,
-    /// None
+    /// No workloads: the members run all of them
     None,
 }
 
@@ -119,6 +164,8 @@ pub enum Simulate {
 pub struct BackendNeeds<'a> {
     /// How many members its cases need.
     pub members: usize,
+    /// How many members cases need that can be run beside each other on one control plane.
+    pub members_beside_others: usize,
     /// How many cases are to be run at once.
     pub at_once: NonZeroUsize,
     /// Whether people are to look at them.
@@ -142,6 +189,9 @@ pub enum BackendError {
     /// The API servers of this machine do not come to serve.
     #[error(transparent)]
     Envtest(#[from] EnvtestError),
+    /// This process cannot serve members.
+    #[error(transparent)]
+    Embedded(#[from] EmbeddedMembersError),
     /// New clusters cannot be had.
     #[error(transparent)]
     Boot(#[from] BootError),
@@ -160,7 +210,11 @@ impl BackendError {
             Self::Check(error) => error.help(),
             Self::Envtest(error) => error.help(),
             Self::Boot(BootError::Made(error)) => error.help(),
-            Self::Boot(BootError::Interrupted) | Self::Access(_) | Self::Fleet(_) | Self::Runtime(_) => String::new(),
+            Self::Boot(BootError::Interrupted)
+            | Self::Access(_)
+            | Self::Embedded(_)
+            | Self::Fleet(_)
+            | Self::Runtime(_) => String::new(),
         }
     }
 
@@ -171,7 +225,7 @@ impl BackendError {
             Self::Check(error) => error.is_input(),
             Self::Envtest(error) => matches!(error, EnvtestError::NoAssets | EnvtestError::NoProgram { .. }),
             Self::Boot(BootError::Made(error)) => error.is_input(),
-            Self::Boot(BootError::Interrupted) | Self::Fleet(_) | Self::Runtime(_) => false,
+            Self::Boot(BootError::Interrupted) | Self::Embedded(_) | Self::Fleet(_) | Self::Runtime(_) => false,
         }
     }
 }
@@ -202,7 +256,7 @@ impl BackendOptions {
                 };
                 return Ok(Arc::new(InProcess { time_mode, doors }));
             }
-            BackendKind::Kubeconfig => return Ok(Arc::new(runtime()?.block_on(self.existing())?)),
+            BackendKind::Kubeconfig => return Ok(Arc::new(self.existing(needs)?)),
             BackendKind::Envtest => {
                 let assets = Assets::find(self.assets.as_deref())?;
                 let members = self.new.member_count.unwrap_or(needs.members);
@@ -217,12 +271,28 @@ impl BackendOptions {
         ))
     }
 
-    async fn existing(&self) -> Result<External, BackendError> {
+    fn existing(&self, needs: &BackendNeeds<'_>) -> Result<External, BackendError> {
+        let embedded = if self.members.is_empty() {
+            let enough = needs.members_beside_others.saturating_mul(needs.at_once.get());
+            let count = self.new.member_count.unwrap_or_else(|| enough.max(needs.members));
+            Some(EmbeddedMembers::boot(count)?)
+        } else {
+            None
+        };
+        runtime()?.block_on(self.connect(embedded))
+    }
+
+    /// Existing clusters, whose members may be some that this process has made.
+    async fn connect(&self, embedded: Option<EmbeddedMembers>) -> Result<External, BackendError> {
         let file = self.kubeconfig.clone().unwrap_or_default();
         let control = self.control.clone().unwrap_or_default();
-        let clusters = Clusters::of_contexts(&file, &control, &self.members).await?;
+        let clusters = match &embedded {
+            Some(members) => Clusters::of_context(&file, &control, members.accesses()).await?,
+            None => Clusters::of_contexts(&file, &control, &self.members).await?,
+        };
         let options = Options {
             workloads: match self.simulate {
+                _ if embedded.is_some() => Workloads::Simulated,
                 Simulate::All => Workloads::Simulated,
                 Simulate::Custom => Workloads::CustomSimulated,
                 Simulate::None => Workloads::Own,
@@ -236,7 +306,18 @@ impl BackendOptions {
         for namespace in external.removed() {
             errln!("warning: removed what a killed run had left, such as the namespace {namespace}");
         }
-        Ok(external)
+        Ok(match embedded {
+            Some(members) => external.keeping(members),
+            None => external,
+        })
+    }
+
+    /// Whether there is one control plane for all cases.
+    pub fn shares_control_plane(&self) -> bool {
+        match self.backend {
+            BackendKind::Embedded | BackendKind::Envtest => false,
+            BackendKind::Kubeconfig | BackendKind::Kind | BackendKind::K3s => true,
+        }
     }
 
     /// How long a case may let time pass, where that is not free.
@@ -272,4 +353,23 @@ fn duration(text: &str) -> Result<Duration, String> {
         return Err("a duration of ten years at most is expected".to_owned());
     }
     Duration::try_from(duration).map_err(|_| "a duration cannot be negative".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::BELONGS;
+    use crate::args::Cli;
+
+    #[test]
+    fn options_that_belong_to_a_backend_are_options() {
+        let run = Cli::command().find_subcommand("run").unwrap().clone();
+        for (name, _) in BELONGS {
+            assert!(
+                run.get_arguments().any(|option| option.get_long() == Some(name)),
+                "{name}"
+            );
+        }
+    }
 }

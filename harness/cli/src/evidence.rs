@@ -1,4 +1,7 @@
-//! What is kept of a case: its timeline, and what its target wrote.
+//! What is kept of a case: its timeline, and what its target wrote. [`runs`] gives each run a folder where no other one is
+//! named.
+
+pub mod runs;
 
 use std::{
     fs,
@@ -15,6 +18,8 @@ use baton_core::{
     redact,
     timeline::Timeline,
 };
+use jiff::Timestamp;
+use runs::RunFolder;
 use tempfile::TempDir;
 
 use crate::{report::file, settings::Settings, terminal};
@@ -22,14 +27,22 @@ use crate::{report::file, settings::Settings, terminal};
 /// So much is kept of what a target writes, in bytes.
 const LONGEST_LOG: u64 = 1 << 20;
 
-/// Where timelines of cases that failed are kept by default: a folder of the user's state. Without a home, a new
-/// folder each time, because others could prepare one whose name they know.
+/// Where runs have their folders by default, with the timelines of cases that failed: a folder of the user's state.
+/// Without a home, a new folder each time, because others could prepare one whose name they know.
 pub fn folder_by_default() -> PathBuf {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
         state.map_or_else(new_folder, |state| state.join("baton/timelines"))
     });
     FOLDER.clone()
+}
+
+/// The folder of this run below [`folder_by_default`]; it is there from the first time on that something is to be kept.
+pub(crate) fn folder_of_run() -> PathBuf {
+    static FOLDER: LazyLock<Option<RunFolder>> =
+        LazyLock::new(|| RunFolder::new(&folder_by_default(), Timestamp::now()).ok());
+    // Where there can be no folder, writing into it says why.
+    FOLDER.as_ref().map_or_else(folder_by_default, |run| run.path.clone())
 }
 
 /// An absolute path that the environment names.
@@ -110,7 +123,7 @@ impl Log {
         let beside = result.evidence.as_ref().and_then(|evidence| evidence.file.parent());
         let folder = match beside {
             Some(folder) => folder.to_owned(),
-            None if broken => settings.timelines.clone().unwrap_or_else(folder_by_default),
+            None if broken => settings.timelines.clone().unwrap_or_else(folder_of_run),
             None => return,
         };
         if written && create_folder(&folder).is_ok() {

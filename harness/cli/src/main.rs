@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use baton::{args::Cli, commands, terminal::Logs};
-use clap::Parser as _;
 use mimalloc::MiMalloc;
 use tracing_subscriber::EnvFilter;
 
@@ -12,7 +11,7 @@ use tracing_subscriber::EnvFilter;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
     // Results are on standard output. kube's client logs requests that fail, which cases do on purpose.
     let filter = EnvFilter::try_from_env("BATON_LOG").unwrap_or_else(|_| EnvFilter::new("error,kube_client=off"));
     tracing_subscriber::fmt()

@@ -44,6 +44,16 @@ impl Output {
                 Some(progress) => progress.suspend(|| outln!("{}", pause_text(case, kubeconfigs))),
                 None => outln!("{}", pause_text(case, kubeconfigs)),
             },
+            Event::CaseAgain { case, reason, .. } => {
+                let text = format!(
+                    "again, alone  {case}: beside others it came to this: {}",
+                    terminal::line(reason)
+                );
+                match &self.progress {
+                    Some(progress) => progress.suspend(|| outln!("{text}")),
+                    None => outln!("{text}"),
+                }
+            }
             Event::CaseEnded(result) => {
                 match &self.progress {
                     Some(progress) => progress.inc(1),
@@ -270,12 +280,17 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
 }
 
 fn sum(summary: &Summary) -> String {
-    let conform = if summary.conforming == 1 { "conforms" } else { "conform" };
-    let mut parts = vec![format!("{} {conform}", summary.conforming)];
+    let verb = |number: usize, word: &str| format!("{word}{}", if number == 1 { "s" } else { "" });
+    let mut parts = vec![format!(
+        "{} {}",
+        summary.conforming,
+        verb(summary.conforming, "conform")
+    )];
+    let known = format!("{} as the baseline says", verb(summary.known, "deviate"));
     for (number, words) in [
-        (summary.deviating, "deviate"),
+        (summary.deviating, verb(summary.deviating, "deviate").as_str()),
         (summary.inconclusive, "inconclusive"),
-        (summary.known, "deviate as the baseline says"),
+        (summary.known, &known),
         (summary.unsupported, "unsupported"),
         (summary.broken, "could not be run"),
         (summary.not_begun, "not started"),

@@ -23,13 +23,13 @@ pub struct NewClusters {
     /// The node image of kind or k3s, which sets the version of Kubernetes
     #[arg(long)]
     pub image: Option<String>,
-    /// Number of members, also of local API servers [default: as many as the cases need]
+    /// Number of member clusters to create (kind, k3s, envtest) [default: as many as the cases need]
     #[arg(long = "members", value_name = "N")]
     pub member_count: Option<usize>,
     /// Prefix of the names of kind clusters
     #[arg(long, value_name = "PREFIX", default_value = "baton")]
     pub name_prefix: String,
-    /// Reuse existing kind clusters with these names, and keep them for the next run
+    /// Reuse existing kind clusters whose names begin with --name-prefix, and keep them for the next run
     #[arg(long)]
     pub reuse: bool,
     /// Register members by their address in the container network, for a target that runs in the control plane

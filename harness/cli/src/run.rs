@@ -1,56 +1,34 @@
-//! Runs cases, each on a fleet of its own, several at once.
+//! Runs cases, each on a fleet of its own, several at once. `case`: one of them; `side_by_side`: which are run at once.
+
+mod case;
+pub mod side_by_side;
 
 use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError, atomic::Ordering, mpsc},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use crate::{
-    evidence::{self, Log},
-    patience, pause,
-    settings::Settings,
-    snapshots,
-    terminal::errln,
-    watchdog::{self, Pulse},
-};
-use baton_cluster::{
-    actions::BATON,
-    error_chain::error_chain,
-    fleet::{Fleet, Request, TimeMode},
-    runner,
-};
+use crate::settings::Settings;
 use baton_core::{
-    case::model::{Case, ControllerSetup},
+    case::model::Case,
     digest::Digest,
-    event::{CaseOutcome, CaseResult, Event, RunStart, SnapshotDifference, Suite, Summary},
-    judge::{self, Verdict},
-    measure,
-    names::ClusterName,
-    plan::{Plan, time_factor::faster_setup},
+    event::{CaseResult, Event, RunStart, Suite, Summary},
     report::settled,
-    timeline::{HARNESS, Provenance, Timeline},
+    timeline::Provenance,
 };
 use jiff::Timestamp;
+
+pub(crate) use self::case::planned;
+pub use self::case::{Ran, execute, run_case, unsupported};
+use self::side_by_side::{Confirmed, Layout, Weight};
 
 /// Runs cases and tells what happens; returns when all have ended.
 pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) -> Summary {
     let began = Instant::now();
-    let mut order: Vec<&Case> = cases.iter().collect();
-    if settings.backend.time_mode() == TimeMode::Real {
-        // What lets most time pass begins first, so that nobody waits for it alone at the end.
-        order.sort_by_cached_key(|case| Reverse(planned(case, settings).waits()));
-    }
-    let order = &order;
-    let seeds = (0..settings.repeat).map(|number| settings.seed.wrapping_add(number));
-    // Each is made when its turn comes: there may be more than memory holds.
-    let all = seeds.flat_map(|seed| order.iter().map(move |case| (*case, seed)));
     let count = usize::try_from(settings.repeat)
         .unwrap_or(usize::MAX)
         .saturating_mul(cases.len());
-    let workers = settings.jobs(count);
     let start = RunStart {
         started: Timestamp::now(),
         cases: count,
@@ -69,13 +47,95 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
         ..settings.clone()
     };
     emit(&Event::RunStarted(Box::new(start)));
-    let queue = Mutex::new(all);
-    let (sender, events) = mpsc::channel();
+    let layout = Layout::of(cases, settings);
     let mut summary = Summary::default();
     let mut ended = 0;
+    let mut tell = |event: &Event| {
+        if let Event::CaseEnded(result) = event {
+            summary.count(result);
+            ended += 1;
+        }
+        emit(event);
+    };
+    let beside_others = Settings {
+        beside_others: true,
+        retries: 0,
+        ..settings.clone()
+    };
+    let later = run_some(
+        with_seeds(&layout.beside_each_other, settings),
+        layout.at_once,
+        &beside_others,
+        &mut tell,
+    );
+    let mut confirmed = Confirmed::default();
+    let mut tell_alone = |confirmed: &mut Confirmed, event: &Event| {
+        if let Event::CaseEnded(result) = event {
+            confirmed.add(result);
+        }
+        tell(event);
+    };
+    let all = with_seeds(&layout.rest, settings).chain(later.again);
+    let at_once = layout.rest_at_once;
+    run_some(all, at_once, settings, &mut |event| tell_alone(&mut confirmed, event));
+    for (case, result) in later.if_confirmed {
+        if confirmed.covers(&result) {
+            tell_alone(&mut confirmed, &Event::CaseEnded(result));
+        } else if !settings.stop.load(Ordering::SeqCst) {
+            tell_alone(&mut confirmed, &again(&result));
+            let one = std::iter::once((case, result.seed));
+            run_some(one, 1, settings, &mut |event| tell_alone(&mut confirmed, event));
+        }
+    }
+    summary.not_begun = count.saturating_sub(ended);
+    summary.wall = began.elapsed();
+    emit(&Event::RunEnded(summary.clone()));
+    summary
+}
+
+/// Cases with all their seeds. Each is made when its turn comes: there may be more than memory holds.
+fn with_seeds<'a, 'c>(
+    cases: &'a [&'c Case],
+    settings: &Settings,
+) -> impl Iterator<Item = (&'c Case, u64)> + Send + use<'a, 'c> {
+    let first = settings.seed;
+    // With no cases, going through the seeds would yield nothing and could take for ever: there may be billions.
+    let repeat = if cases.is_empty() { 0 } else { settings.repeat };
+    let seeds = (0..repeat).map(move |number| first.wrapping_add(number));
+    seeds.flat_map(move |seed| cases.iter().map(move |case| (*case, seed)))
+}
+
+/// Cases whose results beside others do not count, or not yet.
+#[derive(Default)]
+struct Later<'c> {
+    /// Those that are to be run again, with their seeds.
+    again: Vec<(&'c Case, u64)>,
+    /// Those whose results count if the same is broken by a case that is alone.
+    if_confirmed: Vec<(&'c Case, Box<CaseResult>)>,
+}
+
+/// That a case is to be run again.
+fn again(result: &CaseResult) -> Event {
+    Event::CaseAgain {
+        case: result.case.clone(),
+        seed: result.seed,
+        reason: result.outcome.headline(),
+    }
+}
+
+/// Runs cases with their seeds, so many at once.
+fn run_some<'c>(
+    all: impl Iterator<Item = (&'c Case, u64)> + Send,
+    workers: usize,
+    settings: &Settings,
+    tell: &mut dyn FnMut(&Event),
+) -> Later<'c> {
+    let queue = Mutex::new(all);
+    let later = Mutex::new(Later::default());
+    let (sender, events) = mpsc::channel();
     std::thread::scope(|scope| {
         for _ in 0..workers {
-            let (sender, queue) = (sender.clone(), &queue);
+            let (sender, queue, later) = (sender.clone(), &queue, &later);
             scope.spawn(move || {
                 while !settings.stop.load(Ordering::SeqCst) && !settings.interrupt.is_asked() {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -87,26 +147,29 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
                     // The receiver outlives all senders; without it nobody would want to know.
                     let emit = |event| drop(sender.send(event));
                     let result = run_case(case, &settings, &emit);
-                    if settings.fail_fast && result.outcome.failed() {
-                        settings.stop.store(true, Ordering::SeqCst);
+                    let mut later = later.lock().unwrap_or_else(PoisonError::into_inner);
+                    match side_by_side::weight(&result, &settings) {
+                        Weight::Counts => {
+                            if settings.fail_fast && result.outcome.failed() {
+                                settings.stop.store(true, Ordering::SeqCst);
+                            }
+                            emit(Event::CaseEnded(Box::new(result)));
+                        }
+                        Weight::IfAlsoAlone => later.if_confirmed.push((case, Box::new(result))),
+                        Weight::Nothing => {
+                            emit(again(&result));
+                            later.again.push((case, seed));
+                        }
                     }
-                    emit(Event::CaseEnded(Box::new(result)));
                 }
             });
         }
         drop(sender);
-        for event in events {
-            if let Event::CaseEnded(result) = &event {
-                summary.count(result);
-                ended += 1;
-            }
-            emit(&event);
+        for event in &events {
+            tell(&event);
         }
     });
-    summary.not_begun = count.saturating_sub(ended);
-    summary.wall = began.elapsed();
-    emit(&Event::RunEnded(summary.clone()));
-    summary
+    later.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What all timelines of a run say of it; each adds what is its own.
@@ -136,324 +199,4 @@ pub fn suite_of(cases: &[Case]) -> Suite {
         seeds: 1,
         shard: None,
     }
-}
-
-/// Runs one case to its result; a case that fails is tried again as often as the settings say.
-pub fn run_case(case: &Case, settings: &Settings, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
-    let plan = planned(case, settings);
-    let mut failed = Vec::new();
-    for attempt in 1..=settings.retries {
-        let result = try_case(case, &plan, settings, attempt, emit);
-        if !result.outcome.failed() {
-            return CaseResult {
-                failed_tries: failed,
-                ..result
-            };
-        }
-        failed.push(result.outcome.headline());
-    }
-    CaseResult {
-        failed_tries: failed,
-        ..try_case(case, &plan, settings, settings.retries + 1, emit)
-    }
-}
-
-/// A set-up without the rates that the target runs with anyway, unless the case is about them.
-fn asked(case: &Case, setup: &ControllerSetup) -> ControllerSetup {
-    let about_rates = case.features.iter().any(|feature| feature.as_str() == "EvictionRate");
-    let mut setup = setup.clone();
-    setup
-        .options
-        .retain(|name, _| about_rates || !name.ends_with("-rate") || case.controller.options.contains_key(name));
-    setup
-}
-
-/// The plan of a case, with its periods as short as it can bear and the settings want.
-fn planned(case: &Case, settings: &Settings) -> Plan {
-    let plan = Plan::of(case);
-    let setup = settings.target.setup_of(case);
-    let factor = plan.bearable(&asked(case, &setup), settings.time_factor);
-    if settings.target.takes(&faster_setup(&setup, factor)) {
-        plan.faster(factor).into_owned()
-    } else {
-        plan
-    }
-}
-
-fn try_case(case: &Case, plan: &Plan, settings: &Settings, attempt: u32, emit: &(dyn Fn(Event) + Sync)) -> CaseResult {
-    let began = Instant::now();
-    emit(Event::CaseStarted {
-        case: case.id.clone(),
-        seed: settings.seed,
-        attempt,
-        steps: plan.steps.len(),
-    });
-    let reasons = unsupported(case, plan, settings);
-    let mut result = CaseResult {
-        case: case.id.clone(),
-        area: case.area.clone(),
-        digest: Digest::of_case(case),
-        seed: settings.seed,
-        title: case.title.clone(),
-        requirements: case.requirements.iter().cloned().collect(),
-        outcome: CaseOutcome::Unsupported {
-            reasons: reasons.clone(),
-        },
-        wall: Duration::ZERO,
-        virtual_time: Duration::ZERO,
-        migration: None,
-        kubernetes: BTreeMap::new(),
-        timeline: None,
-        evidence: None,
-        log: None,
-        known: BTreeSet::new(),
-        accepted: Vec::new(),
-        failed_tries: Vec::new(),
-    };
-    if reasons.is_empty() {
-        let log = Log::new(case);
-        match execute(case, plan, settings, &log.file, emit) {
-            Ok(ran) => report(case, settings, attempt, ran, &mut result),
-            Err(reason) => result.outcome = CaseOutcome::Broken { reason },
-        }
-        log.keep(settings, &mut result);
-    }
-    result.wall = began.elapsed();
-    result
-}
-
-/// Why a case cannot be asked of this target on these clusters; empty if it can.
-pub fn unsupported(case: &Case, plan: &Plan, settings: &Settings) -> Vec<String> {
-    let declared = settings.target.features();
-    let features = case.lacking(&declared);
-    let target = settings.target.cannot_take(case);
-    let backend = settings.backend.cannot_carry(case, settings.target.location());
-    [features, target, backend, too_long(plan, settings)]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
-/// Why a case takes too long to be run; nothing where waiting takes no time.
-fn too_long(plan: &Plan, settings: &Settings) -> Option<String> {
-    let max = settings.max_case_time?;
-    if settings.backend.time_mode() == TimeMode::Virtual {
-        return None;
-    }
-    let waits = plan.waits();
-    (waits > max).then(|| {
-        let (waits, max) = (waits.as_secs(), max.as_secs());
-        format!("lets {waits} s pass in real time; --max-case-time allows {max} s")
-    })
-}
-
-/// What came of a plan.
-#[derive(Debug)]
-pub struct Ran {
-    /// What happened, closed.
-    pub timeline: Timeline,
-    /// What the judge says of it.
-    pub verdict: Verdict,
-    /// Snapshots that are not as their files.
-    pub snapshots: Vec<SnapshotDifference>,
-    /// Snapshots that were written.
-    pub accepted: Vec<PathBuf>,
-    /// The versions of Kubernetes that the clusters say they have, where they tell.
-    pub kubernetes: BTreeMap<ClusterName, String>,
-}
-
-impl Ran {
-    fn conforms(&self) -> bool {
-        self.verdict.conforms() && self.snapshots.is_empty()
-    }
-}
-
-/// Carries out the plan of a case on its own fleet and judges what happened, or says what is broken. It has a thread of
-/// its own; if it keeps that for too long, it is given up.
-pub fn execute(
-    case: &Case,
-    plan: &Plan,
-    settings: &Settings,
-    log: &Path,
-    emit: &(dyn Fn(Event) + Sync),
-) -> Result<Ran, String> {
-    let settings = Settings {
-        stored: Some(settings.stored([case])),
-        ..settings.clone()
-    };
-    let (stop, at_once, silence) = (Arc::clone(&settings.stop), settings.backend.at_once(), settings.silence);
-    let (plan, log) = (plan.clone(), log.to_owned());
-    let own = case.clone();
-    let ended = watchdog::watch(case.id.as_str(), silence, emit, move |pulse, emit| {
-        carry_out(&own, &plan, &settings, &log, emit, pulse)
-    });
-    ended.unwrap_or_else(|given_up| {
-        // Clusters that are there only once are in the hands of what was given up.
-        if at_once.is_some() {
-            stop.store(true, Ordering::SeqCst);
-        }
-        Err(given_up.to_string())
-    })
-}
-
-fn carry_out(
-    case: &Case,
-    plan: &Plan,
-    settings: &Settings,
-    log: &Path,
-    emit: &(dyn Fn(Event) + Sync),
-    pulse: &Arc<Pulse>,
-) -> Result<Ran, String> {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder
-        .enable_all()
-        .start_paused(settings.backend.time_mode() == TimeMode::Virtual)
-        .build();
-    let runtime = runtime.map_err(|error| format!("cannot start the async runtime: {error}"))?;
-    runtime.block_on(async {
-        tokio::spawn(Arc::clone(pulse).answer());
-        let request = Request {
-            case: case.clone(),
-            members: case.members,
-            location: settings.target.location(),
-            definitions: settings.target.definitions(),
-            rules: settings.rules.clone(),
-            seed: settings.seed,
-        };
-        let fleet = settings.backend.fleet(&request).await;
-        let fleet = fleet.map_err(|error| error_chain(&error))?;
-        let ran = on_fleet(&*fleet, case, plan, settings, log, emit).await;
-        let stopped = settings.stop.load(Ordering::SeqCst) || settings.interrupt.is_asked();
-        let conforms = ran.as_ref().is_ok_and(Ran::conforms);
-        if settings.pause_on_failure && !stopped && !conforms {
-            pause::pause(case, &*fleet, settings, emit).await;
-        }
-        let failures = fleet.simulator_failures();
-        let lost = fleet.lost().await;
-        let shut_down = fleet.shut_down().await;
-        if !lost.is_empty() {
-            return Err(format!("clusters were lost during the run: {}", lost.join("; ")));
-        }
-        shut_down.map_err(|error| error_chain(&error))?;
-        if !failures.is_empty() {
-            return Err(format!("the workload simulator failed: {}", failures.join("; ")));
-        }
-        ran
-    })
-}
-
-/// Carries out the plan on a fleet and judges what happened, or says what is broken.
-async fn on_fleet(
-    fleet: &dyn Fleet,
-    case: &Case,
-    plan: &Plan,
-    settings: &Settings,
-    log: &Path,
-    emit: &(dyn Fn(Event) + Sync),
-) -> Result<Ran, String> {
-    let kubernetes = versions(fleet).await;
-    let on_step = |step: usize, text: &str| {
-        emit(Event::StepStarted {
-            case: case.id.clone(),
-            step,
-            text: text.to_owned(),
-        });
-    };
-    let plan = plan.in_namespace(fleet.namespace());
-    let timeouts = patience::timeouts(settings);
-    let setup = if plan.time_factor < 1.0 {
-        faster_setup(&settings.target.setup_of(case), plan.time_factor)
-    } else {
-        case.controller.clone()
-    };
-    let run = runner::run(&plan, &setup, fleet, &*settings.target, timeouts, log, &on_step);
-    let timeline = tokio::select! {
-        biased;
-        timeline = run => timeline.map_err(|error| error_chain(&error))?,
-        () = settings.interrupt.asked() => return Err("interrupted".to_owned()),
-    };
-    patience::learn(settings, &timeline);
-    let verdict = judge::judge(&plan, &timeline);
-    let mut snapshots = snapshots::differences(&settings.roots, &settings.stored([case]), case, &verdict.snapshots);
-    let mut accepted = Vec::new();
-    if settings.accept_snapshots && verdict.conforms() {
-        let differing = std::mem::take(&mut snapshots);
-        accepted = snapshots::accept(differing, &verdict.snapshots)
-            .map_err(|error| format!("cannot write a snapshot: {}", error_chain(&error)))?;
-    }
-    Ok(Ran {
-        timeline,
-        verdict,
-        snapshots,
-        accepted,
-        kubernetes,
-    })
-}
-
-async fn versions(fleet: &dyn Fleet) -> BTreeMap<ClusterName, String> {
-    let mut versions = BTreeMap::new();
-    for cluster in std::iter::once(fleet.control()).chain(fleet.members()) {
-        // A cluster that does not tell is not broken for that; if it is, the run will show it.
-        if let Ok(info) = cluster.inside(BATON).apiserver_version().await {
-            versions.insert(cluster.name().clone(), info.git_version);
-        }
-    }
-    versions
-}
-
-/// Puts into a result what came of its plan, and keeps the timeline where it must be kept.
-fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut CaseResult) {
-    let conforms = ran.conforms();
-    let Ran {
-        mut timeline,
-        verdict,
-        snapshots,
-        accepted,
-        kubernetes,
-    } = ran;
-    if let Some(provenance) = &settings.provenance {
-        timeline = timeline.with_provenance(Provenance {
-            seed: settings.seed,
-            attempt,
-            kubernetes_versions: kubernetes.values().cloned().collect(),
-            ..Provenance::clone(provenance)
-        });
-    }
-    result.kubernetes = kubernetes;
-    result.accepted = accepted;
-    result.migration = measure::first_migration(&timeline, &HARNESS);
-    result.virtual_time = timeline.entries().last().map(|entry| entry.at).unwrap_or_default();
-    result.outcome = CaseOutcome::judged(verdict, snapshots, &timeline);
-    if let CaseOutcome::Deviates { verdict, snapshots, .. } = &result.outcome {
-        let known = settings
-            .target
-            .baseline()
-            .covers(&case.id, verdict, !snapshots.is_empty());
-        result.known = known.unwrap_or_default();
-    }
-    if settings.timelines.is_some() || !conforms {
-        keep(&timeline, case, settings, attempt, result);
-    }
-    result.timeline = Some(Arc::new(timeline));
-}
-
-/// Keeps the timeline of a case where one is asked for, or where those that failed are.
-fn keep(timeline: &Timeline, case: &Case, settings: &Settings, attempt: u32, result: &mut CaseResult) {
-    let folder = settings.timelines.clone().unwrap_or_else(evidence::folder_by_default);
-    let error = match evidence::keep(timeline, &folder, &evidence::name(case, settings, attempt)) {
-        Ok(evidence) => {
-            result.evidence = Some(evidence);
-            return;
-        }
-        Err(error) => format!("cannot write the timeline to {}: {error}", folder.display()),
-    };
-    if settings.timelines.is_none() {
-        // Nobody asked for it: the case came out as it did.
-        errln!("error: {}: {error}", case.id);
-        return;
-    }
-    let headline = result.outcome.headline();
-    let reason = format!("{error}; the case itself: {headline}");
-    result.outcome = CaseOutcome::Broken { reason };
-    result.known = BTreeSet::new();
 }

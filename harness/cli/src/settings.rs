@@ -1,6 +1,7 @@
 //! How cases are run: on which clusters, against which implementation, how often, for how long.
 
 use std::{
+    collections::BTreeSet,
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
@@ -14,7 +15,10 @@ use baton_cluster::{
     runner::{Target, Timeouts},
     simulator::Rules,
 };
-use baton_core::{case::model::Case, event::Suite, implementation::Launch, timeline::Provenance};
+use baton_core::{
+    case::model::Case, catalogue::Catalogue, event::Suite, implementation::Launch, names::RequirementId,
+    timeline::Provenance,
+};
 
 use crate::{
     backend, descriptors,
@@ -29,6 +33,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 
 /// How cases are run.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Settings {
     /// The repository's folders.
     pub roots: Roots,
@@ -38,6 +43,8 @@ pub struct Settings {
     pub rules: Option<Arc<Rules>>,
     /// The implementation under test.
     pub target: Arc<dyn Target>,
+    /// The requirements that are not asked of it, since it does not declare their features.
+    pub unasked: BTreeSet<RequirementId>,
     /// How many run at once, if the backend has as many fleets.
     pub jobs: usize,
     /// What decides where chance is allowed.
@@ -62,6 +69,8 @@ pub struct Settings {
     pub fail_fast: bool,
     /// Whether the clusters of a case that failed are kept until somebody says that it goes on.
     pub pause_on_failure: bool,
+    /// Whether other cases are on the same control plane meanwhile.
+    pub beside_others: bool,
     /// Once true, no other case is begun.
     pub stop: Arc<AtomicBool>,
     /// Once true, a clean-up has failed, and later ones are given less time.
@@ -88,6 +97,7 @@ impl Settings {
             }),
             rules: None,
             target: Arc::new(Reference),
+            unasked: BTreeSet::new(),
             jobs,
             seed: 0,
             timeouts: Timeouts::default(),
@@ -100,6 +110,7 @@ impl Settings {
             retries: 0,
             fail_fast: false,
             pause_on_failure: false,
+            beside_others: false,
             stop: Arc::new(AtomicBool::new(false)),
             clean_up_failed: Arc::new(AtomicBool::new(false)),
             part_of: None,
@@ -131,14 +142,22 @@ impl Settings {
         Ok(self)
     }
 
+    /// Asks of the target what it declares, and nothing else.
+    #[must_use]
+    pub fn asking(self, catalogue: &Catalogue) -> Self {
+        let unasked = catalogue.unasked(&self.target.features());
+        Self { unasked, ..self }
+    }
+
     /// What the files of snapshots say; those of these cases are read if nobody has read any before.
     pub(crate) fn stored<'a>(&self, cases: impl IntoIterator<Item = &'a Case>) -> Arc<Stored> {
         let read = || Arc::new(Stored::read(&self.roots, cases));
         self.stored.clone().unwrap_or_else(read)
     }
 
-    pub(crate) fn jobs(&self, cases: usize) -> usize {
-        let limit = self.backend.at_once().unwrap_or(usize::MAX).min(cases);
+    /// How many of so many cases run at once, each with so many members.
+    pub(crate) fn jobs(&self, cases: usize, members: usize) -> usize {
+        let limit = self.backend.at_once(members).unwrap_or(usize::MAX).min(cases);
         let descriptors = descriptors::enough_for(self.backend.time_mode());
         let limit = descriptors.map_or(limit, |enough| limit.min(enough));
         self.jobs.clamp(1, limit.max(1))

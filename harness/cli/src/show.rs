@@ -30,7 +30,7 @@ pub fn table(head: &[&str]) -> Table {
 
 /// The cases, a line each.
 pub fn cases(cases: &[Case]) -> String {
-    let mut table = table(&["CASE", "SHOWS", "REQUIREMENTS", "LABELS"]);
+    let mut table = table(&["CASE", "TITLE", "REQUIREMENTS", "LABELS"]);
     for case in cases {
         let labels = case.labels.iter().map(|(key, value)| format!("{key}={value}"));
         table.add_row([
@@ -41,6 +41,14 @@ pub fn cases(cases: &[Case]) -> String {
         ]);
     }
     table.trim_fmt()
+}
+
+/// Whether a case can be run beside others on one control plane.
+pub fn sharing(case: &Case) -> String {
+    match case.alone() {
+        None => "on existing clusters: can be run beside others".to_owned(),
+        Some(reason) => format!("on existing clusters: is run alone: {reason}"),
+    }
 }
 
 /// The requirements, a line each, with the cases that prove them.
@@ -78,7 +86,7 @@ pub fn requirement(requirement: &Requirement, all: &[Case]) -> String {
         ..
     } = requirement;
     let proving = all.iter().filter(|case| case.requirements.contains(id));
-    let mut table = table(&["CASE", "SHOWS"]);
+    let mut table = table(&["CASE", "TITLE"]);
     for case in proving {
         table.add_row([format!("{}/{}", case.area, case.id), case.title.clone()]);
     }

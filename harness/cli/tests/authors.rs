@@ -65,6 +65,34 @@ fn a_new_case_is_fine_and_conforms() {
 }
 
 #[test]
+fn a_timeline_of_a_case_that_is_elsewhere_is_judged_with_its_file() {
+    let folder = repository();
+    let (case, timelines) = (folder.path().join("mine.yaml"), folder.path().join("timelines"));
+    let text = fs::read_to_string(folder.path().join("cases/taints/no-schedule.yaml")).unwrap();
+    let name = "metadata: {name: no-schedule}";
+    assert!(text.contains(name));
+    fs::write(&case, text.replace(name, "metadata: {name: mine}")).unwrap();
+    let [case, timelines] = [case, timelines].map(|path| path.to_str().unwrap().to_owned());
+    let (code, told, error) = baton(folder.path(), &["run", &case, "--timelines", &timelines]);
+    assert_eq!(code, Some(0), "{told}{error}");
+    let mut files = fs::read_dir(&timelines).unwrap().flatten().map(|file| file.path());
+    let timeline = files
+        .find(|file| file.extension().is_some_and(|it| it == "jsonl"))
+        .unwrap();
+    let timeline = timeline.to_str().unwrap();
+    let (code, _, error) = baton(folder.path(), &["judge", timeline]);
+    let expected = "which is not below cases/\nhelp: name its file with --case\n";
+    assert!(code == Some(2) && error.ends_with(expected), "{error}");
+    let (code, told, _) = baton(folder.path(), &["judge", timeline, "--case", &case]);
+    assert!(code == Some(0) && told.contains("no deviation"), "{told}");
+    let (code, _, error) = baton(folder.path(), &["judge", timeline, "--case", "no-schedule"]);
+    assert!(
+        code == Some(2) && error.contains("which is not in no-schedule"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_new_case_overwrites_nothing_and_has_a_name_of_its_own() {
     let folder = repository();
     let there = folder.path().join("cases/taints/no-schedule.yaml");

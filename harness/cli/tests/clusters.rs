@@ -14,7 +14,7 @@ use baton::{files::Roots, load::Suite, output, run, settings::Settings};
 use baton_cluster::{
     error_chain::error_chain,
     fleet::{
-        Backend, Fleet, TargetLocation,
+        Backend, Fleet, Request, TargetLocation,
         embedded::{Embedded, Options as Boot, Time},
         external::{Access, CheckError, Clusters, ConnectError, External, Options, TEST_CLUSTER, Workloads},
     },
@@ -32,7 +32,7 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client, ResourceExt,
-    api::{ListParams, Patch, PatchParams},
+    api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -163,6 +163,114 @@ fn the_proposal_s_cases_conform_and_leave_nothing_behind() {
     );
     started.runtime.block_on(settings.backend.shut_down()).unwrap();
     assert_eq!(started.there(), before);
+}
+
+const POLICIES: &str = "propagationpolicies.policy.karmada.io";
+
+/// Of a target that brings the definition of PropagationPolicy, and none of Cluster.
+fn with_definitions() -> Request {
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": POLICIES, "annotations": {"example.org/of": "the target"}},
+        "spec": {
+            "group": "policy.karmada.io",
+            "names": {"kind": "PropagationPolicy", "plural": "propagationpolicies"},
+            "scope": "Namespaced",
+            "versions": [{
+                "name": "v1alpha1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }],
+        },
+    });
+    Request {
+        case: case("deployment-directly"),
+        members: 1,
+        beside_others: false,
+        location: TargetLocation::Beside,
+        definitions: Some(vec![definition].into()),
+        rules: None,
+        seed: 0,
+    }
+}
+
+#[test]
+fn the_definitions_of_the_target_take_the_place_of_the_harness_s_own() {
+    let started = Started::new(2);
+    let before = started.there();
+    let backend = started.connect(true).unwrap();
+    let request = with_definitions();
+    let there = started.runtime.block_on(async {
+        let fleet = backend.fleet(&request).await.unwrap();
+        let api: Api<CustomResourceDefinition> = Api::all(fleet.control().inside("test"));
+        let all = api.list(&ListParams::default()).await.unwrap();
+        fleet.shut_down().await.unwrap();
+        backend.shut_down().await.unwrap();
+        all.into_iter()
+            .map(|it| (it.name_any(), it.annotations().contains_key("example.org/of")))
+            .collect::<Vec<_>>()
+    });
+    // Without Clusters there is no fleet.
+    let expected = [("clusters.cluster.karmada.io", false), (POLICIES, true)];
+    assert_eq!(there, expected.map(|(name, of_target)| (name.to_owned(), of_target)));
+    assert_eq!(started.there(), before);
+}
+
+/// Whoever serves Clusters says when their taints were added. Where the harness does in the place of an implementation, it
+/// has to say so too: what a taint is tolerated for counts from then.
+#[test]
+fn taints_are_dated_where_the_harness_serves_clusters() {
+    let started = Started::new(2);
+    let webhooks: Api<MutatingWebhookConfiguration> = Api::all(started.client(0));
+    // A run that was killed has left one that nobody answers any more.
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let owner = format!("{}.{}.1", boot.trim().replace('-', ""), std::process::id());
+    let left = json!({"metadata": {"name": "cluster-api.baton.dev", "labels": {"baton.dev/owner": owner}}});
+    let left = serde_json::from_value(left).unwrap();
+    let names = || async {
+        let all = webhooks.list(&ListParams::default()).await.unwrap();
+        all.iter().map(ResourceExt::name_any).collect::<Vec<_>>()
+    };
+    started.runtime.block_on(async {
+        webhooks.create(&PostParams::default(), &left).await.unwrap();
+        assert_eq!(names().await, ["cluster-api.baton.dev"]);
+    });
+    let backend = started.connect(true).unwrap();
+    assert_eq!(started.runtime.block_on(names()), [""; 0]);
+    // Each case has a runtime of its own.
+    Runtime::new().unwrap().block_on(async {
+        let fleet = backend.fleet(&with_definitions()).await.unwrap();
+        fleet.shut_down().await.unwrap();
+    });
+    started.runtime.block_on(async {
+        let fleet = backend.fleet(&with_definitions()).await.unwrap();
+        let kind = GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster");
+        let clusters = Api::<DynamicObject>::all_with(fleet.control().inside("test"), &ApiResource::from_gvk(&kind));
+        let taint = json!({"spec": {"taints": [{"key": "example.org/down", "effect": "NoExecute"}]}});
+        let written = clusters
+            .patch("member1", &PatchParams::default(), &Patch::Merge(&taint))
+            .await
+            .unwrap();
+        assert!(
+            written.data["spec"]["taints"][0]["timeAdded"].is_string(),
+            "{}",
+            written.data
+        );
+        fleet.shut_down().await.unwrap();
+        backend.shut_down().await.unwrap();
+        assert_eq!(names().await, [""; 0]);
+    });
+    let unreachable = started
+        .connect_with(Options {
+            webhooks: None,
+            ..OPTIONS
+        })
+        .unwrap();
+    started.runtime.block_on(async {
+        let refused = unreachable.fleet(&with_definitions()).await.err().unwrap();
+        assert!(refused.to_string().ends_with("name one with --address"), "{refused}");
+        unreachable.shut_down().await.unwrap();
+    });
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::{fs, path::PathBuf};
 
 use baton::args::Cli;
 use baton_core::yaml::plain;
-use clap::Parser as _;
 use rstest::rstest;
 
 fn root() -> PathBuf {
@@ -40,7 +39,7 @@ fn commands_are_understood(#[case] file: &str, #[case] before: &str, #[case] tim
     for line in lines {
         let words = before.split(' ').skip_while(|word| !matches!(*word, "run" | "report"));
         let all = std::iter::once("baton").chain(words).chain(line.split_whitespace());
-        if let Err(error) = Cli::try_parse_from(all) {
+        if let Err(error) = Cli::read(all) {
             panic!("{file}: {line}: {error}");
         }
     }

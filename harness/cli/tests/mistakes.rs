@@ -105,6 +105,20 @@ fn what_can_come_to_nothing_is_told() {
           kind: PropagationPolicy
           metadata: {name: policy}
           spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: deplo}]}
+    - apply:
+        on: control
+        resource:
+          apiVersion: config.karmada.io/v1alpha1
+          kind: ResourceInterpreterCustomization
+          metadata: {name: health}
+          spec:
+            target: {apiVersion: apps/v1, kind: Deployment}
+            customizations:
+              healthInterpretation:
+                luaScript: |
+                  function InterpretHealth(observedObj) {
+                    return true
+                  }
     - assert: {mode: now, of: {kind: ConfigMap, name: settings}, on: control, absent: true}
 ";
     let folder = folder(&[("cases/mine/mine.yaml", &case(steps))]);

@@ -29,7 +29,7 @@ use baton_cluster::{
 };
 use baton_core::{
     case::model::{ControllerSetup, Taint},
-    implementation::{Launch, Patience, TargetSpec, baseline::KnownDeviation},
+    implementation::{Launch, TargetSpec, TargetTimeouts, baseline::KnownDeviation},
     names::Feature,
 };
 
@@ -200,9 +200,9 @@ fn nothing_at_all_is_told_soon_with_what_is_lacking() {
     let ready = preflight_of(&spec("karmada.yaml"), Arc::new(Idle::Ready)).unwrap_err();
     insta::assert_snapshot!(told(&ready), @"the test failover did not work: a policy for a Deployment led to no binding within 15 s");
     let patient = TargetSpec {
-        timeouts: Patience {
+        timeouts: TargetTimeouts {
             ready: Some(Duration::from_secs(40)),
-            ..Patience::default()
+            ..TargetTimeouts::default()
         },
         ..spec("karmada.yaml")
     };
@@ -248,6 +248,7 @@ fn what_is_not_declared_or_known_not_to_work_is_not_asked_for() {
             reason: "not yet".to_owned(),
             link: None,
             cases: BTreeSet::new(),
+            sometimes: false,
             line: 1,
         });
     }

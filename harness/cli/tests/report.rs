@@ -5,6 +5,9 @@
     reason = "what a test has made is there, or the test has failed"
 )]
 
+#[path = "../../core/tests/common/spoiled.rs"]
+mod spoiled;
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -70,8 +73,7 @@ fn run_into(folder: &Path, suite: &Suite, settings: Settings) -> Vec<PathBuf> {
 
 /// A page of one real case, with hostile texts wherever texts come from outside.
 fn hostile_page() -> String {
-    let timeline = roots().path("fixtures/timelines/deployment-directly/label-missing.jsonl");
-    let text = fs::read_to_string(timeline).unwrap();
+    let text = String::from_utf8(spoiled::bytes("deployment-directly", "label-missing")).unwrap();
     // The name of a Deployment cannot be this on a cluster; a recording from anywhere can say what it likes.
     let corrupted = text.replace("\"TaintUntolerated\"", &serde_json::Value::from(HOSTILE).to_string());
     assert_ne!(text, corrupted);
@@ -213,8 +215,7 @@ fn dump(browser: &Path, folder: &TempDir, page: &Path) -> String {
 
 #[test]
 fn a_picture_names_what_a_failover_is_made_of() {
-    let timeline = roots().path("fixtures/timelines/deployment-directly/good.jsonl");
-    let timeline = Timeline::read(fs::read(timeline).unwrap().as_slice()).unwrap();
+    let timeline = spoiled::good("deployment-directly");
     let drawn: BTreeSet<What> = TimelineView::of(&timeline, &[])
         .events
         .iter()

@@ -156,6 +156,7 @@ fn an_entry_of_the_baseline_that_no_longer_fails_is_told() {
         reason: "it was so once".to_owned(),
         link: None,
         cases: [case.into()].into(),
+        sometimes: false,
         line: 12,
     };
     let baseline = baton_core::implementation::baseline::Baseline {
@@ -286,6 +287,7 @@ async fn a_command_is_heard_when_it_is_started_with_what_may_be_wrong() {
         doors: true,
     };
     let request = Request {
+        beside_others: false,
         rules: None,
         case: suite.cases[0].clone(),
         members: 1,

@@ -5,6 +5,9 @@
     reason = "what a test has made is there, or the test has failed"
 )]
 
+#[path = "../../core/tests/common/spoiled.rs"]
+mod spoiled;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -90,8 +93,7 @@ fn names_titles_and_unknown_keys_are_shown_and_not_obeyed() {
 fn objects_in_recordings_are_shown_and_not_obeyed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("recording.jsonl");
-    let timeline = root().join("fixtures/timelines/deployment-directly/new-before-old-is-gone.jsonl");
-    let text = fs::read_to_string(timeline).unwrap();
+    let text = String::from_utf8(spoiled::bytes("deployment-directly", "new-before-old-is-gone")).unwrap();
     // The cluster that the workload moves to.
     let hostile = text.replace("member2", &format!("member{HOSTILE}"));
     fs::write(&file, hostile).unwrap();

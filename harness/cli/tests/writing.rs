@@ -192,13 +192,53 @@ fn a_failure_is_told_where_its_timeline_cannot_be_kept() {
     let output = baton(folder.path()).args(["run", &case]).output().unwrap();
     let all = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        all.contains("expects-too-much DEVIATES") && all.contains("1 deviate "),
+        all.contains("expects-too-much DEVIATES") && all.contains("1 deviates "),
         "{all}"
     );
     insta::assert_snapshot!(told(folder.path(), &output), @"
     1
     error: expects-too-much: cannot write the timeline to [FOLDER]/state/baton/timelines: Not a directory (os error 20)
     ");
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Folders of runs long ago go from where nobody has named a folder, and from nowhere else.
+#[test]
+fn of_runs_that_left_timelines_the_latest_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = failing_case(folder.path(), "expects-too-much");
+    let (own, named) = (folder.path().join("state/baton/timelines"), folder.path().join("named"));
+    for parent in [&own, &named] {
+        for minute in 0..25 {
+            let earlier = parent.join(format!("2026-01-01T00-{minute:02}-00Z"));
+            fs::create_dir_all(&earlier).unwrap();
+            fs::write(earlier.join("case.jsonl"), "").unwrap();
+        }
+    }
+    let output = baton(folder.path()).args(["run", &case]).output().unwrap();
+    let kept = names(&own);
+    // Beside them lies what is needed to run again what failed.
+    assert_eq!(kept.len(), 20 + 2, "{kept:?}");
+    assert_eq!(kept.first().unwrap(), "2026-01-01T00-05-00Z");
+    let timeline = own.join(&kept[20]).join("expects-too-much.jsonl");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains(timeline.to_str().unwrap()), "{told}");
+    assert!(timeline.is_file());
+    let again = baton(folder.path())
+        .args(["run", &case, "--timelines"])
+        .arg(&named)
+        .output();
+    assert_eq!(again.unwrap().status.code(), Some(1));
+    assert_eq!(names(&named).len(), 25 + 2, "{:?}", names(&named));
+    assert_eq!(names(&own), kept);
 }
 
 #[test]

@@ -216,6 +216,15 @@ pub async fn create_namespace(client: &Client, name: &str) -> Result<(), ActionE
     }
 }
 
+/// An object as it is stored; none if it is not there.
+pub async fn get(client: &Client, of: &ObjectRef) -> Result<Option<Value>, ActionError> {
+    let what = format!("reading {} {}", of.kind, of.name);
+    let (api, _) = api_of(client, of, &what).await?;
+    let object = api.get_opt(&of.name).await.map_err(refused(&what))?;
+    // What comes from the API as JSON can be JSON again.
+    Ok(object.map(|object| serde_json::to_value(object).unwrap_or_default()))
+}
+
 /// Merges into an object, and returns what was stored.
 pub async fn patch(client: &Client, of: &ObjectRef, merge: &Value) -> Result<Value, ActionError> {
     let what = format!("patching {} {}", of.kind, of.name);
@@ -280,7 +289,8 @@ pub async fn release(client: &Client, of: &ObjectRef) -> Result<(), ActionError>
     }
 }
 
-fn cluster(name: &str) -> ObjectRef {
+/// The Cluster that stands for a member on the control plane.
+pub(crate) fn cluster(name: &str) -> ObjectRef {
     ObjectRef {
         api_version: "cluster.karmada.io/v1alpha1".to_owned(),
         kind: "Cluster".to_owned(),

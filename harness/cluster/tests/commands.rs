@@ -13,9 +13,9 @@ use baton_cluster::{
 };
 use baton_core::{
     case::model::{Action, CommandRun, ControllerSetup},
-    names::{CaseId, Feature},
-    plan::{Plan, PlannedStep},
-    timeline::{DEFAULT_NAMESPACE, Event, Mark, Timeline},
+    names::Feature,
+    plan::Plan,
+    timeline::{Event, Mark, Timeline},
 };
 use common::fleet;
 
@@ -71,17 +71,7 @@ async fn run(command: &str) -> Result<Timeline, RunError> {
         says: Vec::new(),
         proves: BTreeSet::new(),
     });
-    let plan = Plan {
-        case: CaseId::new("command"),
-        title: String::new(),
-        members: 0,
-        controller: ControllerSetup::default(),
-        namespace: DEFAULT_NAMESPACE.to_owned(),
-        time_factor: 1.0,
-        steps: vec![PlannedStep { line: 1, action }],
-        invariants: BTreeSet::new(),
-        exempt: BTreeSet::new(),
-    };
+    let plan = Plan::of_actions("command", 0, [action]);
     let (setup, timeouts) = (ControllerSetup::default(), Timeouts::default().exact());
     let log = Path::new("/dev/null");
     let ran = runner::run(&plan, &setup, &*fleet, &WithCommands, timeouts, log, &|_, _| {}).await;

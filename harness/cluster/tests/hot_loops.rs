@@ -13,9 +13,9 @@ use baton_cluster::{
 };
 use baton_core::{
     case::model::{Action, Condition, ControllerSetup, Expect, Phase, Place, Subject},
-    names::{CaseId, Feature},
-    plan::{Plan, PlannedStep},
-    timeline::{DEFAULT_NAMESPACE, Event, HotLoop, Mark, StepEnd, Timeline},
+    names::Feature,
+    plan::Plan,
+    timeline::{Event, HotLoop, Mark, StepEnd, Timeline},
 };
 use common::{apply, fixture, fleet, reference};
 use kube::{
@@ -107,18 +107,7 @@ impl Running for Rewriting {
 
 async fn run(action: Action, target: &Hot) -> Result<Timeline, RunError> {
     let fleet = fleet(1, Time::Virtual).await;
-    let step = PlannedStep { line: 1, action };
-    let plan = Plan {
-        case: CaseId::new("hot"),
-        title: String::new(),
-        members: 1,
-        controller: ControllerSetup::default(),
-        namespace: DEFAULT_NAMESPACE.to_owned(),
-        time_factor: 1.0,
-        steps: vec![step.clone(), step],
-        invariants: BTreeSet::new(),
-        exempt: BTreeSet::new(),
-    };
+    let plan = Plan::of_actions("hot", 1, [action.clone(), action]);
     let setup = ControllerSetup::default();
     let timeouts = Timeouts::default();
     let log = Path::new("/dev/null");

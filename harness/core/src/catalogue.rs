@@ -123,6 +123,14 @@ impl Catalogue {
         }
     }
 
+    /// What is not asked of an implementation that declares these features: the requirements of the others.
+    pub fn unasked(&self, declared: &BTreeSet<Feature>) -> BTreeSet<RequirementId> {
+        let unasked = self
+            .iter()
+            .filter(|requirement| !declared.contains(&requirement.feature));
+        unasked.map(|requirement| requirement.id.clone()).collect()
+    }
+
     /// All features that requirements belong to.
     pub fn features(&self) -> BTreeSet<&Feature> {
         self.requirements

@@ -56,6 +56,15 @@ pub enum Event {
         /// Where the kubeconfigs of its clusters are.
         kubeconfigs: BTreeMap<ClusterName, PathBuf>,
     },
+    /// A case did not conform beside others on one control plane. That counts for nothing: it is run again, alone.
+    CaseAgain {
+        /// The case.
+        case: CaseId,
+        /// The seed that it is run with.
+        seed: u64,
+        /// What it came to, in a line.
+        reason: String,
+    },
     /// A case is over.
     CaseEnded(Box<CaseResult>),
     /// The run is over.

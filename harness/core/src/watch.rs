@@ -16,8 +16,8 @@ use crate::{
     names::ClusterName,
     pattern::{Bindings, Mismatch, NAMESPACE, Pattern, weight},
     plan::{Plan, Since},
-    select,
-    timeline::{Change, Entry, Event, Mark, ObjectId, Revision, World},
+    select::{self, Followed},
+    timeline::{Change, Entry, Event, Mark, ObjectId, Revision},
 };
 use notices::Notices;
 use passing::Passing;
@@ -91,6 +91,14 @@ impl Standpoint {
     }
 }
 
+/// Whether an object is deleted in the foreground and nobody holds it but the cluster's garbage collector. That of a real
+/// cluster learns of new kinds every half a minute.
+pub fn is_left_to_garbage_collector(object: &Value) -> bool {
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    object.pointer("/metadata/deletionTimestamp").is_some()
+        && finalizers.is_some_and(|it| it.len() == 1 && it[0] == "foregroundDeletion")
+}
+
 /// A condition under observation from one step on.
 #[derive(Debug)]
 pub struct Watch<'a> {
@@ -98,10 +106,12 @@ pub struct Watch<'a> {
     condition: &'a Condition,
     known: Known,
     began: Duration,
-    world: World,
+    found: Followed<'a>,
     /// The first revision of every object that is there (its latest incarnation), for `firstSeen`.
     first: BTreeMap<ObjectId, (u64, Duration, Arc<Value>)>,
     nearest: Option<Evidence>,
+    /// Whether the nearest is what the last look at the world came to.
+    is_last_look: bool,
     settled: Option<Outcome>,
     last: (u64, Duration),
     notices: Option<Notices<'a>>,
@@ -120,9 +130,10 @@ impl<'a> Watch<'a> {
             condition,
             known,
             began: history.last().map(|entry| entry.at).unwrap_or_default(),
-            world: World::default(),
+            found: Followed::new(&condition.of),
             first: BTreeMap::new(),
             nearest: None,
+            is_last_look: false,
             settled: None,
             last: (0, Duration::ZERO),
             notices: match &condition.of {
@@ -157,13 +168,14 @@ impl<'a> Watch<'a> {
         {
             self.settled = Some(Outcome::Held(self.evidence(None, Vec::new())));
         }
-        self.take(entry);
+        let may_differ = self.take(entry);
         if self.settled.is_some() {
             return;
         }
         match self.mode {
             Mode::Now => {}
-            Mode::Eventually | Mode::Consistently(_) | Mode::FirstSeen => self.look_at_world(),
+            Mode::Eventually | Mode::Consistently(_) | Mode::FirstSeen if may_differ => self.look_at_world(),
+            Mode::Eventually | Mode::Consistently(_) | Mode::FirstSeen => self.see_the_same(),
             Mode::Observed | Mode::Never => self.look_at_revision(entry),
         }
     }
@@ -171,6 +183,13 @@ impl<'a> Watch<'a> {
     /// How it came out, once that is certain.
     pub fn outcome(&self) -> Option<&Outcome> {
         self.settled.as_ref()
+    }
+
+    /// Whether only a cluster's garbage collector keeps the condition from holding.
+    pub fn waits_for_garbage_collector(&self) -> bool {
+        let object = self.nearest.as_ref().and_then(|evidence| evidence.object.as_ref());
+        let object = object.and_then(|id| self.found.world().get(id));
+        matches!(self.condition.expect, Expect::Absent) && object.is_some_and(|it| is_left_to_garbage_collector(it))
     }
 
     /// How it came out, now that nothing more is to come.
@@ -185,10 +204,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn take(&mut self, entry: &Entry) {
+    /// Whether a look at the world may come to something else since then.
+    fn take(&mut self, entry: &Entry) -> bool {
         self.last = (entry.seq, entry.at);
         if self.mode == Mode::FirstSeen
             && let Event::Revision(revision) = &entry.event
+            && self.found.is_of_its_kinds(&revision.kind)
         {
             let id = ObjectId::of(revision);
             if revision.change == Change::Deleted {
@@ -199,13 +220,14 @@ impl<'a> Watch<'a> {
                     .or_insert_with(|| (entry.seq, entry.at, Arc::clone(&revision.object)));
             }
         }
-        self.world.step(entry);
+        let mut may_differ = self.found.step(entry, &self.known.bindings);
         if let Some(notices) = &mut self.notices {
-            notices.take(entry);
+            may_differ |= notices.take(entry);
         }
         if let Some(passing) = &mut self.passing {
             passing.take(entry);
         }
+        may_differ
     }
 
     fn evidence(&self, object: Option<&ObjectId>, mismatches: Vec<Mismatch>) -> Evidence {
@@ -231,6 +253,13 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// The same failure again, later.
+    fn see_the_same(&mut self) {
+        if let (true, Some(nearest)) = (self.is_last_look, &mut self.nearest) {
+            (nearest.seq, nearest.at) = self.last;
+        }
+    }
+
     /// Whether the condition holds of the world as it is, on every cluster that it speaks of.
     fn world_holds(&self) -> Outcome {
         let mut outcome = Outcome::Failed(self.evidence(None, Vec::new()));
@@ -247,7 +276,7 @@ impl<'a> Watch<'a> {
         if let Some(notices) = &self.notices {
             return self.notice_holds(&notices.seen);
         }
-        let mut found = select::find(&self.condition.of, cluster, &self.world, &self.known.bindings);
+        let mut found = select::find(&self.condition.of, cluster, self.found.world(), &self.known.bindings);
         let none = || self.evidence(None, Vec::new());
         let some = |(id, _): (&ObjectId, _)| self.evidence(Some(id), Vec::new());
         match &self.condition.expect {
@@ -342,7 +371,7 @@ impl<'a> Watch<'a> {
 
     fn look_at_first(&mut self) {
         for cluster in self.clusters() {
-            let found = select::find(&self.condition.of, &cluster, &self.world, &self.known.bindings).next();
+            let found = select::find(&self.condition.of, &cluster, self.found.world(), &self.known.bindings).next();
             let Some((id, (seq, at, object))) = found.and_then(|(id, _)| self.first.get_key_value(id)) else {
                 continue;
             };
@@ -377,6 +406,9 @@ impl<'a> Watch<'a> {
         let Event::Revision(revision) = &entry.event else {
             return;
         };
+        if !self.found.is_of_its_kinds(&revision.kind) {
+            return;
+        }
         let Some(id) = self.concerned(revision) else { return };
         let gone = revision.change == Change::Deleted;
         let bindings = &self.known.bindings;
@@ -429,7 +461,8 @@ impl<'a> Watch<'a> {
                 distance(&evidence) <= distance(best)
             }
         };
-        if self.nearest.as_ref().is_none_or(nearer) {
+        self.is_last_look = self.nearest.as_ref().is_none_or(nearer);
+        if self.is_last_look {
             self.nearest = Some(evidence);
         }
     }

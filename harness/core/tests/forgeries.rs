@@ -23,7 +23,8 @@ use baton_core::{
         verify::Objection,
     },
 };
-use reports::{KNOWN, bytes, mixed, report, report_with, result, timelines, unsupported, verified};
+use common::spoiled;
+use reports::{KNOWN, mixed, report, report_with, result, timelines, unsupported, verified};
 
 const FAILING: &str = "statefulset-directly";
 const CONFORMING: &str = "deployment-directly";
@@ -314,7 +315,7 @@ const EVIDENCE: &[Forgery] = &[
     ("no timeline", |it| it.case(CONFORMING).evidence = None),
     ("a timeline of no run", |it| {
         it.whitewash(CaseOutcome::Conforms);
-        it.replace(bytes(FAILING, "good"));
+        it.replace(spoiled::bytes(FAILING, "good"));
     }),
     ("the timeline of another case", |it| {
         it.whitewash(CaseOutcome::Conforms);
@@ -414,6 +415,7 @@ const HEAD: &[Forgery] = &[
             reason: "known for long".to_owned(),
             link: None,
             cases: [FAILING.into()].into(),
+            sometimes: false,
             told_by: [FAILING.into()].into(),
             outdated: false,
         };

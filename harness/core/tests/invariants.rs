@@ -7,14 +7,15 @@
 
 mod common;
 
-use std::{collections::BTreeSet, fs::File, io::BufReader, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use baton_core::{
     case::model::Invariant,
     event::CaseOutcome,
-    judge,
+    judge::{self, Finding},
+    names::RequirementId,
     plan::Plan,
-    timeline::{Change, Entry, Event, Revision, Timeline},
+    timeline::{Change, Entry, Event, Mark, Revision, StepEnd, Timeline},
 };
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -37,9 +38,7 @@ fn broken(entries: Vec<Entry>) -> BTreeSet<String> {
 }
 
 fn good(case: &str) -> Vec<Entry> {
-    let path = common::root().join(format!("fixtures/timelines/{case}/good.jsonl"));
-    let timeline = Timeline::read(BufReader::new(File::open(path).unwrap())).unwrap();
-    timeline.entries().to_vec()
+    common::spoiled::good(case).entries().to_vec()
 }
 
 fn object(entry: &mut Entry) -> Option<(&str, &mut Value)> {
@@ -241,9 +240,8 @@ fn a_copy_on_a_cluster_that_the_result_named_before_the_task_may_lack_labels() {
     assert!(!broken.contains("labelsFromFirstRevision"), "{broken:?}");
 }
 
-/// A workload that leaves member1 Gracefully: how long the old copy is kept, and whether the new one is healthy by then.
-fn gracefully(kept: u64, period: Option<u64>, new_is_healthy: bool, old_is_healthy: bool) -> Vec<Entry> {
-    let entry = |at: u64, cluster: &str, kind: &str, change: Change, object: Value| Entry {
+fn entry(at: u64, cluster: &str, kind: &str, change: Change, object: Value) -> Entry {
+    Entry {
         at: Duration::from_secs(at),
         seq: 0,
         event: Event::Revision(Revision {
@@ -253,51 +251,74 @@ fn gracefully(kept: u64, period: Option<u64>, new_is_healthy: bool, old_is_healt
             object: Arc::new(object),
             by: Some("a-controller".to_owned()),
         }),
-    };
-    let copy = json!({"metadata": {"name": "web", "namespace": "default"}});
+    }
+}
+
+/// A copy of the Deployment `web` that comes, changes or goes.
+fn web(at: u64, cluster: &str, change: Change) -> Entry {
+    let object = json!({"metadata": {"name": "web", "namespace": "default"}});
+    entry(at, cluster, "Deployment", change, object)
+}
+
+/// A revision of its binding: tasks, scheduling result, aggregated status.
+fn binding(at: u64, change: Change, tasks: &Value, clusters: &Value, statuses: &Value) -> Entry {
+    let object = json!({
+        "metadata": {"name": "web-deployment", "namespace": "default"},
+        "spec": {
+            "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "web"},
+            "clusters": clusters,
+            "gracefulEvictionTasks": tasks,
+        },
+        "status": {"aggregatedStatus": statuses},
+    });
+    entry(at, "control", "ResourceBinding", change, object)
+}
+
+/// A workload that leaves member1 Gracefully: how long the old copy is kept, and whether the new one is healthy by then.
+fn gracefully(kept: u64, period: Option<u64>, new_is_healthy: bool, old_is_healthy: bool) -> Vec<Entry> {
     let health = |healthy: bool| if healthy { "Healthy" } else { "Unhealthy" };
-    let binding = |tasks: Value, clusters: Value, statuses: Value| {
-        json!({
-            "metadata": {"name": "web-deployment", "namespace": "default"},
-            "spec": {
-                "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "web"},
-                "clusters": clusters,
-                "gracefulEvictionTasks": tasks,
-            },
-            "status": {"aggregatedStatus": statuses},
-        })
-    };
     let old = json!({"clusterName": "member1", "health": health(old_is_healthy)});
     let new = json!({"clusterName": "member2", "health": health(new_is_healthy)});
     let task = json!([{"fromCluster": "member1", "purgeMode": "Gracefully", "gracePeriodSeconds": period}]);
     let (one, two) = (json!([{"name": "member1"}]), json!([{"name": "member2"}]));
     vec![
-        entry(0, "control", "Deployment", Change::Added, copy.clone()),
-        entry(
-            0,
-            "control",
-            "ResourceBinding",
-            Change::Added,
-            binding(json!([]), one, json!([old])),
-        ),
-        entry(1, "member1", "Deployment", Change::Added, copy.clone()),
-        entry(
-            2,
-            "control",
-            "ResourceBinding",
-            Change::Modified,
-            binding(task.clone(), two.clone(), json!([old])),
-        ),
-        entry(2, "member2", "Deployment", Change::Added, copy.clone()),
-        entry(
-            2,
-            "control",
-            "ResourceBinding",
-            Change::Modified,
-            binding(task, two, json!([old, new])),
-        ),
-        entry(2 + kept, "member1", "Deployment", Change::Deleted, copy),
+        web(0, "control", Change::Added),
+        binding(0, Change::Added, &json!([]), &one, &json!([old])),
+        web(1, "member1", Change::Added),
+        binding(2, Change::Modified, &task, &two, &json!([old])),
+        web(2, "member2", Change::Added),
+        binding(2, Change::Modified, &task, &two, &json!([old, new])),
+        web(2 + kept, "member1", Change::Deleted),
     ]
+}
+
+/// A workload that leaves two clusters Directly, one after the other; on the first it stays. It was on both of them from
+/// the begin, or it has come to the second only because the first failed.
+fn two_leave(together: bool) -> Vec<Entry> {
+    let task = |cluster: &str| json!({"fromCluster": cluster, "purgeMode": "Directly"});
+    let (one, two) = (json!({"name": "member1"}), json!({"name": "member2"}));
+    let before = if together { json!([one, two]) } else { json!([one]) };
+    let none = json!([]);
+    let (first, both) = (json!([task("member1")]), json!([task("member1"), task("member2")]));
+    let mut entries = vec![
+        web(0, "control", Change::Added),
+        binding(0, Change::Added, &none, &before, &none),
+        web(1, "member1", Change::Added),
+        binding(3, Change::Modified, &first, &json!([two]), &none),
+        binding(5, Change::Modified, &both, &none, &none),
+        web(5, "member2", Change::Modified),
+        web(6, "member2", Change::Deleted),
+    ];
+    entries.insert(if together { 3 } else { 4 }, web(3, "member2", Change::Added));
+    entries
+}
+
+#[rstest]
+#[case::from_the_begin(true, false)]
+#[case::because_the_first_failed(false, true)]
+fn on_two_clusters_there_may_be_two_copies(#[case] together: bool, #[case] is_broken: bool) {
+    let broken = broken(two_leave(together));
+    assert_eq!(broken.contains("atMostOneLiveCopy"), is_broken, "{broken:?}");
 }
 
 /// The same, too early by what the binding says; but a Work in which health is collected has said before what it says
@@ -306,20 +327,11 @@ fn gracefully_by_work(cluster: &str, workload: &str, health: &str) -> Vec<Entry>
     let mut entries = gracefully(5, Some(100), false, true);
     let said =
         json!({"identifier": {"kind": "Deployment", "namespace": "default", "name": workload}, "health": health});
-    let work = Entry {
-        at: Duration::from_secs(6),
-        seq: 0,
-        event: Event::Revision(Revision {
-            cluster: "control".into(),
-            kind: "Work".to_owned(),
-            change: Change::Modified,
-            object: Arc::new(json!({
-                "metadata": {"name": "web-1", "namespace": format!("karmada-es-{cluster}")},
-                "status": {"manifestStatuses": [said]},
-            })),
-            by: Some("a-controller".to_owned()),
-        }),
-    };
+    let object = json!({
+        "metadata": {"name": "web-1", "namespace": format!("karmada-es-{cluster}")},
+        "status": {"manifestStatuses": [said]},
+    });
+    let work = entry(6, "control", "Work", Change::Modified, object);
     entries.insert(entries.len() - 1, work);
     entries
 }
@@ -337,6 +349,58 @@ fn gracefully_by_work(cluster: &str, workload: &str, health: &str) -> Vec<Entry>
 fn under_gracefully_there_is_always_a_copy(#[case] entries: Vec<Entry>, #[case] is_broken: bool) {
     let broken = broken(entries);
     assert_eq!(broken.contains("gracefullyNeverWithoutCopy"), is_broken, "{broken:?}");
+}
+
+/// That something was left after a clean-up of 20 s.
+fn not_cleaned_up() -> Entry {
+    let end = StepEnd::TimedOut {
+        phase: "clear".to_owned(),
+        waited_secs: 20.0,
+    };
+    Entry {
+        at: Duration::from_secs(30),
+        seq: 0,
+        event: Event::Mark(Mark::CleanedUp { end, hurried: false }),
+    }
+}
+
+#[rstest]
+#[case::of_the_workload(json!([{"kind": "Deployment", "metadata": {"name": "web", "namespace": "default"}}]), true)]
+#[case::of_nothing(json!([]), true)]
+#[case::of_a_namespace(json!([{"kind": "Namespace", "metadata": {"name": "default"}}]), false)]
+fn a_work_is_left_over_if_it_is_of_the_workload(#[case] manifests: Value, #[case] is_broken: bool) {
+    let work = json!({
+        "metadata": {"name": "web-1", "namespace": "karmada-es-member1"},
+        "spec": {"workload": {"manifests": manifests}},
+    });
+    let (result, none) = (json!([{"name": "member1"}]), json!([]));
+    let broken = broken(vec![
+        binding(0, Change::Added, &none, &result, &none),
+        entry(1, "control", "Work", Change::Added, work),
+        binding(2, Change::Deleted, &none, &result, &none),
+        not_cleaned_up(),
+    ]);
+    assert_eq!(broken.contains("nothingLeftAfterCleanUp"), is_broken, "{broken:?}");
+}
+
+/// A binding that belongs to a workload goes with it, by the garbage collector of its cluster.
+#[rstest]
+#[case::that_is_gone(true)]
+#[case::that_is_there(false)]
+fn what_the_garbage_collector_has_not_removed_is_held_against_nobody(#[case] is_gone: bool) {
+    let template = |at, change| {
+        let object = json!({"metadata": {"name": "web", "namespace": "default", "uid": "template"}});
+        entry(at, "control", "Deployment", change, object)
+    };
+    let owner = json!([{"kind": "Deployment", "name": "web", "uid": "template"}]);
+    let mut owned = binding(1, Change::Added, &json!([]), &json!([]), &json!([]));
+    object(&mut owned).unwrap().1["metadata"]["ownerReferences"] = owner;
+    let mut entries = vec![template(0, Change::Added), owned];
+    entries.extend(is_gone.then(|| template(2, Change::Deleted)));
+    entries.push(not_cleaned_up());
+    let judged = judged(entries);
+    let of = |findings: &[Finding]| findings.iter().any(|it| it.title.ends_with("nothingLeftAfterCleanUp"));
+    assert_eq!((of(&judged.findings), of(&judged.inconclusive)), (!is_gone, is_gone));
 }
 
 /// A run in which an invariant had nothing to judge that the case counts on: it shows nothing, and blames nobody.
@@ -453,4 +517,40 @@ fn a_late_eviction_is_explained(#[case] seen: Seen, #[case] busy: bool, #[case] 
         .map(ToString::to_string)
         .collect();
     assert_eq!(ids, blamed);
+}
+
+#[test]
+fn what_is_not_asked_is_not_held_against_anybody() {
+    let found = |unasked: &[&str]| {
+        let unasked = unasked.iter().map(|id| RequirementId::new(*id)).collect();
+        let judged = judged(late(Seen::Nothing, true, true)).without(&unasked);
+        let ids = judged.findings.iter().flat_map(|finding| &finding.requirements);
+        ids.map(ToString::to_string).collect::<BTreeSet<_>>()
+    };
+    let all = found(&[]);
+    assert!(all.contains("OBS-02"), "{all:?}");
+    let mut others = all.clone();
+    others.remove("OBS-02");
+    assert_eq!(found(&["OBS-02"]), others);
+    assert_eq!(found(&["RAT-01"]), all);
+}
+
+#[test]
+fn what_belongs_to_no_requirement_is_asked_of_all() {
+    let timeline = common::spoiled::good("deployment-directly");
+    let all: BTreeSet<_> = Invariant::ALL.into_iter().flat_map(Invariant::proves).collect();
+    let idle = || judge::Finding {
+        requirements: BTreeSet::new(),
+        title: judge::invariants::title(Invariant::NoWriteChangesNothing),
+        step: None,
+        expected: String::new(),
+        seen: String::new(),
+        object: None,
+        seq: 1,
+        at: Duration::ZERO,
+        mismatches: Vec::new(),
+    };
+    let mut judged = judge::judge_recording(&timeline);
+    judged.findings = vec![idle()];
+    assert_eq!(judged.without(&all).findings, [idle()]);
 }

@@ -7,22 +7,20 @@
 
 mod common;
 
-use std::fs;
-
 use baton_core::{
     judge::{self, Verdict},
     names::RequirementId,
     plan::Plan,
     timeline::Timeline,
 };
+use common::spoiled;
 use serde_json::{Value, json};
 
 const ORDERED: [&str; 3] = ["PRG-01", "PRG-02", "PRG-03"];
 
 /// The lines of a timeline of `deployment-directly`, as if it had been recorded by watches.
 fn arrived(name: &str) -> Vec<Value> {
-    let path = common::root().join(format!("fixtures/timelines/deployment-directly/{name}.jsonl"));
-    let text = fs::read_to_string(path).unwrap();
+    let text = String::from_utf8(spoiled::bytes("deployment-directly", name)).unwrap();
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     lines[0]["mark"]["begin"]["order"] = json!({"arrival": {"uncertainty_secs": 0.1}});
     lines
@@ -64,6 +62,7 @@ fn two_events_that_are_too_close_prove_nothing() {
     let verdict = verdict(arrived("good"));
     assert_eq!(verdict.findings, []);
     assert_eq!(ids(&verdict), ORDERED);
+    assert!(verdict.too_close);
     assert!(ORDERED.iter().all(|id| !verdict.shown.contains(&(*id).into())));
     assert!(!verdict.conforms());
 }
@@ -75,6 +74,7 @@ fn a_fence_between_them_proves_their_order() {
     lines.insert(line(&lines, "ADDED"), fence);
     let verdict = verdict(lines);
     assert!(verdict.conforms(), "{:#?}", verdict.inconclusive);
+    assert!(!verdict.too_close);
     assert!(ORDERED.iter().all(|id| verdict.shown.contains(&(*id).into())));
 }
 

@@ -18,7 +18,9 @@ use baton_core::{
     plan::Plan,
     timeline::Timeline,
 };
+use common::spoiled;
 use rstest::rstest;
+use serde_json::Value;
 
 fn recording(name: &str) -> Timeline {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -127,4 +129,49 @@ fn a_step_that_nobody_took_is_told() {
         "a kind that is not recorded at all may not have been looked at"
     );
     assert!(!verdict.conforms(), "it was never scheduled");
+}
+
+/// The same recording with the Deployment `deploy` so many times, all of them at once, under other names.
+fn of_many(one: &Timeline, times: usize) -> Timeline {
+    let mut text = Vec::new();
+    one.write(&mut text).unwrap();
+    let mut lines = Vec::new();
+    for line in String::from_utf8(text).unwrap().lines() {
+        let mut value: Value = serde_json::from_str(line).unwrap();
+        value.as_object_mut().unwrap().remove("seq");
+        let line = value.to_string();
+        let of_all = value.get("mark").is_some() || ["Cluster", "Namespace"].iter().any(|kind| value["kind"] == *kind);
+        lines.push(line.clone());
+        for number in (1..times).filter(|_| !of_all) {
+            let renamed = line.replace("\"deploy\"", &format!("\"deploy{number}\""));
+            let renamed = renamed.replace("\"deploy-", &format!("\"deploy{number}-"));
+            lines.push(renamed.replace("\"uid\":\"", &format!("\"uid\":\"{number}-")));
+        }
+    }
+    Timeline::read(lines.join("\n").as_bytes()).unwrap()
+}
+
+#[rstest]
+#[case::recording(recording("scenario-deployment"))]
+#[case::with_pods(spoiled::timeline("deployment-directly", "two-live-copies"))]
+#[case::labels(spoiled::timeline("deployment-directly", "label-added-later"))]
+#[case::good(spoiled::good("deployment-directly"))]
+fn of_many_workloads_each_is_judged_as_it_would_be_alone(#[case] one: Timeline) {
+    const TIMES: usize = 7;
+    let told = |timeline: &Timeline| {
+        let mut told: Vec<_> = judge::judge_recording(timeline)
+            .findings
+            .iter()
+            .map(|it| format!("{:?} {} {}", it.requirements, it.title, it.seen))
+            .collect();
+        told.sort();
+        told
+    };
+    let alone: Vec<_> = told(&of_many(&one, 1))
+        .into_iter()
+        .flat_map(|it| vec![it; TIMES])
+        .collect();
+    assert_eq!(told(&of_many(&one, TIMES)), alone);
+    let tasks = |times| baton_core::judge::failovers::tasks(of_many(&one, times).entries()).len();
+    assert_eq!(tasks(TIMES), TIMES * tasks(1));
 }

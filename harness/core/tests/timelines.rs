@@ -1,6 +1,4 @@
 //! The judge can say no: recorded timelines of the proposal's cases, good ones and deliberately bad ones.
-//!
-//! The bad ones are made by `examples/corrupt.rs`.
 
 #![expect(
     clippy::unwrap_used,
@@ -9,20 +7,19 @@
 
 mod common;
 
-use std::{collections::BTreeSet, fs::File, io::BufReader, path::Path};
+use std::{collections::BTreeSet, path::Path};
 
 use baton_core::{
     judge::{self, Verdict},
     plan::Plan,
     timeline::{Event, HotLoop, Mark, StepEnd, Timeline},
 };
+use common::spoiled;
 use rstest::rstest;
 
 fn verdict(case: &str, timeline: &str) -> Verdict {
     let case_file = common::case(&format!("proposal/{case}.yaml"));
-    let path = common::root().join(format!("fixtures/timelines/{case}/{timeline}.jsonl"));
-    let timeline = Timeline::read(BufReader::new(File::open(&path).unwrap())).unwrap();
-    judge::judge(&Plan::of(&case_file), &timeline)
+    judge::judge(&Plan::of(&case_file), &spoiled::timeline(case, timeline))
 }
 
 #[rstest]
@@ -68,8 +65,7 @@ fn a_bad_timeline_fails_for_the_right_reason(
 
 /// A good timeline of `deployment-directly`, cut in the middle of the step that taints; the step ends as told.
 fn cut_at_the_taint(marks: Vec<Mark>, end: StepEnd) -> Timeline {
-    let path = common::root().join("fixtures/timelines/deployment-directly/good.jsonl");
-    let good = Timeline::read(BufReader::new(File::open(&path).unwrap())).unwrap();
+    let good = spoiled::good("deployment-directly");
     let mut entries = good.entries().iter().enumerate();
     let tainted = entries.find_map(|(index, entry)| match &entry.event {
         Event::Mark(Mark::StepStarted { step, text }) if text.starts_with("taint") => Some((index, *step)),

@@ -10,7 +10,7 @@ use baton_decide::names;
 use baton_decide::tainting;
 use serde_json::json;
 
-use crate::context::{Context, Failure, MEMBER_PATIENCE, Outcome};
+use crate::context::{Context, Failure, MEMBER_TIMEOUT, Outcome};
 use crate::error_chain::error_chain;
 use crate::events::{self, About, EventType};
 use crate::kinds::Kinds;
@@ -143,7 +143,7 @@ async fn ask(context: &Context, name: &str, cluster: &Arc<Cluster>) -> Probe {
         Ok(kinds) => kinds,
         Err(error) => return Probe::Unreachable(error_chain(&error)),
     };
-    match tokio::time::timeout(MEMBER_PATIENCE, ask_readyz(&kinds)).await {
+    match tokio::time::timeout(MEMBER_TIMEOUT, ask_readyz(&kinds)).await {
         Ok(Ok(())) => {}
         Ok(Err(kube::Error::Api(status))) => return Probe::NotReady(status.message),
         Ok(Err(error)) => return Probe::Unreachable(error_chain(&error)),
@@ -152,7 +152,7 @@ async fn ask(context: &Context, name: &str, cluster: &Arc<Cluster>) -> Probe {
     if cluster.status.kubernetes_version.is_some() {
         return Probe::Ready { version: None };
     }
-    let version = tokio::time::timeout(MEMBER_PATIENCE, kinds.client().apiserver_version()).await;
+    let version = tokio::time::timeout(MEMBER_TIMEOUT, kinds.client().apiserver_version()).await;
     Probe::Ready {
         version: version.ok().and_then(Result::ok).map(|info| info.git_version),
     }

@@ -16,7 +16,7 @@ use crate::events::{self, About, EventType};
 const FAILED: &str = "InterpretHealthFailed";
 
 /// How long a script may take. Others wait for it: this is what it may cost, not what is to be expected.
-const SCRIPT_PATIENCE: Duration = Duration::from_secs(1);
+const SCRIPT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What is known of an object's health.
 pub struct Interpreted {
@@ -36,7 +36,7 @@ pub fn health(context: &Context, gvk: &Gvk, object: &Value) -> Interpreted {
         };
     };
     let began = Instant::now();
-    match interpret::is_healthy(object, &script, move || began.elapsed() > SCRIPT_PATIENCE) {
+    match interpret::is_healthy(object, &script, move || began.elapsed() > SCRIPT_TIMEOUT) {
         Ok(true) => Interpreted {
             health: ResourceHealth::Healthy,
             problem: None,

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 /// How long anything may take before the test has failed.
-const PATIENCE: Duration = Duration::from_secs(3600);
+const TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// A commit and the cluster that it was made on.
 #[derive(Clone, Debug)]
@@ -280,7 +280,7 @@ impl Fleet {
     /// Waits for a record that comes from now on, or has come since the position.
     pub async fn until(&mut self, from: usize, what: &str, wanted: impl Fn(&Record) -> bool) -> Record {
         let mut at = from;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             while at < self.records.len() {
                 if wanted(&self.records[at]) {

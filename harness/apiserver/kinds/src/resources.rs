@@ -76,7 +76,6 @@ pub static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| read(include_str!("ge
 const NOT_SERVED: &[(&str, &str)] = &[
     ("admissionregistration.k8s.io/v1", "mutatingadmissionpolicies"),
     ("admissionregistration.k8s.io/v1", "mutatingadmissionpolicybindings"),
-    ("apiregistration.k8s.io/v1", "apiservices"),
     ("flowcontrol.apiserver.k8s.io/v1", "flowschemas"),
     ("flowcontrol.apiserver.k8s.io/v1", "prioritylevelconfigurations"),
     ("resource.k8s.io/v1", "deviceclasses"),

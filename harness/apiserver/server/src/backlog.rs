@@ -21,6 +21,10 @@ pub(crate) enum Task {
     Namespace(String),
     /// A definition that is being deleted.
     Definition(String),
+    /// A Secret for the token of a service account.
+    TokenSecret(String),
+    /// Those in a namespace that has lost a service account.
+    TokenSecrets(String),
 }
 
 /// What is to be looked at, and who waits for it.

@@ -66,7 +66,7 @@ pub struct Failure {
 
 /// A line of the counts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Counted {
+pub struct RequestKey {
     /// The user agent.
     pub client: String,
     /// The verb, as in [`Matching::verb`].
@@ -108,7 +108,7 @@ struct Rules {
     /// Failures and how many matching requests there have been.
     failures: Vec<(Failure, u64)>,
     gate: Option<Gate>,
-    counts: BTreeMap<Counted, u64>,
+    counts: BTreeMap<RequestKey, u64>,
     idle: BTreeMap<(String, String), u64>,
 }
 
@@ -125,7 +125,7 @@ pub struct FaultInjector(Arc<Inner>);
 
 /// A request as the injector sees it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct RequestInfo<'a> {
     pub(crate) verb: &'static str,
     pub(crate) group: &'a str,
     pub(crate) kind: &'a str,
@@ -136,14 +136,14 @@ pub(crate) struct Seen<'a> {
     pub(crate) side: Side,
 }
 
-impl Seen<'_> {
+impl RequestInfo<'_> {
     fn writes(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch")
     }
 }
 
 impl Matching {
-    fn matches(&self, seen: &Seen<'_>) -> bool {
+    fn matches(&self, seen: &RequestInfo<'_>) -> bool {
         let same = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
         self.path.is_none()
             && same(&self.verb, seen.verb)
@@ -256,7 +256,7 @@ impl FaultInjector {
     }
 
     /// How many requests for resources there have been.
-    pub fn counts(&self) -> BTreeMap<Counted, u64> {
+    pub fn counts(&self) -> BTreeMap<RequestKey, u64> {
         self.rules().counts.clone()
     }
 
@@ -324,7 +324,7 @@ impl FaultInjector {
 
     /// Counts a request, delays it and lets it fail, as the rules say; a write waits at the gate. It has passed the gate
     /// until what is given back is dropped.
-    pub(crate) async fn pass(&self, seen: &Seen<'_>) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+    pub(crate) async fn pass(&self, seen: &RequestInfo<'_>) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
         let (delay, verdict, gate) = {
             let mut rules = self.rules();
             rules.count(seen);
@@ -356,8 +356,8 @@ impl FaultInjector {
 }
 
 impl Rules {
-    fn count(&mut self, seen: &Seen<'_>) {
-        let counted = Counted {
+    fn count(&mut self, seen: &RequestInfo<'_>) {
+        let counted = RequestKey {
             client: seen.client.to_owned(),
             verb: seen.verb.to_owned(),
             group: seen.group.to_owned(),

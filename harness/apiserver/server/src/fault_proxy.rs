@@ -13,19 +13,21 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{Stream, StreamExt as _};
-use http::{HeaderMap, HeaderName, Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::api_error::ApiError;
-use crate::fault_injection::{FaultInjector, Seen, Side};
+use crate::fault_injection::FaultInjector;
 use crate::handlers::codecs::body::ResponseBody;
 use crate::handlers::codecs::negotiate;
-use crate::handlers::query::{Query, decode_segment};
-use crate::handlers::{Caller, MAX_BODY, Verb};
+use crate::handlers::passing_on::{Named, held_back, remove_not_passed_on};
+use crate::handlers::query::Query;
+use crate::handlers::{Caller, MAX_BODY};
 use crate::serving::{self, Handler, Serving};
+use crate::tls::{self, Identity};
 
 /// The body of an answer that comes from elsewhere.
 pub type Answered = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
@@ -42,18 +44,6 @@ pub type Created = Arc<dyn Fn(Instant, u64) + Send + Sync>;
 
 /// The largest answer to a write that is looked into.
 const MAX_ANSWER: u64 = 4 * 1024 * 1024;
-
-/// Headers that are about a connection and not about what is said on it; and those that the upstream sets itself.
-const NOT_PASSED_ON: [HeaderName; 8] = [
-    header::AUTHORIZATION,
-    header::CONNECTION,
-    header::CONTENT_LENGTH,
-    header::HOST,
-    header::TE,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-    HeaderName::from_static("keep-alive"),
-];
 
 /// An open proxy. It closes when this is dropped.
 pub struct FaultProxy {
@@ -92,8 +82,8 @@ impl FaultProxy {
             reserved_agents,
             created: Arc::clone(&created),
         });
-        let token = serving::tls::random_token()?;
-        let serving = serving::open(passing, name, address, token).await?;
+        let (identity, token) = (Identity::generate(address)?, tls::random_token()?);
+        let serving = serving::open(passing, name, address, identity, token).await?;
         Ok(Self {
             faults,
             created,
@@ -203,98 +193,8 @@ impl Passing {
 
     /// What a request is about, if it is about a resource.
     fn named(&self, parts: &http::request::Parts) -> Option<Named> {
-        let words: Vec<String> = parts
-            .uri
-            .path()
-            .split('/')
-            .filter(|word| !word.is_empty())
-            .map(|word| decode_segment(word).into_owned())
-            .collect();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let (group, rest) = match words.as_slice() {
-            ["api", _, rest @ ..] => ("", rest),
-            ["apis", group, _, rest @ ..] => (*group, rest),
-            _ => return None,
-        };
-        let (watch, rest) = match rest {
-            ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
-            rest => (false, rest),
-        };
-        let (namespace, rest) = match rest {
-            // A namespace is an object too, and has subresources.
-            ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => (None, rest),
-            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some((*namespace).to_owned()), rest),
-            rest => (None, rest),
-        };
-        let (plural, name) = (*rest.first()?, rest.get(1).map(|&name| name.to_owned()));
-        let verb = Verb::of(&parts.method, name.is_some(), watch, &Query::parse(parts.uri.query()))?;
-        let kind = self.kinds.get(&(group.to_owned(), plural.to_owned()));
-        Some(Named {
-            verb,
-            group: group.to_owned(),
-            kind: kind.cloned().unwrap_or_else(|| plural.to_owned()),
-            namespace,
-            name,
-            subresource: rest.get(2).map(|&it| it.to_owned()),
+        Named::read(parts, |group, plural| {
+            self.kinds.get(&(group.to_owned(), plural.to_owned())).cloned()
         })
     }
-}
-
-/// What a request is about.
-struct Named {
-    verb: Verb,
-    group: String,
-    kind: String,
-    namespace: Option<String>,
-    name: Option<String>,
-    subresource: Option<String>,
-}
-
-impl Named {
-    fn seen<'a>(&'a self, caller: &'a Caller) -> Seen<'a> {
-        Seen {
-            verb: self.verb.as_str(),
-            group: &self.group,
-            kind: &self.kind,
-            namespace: self.namespace.as_deref(),
-            name: self.name.as_deref(),
-            subresource: self.subresource.as_deref(),
-            client: &caller.user_agent,
-            side: caller.side,
-        }
-    }
-}
-
-fn remove_not_passed_on(headers: &mut HeaderMap) {
-    for name in &NOT_PASSED_ON {
-        headers.remove(name);
-    }
-}
-
-/// An answer that goes on only while the client can be reached: what a watch tells during a cut comes after it.
-fn held_back(
-    faults: FaultInjector,
-    side: Side,
-    breaks: u64,
-    body: Answered,
-) -> impl Stream<Item = io::Result<Bytes>> + Send {
-    futures::stream::unfold((faults, body, false), move |(faults, mut body, over)| async move {
-        if over {
-            return None;
-        }
-        let broken = || Some(Err(io::ErrorKind::ConnectionReset.into()));
-        let piece = tokio::select! {
-            biased;
-            () = faults.broken(breaks) => broken(),
-            piece = body.next() => piece,
-        };
-        let reached = faults.reachable(side).await;
-        let piece = if reached.is_err() || faults.breaks() != breaks {
-            broken()?
-        } else {
-            piece?
-        };
-        let over = piece.is_err();
-        Some((piece, (faults, body, over)))
-    })
 }

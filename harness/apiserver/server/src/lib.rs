@@ -38,9 +38,11 @@
 //! - `api_error`: the errors of the API;
 //! - `store`: objects, revisions, history, the commit tap ([`Commits`]);
 //! - `registry`: which resources there are; `openapi`: their schemas; `selector`: which objects a list is about;
-//! - `handlers`: the path of a request through the server, verb by verb;
+//! - `handlers`: the path of a request through the server, verb by verb; in it `authentication`, who somebody is, with the
+//!   tokens of service accounts, and `aggregation`, what is passed on to servers elsewhere;
 //! - `admission`: webhooks and policies; `conversion`: versions that a webhook converts; `webhook_client`: how webhooks are called;
-//! - `backlog`: what follows from commits; `controllers`: who does it: garbage, namespaces and deleted definitions;
+//! - `tls`: certificates; `tls_client`: how webhooks and aggregated servers are reached;
+//! - `backlog`: what follows from commits; `controllers`: who does it: garbage, namespaces, deleted definitions and token Secrets;
 //! - `serving`: HTTPS; `fault_injection` and `gate`: what a test does to a server's connections and requests;
 //! - [`fault_proxy`]: the same faults in front of an API server elsewhere; [`test_webhook`]: a webhook for servers to call;
 //! - `options`, `ids`, `ordered_notify`.
@@ -64,10 +66,12 @@ mod server;
 mod serving;
 mod store;
 pub mod test_webhook;
+mod tls;
+mod tls_client;
 mod webhook_client;
 mod yaml;
 
-pub use fault_injection::{Counted, Cut, Failure, FaultInjector, Matching};
+pub use fault_injection::{Cut, Failure, FaultInjector, Matching, RequestKey};
 pub use gate::{Asking, Gate, Gatekeeper};
 pub use handlers::codecs::body::ResponseBody;
 pub use options::{Clock, Options, Revisions};

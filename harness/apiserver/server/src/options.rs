@@ -40,7 +40,8 @@ pub struct Options {
     pub revisions: Revisions,
     /// Uids and generated names follow from it and the name, and from nothing else.
     pub seed: u64,
-    /// Whether garbage is collected and deleted namespaces are emptied (a controller manager's work).
+    /// Whether garbage is collected, deleted namespaces are emptied, and Secrets for the tokens of service accounts filled
+    /// (a controller manager's work).
     pub collect_garbage: bool,
     /// How many events per resource a watch can go back; a watcher that falls further behind is cut off with 410.
     pub history: usize,

@@ -2,11 +2,12 @@
 
 use std::future::Future;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use baton_apikinds::services;
 use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::json;
@@ -15,6 +16,9 @@ use crate::admission::Admission;
 use crate::backlog::Backlog;
 use crate::controllers;
 use crate::fault_injection::{FaultInjector, Side};
+use crate::handlers::aggregation::Aggregation;
+use crate::handlers::authentication::User;
+use crate::handlers::authentication::keys::Keys;
 use crate::handlers::codecs::body::ResponseBody;
 use crate::handlers::{Caller, Core};
 use crate::ids::Ids;
@@ -23,6 +27,7 @@ use crate::registry::Registry;
 use crate::serving::{self, Serving};
 use crate::store::commits::Commits;
 use crate::store::{Expect, Store, Write};
+use crate::tls::Identity;
 
 /// The namespaces that every cluster has from the beginning.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -44,7 +49,9 @@ impl ApiServer {
         let core = Arc::new(Core {
             registry: Registry::new(&store),
             ids: Ids::new(&options.name, options.seed),
+            keys: Keys::default(),
             faults: FaultInjector::new(store.clone()),
+            aggregation: Aggregation::default(),
             backlog: Backlog::default(),
             admission: Admission::default(),
             buckets: store.well_known(),
@@ -77,8 +84,7 @@ impl ApiServer {
 
     fn in_process(&self, user_agent: &str, side: Side) -> InProcess {
         let caller = Caller {
-            user: Arc::from("kubernetes-admin"),
-            groups: Arc::from(["system:masters".to_owned(), "system:authenticated".to_owned()]),
+            user: User::administrator(),
             user_agent: Arc::from(user_agent),
             side,
         };
@@ -90,10 +96,15 @@ impl ApiServer {
 
     /// Serves HTTPS on a free port of 127.0.0.1, for kubectl and programs in other languages.
     pub async fn serve(&self) -> io::Result<Serving> {
-        let token = serving::tls::random_token()?;
+        let Core { keys, options, .. } = &*self.core;
         let loopback = Ipv4Addr::LOCALHOST.into();
+        let identity = Identity::certified_by(keys.authority()?, loopback)?;
+        let token = keys.administrator()?.to_owned();
+        self.core.publish_trust()?;
         controllers::ensure_running(&self.core);
-        serving::open(self.core.clone(), &self.core.options.name, loopback, token).await
+        let serving = serving::open(self.core.clone(), &options.name, loopback, identity, token).await?;
+        self.core.publish_service_and_role(serving.addr());
+        Ok(serving)
     }
 
     /// Every stored revision from now on, first what is there.
@@ -138,6 +149,58 @@ impl Core {
             Write::Put(namespace),
             &Arc::from("kube-apiserver"),
         );
+    }
+
+    /// What a kube-apiserver adds once it listens: the Service that leads to it, and the role of administrators.
+    fn publish_service_and_role(self: &Arc<Self>, addr: SocketAddr) {
+        let address = services::API_SERVER.to_string();
+        let service = json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {
+                "name": "kubernetes",
+                "namespace": "default",
+                "uid": self.ids.uid(),
+                "creationTimestamp": self.now(),
+                "labels": {"component": "apiserver", "provider": "kubernetes"},
+            },
+            "spec": {
+                "clusterIP": address,
+                "clusterIPs": [address],
+                "internalTrafficPolicy": "Cluster",
+                "ipFamilies": ["IPv4"],
+                "ipFamilyPolicy": "SingleStack",
+                "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": addr.port()}],
+                "sessionAffinity": "None",
+                "type": "ClusterIP",
+            },
+            "status": {"loadBalancer": {}},
+        });
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {
+                "name": "cluster-admin",
+                "uid": self.ids.uid(),
+                "creationTimestamp": self.now(),
+                "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
+                "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
+            },
+            "rules": [
+                {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+                {"nonResourceURLs": ["*"], "verbs": ["*"]},
+            ],
+        });
+        let roles = self.store.bucket("rbac.authorization.k8s.io", "clusterroles");
+        let both = [
+            (self.buckets.services, "default/kubernetes", service),
+            (roles, "cluster-admin", role),
+        ];
+        for (bucket, key, object) in both {
+            // It is there already if the server has been opened before.
+            let write = Write::Put(object);
+            let _ = self.commit(bucket, key, Expect::Absent, write, &Self::own("kube-apiserver"));
+        }
     }
 }
 

@@ -25,14 +25,14 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::serving::tls::Identity;
+use crate::tls::Identity;
 
 /// How large a review may be; an object is at most half of that.
 const MAX_REVIEW: usize = 8 << 20;
 
 /// What a webhook says to a write.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum Answer {
     /// It may go on as it is.
     Allowed,
     /// It may go on with these changes: operations of a JSON patch.
@@ -42,7 +42,7 @@ pub enum Said {
 }
 
 /// Decides on a write: gets the `request` of an `AdmissionReview`.
-pub type Review = Arc<dyn Fn(&Value) -> Said + Send + Sync>;
+pub type Review = Arc<dyn Fn(&Value) -> Answer + Send + Sync>;
 
 /// Converts an object to an `apiVersion`, or says why it cannot.
 pub type Convert = Arc<dyn Fn(Value, &str) -> Result<Value, String> + Send + Sync>;
@@ -188,15 +188,15 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
 }
 
 /// The `response` to a review of a write.
-fn answer(write: &Value, said: Said) -> Value {
+fn answer(write: &Value, said: Answer) -> Value {
     let mut response = json!({"uid": write["uid"], "allowed": true});
     match said {
-        Said::Allowed => {}
-        Said::Patched(operations) => {
+        Answer::Allowed => {}
+        Answer::Patched(operations) => {
             response["patchType"] = json!("JSONPatch");
             response["patch"] = json!(BASE64.encode(Value::Array(operations).to_string()));
         }
-        Said::Denied(message) => {
+        Answer::Denied(message) => {
             response["allowed"] = json!(false);
             response["status"] = json!({"message": message});
         }

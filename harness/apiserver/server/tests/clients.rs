@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server, and the folder with its kubeconfig.
 struct Place {
@@ -41,7 +41,7 @@ impl Place {
         let mut command = Command::new("kubectl");
         command.arg("--kubeconfig").arg(self.kubeconfig()).args(arguments);
         command.env("HOME", self.folder.path()).stdin(Stdio::null());
-        timeout(PATIENCE, command.output())
+        timeout(TIMEOUT, command.output())
             .await
             .expect("in time")
             .expect("kubectl runs")
@@ -185,7 +185,7 @@ async fn the_python_client_works() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/smoke.py");
     let mut command = Command::new(python);
     command.arg(script).arg(place.kubeconfig()).stdin(Stdio::null());
-    let output = timeout(PATIENCE, command.output())
+    let output = timeout(TIMEOUT, command.output())
         .await
         .expect("in time")
         .expect("Python runs");

@@ -11,9 +11,14 @@ mod raw;
 mod targets;
 mod test_rng;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use baton_apiserver::{ApiServer, Options};
+use jiff::Timestamp;
+use raw::{JSON, Raw};
 use rstest::rstest;
+use serde_json::json;
 use targets::{Attacked, Target};
 use test_rng::Dice;
 
@@ -127,5 +132,27 @@ async fn whatever_comes_is_answered(#[case] target: Target) {
         if until.is_none_or(|until| Instant::now() > until) {
             return;
         }
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_was_changed_is_nobodys() {
+    const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
+    let server = ApiServer::new(Options::new("fuzz", Arc::new(|| Timestamp::UNIX_EPOCH)));
+    let mut client = Raw::new(&server);
+    let account = json!({"metadata": {"name": "a"}});
+    client.send("POST", ACCOUNTS, JSON, &account).await;
+    let (_, request) = client
+        .send("POST", &format!("{ACCOUNTS}/a/token"), JSON, &json!({}))
+        .await;
+    let token = request["status"]["token"].as_str().expect("a token");
+    let made_up = (0..ROUNDS).map(|seed| changed(&mut Dice(seed), token.as_bytes()));
+    for input in std::iter::once(token.as_bytes().to_vec()).chain(made_up) {
+        let input = String::from_utf8_lossy(&input);
+        let review = json!({"spec": {"token": input}});
+        let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+        let (code, review) = client.send("POST", path, JSON, &review).await;
+        assert_eq!(code, 201, "{review}");
+        assert_eq!(review["status"]["authenticated"] == true, input == token, "{input}");
     }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use baton_apiserver::{ApiServer, Change, Options};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service};
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::{Api, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -47,6 +49,32 @@ async fn both_endpoints_lead_to_the_same_server() {
     serving.stop().await;
     let refused = created.get("a").await;
     assert!(matches!(refused, Err(error) if !matches!(error, kube::Error::Api(_))));
+}
+
+#[tokio::test]
+async fn what_listens_has_its_service_and_the_role_of_administrators() {
+    let server = server();
+    let serving = server.serve().await.expect("an endpoint");
+    let again = server.serve().await.expect("another endpoint");
+    let client = client(&again.kubeconfig()).await;
+    let services: Api<Service> = Api::namespaced(client.clone(), "default");
+    let spec = services
+        .get("kubernetes")
+        .await
+        .expect("the service")
+        .spec
+        .expect("a spec");
+    assert_eq!(spec.cluster_ip.as_deref(), Some("10.96.0.1"));
+    let leads_to = spec.ports.and_then(|ports| ports.into_iter().next()?.target_port);
+    assert_eq!(leads_to, Some(IntOrString::Int(serving.addr().port().into())));
+    let roles: Api<ClusterRole> = Api::all(client);
+    let allowed = roles
+        .get("cluster-admin")
+        .await
+        .expect("the role")
+        .rules
+        .expect("rules");
+    assert!(allowed.iter().all(|rule| rule.verbs == ["*"]));
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ const ORIGIN: &str = "member1";
 const DESTINATION: &str = "member2";
 const BINDING: &str = "ResourceBinding";
 /// Waits no longer than this for anything.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// Nobody writes any more when nobody has for so long.
 const QUIET: Duration = Duration::from_millis(500);
 /// How many workloads are created at the same time.
@@ -170,7 +170,7 @@ async fn until(
     let mut commits = commits.ok_or("no such cluster")?;
     let mut there = BTreeSet::new();
     while there.len() < count {
-        let commit = timeout(PATIENCE, commits.recv()).await?.ok_or("a server is gone")?;
+        let commit = timeout(TIMEOUT, commits.recv()).await?.ok_or("a server is gone")?;
         if commit.kind != kind {
             continue;
         }

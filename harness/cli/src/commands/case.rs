@@ -45,17 +45,23 @@ impl NewCaseError {
     }
 }
 
+/// The schema that the first line of a new case names.
+const SCHEMA: &str = "fixtures/schemas/case.json";
+
 /// Does what is asked of case files.
 pub(super) fn case(roots: &Roots, asked: &args::Case) -> Exit {
     let args::Case::New { name } = asked;
     with_suite(Suite::load(roots), |suite| match new(roots, &suite, name) {
         Ok(file) => {
-            let case = file.file_stem().unwrap_or_default().display();
-            outln!("{}", file.display());
-            outln!(
-                "check it with `baton lint {}`, run it with `baton run {case}`",
-                file.display()
-            );
+            let file = file.display();
+            outln!("{file}\ncheck it with `baton lint {file}`, run it with `baton run {file}`");
+            let schema = roots.path(SCHEMA);
+            if !schema.exists() {
+                outln!(
+                    "editors complete it by its schema: `baton schema case > {}`",
+                    schema.display()
+                );
+            }
             Exit::Conforms
         }
         Err(error) => bad_input(&error, error.help()),

@@ -1,7 +1,7 @@
 //! `baton judge`.
 
 use crate::terminal::{errln, out, outln};
-use std::{fs, io::BufReader, path::Path};
+use std::{collections::BTreeSet, fs, io::BufReader, path::Path};
 
 use baton_cluster::error_chain::error_chain;
 use baton_core::{
@@ -11,15 +11,16 @@ use baton_core::{
         self, Finding, Verdict,
         recorded::{self, Recorded},
     },
+    names::RequirementId,
     plan::Plan,
     timeline::{Timeline, TimelineError},
 };
 
-use super::{Exit, with_suite};
+use super::{Exit, not_loaded, with_suite};
 use crate::{
     args,
     files::Roots,
-    load::Suite,
+    load::{self, LoadError, Suite},
     output, show,
     snapshots::{self, Stored},
 };
@@ -40,32 +41,62 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
         errln!("error: {} is empty: there is nothing to judge", file.display());
         return Exit::BadInput;
     }
-    if let Some(case) = &arguments.case {
+    let unasked = match arguments.target.as_deref().map(|file| unasked(roots, file)).transpose() {
+        Ok(unasked) => unasked.unwrap_or_default(),
+        Err(error) => return not_loaded(&error),
+    };
+    if arguments.recording.is_some() {
+        let Some(case) = &arguments.case else {
+            return by_invariants(&timeline, &unasked);
+        };
         return with_suite(Suite::select(roots, std::slice::from_ref(case)), |suite| {
-            let exits = suite.cases.iter().map(|case| recorded_by(case, &timeline));
+            let plans = suite
+                .cases
+                .iter()
+                .map(|case| (case, Plan::of(case).without(unasked.clone())));
+            let exits = plans.map(|(case, plan)| recorded_by(case, &plan, &timeline));
             exits.fold(Exit::Conforms, Exit::and)
         });
-    }
-    if arguments.recording.is_some() {
-        return by_invariants(&timeline);
     }
     let Some(begin) = timeline.begin() else {
         errln!("error: {} does not name its case", file.display());
         errln!("help: judge a recording with --recording");
         return Exit::BadInput;
     };
-    with_suite(Suite::select(roots, &[begin.case.to_string()]), |suite| {
-        let mut exit = Exit::Conforms;
-        for case in &suite.cases {
-            exit = judge_by(case, roots, &timeline);
-        }
-        exit
+    let wanted = arguments.case.clone().unwrap_or_else(|| begin.case.to_string());
+    let suite = Suite::select(roots, std::slice::from_ref(&wanted));
+    if let (Err(LoadError::NoSuchCase { .. }), None) = (&suite, &arguments.case) {
+        errln!(
+            "error: {} is of the case {wanted}, which is not below cases/",
+            file.display()
+        );
+        errln!("help: name its file with --case");
+        return Exit::BadInput;
+    }
+    with_suite(suite, |suite| {
+        // A file may have several scenarios; the timeline is of one of them.
+        let Some(case) = suite.cases.iter().find(|case| case.id == begin.case) else {
+            errln!(
+                "error: {} is of the case {}, which is not in {wanted}",
+                file.display(),
+                begin.case
+            );
+            return Exit::BadInput;
+        };
+        judge_by(case, &Plan::of(case).without(unasked), roots, &timeline)
     })
 }
 
+/// What an implementation does not declare, by its target file.
+fn unasked(roots: &Roots, target: &Path) -> Result<BTreeSet<RequirementId>, LoadError> {
+    let suite = Suite::load(roots)?;
+    let target = load::target(roots, target, &suite)?;
+    Ok(suite.catalogue.unasked(&target.features))
+}
+
 /// Judges a recording by the invariants alone.
-fn by_invariants(timeline: &Timeline) -> Exit {
-    let judged = judge::judge_recording(timeline);
+fn by_invariants(timeline: &Timeline, unasked: &BTreeSet<RequirementId>) -> Exit {
+    let judged = judge::judge_recording(timeline).without(unasked);
     let exit = report(&judged.findings, &judged.inconclusive, timeline);
     let judged = judged
         .judged
@@ -81,12 +112,12 @@ fn by_invariants(timeline: &Timeline) -> Exit {
 }
 
 /// Judges a recording by a case.
-fn recorded_by(case: &Case, timeline: &Timeline) -> Exit {
+fn recorded_by(case: &Case, plan: &Plan, timeline: &Timeline) -> Exit {
     let Recorded {
         verdict,
         assumed,
         missing,
-    } = recorded::judge_by(&Plan::of(case), timeline);
+    } = recorded::judge_by(plan, timeline);
     outln!("{}: {}\n", case.id, case.title);
     for step in assumed {
         outln!("assumed, since it leaves no trace in a recording: {step}");
@@ -107,8 +138,8 @@ fn recorded_by(case: &Case, timeline: &Timeline) -> Exit {
     }
 }
 
-fn judge_by(case: &Case, roots: &Roots, timeline: &Timeline) -> Exit {
-    let verdict = judge::judge(&Plan::of(case), timeline);
+fn judge_by(case: &Case, plan: &Plan, roots: &Roots, timeline: &Timeline) -> Exit {
+    let verdict = judge::judge(plan, timeline);
     let differences = snapshots::differences(roots, &Stored::read(roots, [case]), case, &verdict.snapshots);
     for difference in &differences {
         outln!(

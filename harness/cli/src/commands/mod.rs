@@ -96,7 +96,10 @@ fn carry_out(cli: &Cli) -> Exit {
         Command::Explain { requirement } => with_suite(Suite::load(&roots), |suite| explain(&suite, requirement)),
         Command::Case(asked) => case::case(&roots, asked),
         Command::Plan { cases } => with_suite(Suite::select(&roots, cases), |suite| {
-            suite.cases.iter().for_each(|case| out!("{}", Plan::of(case)));
+            for case in &suite.cases {
+                out!("{}", Plan::of(case));
+                outln!("  {}", show::sharing(case));
+            }
             Exit::Conforms
         }),
         Command::Schema { of } => with_suite(Suite::load(&roots), |suite| print_schema(*of, &suite)),

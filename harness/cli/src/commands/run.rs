@@ -9,13 +9,20 @@ use std::{
 };
 
 use baton_cluster::error_chain::error_chain;
-use baton_core::event::{Event, Summary};
+use baton_core::{
+    case::sharing,
+    event::{Event, Summary},
+};
 
 use super::{Exit, bad_input, not_loaded, wrong_rules};
 use crate::{
     args,
     backend::{self, BackendError, BackendNeeds},
-    descriptors, evidence,
+    descriptors,
+    evidence::{
+        self,
+        runs::{self, NotRemoved},
+    },
     files::Roots,
     implementation::Described,
     interrupt::Interrupt,
@@ -27,6 +34,7 @@ use crate::{
     provision::BootError,
     report::Reports,
     run,
+    run::side_by_side::Layout,
     select::{self, Selected},
     settings::Settings,
     show,
@@ -68,6 +76,9 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         Ok(reports) => reports,
         Err(error) => return bad_input(&error, error.help()),
     };
+    if arguments.timelines.is_none() {
+        prune(&folder);
+    }
     let last_run = before.unwrap_or_else(|_| LastRun::none(roots.folder()));
     let rules = match &all.rules {
         Ok(rules) => rules.clone(),
@@ -91,6 +102,16 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
     }
     let outdated = StaleBaseline::new(&all.cases);
     carry_out(&selected, &settings, reports, last_run, outdated, &folder)
+}
+
+/// Removes what runs long ago have left in the folder that is Baton's own.
+fn prune(folder: &Path) {
+    for NotRemoved { folder, reason } in runs::prune(folder, runs::KEPT) {
+        errln!(
+            "warning: cannot remove the timelines of an earlier run, {}: {reason}; remove the folder yourself",
+            folder.display()
+        );
+    }
 }
 
 /// Ends a run on clusters that are there already, but on which nothing can be run.
@@ -135,6 +156,9 @@ fn carry_out(
     mut outdated: StaleBaseline,
     folder: &Path,
 ) -> Exit {
+    if let Some(words) = Layout::of(&selected.cases, settings).words() {
+        outln!("{words}");
+    }
     let mut output = Output::new();
     let summary = run::run(&selected.cases, settings, |event| {
         reports.on_event(event);
@@ -223,13 +247,20 @@ fn settings(
 ) -> Result<(Settings, Option<Preflight>), Exit> {
     let default = Settings::new(roots.clone());
     let interrupt = Interrupt::listen().map_err(|error| refused(&error.into()))?;
-    let jobs = if arguments.pause_on_failure {
-        1
-    } else {
-        arguments.jobs.map_or(default.jobs, usize::from)
+    // Cases share a control plane that exists only if somebody wants them to.
+    let shared = arguments.on.shares_control_plane();
+    let jobs = match arguments.jobs {
+        _ if arguments.pause_on_failure => 1,
+        Some(jobs) => jobs.get(),
+        None if shared => 1,
+        None => default.jobs,
     };
+    let chosen: Vec<_> = selected.cases.iter().collect();
+    let beside_others = sharing::together(&chosen);
+    let beside_others = beside_others.iter().filter_map(|number| chosen.get(*number));
     let needs = BackendNeeds {
         members: selected.cases.iter().map(|case| case.members).max().unwrap_or(1),
+        members_beside_others: beside_others.map(|case| case.members).max().unwrap_or(1),
         at_once: NonZeroUsize::new(jobs.min(selected.cases.len())).unwrap_or(NonZeroUsize::MIN),
         open: arguments.pause_on_failure,
         interrupt: &interrupt,
@@ -261,7 +292,7 @@ fn settings(
             if arguments.seed.is_none() && preflight.is_some() {
                 settings.seed = random_seed();
             }
-            if arguments.jobs.is_none() && !arguments.pause_on_failure && preflight.is_some() {
+            if arguments.jobs.is_none() && !shared && !arguments.pause_on_failure && preflight.is_some() {
                 settings.jobs = settings.jobs.saturating_mul(WAITING);
             }
             Ok((settings, preflight.filter(|_| !arguments.no_preflight)))
@@ -293,7 +324,7 @@ fn described(
     let settings = settings
         .with_target(target)
         .map_err(|error| bad_input(&error, error.help()))?;
-    Ok((settings, preflight))
+    Ok((settings.asking(&all.catalogue), preflight))
 }
 
 #[cfg(test)]

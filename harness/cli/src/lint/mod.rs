@@ -6,6 +6,7 @@
 //! - `paths`: paths that name a field which a status cannot have; warnings;
 //! - `steps`: what is not recorded, gates that are off; warnings;
 //! - `assertions`: assertions that blame many requirements for one field; warnings;
+//! - `scripts`: scripts of customizations that are not valid Lua; warnings;
 //! - `place`: where something stands in the files of a case.
 //!
 //! Errors are what an API server with these definitions refuses or loses. Another implementation may bring others, so only
@@ -16,6 +17,7 @@ mod definitions;
 mod paths;
 mod place;
 mod policies;
+mod scripts;
 mod steps;
 
 use baton_core::{case::model::Case, yaml::Diagnostic};
@@ -50,6 +52,7 @@ pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
         add(&mut findings.errors, policies::errors(case, &sources));
         add(&mut findings.warnings, policies::warnings(case, &known, &sources));
         add(&mut findings.warnings, steps::warnings(case, &sources));
+        add(&mut findings.warnings, scripts::warnings(case, &sources));
         add(&mut findings.warnings, assertions::sweeping(case, &sources));
         add(&mut findings.warnings, paths::missing_fields(case, &sources));
     }

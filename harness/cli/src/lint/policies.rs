@@ -176,7 +176,7 @@ fn policies(case: &Case) -> impl Iterator<Item = (&Step, &Value)> {
 }
 
 /// The objects that a case applies, each with its step and where.
-fn applied(case: &Case) -> impl Iterator<Item = (&Step, &[Place], &Value)> {
+pub(super) fn applied(case: &Case) -> impl Iterator<Item = (&Step, &[Place], &Value)> {
     case.steps.iter().flat_map(|step| {
         let (on, objects): (&[Place], &[Value]) = match &step.action {
             Action::Apply { on, objects, .. } => (on, objects),

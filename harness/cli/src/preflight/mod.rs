@@ -243,7 +243,7 @@ fn flags(switches: &[&Switch], programs: &[Exec]) -> String {
 
 /// With what the target wrote, and with the place of the timeline.
 fn with_evidence(error: PreflightError, settings: &Settings, timeline: &Timeline, log: &Path) -> PreflightError {
-    let folder: PathBuf = settings.timelines.clone().unwrap_or_else(evidence::folder_by_default);
+    let folder: PathBuf = settings.timelines.clone().unwrap_or_else(evidence::folder_of_run);
     let kept = evidence::keep(timeline, &folder, "preflight.jsonl");
     let mut more = String::new();
     let lines = last_lines(log, LAST_LINES);

@@ -27,7 +27,6 @@ use baton_core::{
     event::{CaseOutcome, CaseResult, Event},
     judge::Verdict,
 };
-use clap::Parser as _;
 
 /// The variable with what stands behind `--backend` on the command line, options of that backend included.
 pub const BACKEND: &str = "BATON_BACKEND";
@@ -53,7 +52,7 @@ fn variable(name: &str) -> Option<String> {
 /// The backend that a text asks for, in the words of the command line.
 fn choice(text: &str) -> Result<BackendOptions, String> {
     let words = ["baton", "run", "--backend"].into_iter().chain(text.split_whitespace());
-    let cli = Cli::try_parse_from(words).map_err(|error| format!("{BACKEND}={text}: {error}"))?;
+    let cli = Cli::read(words).map_err(|error| format!("{BACKEND}={text}: {error}"))?;
     let Command::Run(run) = cli.command else {
         return Err(format!("{BACKEND}={text} is no backend"));
     };
@@ -91,6 +90,7 @@ pub fn ready(members: usize) -> Ready {
         }
         let needs = BackendNeeds {
             members,
+            members_beside_others: members,
             at_once: NonZeroUsize::MIN,
             open: false,
             interrupt: &settings.interrupt,
@@ -103,14 +103,19 @@ pub fn ready(members: usize) -> Ready {
     if let Some(file) = variable(TARGET) {
         let target = target(Path::new(&file));
         let with_target = settings.with_target(target);
-        settings = with_target.unwrap_or_else(|error| panic!("{TARGET}={file}: {error}; {}", error.help()));
+        let with_target = with_target.unwrap_or_else(|error| panic!("{TARGET}={file}: {error}; {}", error.help()));
+        settings = with_target.asking(&suite().catalogue);
     }
     Ready { settings, _turn: turn }
 }
 
+fn suite() -> Suite {
+    Suite::load(&roots()).unwrap_or_else(|error| panic!("{}", told(error)))
+}
+
 /// Reads a target file. A relative path begins in the repository: tests run in the folder of their crate.
 pub fn target(file: &Path) -> Described {
-    let suite = Suite::load(&roots()).unwrap_or_else(|error| panic!("{}", told(error)));
+    let suite = suite();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
     let spec = load::target(&roots(), &file, &suite).unwrap_or_else(|error| panic!("{TARGET}: {}", told(error)));
     Described::new(spec).unwrap_or_else(|error| panic!("{TARGET}: {error}; {}", error.help()))

@@ -11,6 +11,7 @@ mod tricks;
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 
 use baton::{
@@ -21,6 +22,7 @@ use baton::{
     settings::Settings,
 };
 use baton_core::{
+    case::model::Case,
     digest::Digest,
     event::{CaseOutcome, CaseResult},
     implementation::{Exec, Launch, template::Template},
@@ -35,6 +37,9 @@ const LABELS: &str = "first seen: Deployment deploy";
 
 /// Tricks after which what is waited for never comes.
 const IN_VAIN: [&str; 3] = ["ready-alone", "second-copy", "deletes-what-the-harness-made"];
+
+/// The suite as it is, which takes longer to read than a trick to play.
+static SUITE: LazyLock<Suite> = LazyLock::new(|| Suite::load(&Roots::of(&root())).unwrap());
 
 /// The variable with the name of the trick.
 const TRICK: &str = "HOSTILE_TRICK";
@@ -76,11 +81,10 @@ fn own_suite(folder: &Path) -> Roots {
 }
 
 /// Runs the case against a target that plays a trick, with a suite and timelines below a folder that it knows.
-fn against(trick: &str, folder: &Path, roots: Roots) -> CaseResult {
+fn against(trick: &str, folder: &Path, roots: Roots, case: &Case) -> CaseResult {
     let template = |text: &str| Template::parse(text).unwrap();
-    let suite = Suite::select(&roots, &[CASE.to_owned()]).unwrap();
     let file = root().join("fixtures/targets/reference.yaml");
-    let mut spec = load::target(&roots, &file, &Suite::load(&roots).unwrap()).unwrap();
+    let mut spec = load::target(&roots, &file, &SUITE).unwrap();
     let Launch::Exec(programs) = &mut spec.run else {
         panic!("the reference target is a command")
     };
@@ -104,13 +108,14 @@ fn against(trick: &str, folder: &Path, roots: Roots) -> CaseResult {
         ..Settings::new(roots)
     };
     let settings = settings.with_target(Described::new(spec).unwrap()).unwrap();
-    run::run_case(&suite.cases[0], &settings, &|_| {})
+    run::run_case(case, &settings, &|_| {})
 }
 
 fn played(trick: &str) -> (CaseResult, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("timelines")).unwrap();
-    let result = against(trick, folder.path(), Roots::of(&root()));
+    let case = SUITE.cases.iter().find(|case| case.id.as_str() == CASE).unwrap();
+    let result = against(trick, folder.path(), Roots::of(&root()), case);
     (result, folder)
 }
 
@@ -223,7 +228,7 @@ fn a_case_that_it_rewrites_was_read_before() {
     let folder = tempfile::tempdir().unwrap();
     let roots = own_suite(folder.path());
     let before = Suite::select(&roots, &[CASE.to_owned()]).unwrap();
-    let result = against("rewrites-the-suite", folder.path(), roots.clone());
+    let result = against("rewrites-the-suite", folder.path(), roots.clone(), &before.cases[0]);
     assert!(findings(&result).contains(LABELS));
     assert_eq!(result.digest, Digest::of_case(&before.cases[0]));
     assert!(

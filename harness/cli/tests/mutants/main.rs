@@ -66,11 +66,19 @@ fn main() -> ExitCode {
         .count();
     println!("\n{} mutants, {survivors} survive", mutants.len());
 
+    let unbroken = if names.is_empty() {
+        trial.unbroken(&mutants)
+    } else {
+        Vec::new()
+    };
+    for requirement in &unbroken {
+        println!("no mutant breaks {requirement}");
+    }
     let unharmed = if wanted("none") { trial.unharmed() } else { Vec::new() };
     for failure in &unharmed {
         println!("without a fault: {failure}");
     }
-    if survivors + unharmed.len() > 0 {
+    if survivors + unbroken.len() + unharmed.len() > 0 {
         return ExitCode::FAILURE;
     }
     if names.is_empty() {

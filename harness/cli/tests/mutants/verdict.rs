@@ -13,6 +13,7 @@ use baton::{files::Roots, load::Suite, run, settings::Settings, show};
 use baton_core::{
     case::model::{Case, Invariant},
     judge,
+    names::RequirementId,
     plan::Plan,
 };
 
@@ -84,6 +85,17 @@ impl Trial {
             }
         }
         Death::Survives { tried }
+    }
+
+    /// The requirements that none of these mutants breaks, themselves or by an invariant that shows them.
+    pub fn unbroken(&self, mutants: &[Mutant]) -> Vec<RequirementId> {
+        let broken = |mutant: &Mutant| {
+            let invariant = Invariant::ALL.into_iter().find(|it| it.name() == mutant.breaks);
+            invariant.map_or_else(|| BTreeSet::from([mutant.breaks.into()]), Invariant::proves)
+        };
+        let broken: BTreeSet<RequirementId> = mutants.iter().flat_map(broken).collect();
+        let ids = self.suite.catalogue.iter().map(|requirement| requirement.id.clone());
+        ids.filter(|id| !broken.contains(id)).collect()
     }
 
     /// Runs every case against the controller behind the same wires without a fault: it must conform.

@@ -30,7 +30,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use baton_apiserver::test_webhook::{Review, Said, Webhook};
+use baton_apiserver::test_webhook::{Answer, Review, Webhook};
 use baton_core::names::ClusterName;
 use kube::Client;
 use serde_json::{Value, json};
@@ -209,17 +209,17 @@ async fn served(
     Ok((resource, scope))
 }
 
-fn review(rules: &AdmissionRules, write: &Value, failures: &Failures) -> Said {
+fn review(rules: &AdmissionRules, write: &Value, failures: &Failures) -> Answer {
     if let Some(said) = probe::answer(write) {
         return said;
     }
     match rules.changes(&write["object"]) {
-        Ok(operations) if operations.is_empty() => Said::Allowed,
-        Ok(operations) => Said::Patched(operations),
+        Ok(operations) if operations.is_empty() => Answer::Allowed,
+        Ok(operations) => Answer::Patched(operations),
         Err(error) => {
             let message = error.to_string();
             failures.add(message.clone());
-            Said::Denied(message)
+            Answer::Denied(message)
         }
     }
 }

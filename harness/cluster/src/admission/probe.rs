@@ -3,7 +3,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use baton_apiserver::test_webhook::Said;
+use baton_apiserver::test_webhook::Answer;
 use baton_core::names::ClusterName;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
@@ -68,11 +68,11 @@ pub(super) fn hook(hook: &Value) -> Value {
 }
 
 /// What the webhook says to a probe; none if a write is something else.
-pub(super) fn answer(write: &Value) -> Option<Said> {
+pub(super) fn answer(write: &Value) -> Option<Answer> {
     let asked = write["object"]["metadata"]["labels"][PROBE] == "asked";
     asked.then(|| {
         let answered = json!({PROBE: "answered"});
-        Said::Patched(vec![
+        Answer::Patched(vec![
             json!({"op": "add", "path": "/metadata/annotations", "value": answered}),
         ])
     })

@@ -1,17 +1,22 @@
 //! The kind Cluster for implementations whose definitions lack it, because an aggregated API server of theirs serves it:
 //! it takes every field, and taints get the time at which they were added.
 
-use std::{net::Ipv4Addr, sync::Arc};
+use std::{collections::BTreeMap, io, net::IpAddr, sync::Arc};
 
-use baton_apiserver::test_webhook::{Review, Said, Webhook};
+use baton_apiserver::test_webhook::{Answer, Review, Webhook};
 use jiff::{Timestamp, TimestampRound, Unit};
 use kube::Client;
 use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
 
 use super::{FleetError, register::failover_api};
 use crate::{actions, clock::Clock};
 
-const NAME: &str = "clusters.cluster.karmada.io";
+/// The definition of Cluster.
+pub(super) const NAME: &str = "clusters.cluster.karmada.io";
+
+/// The configuration by which control planes call what dates taints.
+pub(super) const WEBHOOK: &str = "cluster-api.baton.dev";
 
 /// The definition of Cluster, if these lack it.
 pub(super) fn if_missing(definitions: &[Value]) -> Result<Option<Value>, FleetError> {
@@ -35,24 +40,89 @@ fn with_all_fields(mut definition: Value) -> Value {
     definition
 }
 
-/// Gives `NoExecute` taints of Clusters the time at which they were added, as long as what is returned lives.
-pub(super) async fn date_taints(client: &Client, clock: &Clock) -> Result<Webhook, FleetError> {
+/// Gives `NoExecute` taints of Clusters the time at which they were added, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Dating {
+    /// None once it has stopped.
+    webhook: Option<Webhook>,
+    /// Where it runs, if not where it was made. None once it has ended.
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Dating {
+    fn drop(&mut self) {
+        // To drop a runtime is to wait for it, which panics on a thread that drives another one.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Dating {
+    /// Begins to listen, on an address of this machine that the control plane reaches.
+    pub(super) async fn serve(clock: &Clock, address: IpAddr) -> Result<Self, FleetError> {
+        let webhook = Webhook::serve(address, review(clock)).await;
+        Ok(Self {
+            webhook: Some(webhook.map_err(cannot_listen)?),
+            runtime: None,
+        })
+    }
+
+    /// The same on a runtime of its own, for clusters that outlive the runtimes of cases.
+    pub(super) fn serve_apart(clock: &Clock, address: IpAddr) -> Result<Self, FleetError> {
+        let review = review(clock);
+        // `block_on` panics on a thread that drives another runtime.
+        let started = std::thread::spawn(move || {
+            let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+            let webhook = runtime.block_on(Webhook::serve(address, review))?;
+            Ok((webhook, runtime))
+        });
+        let started = started.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let (webhook, runtime) = started.map_err(cannot_listen)?;
+        Ok(Self {
+            webhook: Some(webhook),
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Makes a control plane call it.
+    pub(super) async fn register(&self, client: &Client, labels: &BTreeMap<String, String>) -> Result<(), FleetError> {
+        let Some(webhook) = &self.webhook else { return Ok(()) };
+        let applied = actions::apply(client, &configuration(webhook, labels), "default").await;
+        applied.map_err(FleetError::ClusterApi)?;
+        Ok(())
+    }
+
+    /// Stops listening. Remove its configuration first: the control plane refuses writes of Clusters without an answer.
+    pub(super) async fn stop(mut self) {
+        if let Some(webhook) = self.webhook.take() {
+            webhook.stop().await;
+        }
+    }
+}
+
+fn review(clock: &Clock) -> Review {
     let clock = Arc::clone(clock);
-    let review: Review = Arc::new(move |write: &Value| match dates(&write["object"], clock()) {
-        operations if operations.is_empty() => Said::Allowed,
-        operations => Said::Patched(operations),
-    });
-    let webhook = Webhook::serve(Ipv4Addr::LOCALHOST.into(), review).await;
-    let webhook = webhook.map_err(|source| FleetError::Io {
+    Arc::new(move |write: &Value| match dates(&write["object"], clock()) {
+        operations if operations.is_empty() => Answer::Allowed,
+        operations => Answer::Patched(operations),
+    })
+}
+
+fn cannot_listen(source: io::Error) -> FleetError {
+    FleetError::Io {
         what: "listening for writes of Clusters".to_owned(),
         source,
-    })?;
-    let configuration = json!({
+    }
+}
+
+fn configuration(webhook: &Webhook, labels: &BTreeMap<String, String>) -> Value {
+    json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": "cluster-api.baton.dev"},
+        "metadata": {"name": WEBHOOK, "labels": labels},
         "webhooks": [{
-            "name": "cluster-api.baton.dev",
+            "name": WEBHOOK,
             "clientConfig": webhook.client_config(),
             "rules": [{
                 "apiGroups": ["cluster.karmada.io"],
@@ -64,10 +134,7 @@ pub(super) async fn date_taints(client: &Client, clock: &Clock) -> Result<Webhoo
             "failurePolicy": "Fail",
             "admissionReviewVersions": ["v1"],
         }],
-    });
-    let applied = actions::apply(client, &configuration, "default").await;
-    applied.map_err(FleetError::ClusterApi)?;
-    Ok(webhook)
+    })
 }
 
 fn dates(cluster: &Value, now: Timestamp) -> Vec<Value> {

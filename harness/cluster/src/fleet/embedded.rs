@@ -2,14 +2,15 @@
 
 use std::{
     collections::BTreeMap,
+    net::Ipv4Addr,
     path::PathBuf,
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
-use baton_apiserver::{self as apiserver, ApiServer, Gate, Revisions, Serving, test_webhook::Webhook};
-pub use baton_apiserver::{Change, Commits, Counted};
+use baton_apiserver::{self as apiserver, ApiServer, Gate, Revisions, Serving};
+pub use baton_apiserver::{Change, Commits, RequestKey};
 use baton_core::{
     case::model::Case,
     names::ClusterName,
@@ -25,13 +26,14 @@ use tokio::{
 };
 
 use super::{
-    Backend, Cluster, Fault, Fleet, FleetError, Gatekeeper, Request, TargetLocation, TimeMode, cluster_api,
+    Backend, Cluster, Fault, Fleet, FleetError, Gatekeeper, Request, TargetLocation, TimeMode,
+    cluster_api::{self, Dating},
     register::{self, Endpoint},
 };
 use crate::{
     admission::Admission,
     clock::{Clock, tokio_clock},
-    observer::{Recorder, exact::Taps},
+    observer::{Recorder, Source, exact::Taps},
     scratch::{Scratch, write_private},
     simulator::{self, Rules, Simulator},
     storage::Storage,
@@ -113,7 +115,7 @@ impl Backend for InProcess {
         self.time_mode
     }
 
-    fn at_once(&self) -> Option<usize> {
+    fn at_once(&self, _members: usize) -> Option<usize> {
         None
     }
 
@@ -152,7 +154,7 @@ pub struct Embedded {
     taps: Mutex<Option<Taps>>,
     doors: Doors,
     /// Where the kind Cluster is served in the place of an aggregated API server.
-    cluster_api: Option<Webhook>,
+    cluster_api: Option<Dating>,
 }
 
 /// The doors for other programs, and where their kubeconfigs are.
@@ -210,8 +212,15 @@ impl Embedded {
         self.servers.get(cluster).map(ApiServer::commits)
     }
 
+    /// Everything that its clusters commit from now on; only once.
+    pub(crate) fn source(&self) -> Result<Box<dyn Source>, FleetError> {
+        let taps = self.taps.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taps = taps.ok_or(FleetError::Observed)?;
+        Ok(Box::new(taps.begin((self.clock)())))
+    }
+
     /// How many requests for resources there have been on all clusters.
-    pub fn requests(&self) -> BTreeMap<Counted, u64> {
+    pub fn requests(&self) -> BTreeMap<RequestKey, u64> {
         let mut requests = BTreeMap::new();
         for (request, count) in self.servers.values().flat_map(|server| server.faults().counts()) {
             *requests.entry(request).or_default() += count;
@@ -262,7 +271,7 @@ async fn prepare(
     clock: &Clock,
     control: &Cluster,
     endpoints: Vec<Endpoint>,
-) -> Result<Option<Webhook>, FleetError> {
+) -> Result<Option<Dating>, FleetError> {
     let client = control.inside(FLEET);
     let Some(definitions) = &options.definitions else {
         register::define(&client, &register::failover_api()?).await?;
@@ -273,7 +282,9 @@ async fn prepare(
     let cluster_api = match cluster_api::if_missing(definitions)? {
         Some(definition) => {
             register::define(&client, &[definition]).await?;
-            Some(cluster_api::date_taints(&client, clock).await?)
+            let dating = Dating::serve(clock, Ipv4Addr::LOCALHOST.into()).await?;
+            dating.register(&client, &BTreeMap::new()).await?;
+            Some(dating)
         }
         None => None,
     };
@@ -422,10 +433,8 @@ impl Fleet for Embedded {
     }
 
     fn observe(&self, begin: Begin) -> Result<Recorder, FleetError> {
-        let taps = self.taps.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let taps = taps.ok_or(FleetError::Observed)?;
+        let source = self.source()?;
         let started = begin.started;
-        let source = Box::new(taps.begin((self.clock)()));
         Ok(Recorder::start(self.clock(), started, Mark::Begin(begin), source))
     }
 
@@ -456,8 +465,8 @@ impl Fleet for Embedded {
             simulator.stop().await;
         }
         self.admission.stop().await;
-        if let Some(webhook) = self.cluster_api {
-            webhook.stop().await;
+        if let Some(dating) = self.cluster_api {
+            dating.stop().await;
         }
         for door in self.doors.serving.into_values() {
             door.stop().await;

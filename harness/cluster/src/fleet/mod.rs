@@ -20,7 +20,13 @@ mod register;
 #[cfg(test)]
 pub(crate) use register::{define, failover_api};
 
-use std::{collections::BTreeMap, fmt, io, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt, io,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use baton_core::{
@@ -81,6 +87,12 @@ pub enum FleetError {
     /// The control plane does not take what stands for the API of Clusters.
     #[error("the API of Clusters cannot be served")]
     ClusterApi(#[source] crate::actions::ActionError),
+    /// The harness serves the kind Cluster there, and cannot be called when one is written.
+    #[error(
+        "taints of Clusters cannot be given the time at which they were added: the control plane does not serve the kind \
+         Cluster itself, and reaches no address of this machine that is known; name one with --address"
+    )]
+    Undated,
     /// A definition did not become established in time.
     #[error("{name} was not established on {cluster} in time")]
     NotEstablished {
@@ -217,6 +229,8 @@ pub struct Request {
     pub case: Case,
     /// How many members it has.
     pub members: usize,
+    /// Whether other cases may have the same control plane meanwhile: see [`Backend::beside_each_other`].
+    pub beside_others: bool,
     /// Where the target runs.
     pub location: TargetLocation,
     /// The definitions that the target brings along; if there are none, the control plane gets those of the failover API.
@@ -245,8 +259,14 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// How time passes on its fleets.
     fn time_mode(&self) -> TimeMode;
 
-    /// How many of its fleets there can be at once; none if there is no limit but the machine's.
-    fn at_once(&self) -> Option<usize>;
+    /// How many of its fleets there can be at once, of so many members; none if there is no limit but the machine's.
+    fn at_once(&self, members: usize) -> Option<usize>;
+
+    /// Which of some cases, by number, may be run beside each other on one control plane, against a target that stands
+    /// there; the others are run one after the other. None if each case has a control plane of its own anyway.
+    fn beside_each_other(&self, _cases: &[&Case], _location: TargetLocation) -> Option<BTreeSet<usize>> {
+        None
+    }
 
     /// Why it cannot carry a case with a target that stands there, in words; none if it can. Such a case is unsupported,
     /// not passed.
@@ -322,6 +342,12 @@ pub trait Fleet: Send + Sync {
 
     /// What went wrong with the simulator's rules, in words; the environment is broken if there is anything.
     fn simulator_failures(&self) -> Vec<String>;
+
+    /// What of the case was seen on clusters of other cases, or of others on its own, in words: what it showed is then
+    /// not its own doing alone.
+    fn stray(&self) -> Option<String> {
+        None
+    }
 
     /// The clusters that can no longer be reached though nobody asked for that, each with what happened, in words.
     /// Whatever a run on them showed is worth nothing.

@@ -1,6 +1,7 @@
 //! Clusters that are made for a run and removed after it, whatever makes them.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     net::{IpAddr, TcpListener},
     sync::Arc,
@@ -185,8 +186,12 @@ impl Backend for ProvisionedClusters {
         self.clusters.time_mode()
     }
 
-    fn at_once(&self) -> Option<usize> {
-        self.clusters.at_once()
+    fn at_once(&self, members: usize) -> Option<usize> {
+        self.clusters.at_once(members)
+    }
+
+    fn beside_each_other(&self, cases: &[&Case], location: TargetLocation) -> Option<BTreeSet<usize>> {
+        self.clusters.beside_each_other(cases, location)
     }
 
     fn cannot_carry(&self, case: &Case, location: TargetLocation) -> Option<String> {

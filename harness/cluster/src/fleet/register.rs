@@ -121,17 +121,7 @@ pub(super) async fn register(
     if endpoints.is_empty() {
         return Ok(());
     }
-    let namespace = Namespace {
-        metadata: named(NAMESPACE, labels),
-        ..Namespace::default()
-    };
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    let created = namespaces.create(&PostParams::default(), &namespace).await;
-    match created {
-        // An implementation that is installed has made it.
-        Err(kube::Error::Api(status)) if status.code == 409 => {}
-        created => drop(created.map_err(failed(format!("creating the namespace {NAMESPACE}")))?),
-    }
+    make_namespace(client, labels).await?;
     let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
     let clusters = clusters(client);
     for Endpoint { name, url, ca, token } in endpoints {
@@ -164,6 +154,21 @@ pub(super) async fn register(
         created.map_err(failed(format!("registering {name}")))?;
     }
     Ok(())
+}
+
+/// Makes the namespace for the secrets of members, unless it is there; says whether it was not.
+pub(super) async fn make_namespace(client: &Client, labels: &BTreeMap<String, String>) -> Result<bool, FleetError> {
+    let namespace = Namespace {
+        metadata: named(NAMESPACE, labels),
+        ..Namespace::default()
+    };
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    match namespaces.create(&PostParams::default(), &namespace).await {
+        // An implementation that is installed has made it.
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
+        Ok(_) => Ok(true),
+        Err(error) => Err(failed(format!("creating the namespace {NAMESPACE}"))(error)),
+    }
 }
 
 fn named(name: &str, labels: &BTreeMap<String, String>) -> ObjectMeta {

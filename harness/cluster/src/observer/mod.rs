@@ -42,6 +42,11 @@ pub(crate) trait Source: Send {
     fn hears_of(&self, _cluster: &ClusterName, _kind: &str) -> bool {
         true
     }
+
+    /// Whether what is written to objects of a kind on a cluster may be heard of later than its writer has the answer.
+    fn may_lag(&self, _cluster: &ClusterName, _kind: &str) -> bool {
+        false
+    }
 }
 
 /// A source that is over.

@@ -142,6 +142,11 @@ impl Recorder {
         self.lock().source.hears_of(cluster, kind)
     }
 
+    /// Whether a write to a kind on a cluster comes to the timeline, but maybe later than its answer to the writer.
+    pub(crate) fn may_lag(&self, cluster: &ClusterName, kind: &str) -> bool {
+        self.lock().source.may_lag(cluster, kind)
+    }
+
     /// A copy of what there is now; all that has happened is on it.
     pub fn timeline(&self) -> Timeline {
         let mut state = self.lock();

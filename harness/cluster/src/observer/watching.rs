@@ -305,6 +305,10 @@ impl Source for Arrivals {
         let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         listed.contains(&(cluster.clone(), kind.to_owned()))
     }
+
+    fn may_lag(&self, cluster: &ClusterName, kind: &str) -> bool {
+        self.hears_of(cluster, kind)
+    }
 }
 
 /// Observes one cluster.

@@ -13,7 +13,7 @@ use baton_core::{
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::Run;
+use super::{Run, clean_up::named};
 use crate::{
     actions::{self, ActionError, BATON},
     admission::{AdmissionError, AdmissionRules, RulesError},
@@ -105,43 +105,20 @@ impl Run<'_> {
                 }
             }
             Action::Admission { on, rules, file } => self.put_in_force(on, rules, file, &known).await?,
-            Action::Patch { on, of, merge } => {
-                let merge = with_references(merge, &known.bindings);
+            Action::Patch { on, of, .. }
+            | Action::SetStatus { on, of, .. }
+            | Action::Delete { on, of }
+            | Action::Hold { on, of }
+            | Action::Release { on, of } => {
                 for (cluster, object) in self.objects(on, of, &known)? {
-                    self.patch(&cluster, &object, &merge).await?;
+                    self.change(action, &cluster, &object, &known.bindings).await?;
                 }
             }
-            Action::SetStatus { on, of, status } => {
-                let status = with_references(status, &known.bindings);
-                for (cluster, object) in self.objects(on, of, &known)? {
-                    actions::set_status(&self.client(&cluster)?, &object, &status).await?;
-                }
-            }
-            Action::Delete { on, of } => {
-                for (cluster, object) in self.objects(on, of, &known)? {
-                    actions::delete(&self.client(&cluster)?, &object).await?;
-                }
-            }
-            Action::Hold { on, of } => {
-                for (cluster, object) in self.objects(on, of, &known)? {
-                    actions::hold(&self.client(&cluster)?, &object).await?;
-                }
-            }
-            Action::Release { on, of } => {
-                for (cluster, object) in self.objects(on, of, &known)? {
-                    actions::release(&self.client(&cluster)?, &object).await?;
-                }
-            }
-            Action::Taint { cluster, taint, .. } => {
-                let control = self.client(&ClusterName::control())?;
+            Action::Taint { cluster, .. } | Action::Untaint { cluster, .. } => {
+                let control = ClusterName::control();
                 for member in clusters(cluster, &known) {
-                    actions::taint(&control, member.as_str(), taint).await?;
-                }
-            }
-            Action::Untaint { cluster, key, effect } => {
-                let control = self.client(&ClusterName::control())?;
-                for member in clusters(cluster, &known) {
-                    actions::untaint(&control, member.as_str(), key, effect).await?;
+                    let member = actions::cluster(member.as_str());
+                    self.change(action, &control, &member, &known.bindings).await?;
                 }
             }
             Action::BindRole { .. }
@@ -161,19 +138,44 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Patches an object; an error if its definition lacks what the patch brings.
-    async fn patch(&self, cluster: &ClusterName, object: &ObjectRef, merge: &Value) -> Result<(), ActError> {
-        let patched = actions::patch(&self.client(cluster)?, object, merge).await?;
-        let sent = json!({"apiVersion": object.api_version, "kind": object.kind, "spec": merge["spec"]});
-        undefined(&sent, Ok(&patched))?;
-        Ok(())
+    /// Does to one object what a step does to each of them; an error if its definition lacks what a patch brings.
+    async fn change(
+        &mut self,
+        action: &Action,
+        cluster: &ClusterName,
+        object: &ObjectRef,
+        bindings: &Bindings,
+    ) -> Result<(), ActError> {
+        let client = self.client(cluster)?;
+        match action {
+            Action::Patch { merge, .. } => {
+                let merge = with_references(merge, bindings);
+                let patched = actions::patch(&client, object, &merge).await?;
+                let sent = json!({"apiVersion": object.api_version, "kind": object.kind, "spec": merge["spec"]});
+                undefined(&sent, Ok(&patched))?;
+            }
+            Action::SetStatus { status, .. } => {
+                actions::set_status(&client, object, &with_references(status, bindings)).await?;
+            }
+            Action::Delete { .. } => actions::delete(&client, object).await?,
+            Action::Hold { .. } => actions::hold(&client, object).await?,
+            Action::Release { .. } => actions::release(&client, object).await?,
+            Action::Taint { taint, .. } => actions::taint(&client, &object.name, taint).await?,
+            Action::Untaint { key, effect, .. } => actions::untaint(&client, &object.name, key, effect).await?,
+            _ => {}
+        }
+        self.until_observed(cluster, object).await
     }
 
     /// Applies an object, and waits until the cluster and those who need its kind know it.
     async fn apply(&mut self, cluster: &ClusterName, object: &Value) -> Result<(), ActError> {
         let applied = actions::apply(&self.client(cluster)?, object, self.fleet.namespace()).await;
         undefined(object, applied.as_ref().map_err(|error| error_chain(error)))?;
-        applied?;
+        let applied = applied?;
+        if let Some(named) = named(&applied, self.fleet.namespace()) {
+            let namespace = applied["metadata"]["namespace"].as_str().map(str::to_owned);
+            self.until_observed(cluster, &ObjectRef { namespace, ..named }).await?;
+        }
         self.until_heard_of(cluster, object).await?;
         self.until_enabled(cluster, object).await
     }

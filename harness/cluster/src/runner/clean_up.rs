@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use baton_core::{
     case::model::{Action, Fault, ObjectRef, Phase, Place},
-    judge::invariants::left_over,
+    judge::invariants::{awaits_garbage_collector, left_over},
     names::ClusterName,
     plan::{Plan, PlannedStep},
     timeline::{Mark, StepEnd},
@@ -13,7 +13,10 @@ use baton_core::{
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Run, act, fault_injection, wait::timed_out};
+use super::{
+    Run, act, fault_injection,
+    wait::{GARBAGE, timed_out},
+};
 use crate::{actions, error_chain::error_chain, fleet};
 
 /// Kinds that others may still need: they go with the fleet.
@@ -114,15 +117,24 @@ impl Run<'_> {
 
     async fn until_nothing_is_left(&mut self, plan: &Plan) -> StepEnd {
         let time = self.time_to_clean_up(plan);
-        let deadline = Instant::now() + time;
+        let mut due = time;
+        let began = Instant::now();
         self.read_on();
-        while !left_over(&self.seen).is_empty() {
-            match timeout_at(deadline, self.follower.next()).await {
-                Ok(Some(news)) => self.seen.extend(news),
-                Ok(None) | Err(_) => return timed_out(Phase::Clear, time),
+        loop {
+            let left = left_over(&self.seen);
+            if left.is_empty() {
+                return StepEnd::Done;
             }
+            if let Ok(Some(news)) = timeout_at(began + due, self.follower.next()).await {
+                self.seen.extend(news);
+                continue;
+            }
+            let more = time + GARBAGE;
+            if due == more || self.timeouts.hurried || !awaits_garbage_collector(&self.seen, &left) {
+                return timed_out(Phase::Clear, due);
+            }
+            due = more;
         }
-        StepEnd::Done
     }
 }
 

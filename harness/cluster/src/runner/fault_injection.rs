@@ -86,6 +86,9 @@ impl Run<'_> {
         for member in clusters(&Place::Role(role.clone()), &self.known()) {
             let set = actions::condition(&control, member.as_str(), kind, status, now).await;
             set.map_err(|error| error_chain(&error))?;
+            let (on, of) = (ClusterName::control(), actions::cluster(member.as_str()));
+            let observed = self.until_observed(&on, &of).await;
+            observed.map_err(|error| error_chain(&error))?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 //!   two writes, with `committed` for clusters that tell late of what they have stored;
 //! - `fields`: whether the definitions have what the case expects;
 //! - `clean_up`: what is removed at the end, so that what is left shows;
-//! - `wait`: steps that wait, always on the growing timeline and never by looking again and again; `patience`: for how long;
+//! - `wait`: steps that wait, always on the growing timeline and never by looking again and again; `deadline`: for how long;
 //! - `metrics`: what the target says of itself;
 //! - `hot_loop`: ends steps in which time cannot pass;
 //! - [`Timeouts`]: how long is waited for what; [`RunError`]: why there is no timeline;
@@ -16,12 +16,14 @@ mod clean_up;
 mod command;
 mod committed;
 mod crash_point;
+mod deadline;
 mod error;
 mod fault_injection;
 mod fields;
 mod hot_loop;
+#[cfg(test)]
+mod lag;
 mod metrics;
-mod patience;
 mod refused;
 mod target;
 mod timeouts;

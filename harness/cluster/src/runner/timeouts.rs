@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baton_core::{case::model::Phase, implementation::Patience};
+use baton_core::{case::model::Phase, implementation::TargetTimeouts};
 
 /// How long each phase of a migration may take.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,13 +83,13 @@ impl Timeouts {
 
     /// With what a target needs.
     #[must_use]
-    pub fn of_target(mut self, patience: &Patience) -> Self {
-        for (phase, time) in &patience.phases {
+    pub fn of_target(mut self, of_target: &TargetTimeouts) -> Self {
+        for (phase, time) in &of_target.phases {
             *self.of_mut(*phase) = *time;
         }
-        self.ready = patience.ready.unwrap_or(self.ready);
-        self.slack = patience.slack.unwrap_or(self.slack);
-        self.scaled(patience.factor.unwrap_or(1.0))
+        self.ready = of_target.ready.unwrap_or(self.ready);
+        self.slack = of_target.slack.unwrap_or(self.slack);
+        self.scaled(of_target.factor.unwrap_or(1.0))
     }
 
     fn of_mut(&mut self, phase: Phase) -> &mut Duration {

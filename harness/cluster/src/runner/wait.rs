@@ -15,8 +15,20 @@ use baton_core::{
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Ended, LAST_LINES, Run, RunError, TargetError, act::ActError, first_to_end, patience::Wait};
-use crate::program::last_lines;
+use super::{Ended, LAST_LINES, Run, RunError, TargetError, act::ActError, deadline::Wait, first_to_end};
+use crate::{actions, program::last_lines};
+
+/// Watches lag for milliseconds; much more than a slow machine needs.
+const LAG: Duration = Duration::from_secs(5);
+
+/// How much longer than anything else the garbage collector of a cluster may take, which is not the target's. It learns of
+/// new kinds every half a minute.
+pub(super) const GARBAGE: Duration = Duration::from_secs(60);
+
+/// The revision of an object. They can be compared (Kubernetes, "API concepts", resource versions).
+fn revision(object: &Value) -> Option<u64> {
+    object.pointer("/metadata/resourceVersion")?.as_str()?.parse().ok()
+}
 
 impl Run<'_> {
     /// Waits until a condition holds.
@@ -59,6 +71,9 @@ impl Run<'_> {
                 return Ok(outcome.clone());
             }
             let Some(news) = self.news(&mut wait).await else {
+                if watch.waits_for_garbage_collector() && !self.ended && wait.grant(GARBAGE) {
+                    continue;
+                }
                 return Err(wait.time());
             };
             for entry in &news {
@@ -115,6 +130,27 @@ impl Run<'_> {
         None
     }
 
+    /// Waits until the timeline shows what the harness has just written, where that may come later than the answer: an
+    /// assertion about now looked at what was before otherwise. What does not come is told by the step that misses it.
+    pub(super) async fn until_observed(&mut self, cluster: &ClusterName, of: &ObjectRef) -> Result<(), ActError> {
+        if !self.recorder.may_lag(cluster, &of.kind) {
+            return Ok(());
+        }
+        let stored = actions::get(&self.client(cluster)?, of).await?;
+        let stored = stored.as_ref().and_then(revision);
+        let subject = Subject::Object(of.clone());
+        let shown = self.until(LAG, |world, known| {
+            let mut found = select::find(&subject, cluster, world, &known.bindings);
+            let shown = found.next().and_then(|(_, it)| revision(it));
+            // Without a revision it is not there. Somebody may have changed it since.
+            (shown >= stored && shown.is_some() == stored.is_some()).then_some(())
+        });
+        if shown.await.is_err() {
+            tracing::debug!("{of} on {cluster} is not on the timeline as it was written");
+        }
+        Ok(())
+    }
+
     /// Waits until the kind that a definition brings is observed: what a case creates of it must be on the timeline.
     pub(super) async fn until_heard_of(&mut self, cluster: &ClusterName, object: &Value) -> Result<(), ActError> {
         let kind = object.pointer("/spec/names/kind").and_then(Value::as_str);
@@ -145,12 +181,7 @@ impl Run<'_> {
         if !is_definition || member.is_control() || self.running.is_none() {
             return Ok(());
         }
-        let cluster = Subject::Object(ObjectRef {
-            api_version: "cluster.karmada.io/v1alpha1".to_owned(),
-            kind: "Cluster".to_owned(),
-            namespace: None,
-            name: member.to_string(),
-        });
+        let cluster = Subject::Object(actions::cluster(member.as_str()));
         let (control, waited) = (ClusterName::control(), self.timeouts.ready);
         let enabled = self.until(waited, |world, known| {
             let mut found = select::find(&cluster, &control, world, &known.bindings);
@@ -249,12 +280,7 @@ impl Run<'_> {
         let status = Pattern::Map([("conditions".to_owned(), conditions)].into());
         let expect = Expect::Match(Pattern::Map([("status".to_owned(), status)].into()));
         for member in self.fleet.members() {
-            let cluster = ObjectRef {
-                api_version: "cluster.karmada.io/v1alpha1".to_owned(),
-                kind: "Cluster".to_owned(),
-                namespace: None,
-                name: member.name().to_string(),
-            };
+            let cluster = actions::cluster(member.name().as_str());
             let until = Condition {
                 on: Place::Control,
                 of: Subject::Object(cluster),

@@ -6,7 +6,7 @@
 //! - `scenarios`: one file, several cases; `parameters`: what differs between them;
 //! - [`shapes`]: what a file may hold; [`refs`]: what it refers to; `steps` and [`read`](mod@read): taking it in.
 //!
-//! [`claims`] says what an assertion shows by which fields.
+//! [`claims`] says what an assertion shows by which fields; [`sharing`], which cases can be run side by side.
 
 pub mod claims;
 pub mod model;
@@ -15,6 +15,7 @@ pub mod read;
 pub mod refs;
 mod scenarios;
 pub mod shapes;
+pub mod sharing;
 mod steps;
 
 use std::collections::BTreeSet;

@@ -81,7 +81,7 @@ pub struct TargetSpec {
     /// `spec.switches`: what switches its features on.
     pub switches: Vec<Switch>,
     /// `spec.timeouts`: how much longer, or how long, its phases may take.
-    pub timeouts: Patience,
+    pub timeouts: TargetTimeouts,
     /// `spec.controlPlane`: what the control plane is given before it starts.
     pub control_plane: ControlPlane,
     /// `spec.commands`: its commands, by the names that cases use.
@@ -96,7 +96,7 @@ pub struct TargetSpec {
 
 /// How long a target may take.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Patience {
+pub struct TargetTimeouts {
     /// What all times are multiplied by, those below included.
     pub factor: Option<f64>,
     /// Phases with a time of their own.
@@ -107,7 +107,7 @@ pub struct Patience {
     pub slack: Option<Duration>,
 }
 
-impl Patience {
+impl TargetTimeouts {
     /// The longest time that is named, if any is.
     pub fn longest(&self) -> Option<Duration> {
         self.phases.values().copied().chain(self.ready).max()

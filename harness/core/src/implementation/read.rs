@@ -7,7 +7,7 @@ pub use run::PLACES;
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use super::{
-    Implementation, MetricsSource, Patience, TargetSpec,
+    Implementation, MetricsSource, TargetSpec, TargetTimeouts,
     baseline::{Baseline, KnownDeviation},
     setup::Settable,
     shapes,
@@ -209,21 +209,21 @@ impl Reader<'_> {
         None
     }
 
-    fn timeouts(&mut self, node: &Node) -> Patience {
-        let mut patience = Patience::default();
+    fn timeouts(&mut self, node: &Node) -> TargetTimeouts {
+        let mut timeouts = TargetTimeouts::default();
         let Some(fields) = self.decoder.shape(node, &shapes::TIMEOUTS) else {
-            return patience;
+            return timeouts;
         };
-        patience.factor = fields.get("factor").and_then(|node| self.factor(node));
-        patience.ready = fields.get("ready").and_then(|node| self.time(node, "ready"));
-        patience.slack = fields
+        timeouts.factor = fields.get("factor").and_then(|node| self.factor(node));
+        timeouts.ready = fields.get("ready").and_then(|node| self.time(node, "ready"));
+        timeouts.slack = fields
             .get("slack")
             .and_then(|node| self.decoder.duration(node, "slack"));
         for phase in Phase::ALL {
             let time = fields.get(phase.name()).and_then(|node| self.time(node, phase.name()));
-            patience.phases.extend(time.map(|time| (phase, time)));
+            timeouts.phases.extend(time.map(|time| (phase, time)));
         }
-        patience
+        timeouts
     }
 
     fn metrics(&mut self, node: &Node) -> Option<MetricsSource> {
@@ -291,11 +291,15 @@ impl Reader<'_> {
         let reason = self.text(&fields, "reason");
         let link = self.text(&fields, "link");
         let cases = fields.get("cases").map(|node| self.cases(node)).unwrap_or_default();
+        let sometimes = fields
+            .get("sometimes")
+            .and_then(|node| self.decoder.boolean(node, "sometimes"));
         Some(KnownDeviation {
             requirement: requirement?,
             reason: reason?,
             link,
             cases,
+            sometimes: sometimes.unwrap_or_default(),
             line: node.line,
         })
     }

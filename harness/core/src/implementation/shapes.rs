@@ -197,6 +197,28 @@ pub static RUN: Shape = Shape::one_of(
 /// A map without fields.
 pub static NOTHING: Shape = Shape::closed("this", &[]);
 
+/// `command` of a program that a target file names.
+const PROGRAM: Field = Field::needed(
+    "command",
+    Holds::Like(r"^\S+$"),
+    "The program: a name, looked for beside baton and on PATH, or a path from the target file's folder. \
+     {{env.NAME}} stands for a variable of the environment.",
+);
+
+/// `env` of such a program.
+const ENVIRONMENT: Field = Field::optional(
+    "env",
+    Holds::Named(&Holds::Scalar),
+    "Its environment, with the same places as `args`.",
+);
+
+/// `install` of such a program.
+const INSTALL: Field = Field::optional(
+    "install",
+    Holds::Text,
+    "How to get the program, told to whoever has not got it.",
+);
+
 /// `spec.run.exec`.
 pub static EXEC: Shape = Shape::closed(
     "exec",
@@ -206,12 +228,7 @@ pub static EXEC: Shape = Shape::closed(
             Holds::Like("^[a-z0-9-]+$"),
             "What errors and logs call it; the file name of its command, if left out.",
         ),
-        Field::needed(
-            "command",
-            Holds::Like(r"^\S+$"),
-            "The program: a name, looked for beside baton and on PATH, or a path from the target file's folder. \
-             {{env.NAME}} stands for a variable of the environment.",
-        ),
+        PROGRAM,
         Field::optional(
             "args",
             Holds::List(&Holds::Scalar),
@@ -219,11 +236,7 @@ pub static EXEC: Shape = Shape::closed(
              {{port.NAME}} for a free port on loopback, {{certificates}} for a folder with tls.crt and tls.key for it \
              and ca.crt, {{data}} for a folder of the program's own, {{env.NAME}} for a variable of the environment.",
         ),
-        Field::optional(
-            "env",
-            Holds::Named(&Holds::Scalar),
-            "Its environment, with the same places as `args`.",
-        ),
+        ENVIRONMENT,
         Field::optional(
             "featureGates",
             Holds::Text,
@@ -245,11 +258,7 @@ pub static EXEC: Shape = Shape::closed(
             "What it is a part of: the `controller`, which cases stop and start; the `api`, such as a webhook, which \
              goes on meanwhile; or the `environment`, such as etcd, which is not under test.",
         ),
-        Field::optional(
-            "install",
-            Holds::Text,
-            "How to get the program, told to whoever has not got it.",
-        ),
+        INSTALL,
     ],
 );
 
@@ -261,28 +270,15 @@ fn part_names() -> Vec<&'static str> {
 pub static COMMAND: Shape = Shape::closed(
     "a command",
     &[
-        Field::needed(
-            "command",
-            Holds::Like(r"^\S+$"),
-            "The program: a name, looked for beside baton and on PATH, or a path from the target file's folder. \
-             {{env.NAME}} stands for a variable of the environment.",
-        ),
+        PROGRAM,
         Field::optional(
             "args",
             Holds::List(&Holds::Scalar),
             "Its arguments; those of the case follow them. {{control_kubeconfig}} and {{member_kubeconfigs}} stand for \
              files, the latter with colons; {{env.NAME}} for a variable of the environment.",
         ),
-        Field::optional(
-            "env",
-            Holds::Named(&Holds::Scalar),
-            "Its environment, with the same places as `args`.",
-        ),
-        Field::optional(
-            "install",
-            Holds::Text,
-            "How to get the program, told to whoever has not got it.",
-        ),
+        ENVIRONMENT,
+        INSTALL,
     ],
 );
 
@@ -334,6 +330,11 @@ pub static KNOWN_DEVIATION: Shape = Shape::closed(
             NAMES,
             "The cases in which it is known; all, if left out. In those that are named, steps that cannot be carried \
              out and snapshots that differ are put down to it too.",
+        ),
+        Field::optional(
+            "sometimes",
+            Holds::Boolean,
+            "true, if it shows in some runs only, such as a race: a run without it is no error then.",
         ),
     ],
 );

@@ -49,6 +49,8 @@ pub struct Task {
     pub before: BTreeSet<ClusterName>,
     /// The scheduling result just before the task was written.
     pub result_before: BTreeSet<ClusterName>,
+    /// Whether the workload was leaving another cluster already that it had been on together with this one.
+    pub beside_others: bool,
     /// When it was first seen.
     pub written: Moment,
     /// When the binding was first seen without it; none if it was there to the end.
@@ -64,9 +66,14 @@ impl Task {
         matches!(self.purge_mode.as_str(), "Directly" | "Immediately")
     }
 
-    /// Whether the workload ran on one cluster alone; state is injected only then (REC-06).
+    /// Whether the scheduling result named one cluster alone; state is injected only then (REC-06).
     pub fn is_single(&self) -> bool {
         self.result_before.len() <= 1
+    }
+
+    /// Whether the workload ran on one cluster alone. The result may name one because the others have failed before.
+    pub fn ran_alone(&self) -> bool {
+        self.is_single() && !self.beside_others
     }
 
     /// Whether it stood in the binding at an entry.
@@ -85,7 +92,7 @@ impl Task {
 /// All eviction tasks of a timeline, in the order in which they were first written.
 pub fn tasks(entries: &[Entry]) -> Vec<Task> {
     let mut tasks: Vec<Task> = Vec::new();
-    let mut open: BTreeMap<(ObjectId, ClusterName), usize> = BTreeMap::new();
+    let mut open: BTreeMap<ObjectId, BTreeMap<ClusterName, usize>> = BTreeMap::new();
     let mut results: BTreeMap<ObjectId, BTreeSet<ClusterName>> = BTreeMap::new();
     for entry in entries {
         let Event::Revision(revision) = &entry.event else {
@@ -102,19 +109,29 @@ pub fn tasks(entries: &[Entry]) -> Vec<Task> {
             list(&revision.object, "/spec/gracefulEvictionTasks")
         };
         let result = result_of(&revision.object);
+        let of_binding = open.entry(id.clone()).or_default();
         let mut still = BTreeSet::new();
         for task in listed {
             let from = ClusterName::new(text(task, "fromCluster"));
             still.insert(from.clone());
-            if let Some(index) = open.get(&(id.clone(), from.clone())) {
+            if let Some(index) = of_binding.get(&from) {
                 note_change(&mut tasks[*index], task, entry);
             } else {
-                open.insert((id.clone(), from), tasks.len());
-                tasks.push(new_task(&id, &revision.object, task, results.get(&id), entry));
+                let together = |index: &usize| {
+                    let earlier: &Task = &tasks[*index];
+                    earlier.result_before.contains(&from) && !earlier.ran_alone()
+                };
+                let beside_others = of_binding.values().any(together);
+                let result = results.get(&id).cloned().unwrap_or_default();
+                of_binding.insert(from, tasks.len());
+                tasks.push(Task {
+                    beside_others,
+                    ..new_task(&id, &revision.object, task, result, entry)
+                });
             }
         }
-        open.retain(|(binding, from), index| {
-            let kept = *binding != id || still.contains(from);
+        of_binding.retain(|from, index| {
+            let kept = still.contains(from);
             if !kept {
                 tasks[*index].cleared = Some(entry.into());
             }
@@ -125,13 +142,7 @@ pub fn tasks(entries: &[Entry]) -> Vec<Task> {
     tasks
 }
 
-fn new_task(
-    id: &ObjectId,
-    binding: &Value,
-    task: &Value,
-    result_before: Option<&BTreeSet<ClusterName>>,
-    entry: &Entry,
-) -> Task {
+fn new_task(id: &ObjectId, binding: &Value, task: &Value, result_before: BTreeSet<ClusterName>, entry: &Entry) -> Task {
     let resource = binding.pointer("/spec/resource").unwrap_or(&Value::Null);
     let namespace = text(resource, "namespace");
     Task {
@@ -146,7 +157,8 @@ fn new_task(
         purge_mode: text(task, "purgeMode"),
         state: state(task),
         before: names(list(task, "/clustersBeforeFailover").iter()),
-        result_before: result_before.cloned().unwrap_or_default(),
+        result_before,
+        beside_others: false,
         written: entry.into(),
         cleared: None,
         state_changed: None,

@@ -42,6 +42,8 @@ pub struct Verdict {
     /// first; and invariants that the case counts on and that had nothing to judge. What they would have proved is not
     /// shown.
     pub inconclusive: Vec<Finding>,
+    /// Whether something cannot be told because events came too close to each other: another run may tell.
+    pub too_close: bool,
     /// The requirements that some assertion or invariant proved, and none refuted or left open.
     pub shown: BTreeSet<RequirementId>,
     /// The requirements that the case was to show and that are neither shown nor refuted, each with the reason: an
@@ -73,6 +75,7 @@ impl Verdict {
             case,
             findings: Vec::new(),
             inconclusive: Vec::new(),
+            too_close: false,
             shown: BTreeSet::new(),
             not_judged: BTreeMap::new(),
             warnings: Vec::new(),
@@ -110,7 +113,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     let as_run = timeline.begin().map(|begin| plan.as_run(begin));
     let plan = as_run.as_deref().unwrap_or(plan);
     let mut steps = steps::judge(plan, timeline);
-    let invariants = invariants::judge(timeline, &plan.exempt, Some(plan));
+    let invariants = invariants::judge(timeline, &plan.exempt, Some(plan)).without(&plan.unasked);
     let mut proved: BTreeSet<RequirementId> = std::mem::take(&mut steps.proved);
     // An invariant proves something only for the case that counts on it; everywhere else it can only refute.
     for invariant in &plan.invariants {
@@ -132,7 +135,8 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     let mut findings = steps.findings;
     findings.extend(broken);
     findings.sort_by_key(|finding| (finding.seq, finding.step));
-    let mut inconclusive = invariants.inconclusive;
+    let mut inconclusive = steps.inconclusive;
+    inconclusive.extend(invariants.inconclusive);
     if findings.is_empty() {
         inconclusive.extend(vacuous(plan, &invariants.judged, timeline));
     }
@@ -145,6 +149,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
         case: plan.case.clone(),
         findings,
         inconclusive,
+        too_close: invariants.too_close,
         shown: proved,
         not_judged,
         warnings,

@@ -24,14 +24,15 @@ pub(super) type Placed<'a> = (&'a Entry, &'a Revision);
 /// What a timeline knows of the order of its events.
 pub(super) struct Precedence {
     order: Order,
-    /// By cluster: a revision, and when it was asked for. What has a greater revision happened after that.
-    fences: BTreeMap<ClusterName, Vec<(u64, Duration)>>,
+    /// By cluster: revisions, and the latest moment at which one of them or an earlier one was asked for. What has a
+    /// greater revision happened after that.
+    fences: BTreeMap<ClusterName, BTreeMap<u64, Duration>>,
 }
 
 impl Precedence {
     /// A timeline that does not say is a recording: its order is that of arrival.
     pub(super) fn of(timeline: &Timeline) -> Self {
-        let mut fences: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let mut fences: BTreeMap<_, BTreeMap<_, Duration>> = BTreeMap::new();
         for (_, mark) in timeline.marks() {
             if let Mark::Fence {
                 cluster,
@@ -40,7 +41,16 @@ impl Precedence {
             } = mark
                 && let Ok(asked) = Duration::try_from_secs_f64(*asked_secs)
             {
-                fences.entry(cluster.clone()).or_default().push((*revision, asked));
+                let of_cluster = fences.entry(cluster.clone()).or_default();
+                let latest = of_cluster.entry(*revision).or_insert(asked);
+                *latest = asked.max(*latest);
+            }
+        }
+        for of_cluster in fences.values_mut() {
+            let mut latest = Duration::ZERO;
+            for asked in of_cluster.values_mut() {
+                latest = latest.max(*asked);
+                *asked = latest;
             }
         }
         Self {
@@ -60,7 +70,7 @@ impl Precedence {
         let uncertainty = Duration::try_from_secs_f64(uncertainty_secs).unwrap_or_default();
         // An event has happened when one hears of it, and not before the fence that it lies behind.
         let certainly = |x: Placed<'_>, y: Placed<'_>| {
-            let apart = x.0.at + uncertainty < y.0.at;
+            let apart = x.0.at.saturating_add(uncertainty) < y.0.at;
             apart || self.not_before(y.1).is_some_and(|fence| x.0.at <= fence)
         };
         if certainly(first, second) {
@@ -80,8 +90,7 @@ impl Precedence {
             .and_then(Value::as_str);
         let number: u64 = text?.parse().ok()?;
         let fences = self.fences.get(&revision.cluster)?;
-        let passed = fences.iter().filter(|(at, _)| *at < number);
-        passed.map(|(_, asked)| *asked).max()
+        fences.range(..number).next_back().map(|(_, asked)| *asked)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     names::{ClusterName, RoleName},
     pattern::{self, Bindings, NAMESPACE},
     plan::Plan,
-    select,
+    select::{self, Followed},
     timeline::{Begin, Change, DEFAULT_NAMESPACE, Entry, Event, Mark, Order, Revision, StepEnd, Timeline, World},
     watch::{Known, Outcome, Standpoint, Watch},
 };
@@ -272,16 +272,19 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Follows the world from the cursor on until it shows something.
-    fn until<T>(&self, mut look: impl FnMut(&World, &Known) -> Option<T>) -> Option<(usize, T)> {
-        let mut world = World::after(&self.entries[..self.cursor]);
-        if let Some(found) = look(&world, &self.known) {
-            return Some((self.cursor.saturating_sub(1), found));
+    /// Follows what a subject speaks of from the cursor on until it shows something.
+    fn until<T>(&self, of: &Subject, mut look: impl FnMut(&World, &Known) -> Option<T>) -> Option<(usize, T)> {
+        let mut found = Followed::new(of);
+        for entry in &self.entries[..self.cursor] {
+            found.step(entry, &self.known.bindings);
+        }
+        if let Some(shown) = look(found.world(), &self.known) {
+            return Some((self.cursor.saturating_sub(1), shown));
         }
         for (index, entry) in self.entries.iter().enumerate().take(self.end).skip(self.cursor) {
-            world.step(entry);
-            if let Some(found) = look(&world, &self.known) {
-                return Some((index, found));
+            let may_differ = found.step(entry, &self.known.bindings);
+            if let Some(shown) = may_differ.then(|| look(found.world(), &self.known)).flatten() {
+                return Some((index, shown));
             }
         }
         None
@@ -325,7 +328,7 @@ impl<'a> Search<'a> {
     fn bound(&mut self, role: &RoleName, from: &ObjectRef, not: &[RoleName]) -> Found {
         let subject = Subject::BindingOf(from.clone());
         let control = ClusterName::control();
-        let found = self.until(|world, known| {
+        let found = self.until(&subject, |world, known| {
             let (_, binding) = select::find(&subject, &control, world, &known.bindings).next()?;
             let taken: Vec<_> = not.iter().filter_map(|it| known.bindings.get(it.as_str())).collect();
             let mut left = result_of(binding)
@@ -345,7 +348,7 @@ impl<'a> Search<'a> {
 
     fn captured(&mut self, name: &str, on: &Place, of: &Subject, field: &[String]) -> Found {
         let place = select::place_of(of, on).clone();
-        let found = self.until(|world, known| {
+        let found = self.until(of, |world, known| {
             let clusters = select::clusters(&place, &known.bindings, &known.members);
             clusters.iter().find_map(|cluster| {
                 let (_, object) = select::find(of, cluster, world, &known.bindings).next()?;
@@ -377,7 +380,7 @@ impl<'a> Search<'a> {
     /// Something that the driver did to an object.
     fn driven(&self, on: &Place, of: &Subject, shows: impl Fn(Option<&Value>, &Bindings) -> bool) -> Found {
         let place = select::place_of(of, on);
-        let found = self.until(|world, known| {
+        let found = self.until(of, |world, known| {
             let clusters = select::clusters(place, &known.bindings, &known.members);
             let all = clusters.iter().all(|cluster| {
                 let object = select::find(of, cluster, world, &known.bindings).next();

@@ -15,17 +15,19 @@ use stops::{ended_badly, hot_loop, not_reached, target_ended};
 
 use super::{Finding, SnapshotText, several, situations::Situations, snapshots};
 use crate::{
-    case::model::Action,
+    case::model::{Action, Expect},
     names::RequirementId,
     plan::Plan,
-    timeline::{Entry, Event, Mark, StepEnd, Timeline},
-    watch::{Known, Standpoint},
+    timeline::{Entry, Event, Mark, StepEnd, Timeline, World},
+    watch::{Known, Standpoint, is_left_to_garbage_collector},
 };
 
 /// What the steps came to.
 #[derive(Debug, Default)]
 pub struct Judged {
     pub findings: Vec<Finding>,
+    /// What is not as it should be, where it cannot be told whose fault that is.
+    pub inconclusive: Vec<Finding>,
     pub proved: BTreeSet<RequirementId>,
     /// What steps were to prove and did not, though nothing refutes it; each with the reason.
     pub left_open: BTreeMap<RequirementId, String>,
@@ -37,6 +39,18 @@ pub struct Judged {
 }
 
 impl Judged {
+    /// Tells that a condition did not hold: of whoever is judged, unless it is the cluster's own doing.
+    fn tell(&mut self, mut finding: Finding, expect: &Expect, run: &Ran<'_>, timeline: &Timeline) {
+        let world = World::after(&timeline.entries()[..run.entries.end]);
+        let object = finding.object.as_ref().and_then(|id| world.get(id));
+        if matches!(expect, Expect::Absent) && object.is_some_and(|it| is_left_to_garbage_collector(it)) {
+            finding.seen += "; it is marked for deletion, but the cluster's garbage collector has not removed it yet";
+            self.inconclusive.push(finding);
+        } else {
+            self.findings.push(finding);
+        }
+    }
+
     /// Notes that these are not judged, and why.
     pub fn leave_open(&mut self, ids: impl IntoIterator<Item = RequirementId>, reason: &str) {
         for id in ids {
@@ -105,7 +119,10 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
                 } else if matches!(run.end, Some((StepEnd::Done, _))) {
                     judged.proved.extend(action.claims());
                 }
-                judged.findings.extend(ended);
+                match (ended, action) {
+                    (Some(finding), Action::Wait { until, .. }) => judged.tell(finding, &until.expect, run, timeline),
+                    (ended, _) => judged.findings.extend(ended),
+                }
             }
         }
         if let Some(reason) = situations.cut_short(number, &step.action, run) {

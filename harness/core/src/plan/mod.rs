@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::BTreeSet, fmt, time::Duration};
 
 use crate::{
     case::model::{Action, Case, ControllerSetup, Invariant, Mode},
-    names::CaseId,
+    names::{CaseId, RequirementId},
     timeline::{Begin, DEFAULT_NAMESPACE},
 };
 
@@ -34,6 +34,8 @@ pub struct Plan {
     pub invariants: BTreeSet<Invariant>,
     /// The invariants that are not judged.
     pub exempt: BTreeSet<Invariant>,
+    /// The requirements that no invariant holds against the target: it does not declare their features.
+    pub unasked: BTreeSet<RequirementId>,
 }
 
 /// One step of a plan. Its number is its place in [`Plan::steps`].
@@ -113,6 +115,23 @@ impl Plan {
         self.steps.iter().map(wait).sum()
     }
 
+    /// A plan of these actions that belongs to no case file: for a controller without options, in the default namespace.
+    pub fn of_actions(case: impl Into<CaseId>, members: usize, actions: impl IntoIterator<Item = Action>) -> Self {
+        let steps = actions.into_iter().map(|action| PlannedStep { line: 1, action });
+        Self {
+            case: case.into(),
+            title: String::new(),
+            members,
+            controller: ControllerSetup::default(),
+            namespace: DEFAULT_NAMESPACE.to_owned(),
+            time_factor: 1.0,
+            steps: steps.collect(),
+            invariants: BTreeSet::new(),
+            exempt: BTreeSet::new(),
+            unasked: BTreeSet::new(),
+        }
+    }
+
     /// The plan of a case. A step that applies something in several places becomes one step a place.
     pub fn of(case: &Case) -> Self {
         let steps = case.steps.iter().flat_map(|step| {
@@ -150,7 +169,18 @@ impl Plan {
             steps: steps.collect(),
             invariants: case.invariants.clone(),
             exempt: case.exempt.keys().copied().collect(),
+            unasked: BTreeSet::new(),
         }
+    }
+
+    /// For a target of which these requirements are not asked ([`Catalogue::unasked`]).
+    ///
+    /// The assertions of a case need no such thing: a case that proves one of them is unsupported.
+    ///
+    /// [`Catalogue::unasked`]: crate::catalogue::Catalogue::unasked
+    #[must_use]
+    pub fn without(self, unasked: BTreeSet<RequirementId>) -> Self {
+        Self { unasked, ..self }
     }
 }
 

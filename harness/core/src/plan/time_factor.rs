@@ -374,20 +374,7 @@ mod tests {
     use crate::case::model::{Phase, Place};
 
     fn plan(steps: Vec<Action>) -> Plan {
-        Plan {
-            case: "c".into(),
-            title: String::new(),
-            members: 2,
-            controller: ControllerSetup::default(),
-            namespace: "default".to_owned(),
-            time_factor: 1.0,
-            steps: steps
-                .into_iter()
-                .map(|action| PlannedStep { line: 1, action })
-                .collect(),
-            invariants: std::collections::BTreeSet::new(),
-            exempt: std::collections::BTreeSet::new(),
-        }
+        Plan::of_actions("c", 2, steps)
     }
 
     fn policy(tolerations: &Value) -> Action {

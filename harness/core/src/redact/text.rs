@@ -170,6 +170,11 @@ mod tests {
                 r#"patch {"env":[{"name":"API_TOKEN","value":"<redacted>"},{"name":"MODE","value":"fast"}]}"#,
             ),
             ("    token: canary", "    token: <redacted>"),
+            (
+                "--api-token=canary token: canary for member1",
+                "--api-token=<redacted> token: <redacted> for member1",
+            ),
+            ("--password=canary with spaces", "--password=<redacted>"),
             ("Authorization: Bearer canary", "Authorization: Bearer <redacted>"),
             ("sent Bearer canary to x", "sent Bearer <redacted> to x"),
             (

@@ -35,6 +35,7 @@ pub fn entries(baseline: &Baseline, about: &About) -> Vec<BaselineEntry> {
         reason: entry.reason.clone(),
         link: entry.link.clone(),
         cases: entry.cases.clone(),
+        sometimes: entry.sometimes,
         told_by: told_by(entry),
         outdated: false,
     };
@@ -44,7 +45,7 @@ pub fn entries(baseline: &Baseline, about: &About) -> Vec<BaselineEntry> {
 /// The entries after what cases have shown; what they said before of being outdated does not matter.
 pub fn judged(entries: &[BaselineEntry], cases: &[CaseReport]) -> Vec<BaselineEntry> {
     let judge = |entry: &BaselineEntry| BaselineEntry {
-        outdated: is_outdated(entry, cases),
+        outdated: !entry.sometimes && is_outdated(entry, cases),
         ..entry.clone()
     };
     entries.iter().map(judge).collect()
@@ -88,6 +89,7 @@ pub fn of_report(entries: &[BaselineEntry]) -> Baseline {
         reason: entry.reason.clone(),
         link: entry.link.clone(),
         cases: entry.cases.clone(),
+        sometimes: entry.sometimes,
         line: 0,
     };
     Baseline {

@@ -55,7 +55,7 @@ impl Builder {
                 self.cases.insert(key, CaseReport::of(result));
             }
             Event::RunEnded(summary) => self.wall_secs = millis(summary.wall.as_secs_f64()),
-            Event::CaseStarted { .. } | Event::StepStarted { .. } | Event::Paused { .. } => {}
+            Event::CaseStarted { .. } | Event::StepStarted { .. } | Event::Paused { .. } | Event::CaseAgain { .. } => {}
         }
     }
 

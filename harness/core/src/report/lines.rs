@@ -42,6 +42,11 @@ enum Line<'a> {
         case: &'a CaseId,
         kubeconfigs: &'a BTreeMap<ClusterName, PathBuf>,
     },
+    CaseAgain {
+        case: &'a CaseId,
+        seed: u64,
+        reason: &'a str,
+    },
     CaseEnded(Box<CaseReport>),
     RunEnded {
         conforming: usize,
@@ -89,6 +94,11 @@ pub fn line(event: &Event) -> serde_json::Result<String> {
             text,
         },
         Event::Paused { case, kubeconfigs } => Line::Paused { case, kubeconfigs },
+        Event::CaseAgain { case, seed, reason } => Line::CaseAgain {
+            case,
+            seed: *seed,
+            reason,
+        },
         Event::CaseEnded(result) => Line::CaseEnded(Box::new(CaseReport::of(result))),
         Event::RunEnded(summary) => Line::RunEnded {
             conforming: summary.conforming,

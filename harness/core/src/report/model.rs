@@ -268,6 +268,9 @@ pub struct BaselineEntry {
     /// The cases in which it is known; empty for all.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub cases: BTreeSet<CaseId>,
+    /// Whether it shows in some runs only: then it is never outdated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sometimes: bool,
     /// The cases of the whole suite, run here or not, that can tell whether it still holds.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub told_by: BTreeSet<CaseId>,

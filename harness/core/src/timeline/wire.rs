@@ -16,6 +16,9 @@ use thiserror::Error;
 use super::{Change, Entry, Event, Mark, Revision, Timeline};
 use crate::names::ClusterName;
 
+/// No run lasts longer, whatever clock it has: some three thousand years. Times can be added to each other then.
+const LONGEST: Duration = Duration::from_secs(100_000_000_000);
+
 /// Why a text is no timeline.
 #[derive(Debug, Error)]
 pub enum TimelineError {
@@ -35,7 +38,7 @@ pub enum TimelineError {
         /// What is missing.
         member: &'static str,
     },
-    /// A time is negative, infinite or no number.
+    /// A time is negative, no number, or later than any run can last.
     #[error("line {line}: `t` must be seconds since the beginning, not {t}")]
     Time {
         /// The line's number, from 1.
@@ -105,7 +108,8 @@ impl Timeline {
 }
 
 fn entry(line: Line, number: usize) -> Result<Entry, TimelineError> {
-    let at = Duration::try_from_secs_f64(line.t).map_err(|_| TimelineError::Time {
+    let at = Duration::try_from_secs_f64(line.t).ok().filter(|at| *at <= LONGEST);
+    let at = at.ok_or(TimelineError::Time {
         line: number,
         t: line.t,
     })?;
@@ -191,6 +195,10 @@ mod tests {
         assert_eq!(
             error("{\"t\":-1}"),
             "line 1: `t` must be seconds since the beginning, not -1"
+        );
+        assert_eq!(
+            error("{\"t\":1.8e19}"),
+            "line 1: `t` must be seconds since the beginning, not 18000000000000000000"
         );
         assert_eq!(error("nonsense"), "line 1: this is no entry of a timeline");
         let mark = r#"{"t":0,"seq":2,"mark":"cleanUp"}"#;

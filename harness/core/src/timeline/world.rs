@@ -83,6 +83,11 @@ impl World {
         }
     }
 
+    /// Forgets an object; whether it was there.
+    pub fn remove(&mut self, id: &ObjectId) -> bool {
+        self.objects.remove(id).is_some()
+    }
+
     /// One object, if it is there.
     pub fn get(&self, id: &ObjectId) -> Option<&Arc<Value>> {
         self.objects.get(id)
@@ -94,10 +99,10 @@ impl World {
     }
 
     /// All objects of a kind on a cluster.
-    pub fn of_kind<'a>(
+    pub fn of_kind<'a, 'k>(
         &'a self,
-        cluster: &'a ClusterName,
-        kind: &'a str,
+        cluster: &'k ClusterName,
+        kind: &'k str,
     ) -> impl Iterator<Item = (&'a ObjectId, &'a Arc<Value>)> {
         let first = ObjectId {
             cluster: cluster.clone(),

@@ -53,7 +53,9 @@ impl<'a> Notices<'a> {
         }
     }
 
-    pub fn take(&mut self, entry: &Entry) {
+    /// Takes in an entry; whether it says something new.
+    pub fn take(&mut self, entry: &Entry) -> bool {
+        let before = self.seen.len();
         match &entry.event {
             Event::Mark(Mark::StepStarted { step, .. }) => {
                 self.warnings |= self.standpoint.since == Some(Since::Began(*step));
@@ -65,6 +67,7 @@ impl<'a> Notices<'a> {
             Event::Mark(_) => {}
             Event::Revision(revision) => self.look_at(revision),
         }
+        self.seen.len() > before
     }
 
     fn look_at(&mut self, revision: &Revision) {

@@ -1,6 +1,8 @@
 //! Reading the cases of the repository.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod spoiled;
+
 use std::{
     path::{Path, PathBuf},
     sync::LazyLock,

@@ -7,7 +7,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::PathBuf,
     sync::Arc,
     time::Duration,
@@ -34,7 +33,7 @@ use baton_core::{
     timeline::{HARNESS, Provenance, Timeline},
 };
 
-use super::common;
+use super::common::{self, spoiled};
 
 /// A requirement that the cases show, one that a bad timeline breaks, one that nobody asks for, one undeclared.
 pub const CATALOGUE: &str = "
@@ -46,17 +45,13 @@ requirements:
 - {id: APP-01, level: MAY, feature: ApplicationFailover, source: S, text: An unhealthy workload stays.}
 ";
 
-pub fn bytes(case: &str, timeline: &str) -> Vec<u8> {
-    fs::read(common::root().join(format!("fixtures/timelines/{case}/{timeline}.jsonl"))).unwrap()
-}
-
 pub fn case(name: &str) -> Case {
     common::case(&format!("proposal/{name}.yaml"))
 }
 
 /// The result that a run with this timeline has.
 pub fn result(name: &str, fixture: &str) -> CaseResult {
-    let (case, text) = (case(name), bytes(name, fixture));
+    let (case, text) = (case(name), spoiled::bytes(name, fixture));
     let timeline = Timeline::read(text.as_slice()).unwrap();
     let verdict = judge::judge(&Plan::of(&case), &timeline);
     let outcome = CaseOutcome::judged(verdict, Vec::new(), &timeline);
@@ -157,7 +152,7 @@ pub fn timelines(report: &ConformanceReport) -> BTreeMap<String, Vec<u8>> {
     let of = |case: &CaseReport| {
         let file = case.evidence.as_ref().unwrap().timeline.clone();
         let (name, fixture) = file.trim_end_matches(".jsonl").split_once('.').unwrap();
-        let timeline = Timeline::read(bytes(name, fixture).as_slice()).unwrap();
+        let timeline = Timeline::read(spoiled::bytes(name, fixture).as_slice()).unwrap();
         let timeline = timeline.with_provenance(Provenance {
             started: report.date,
             seed: case.seed,
@@ -208,6 +203,7 @@ pub fn report_with(entries: &[(&str, &[&str])], results: Vec<CaseResult>, shard:
         reason: "seen in the field".to_owned(),
         link: None,
         cases: cases.iter().map(|case| CaseId::new(*case)).collect(),
+        sometimes: false,
         line: 1,
     };
     let baseline = Baseline {

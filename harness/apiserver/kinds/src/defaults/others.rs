@@ -29,6 +29,7 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
             "spec",
             &[Each("limits", &[If("type", "Container", &[Do(container_limits)])])],
         )],
+        ("apiregistration.k8s.io", "APIService") => &[In("spec", &[In("service", &[Int("port", 443)])])],
         ("discovery.k8s.io", "EndpointSlice") => &[Each("ports", &[Do(port_name), TextIfNone("protocol", "TCP")])],
         ("autoscaling", "HorizontalPodAutoscaler") => AUTOSCALER,
         ("networking.k8s.io", "NetworkPolicy") => NETWORK_POLICY,

@@ -48,6 +48,7 @@ pub fn columns(group: &str, kind: &str) -> &'static [Column] {
     match (group, kind) {
         ("", "Pod") => POD,
         ("", "Service") => SERVICE,
+        ("apiregistration.k8s.io", "APIService") => API_SERVICE,
         ("", "ConfigMap") => const { &[NAME, column("Data", Of(cells::data_count)), AGE] },
         ("", "Secret") => {
             const {
@@ -348,6 +349,13 @@ const BINDING: &[Column] = &[
     wide("Users", Of(objects::users)),
     wide("Groups", Of(objects::groups)),
     wide("ServiceAccounts", Of(objects::service_accounts)),
+];
+
+const API_SERVICE: &[Column] = &[
+    NAME,
+    column("Service", Of(objects::api_service)),
+    column("Available", Of(objects::availability)),
+    AGE,
 ];
 
 const BUDGET: &[Column] = &[

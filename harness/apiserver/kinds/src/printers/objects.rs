@@ -258,6 +258,27 @@ pub(super) fn service_accounts(object: &Value, _: Timestamp) -> Value {
     subjects(object, "ServiceAccount")
 }
 
+/// The service that serves a version of a group.
+pub(super) fn api_service(object: &Value, _: Timestamp) -> Value {
+    match at(object, &["spec", "service"]).filter(|service| service.is_object()) {
+        Some(service) => format!("{}/{}", text(service, &["namespace"]), text(service, &["name"])).into(),
+        None => "Local".into(),
+    }
+}
+
+/// Whether it does, and why not.
+pub(super) fn availability(object: &Value, _: Timestamp) -> Value {
+    let conditions = at(object, &["status", "conditions"]).and_then(Value::as_array);
+    let mut conditions = conditions.into_iter().flatten();
+    let Some(condition) = conditions.find(|condition| text(condition, &["type"]) == "Available") else {
+        return "Unknown".into();
+    };
+    match (text(condition, &["status"]), text(condition, &["reason"])) {
+        (status, reason) if status == "True" || reason.is_empty() => status.into(),
+        (status, reason) => format!("{status} ({reason})").into(),
+    }
+}
+
 pub(super) fn or_not_available(object: &Value, field: &str) -> Value {
     match at(object, &["spec", field]) {
         Some(Value::String(text)) => Value::from(text.clone()),

@@ -15,7 +15,9 @@ use self::keep::has_node_ports;
 pub(super) use self::keep::keep_allocated;
 use crate::validation::services as validate;
 
-/// `10.96.0.0/16`, without network, broadcast and the address of the API server itself.
+/// The address of the API server itself: the first of the range.
+pub const API_SERVER: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 1);
+/// `10.96.0.0/16`, without network, broadcast and [`API_SERVER`].
 const FIRST_ADDRESS: u32 = 0x0a60_0002;
 const LAST_ADDRESS: u32 = 0x0a60_fffe;
 const RANGE: &str = "10.96.0.0/16";

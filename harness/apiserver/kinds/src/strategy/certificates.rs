@@ -7,15 +7,16 @@ use serde_json::{Map, Value, json};
 const DECIDED: [&str; 2] = ["Approved", "Denied"];
 
 /// Whoever makes a request asks for it, whatever it says.
-pub fn set_requester(request: &mut Value, user: &str, groups: &[String]) {
+pub fn set_requester(request: &mut Value, user: &Value) {
     let Some(spec) = request.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };
-    for key in ["uid", "extra"] {
-        spec.remove(key);
+    for key in ["username", "uid", "groups", "extra"] {
+        match user.get(key) {
+            Some(value) => spec.insert(key.to_owned(), value.clone()),
+            None => spec.remove(key),
+        };
     }
-    spec.insert("username".to_owned(), user.into());
-    spec.insert("groups".to_owned(), json!(groups));
 }
 
 /// A write keeps everything but the status, that of the approval everything but the conditions.

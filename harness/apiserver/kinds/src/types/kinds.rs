@@ -10,6 +10,7 @@ use k8s_openapi::api::{
     storage::v1 as storage,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1 as apiregistration;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 /// A built-in kind.
@@ -59,6 +60,7 @@ pub static KINDS: &[Kind] = &[
     kind::<admissionregistration::ValidatingAdmissionPolicyBinding>(),
     kind::<admissionregistration::ValidatingWebhookConfiguration>(),
     kind::<apiextensions::CustomResourceDefinition>(),
+    kind::<apiregistration::APIService>(),
     kind::<apps::ControllerRevision>(),
     kind::<apps::DaemonSet>(),
     kind::<apps::Deployment>(),
@@ -120,6 +122,7 @@ pub fn definition(group: &str, version: &str, kind: &str) -> Option<String> {
     Some(match group.split('.').next().unwrap_or_default() {
         "" => format!("io.k8s.api.core.{version}.{kind}"),
         "apiextensions" => format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.{version}.{kind}"),
+        "apiregistration" => format!("io.k8s.kube-aggregator.pkg.apis.apiregistration.{version}.{kind}"),
         package => format!("io.k8s.api.{package}.{version}.{kind}"),
     })
 }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::client::{Client, Endpoint, Pieces};
 use crate::figures::{self, Times};
-use crate::{Failure, PATIENCE};
+use crate::{Failure, TIMEOUT};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 /// How many watches share a connection, as those of one client do.
@@ -57,7 +57,7 @@ pub async fn measure(
         let all = async {
             let mut took = Vec::with_capacity(watchers);
             for _ in 0..watchers {
-                let at: Instant = timeout(PATIENCE, seen.recv()).await?.ok_or("a watch ended")?;
+                let at: Instant = timeout(TIMEOUT, seen.recv()).await?.ok_or("a watch ended")?;
                 took.push(at - begin);
             }
             Ok::<Vec<Duration>, Failure>(took)

@@ -141,4 +141,4 @@ async fn at_size(wanted: &Wanted, size: usize) -> Result<(), Failure> {
 }
 
 /// Waits no longer than this for anything.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);

@@ -1,6 +1,6 @@
 //! What a real cluster's controller manager and extension server do: definitions are established ([`definitions`]),
-//! garbage is collected ([`garbage`]), deleted namespaces are emptied ([`namespaces`]). All of it follows from
-//! commits; nothing polls.
+//! garbage is collected ([`garbage`]), deleted namespaces are emptied ([`namespaces`]), Secrets for tokens are filled
+//! ([`tokens`]). All of it follows from commits; nothing polls.
 //!
 //! A commit puts what there is to look at into the [`backlog`](crate::backlog); a task works it off and gives way after a few, so that a
 //! large namespace does not hold up requests.
@@ -8,6 +8,7 @@
 mod definitions;
 mod garbage;
 mod namespaces;
+pub(crate) mod tokens;
 
 use std::sync::{Arc, Weak};
 
@@ -48,6 +49,8 @@ impl Core {
             }
             Task::Namespace(name) => self.empty_namespace(&name),
             Task::Definition(name) => self.empty_definition(&name),
+            Task::TokenSecret(key) => self.keep_token_secret(&key),
+            Task::TokenSecrets(namespace) => self.keep_token_secrets(&namespace),
         }
     }
 }

@@ -6,10 +6,12 @@ use baton_apimachinery::meta;
 use baton_apimachinery::schema::crd::names_conditions;
 use serde_json::Value;
 
+use super::authentication::accounts;
 use super::{Caller, Core};
 use crate::admission;
 use crate::backlog::Task;
 use crate::fault_injection::Side;
+use crate::handlers::authentication::User;
 use crate::store::commits::Change;
 use crate::store::{BucketId, Committed, Expect, Stored, Write, key_of};
 
@@ -17,8 +19,7 @@ impl Core {
     /// The caller that the server itself is.
     pub(crate) fn own(name: &str) -> Caller {
         Caller {
-            user: Arc::from(format!("system:{name}")),
-            groups: Arc::from(["system:masters".to_owned()]),
+            user: Arc::new(User::new(&format!("system:{name}"), &["system:masters"])),
             user_agent: Arc::from(name),
             side: Side::Inside,
         }
@@ -46,6 +47,7 @@ impl Core {
                     .push(Task::Definition(meta::name(object).unwrap_or_default().to_owned()));
             }
         }
+        self.look_at_remotes(committed);
         if deleted && let Some(definition) = self.backlog.definition_waiting_for(*bucket) {
             self.backlog.push(Task::Definition(definition));
         }
@@ -67,6 +69,13 @@ impl Core {
                 self.backlog.push(Task::Owner(owner.uid.to_owned()));
             }
         }
+        if !deleted && *bucket == self.buckets.secrets && accounts::is_token_secret(object) {
+            self.backlog.push(Task::TokenSecret(key_of(object)));
+        }
+        if deleted && *bucket == self.buckets.accounts {
+            let namespace = meta::namespace(object).unwrap_or_default();
+            self.backlog.push(Task::TokenSecrets(namespace.to_owned()));
+        }
         if leaving && *bucket == self.buckets.namespaces {
             self.backlog
                 .push(Task::Namespace(meta::name(object).unwrap_or_default().to_owned()));
@@ -85,8 +94,7 @@ impl Core {
 
     /// Decides about the names of every definition that is not settled, and serves what is established.
     fn settle_definitions(self: &Arc<Self>) {
-        let bucket = self.definitions();
-        let (all, _) = self.store.list(bucket, "");
+        let (all, _) = self.store.list(self.definitions(), "");
         let objects: Vec<Arc<Value>> = all.iter().map(|stored| stored.value()).collect();
         for (index, (definition, object)) in all.iter().zip(&objects).enumerate() {
             let others = objects.iter().enumerate().filter(|(other, _)| *other != index);
@@ -102,8 +110,36 @@ impl Core {
             let _ = self.write_definition(definition, settled);
             return;
         }
-        self.registry
-            .rebuild(&self.store, objects.iter().map(|object| &**object));
+        let (api_services, _) = self.store.list(self.buckets.api_services, "");
+        let api_services: Vec<Arc<Value>> = api_services.iter().map(|stored| stored.value()).collect();
+        let (definitions, api_services) = (objects.iter(), api_services.iter());
+        self.registry.rebuild(
+            &self.store,
+            definitions.map(|object| &**object),
+            api_services.map(|object| &**object),
+        );
+    }
+
+    /// Has aggregated API servers looked at again if it may matter to them.
+    fn look_at_remotes(self: &Arc<Self>, committed: &Committed) {
+        let Committed {
+            bucket,
+            stored,
+            previous,
+            ..
+        } = committed;
+        let spec = |object: &Value| object.get("spec").cloned();
+        if *bucket == self.buckets.api_services {
+            let before = previous.as_ref().and_then(|previous| spec(&previous.value()));
+            if committed.change == Change::Deleted || spec(&stored.value()) != before {
+                self.settle_definitions();
+                self.aggregation.look(self);
+            }
+        } else if (*bucket == self.buckets.services || *bucket == self.buckets.endpoint_slices)
+            && !self.registry.current().remotes().is_empty()
+        {
+            self.aggregation.look(self);
+        }
     }
 
     /// Writes a definition, or removes it if nothing holds it any more.

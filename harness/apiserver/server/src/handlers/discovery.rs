@@ -9,9 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::Core;
 use super::codecs::reply::Reply;
-use super::route::{Route, is_built_in};
+use super::route::Route;
 use crate::api_error::{About, ApiError};
 use crate::openapi;
+use crate::registry::remote::is_built_in;
 use crate::registry::{Catalogue, Group, Resource, Subresource, Version};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -232,7 +233,7 @@ fn group_json(group: &Group) -> Value {
 }
 
 /// An object without the members that are empty.
-fn compact(members: Value) -> Map<String, Value> {
+pub(crate) fn compact(members: Value) -> Map<String, Value> {
     let Value::Object(mut members) = members else {
         return Map::new();
     };
@@ -333,6 +334,9 @@ fn aggregated_group(group: &Group) -> Value {
         .versions
         .iter()
         .map(|version| {
+            if let Some(remote) = &version.remote {
+                return remote.discovery();
+            }
             let resources: Vec<Value> = version
                 .resources
                 .iter()

@@ -2,13 +2,17 @@
 //!
 //! [`Core::handle`] is the path of every request: injected faults, who asks ([`Caller`]), where the path leads ([`route`]),
 //! what is to be done ([`verbs`]) and in which form the answer goes out ([`codecs`]). On the way a write is brought into
-//! the form of its kind ([`strategy`], `versioning`, `field_managers`) and admitted ([`admission`]).
+//! the form of its kind ([`strategy`], `versioning`, `field_managers`) and admitted ([`admission`]). What a server elsewhere
+//! serves is passed on to it ([`aggregation`], `passing_on`).
 
 mod admission;
 mod after_commit;
+pub(crate) mod aggregation;
+pub(crate) mod authentication;
 pub(crate) mod codecs;
-mod discovery;
+pub(crate) mod discovery;
 mod field_managers;
+pub(crate) mod passing_on;
 pub(crate) mod query;
 pub(crate) mod route;
 pub(crate) mod strategy;
@@ -25,10 +29,13 @@ use crate::admission::{Admission, Memo};
 use crate::api_error::{About, ApiError};
 use crate::backlog::Backlog;
 use crate::conversion::Conversions;
-use crate::fault_injection::{FaultInjector, Seen, Side};
+use crate::fault_injection::{FaultInjector, RequestInfo, Side};
+use crate::handlers::aggregation::Aggregation;
+use crate::handlers::authentication::User;
+use crate::handlers::authentication::keys::Keys;
 use crate::ids::Ids;
 use crate::options::Options;
-use crate::registry::{Registry, Resource};
+use crate::registry::{Catalogue, Registry, Resource};
 use crate::store::{Store, WellKnown};
 use crate::webhook_client;
 use codecs::accept::Form;
@@ -44,8 +51,7 @@ pub(crate) const MAX_BODY: usize = 3 * 1024 * 1024;
 /// Who sent a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    pub(crate) user: Arc<str>,
-    pub(crate) groups: Arc<[String]>,
+    pub(crate) user: Arc<User>,
     pub(crate) user_agent: Arc<str>,
     pub(crate) side: Side,
 }
@@ -57,9 +63,11 @@ pub(crate) struct Core {
     pub(crate) buckets: WellKnown,
     pub(crate) registry: Registry,
     pub(crate) ids: Ids,
+    pub(crate) keys: Keys,
     pub(crate) faults: FaultInjector,
     /// Webhooks and policies.
     pub(crate) admission: Admission,
+    pub(crate) aggregation: Aggregation,
     /// What garbage collection and the like have to look at.
     pub(crate) backlog: Backlog,
 }
@@ -184,11 +192,17 @@ impl Core {
             }
             Err(error) => return Err(std::io::Error::other(error)),
         };
+        let catalogue = self.registry.current();
+        if let Some(remote) = catalogue.remote_of(parts.uri.path()) {
+            return self.pass_on(remote, parts, body, caller).await;
+        }
         let mut warnings = Vec::new();
         let mut form = accept::any(&parts.headers);
         let query = Query::parse(parts.uri.query());
         let pretty = wants_pretty(&query, &caller.user_agent);
-        let answer = self.answer(&parts, body, caller, &mut form, &mut warnings).await;
+        let answer = self
+            .answer(&catalogue, &parts, body, caller, &mut form, &mut warnings)
+            .await;
         self.faults.reachable(side).await?;
         let mut response = match answer {
             Ok(reply) => {
@@ -212,18 +226,18 @@ impl Core {
 
     async fn answer(
         self: &Arc<Self>,
+        catalogue: &Catalogue,
         parts: &http::request::Parts,
         body: Bytes,
         caller: Caller,
         form: &mut Form,
         warnings: &mut Vec<String>,
     ) -> Result<Reply, ApiError> {
-        let catalogue = self.registry.current();
-        let target = match route::route(&catalogue, parts.uri.path()) {
+        let target = match route::route(catalogue, parts.uri.path()) {
             Route::Resource(target) => target,
             other => {
                 self.faults.pass_path(parts.uri.path(), caller.side)?;
-                return discovery::answer(self, &catalogue, other, parts);
+                return discovery::answer(self, catalogue, other, parts);
             }
         };
         let query = Query::parse(parts.uri.query());
@@ -254,7 +268,7 @@ impl Core {
         };
         let _passed = self
             .faults
-            .pass(&Seen {
+            .pass(&RequestInfo {
                 verb: verb.as_str(),
                 group: &call.resource.group,
                 kind: &call.resource.kind,

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use baton_apikinds::resources;
-
+use crate::registry::remote::is_built_in;
 use crate::registry::{Catalogue, Resource};
 
 use super::query::decode_segment;
@@ -74,11 +73,6 @@ pub(crate) fn route(catalogue: &Catalogue, path: &str) -> Route {
         ["apis", group, version, rest @ ..] => in_version(catalogue, group, version, rest),
         _ => Route::UnknownPath,
     }
-}
-
-/// Whether a group is one of the server's own.
-pub(crate) fn is_built_in(group: &str) -> bool {
-    resources::GROUPS.iter().any(|each| each.name == group)
 }
 
 /// Whether what follows a plural names no more than an object and a subresource; a proxy leads further.

@@ -94,9 +94,9 @@ pub(super) fn complete_create(resource: &Resource, object: &mut Value) {
 }
 
 /// Says in a request for a certificate who asks for it.
-pub(super) fn set_requester(resource: &Resource, object: &mut Value, user: &str, groups: &[String]) {
+pub(super) fn set_requester(resource: &Resource, object: &mut Value, user: &Value) {
     if is_signing(resource) {
-        strategy::set_requester(object, user, groups);
+        strategy::set_requester(object, user);
     }
 }
 
@@ -370,9 +370,10 @@ pub(super) fn creates_on_update(resource: &Resource) -> bool {
 
 /// Whether an update may leave out which version it is based on.
 pub(super) fn updates_unconditionally(resource: &Resource) -> bool {
-    const GROUPS: [&str; 4] = [
+    const GROUPS: [&str; 5] = [
         "admissionregistration.k8s.io",
         "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
         "coordination.k8s.io",
         "node.k8s.io",
     ];

@@ -15,6 +15,8 @@ struct Requirement {
     field: String,
     value: String,
     equal: bool,
+    /// What counts where the object does not have the field.
+    absent: &'static str,
 }
 
 impl FieldSelector {
@@ -25,6 +27,7 @@ impl FieldSelector {
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.0.iter().all(|requirement| {
             let value = value_at(object, &requirement.field);
+            let value = value.as_deref().unwrap_or(requirement.absent);
             (value == requirement.value) == requirement.equal
         })
     }
@@ -46,7 +49,19 @@ impl FieldSelector {
             let value = unescape(value);
             let field = stored_name(resource, field);
             check_field(resource, &field)?;
-            requirements.push(Requirement { field, value, equal });
+            let builtin = resource.custom().is_none();
+            let absent = if builtin { absent(&field) } else { "" };
+            // Jobs are selected by a field that they call otherwise.
+            let field = match field.as_str() {
+                "status.successful" if builtin => "status.succeeded".to_owned(),
+                _ => field,
+            };
+            requirements.push(Requirement {
+                field,
+                value,
+                equal,
+                absent,
+            });
         }
         Ok(Self(requirements))
     }
@@ -193,13 +208,22 @@ fn not_supported(field: &str) -> ApiError {
     ApiError::bad_request(format!("field label not supported: {field}"))
 }
 
-/// The value of a field as a selector sees it: text as it is, numbers and booleans written out, nothing as empty.
-fn value_at(object: &Value, field: &str) -> String {
+/// What a field of a built-in resource is to a selector where an object leaves it out.
+fn absent(field: &str) -> &'static str {
+    match field {
+        "spec.unschedulable" | "spec.hostNetwork" => "false",
+        "status.replicas" | "status.successful" => "0",
+        _ => "",
+    }
+}
+
+/// The value of a field as a selector sees it: text as it is, numbers and booleans written out.
+fn value_at(object: &Value, field: &str) -> Option<String> {
     let path: Vec<&str> = field.split('.').collect();
     match meta::at(object, &path) {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Number(number)) => number.to_string(),
-        Some(Value::Bool(value)) => value.to_string(),
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(Value::Number(number)) => Some(number.to_string()),
+        Some(Value::Bool(value)) => Some(value.to_string()),
         // The source of an event is its component, or who reports it.
         Some(Value::Object(source)) if field == "source" => {
             let component = source
@@ -208,10 +232,9 @@ fn value_at(object: &Value, field: &str) -> String {
                 .filter(|text| !text.is_empty());
             component
                 .or_else(|| meta::str_at(object, &["reportingComponent"]))
-                .unwrap_or_default()
-                .to_owned()
+                .map(str::to_owned)
         }
-        Some(Value::Null | Value::Array(_) | Value::Object(_)) | None => String::new(),
+        Some(Value::Null | Value::Array(_) | Value::Object(_)) | None => None,
     }
 }
 
@@ -222,6 +245,7 @@ impl FieldSelector {
             field: "metadata.name".to_owned(),
             value: name.to_owned(),
             equal: true,
+            absent: "",
         }])
     }
 }

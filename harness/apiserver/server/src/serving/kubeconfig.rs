@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::tls::Identity;
+use crate::tls::Identity;
 use crate::yaml;
 
 /// A kubeconfig with one cluster, one user and one context, all named like the server.
@@ -20,8 +20,8 @@ pub(super) fn write(name: &str, addr: SocketAddr, identity: &Identity, token: &s
         }}],
         "users": [{"name": name, "user": {
             "token": token,
-            "client-certificate-data": STANDARD.encode(&identity.client_certificate),
-            "client-key-data": STANDARD.encode(&identity.client_key),
+            "client-certificate-data": STANDARD.encode(&identity.client.certificate),
+            "client-key-data": STANDARD.encode(&identity.client.key),
         }}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
         "current-context": name,

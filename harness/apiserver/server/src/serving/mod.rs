@@ -1,7 +1,6 @@
 //! Serving HTTPS: TLS with a CA of its own, HTTP/1.1 and HTTP/2, a bearer token or a client certificate.
 
 mod kubeconfig;
-pub(crate) mod tls;
 
 use std::convert::Infallible;
 use std::io;
@@ -22,10 +21,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api_error::ApiError;
 use crate::fault_injection::{FaultInjector, Side};
+use crate::handlers::authentication::{AUDIENCE, User};
 use crate::handlers::codecs::body::ResponseBody;
 use crate::handlers::codecs::negotiate;
 use crate::handlers::{Caller, Core};
-use tls::Identity;
+use crate::tls::Identity;
 
 /// How long a client may take for the TLS handshake.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
@@ -109,6 +109,11 @@ pub(crate) trait Handler: Send + Sync + 'static {
     /// User agents that no client of an endpoint may have.
     fn reserved_agents(&self) -> &[String];
 
+    /// Whose a bearer token is that is not the endpoint's own.
+    fn authenticate(&self, _token: &str) -> Option<Arc<User>> {
+        None
+    }
+
     /// Answers a request of somebody who has been let in.
     fn answer(
         self: Arc<Self>,
@@ -126,6 +131,11 @@ impl Handler for Core {
         &self.options.reserved_agents
     }
 
+    fn authenticate(&self, token: &str) -> Option<Arc<User>> {
+        let known = Core::authenticate(self, token, &[AUDIENCE.to_owned()]);
+        known.ok().map(|known| known.user)
+    }
+
     async fn answer(self: Arc<Self>, request: Request<Incoming>, caller: Caller) -> io::Result<Response<ResponseBody>> {
         self.handle(request, caller).await
     }
@@ -135,18 +145,18 @@ impl Handler for Core {
 struct Listener<B> {
     handler: Arc<B>,
     acceptor: TlsAcceptor,
-    authorization: String,
+    token: String,
     starved: Arc<AtomicBool>,
 }
 
-/// Listens on a free port of an address; whoever shows the token is let in. `name` stands in its kubeconfig.
+/// Listens on a free port of an address; whoever shows the token, or one that the handler knows, is let in. `name` stands in its kubeconfig.
 pub(crate) async fn open<B: Handler>(
     handler: Arc<B>,
     name: &str,
     address: IpAddr,
+    identity: Identity,
     token: String,
 ) -> io::Result<Serving> {
-    let identity = Identity::generate(address)?;
     let listener = TcpListener::bind((address, 0)).await?;
     let addr = listener.local_addr()?;
     let kubeconfig = kubeconfig::write(name, addr, &identity, &token);
@@ -154,7 +164,7 @@ pub(crate) async fn open<B: Handler>(
     let server = Arc::new(Listener {
         starved: Arc::clone(&starved),
         acceptor: TlsAcceptor::from(Arc::new(identity.server_config()?)),
-        authorization: format!("Bearer {token}"),
+        token: token.clone(),
         handler,
     });
     let stop = CancellationToken::new();
@@ -234,30 +244,40 @@ impl<B: Handler> Listener<B> {
 
     async fn answer(&self, request: Request<Incoming>, certified: bool) -> io::Result<Response<ResponseBody>> {
         let headers = request.headers();
-        if !certified && !self.is_authorized(headers) {
+        let known = if certified {
+            Some(User::administrator())
+        } else {
+            bearer(headers).and_then(|token| self.user_of(token))
+        };
+        let Some(user) = known else {
             return Ok(negotiate::error(headers, &ApiError::unauthorized(), false));
-        }
+        };
         let user_agent = headers
             .get(header::USER_AGENT)
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default();
         let caller = Caller {
-            user: Arc::from("kubernetes-admin"),
-            groups: Arc::from(["system:masters".to_owned(), "system:authenticated".to_owned()]),
+            user,
             user_agent: known_as(user_agent, self.handler.reserved_agents()),
             side: Side::Outside,
         };
         Arc::clone(&self.handler).answer(request, caller).await
     }
 
-    fn is_authorized(&self, headers: &HeaderMap) -> bool {
-        let given = headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        let (scheme, token) = given.split_once(' ').unwrap_or_default();
-        scheme.eq_ignore_ascii_case("bearer") && self.authorization.strip_prefix("Bearer ") == Some(token.trim())
+    /// Whose a bearer token is.
+    fn user_of(&self, token: &str) -> Option<Arc<User>> {
+        if token == self.token {
+            return Some(User::administrator());
+        }
+        self.handler.authenticate(token)
     }
+}
+
+/// The bearer token of a request.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = given.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// What the client of an endpoint is known by: never by a name that belongs to somebody in this process.

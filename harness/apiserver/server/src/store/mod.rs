@@ -79,6 +79,11 @@ pub(crate) struct WellKnown {
     pub(crate) namespaces: BucketId,
     pub(crate) definitions: BucketId,
     pub(crate) quotas: BucketId,
+    pub(crate) secrets: BucketId,
+    pub(crate) accounts: BucketId,
+    pub(crate) api_services: BucketId,
+    pub(crate) services: BucketId,
+    pub(crate) endpoint_slices: BucketId,
 }
 
 /// The store of one server.
@@ -112,6 +117,11 @@ impl Store {
             namespaces: self.bucket("", "namespaces"),
             definitions: self.bucket("apiextensions.k8s.io", "customresourcedefinitions"),
             quotas: self.bucket("", "resourcequotas"),
+            secrets: self.bucket("", "secrets"),
+            accounts: self.bucket("", "serviceaccounts"),
+            api_services: self.bucket("apiregistration.k8s.io", "apiservices"),
+            services: self.bucket("", "services"),
+            endpoint_slices: self.bucket("discovery.k8s.io", "endpointslices"),
         }
     }
 

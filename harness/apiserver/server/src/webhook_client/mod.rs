@@ -11,14 +11,10 @@ use baton_apimachinery::meta;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
+use rustls::pki_types::ServerName;
 use serde_json::Value;
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
+
+use crate::tls_client::{self, Trust};
 
 /// How large an answer may be.
 const MAX_ANSWER: usize = 4 << 20;
@@ -79,14 +75,6 @@ struct Request<'a> {
     body: &'a [u8],
 }
 
-/// On a paused clock time would run ahead of the network: nothing but the call is under way, so that everybody waits.
-/// It does not while something blocks. Lets go when it is dropped.
-fn hold_time() -> std::sync::mpsc::Sender<()> {
-    let (held, end) = std::sync::mpsc::channel();
-    tokio::task::spawn_blocking(move || end.recv());
-    held
-}
-
 /// Where a call failed.
 enum Failed {
     /// On the way.
@@ -117,22 +105,19 @@ async fn post(call: &Request<'_>) -> Result<Answered, Failed> {
         return Err(Failed::Call(format!("service {service:?} not found")));
     }
     // Not while a call waits to be made again: that pause is time.
-    let _time_stands = hold_time();
+    let _time_stands = tls_client::hold_time();
     let uri: http::Uri = url
         .parse()
         .map_err(|error: http::uri::InvalidUri| Failed::Call(error.to_string()))?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let port = uri.port_u16().unwrap_or(443);
-    let stream = TcpStream::connect((host.as_str(), port))
-        .await
-        .map_err(|error| Failed::Call(format!("dial tcp {host}:{port}: {}", dialing(&error))))?;
+    let stream = tls_client::dial(&host, port).await.map_err(Failed::Call)?;
     let name = ServerName::try_from(host.clone()).map_err(|error| Failed::Call(error.to_string()))?;
-    let tls = TlsConnector::from(Arc::new(trusting(ca)?));
-    let stream = tls
-        .connect(name, stream)
+    let tls = tls_client::config(Trust::Certificates(ca), None).map_err(Failed::Call)?;
+    let stream = tls_client::secure(stream, name, Arc::new(tls))
         .await
-        .map_err(|error| Failed::Call(format!("tls: failed to verify certificate: {}", verifying(&error))))?;
-    let broken = |error: hyper::Error| Failed::Call(breaking(&error));
+        .map_err(Failed::Call)?;
+    let broken = |error: hyper::Error| Failed::Call(tls_client::breaking(&error));
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .map_err(broken)?;
@@ -209,170 +194,9 @@ fn worded(code: u16, media: &str, body: &[u8]) -> String {
     }
 }
 
-fn dialing(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
-        std::io::ErrorKind::TimedOut => "i/o timeout".to_owned(),
-        _ => error.to_string(),
-    }
-}
-
-fn breaking(error: &hyper::Error) -> String {
-    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
-    let ended = cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::UnexpectedEof);
-    if ended || error.is_incomplete_message() {
-        return "EOF".to_owned();
-    }
-    error.to_string()
-}
-
-fn verifying(error: &std::io::Error) -> String {
-    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-    match cause {
-        Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => UNKNOWN_AUTHORITY.to_owned(),
-        Some(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { expected, presented })) => {
-            other_name(&expected.to_str(), presented)
-        }
-        Some(_) | None => error.to_string(),
-    }
-}
-
-/// That a certificate is not of a host. `presented` are its names: `DnsName("a")`, `IpAddress(127.0.0.1)`.
-fn other_name(wanted: &str, presented: &[String]) -> String {
-    let of = |kind: &str| {
-        let names = presented
-            .iter()
-            .filter_map(|name| name.strip_prefix(kind)?.strip_suffix(')'));
-        let names: Vec<&str> = names.map(|name| name.trim_matches(['(', '"'])).collect();
-        names.join(", ")
-    };
-    let is_address = wanted.parse::<std::net::IpAddr>().is_ok();
-    let names = of(if is_address { "IpAddress" } else { "DnsName" });
-    match (is_address, names.is_empty()) {
-        (true, true) => {
-            format!("x509: cannot validate certificate for {wanted} because it doesn't contain any IP SANs")
-        }
-        (false, true) => format!("x509: certificate is not valid for any names, but wanted to match {wanted}"),
-        (_, false) => format!("x509: certificate is valid for {names}, not {wanted}"),
-    }
-}
-
-const UNKNOWN_AUTHORITY: &str = "x509: certificate signed by unknown authority";
-
-/// A client that trusts these certificates and no others.
-fn trusting(ca: &[u8]) -> Result<rustls::ClientConfig, Failed> {
-    let mut roots = rustls::RootCertStore::empty();
-    let mut own = Vec::new();
-    for block in pem::parse_many(ca).unwrap_or_default() {
-        let certificate = CertificateDer::from(block.into_contents());
-        // A certificate that cannot be read is not trusted, which the handshake will say.
-        let _ = roots.add(certificate.clone());
-        own.push(certificate);
-    }
-    if own.is_empty() {
-        return Err(Failed::Call(format!(
-            "tls: failed to verify certificate: {UNKNOWN_AUTHORITY}"
-        )));
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Failed::Call(error.to_string()))?;
-    let chains = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
-        .build()
-        .map_err(|error| Failed::Call(error.to_string()))?;
-    Ok(builder
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Trusting { chains, own }))
-        .with_no_client_auth())
-}
-
-/// Trusts chains that end in given certificates, and these themselves: a webhook may show the very certificate that its
-/// configuration has, as self-signed ones do.
-#[derive(Debug)]
-struct Trusting {
-    chains: Arc<WebPkiServerVerifier>,
-    own: Vec<CertificateDer<'static>>,
-}
-
-impl ServerCertVerifier for Trusting {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        if self.own.contains(end_entity) {
-            let parsed = ParsedCertificate::try_from(end_entity)?;
-            verify_server_name(&parsed, server_name)?;
-            return Ok(ServerCertVerified::assertion());
-        }
-        self.chains
-            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.chains.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.chains.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.chains.supported_verify_schemes()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{other_name, worded};
-
-    #[test]
-    fn whose_a_certificate_is_not() {
-        let presented = [
-            "DnsName(\"a.example\")",
-            "DnsName(\"b.example\")",
-            "IpAddress(10.0.0.1)",
-        ]
-        .map(str::to_owned);
-        for (wanted, presented, words) in [
-            (
-                "c.example",
-                &presented[..],
-                "x509: certificate is valid for a.example, b.example, not c.example",
-            ),
-            (
-                "127.0.0.1",
-                &presented[..],
-                "x509: certificate is valid for 10.0.0.1, not 127.0.0.1",
-            ),
-            (
-                "c.example",
-                &presented[2..],
-                "x509: certificate is not valid for any names, but wanted to match c.example",
-            ),
-            (
-                "127.0.0.1",
-                &presented[..2],
-                "x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs",
-            ),
-        ] {
-            assert_eq!(other_name(wanted, presented), words);
-        }
-    }
+    use super::worded;
 
     #[test]
     fn errors_are_those_of_a_go_client() {

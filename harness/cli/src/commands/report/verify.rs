@@ -113,8 +113,12 @@ fn verified(came: &Verification) -> String {
     let selected = came.judged + came.unsupported + came.broken + came.missing;
     let confirmed = came.confirmed;
     let mut words = format!(
-        "{confirmed} of {} follow from their timelines",
-        show::count(selected, "case")
+        "{confirmed} of {} from their timelines",
+        if selected == 1 {
+            "1 case follows".to_owned()
+        } else {
+            format!("{selected} cases follow")
+        }
     );
     let not_run = selected - came.judged;
     if not_run > 0 {

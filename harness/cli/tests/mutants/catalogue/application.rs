@@ -1,13 +1,13 @@
 //! Workloads that leave because they are not healthy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use crate::{
     fault::{Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, list, map, remove, tasks, text, uid},
+    pieces::{Memory, list, map, merge, remove, tasks, text, uid},
 };
 
 pub fn mutants() -> Vec<Mutant> {
@@ -48,6 +48,12 @@ fn when() -> Vec<Mutant> {
                     of_health(binding, |task| task["reason"] = json!("TaintUntolerated"));
                 })
             },
+        },
+        Mutant {
+            name: "one-for-all",
+            breaks: "POL-12",
+            defect: "with one resource of a policy all others leave",
+            fault: |_| one_for_all(),
         },
         Mutant {
             name: "delay-ignored",
@@ -247,4 +253,37 @@ fn unknown(binding: &mut Value, edit: impl FnMut(&mut Value)) {
     list(binding, "/status/aggregatedStatus")
         .filter(|item| text(item, "/health") == "Unknown")
         .for_each(edit);
+}
+
+/// The task of one binding is written into all the others.
+fn one_for_all() -> Fault {
+    let bindings: Memory<BTreeSet<String>> = Memory::new();
+    let seen = bindings.clone();
+    Fault::none()
+        .read(Of::Bindings, move |binding| {
+            let [namespace, name] = ["/metadata/namespace", "/metadata/name"].map(|pointer| text(binding, pointer));
+            seen.get().insert(format!(
+                "/apis/work.karmada.io/v1alpha2/namespaces/{namespace}/resourcebindings/{name}"
+            ));
+        })
+        .after(Of::Bindings, move |call, _, hands| {
+            let task = tasks(&mut call.body.clone()).last().cloned();
+            let others: Vec<String> = bindings
+                .get()
+                .iter()
+                .filter(|path| **path != call.at.path)
+                .cloned()
+                .collect();
+            let control = hands["control"].clone();
+            Box::pin(async move {
+                for path in task.is_some().then_some(others).into_iter().flatten() {
+                    merge(
+                        &control,
+                        path,
+                        &json!({"spec": {"clusters": [], "gracefulEvictionTasks": [task]}}),
+                    )
+                    .await;
+                }
+            })
+        })
 }

@@ -56,25 +56,47 @@ fn recovered() -> Vec<Mutant> {
             name: "turned-back-on-recovery",
             breaks: "GRE-04",
             defect: "a migration that has begun is given up when the old cluster recovers",
+            fault: |_| turned_back(),
+        },
+        Mutant {
+            name: "completed-but-turned-back",
+            breaks: "GRE-10",
+            defect: "a workload that has moved goes back when its old cluster recovers soon",
+            fault: |_| turned_back(),
+        },
+        Mutant {
+            name: "result-of-a-user-undone",
+            breaks: "GRE-11",
+            defect: "a result that a user sets back is taken for none as long as there is a task",
             fault: |_| {
-                Fault::none().after(Of::Bindings, |call, answer, hands| {
-                    let from = tasks(&mut call.body.clone())
-                        .map(|task| text(task, "/fromCluster").to_owned())
-                        .last();
-                    if let Some(from) = from {
-                        let (control, path) = (hands["control"].clone(), call.at.path.clone());
-                        let replicas = answer.pointer("/spec/replicas").cloned().unwrap_or_default();
-                        let back = json!({"spec": {"clusters": [{"name": from, "replicas": replicas}]}});
-                        later(
-                            Duration::from_secs(30),
-                            async move { merge(&control, path, &back).await },
-                        );
+                Fault::none().read(Of::Bindings, |binding| {
+                    let left: Vec<Value> = tasks(binding).map(|task| task["fromCluster"].clone()).collect();
+                    if let Some(clusters) = binding.pointer_mut("/spec/clusters").and_then(Value::as_array_mut) {
+                        clusters.retain(|cluster| !left.contains(&cluster["name"]));
                     }
-                    Box::pin(std::future::ready(()))
                 })
             },
         },
     ]
+}
+
+/// Half a minute after an eviction has begun, the old cluster is the result again.
+pub fn turned_back() -> Fault {
+    Fault::none().after(Of::Bindings, |call, answer, hands| {
+        let from = tasks(&mut call.body.clone())
+            .map(|task| text(task, "/fromCluster").to_owned())
+            .last();
+        if let Some(from) = from {
+            let (control, path) = (hands["control"].clone(), call.at.path.clone());
+            let replicas = answer.pointer("/spec/replicas").cloned().unwrap_or_default();
+            let back = json!({"spec": {"clusters": [{"name": from, "replicas": replicas}]}});
+            later(
+                Duration::from_secs(30),
+                async move { merge(&control, path, &back).await },
+            );
+        }
+        Box::pin(std::future::ready(()))
+    })
 }
 
 fn met_by_others() -> Vec<Mutant> {

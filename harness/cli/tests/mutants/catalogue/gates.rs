@@ -23,6 +23,12 @@ fn effects() -> Vec<Mutant> {
             fault: |_| Fault::none().setup(|setup| gate(setup, "Failover", true)),
         },
         Mutant {
+            name: "failover-gate-taints",
+            breaks: "GAT-06",
+            defect: "the gate Failover is off, and policies taint clusters all the same",
+            fault: |_| Fault::none().setup(|setup| gate(setup, "Failover", true)),
+        },
+        Mutant {
             name: "injection-gate-ignored",
             breaks: "GAT-02",
             defect: "the gate StatefulFailoverInjection is off, and state is preserved and injected all the same",

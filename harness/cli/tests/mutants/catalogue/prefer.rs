@@ -26,6 +26,18 @@ pub fn mutants() -> Vec<Mutant> {
             fault: |_| effect_read_as("PreferNoExecute", "NoSchedule"),
         },
         Mutant {
+            name: "prefer-attracts",
+            breaks: "PNE-05",
+            defect: "new workloads that would leave at once are put on a cluster with a PreferNoExecute taint",
+            fault: |_| {
+                Fault::none().read(Of::Clusters, |cluster| {
+                    if let Some(taints) = cluster.pointer_mut("/spec/taints").and_then(Value::as_array_mut) {
+                        taints.retain(|taint| taint["effect"] != "PreferNoExecute");
+                    }
+                })
+            },
+        },
+        Mutant {
             name: "prefer-evicts-at-once",
             breaks: "PNE-02",
             defect: "a workload does not wait its 300 seconds if its policy does not say how long",

@@ -1,12 +1,14 @@
 //! Evictions that come too fast, too late, or although nothing is left to go to.
 
-use serde_json::json;
+use std::collections::BTreeSet;
 
-use super::taints::taints_that_stay;
+use serde_json::{Value, json};
+
+use super::{clearing::turned_back, preservation::silent, taints::taints_that_stay};
 use crate::{
     fault::{Fault, Of},
     mutant::Mutant,
-    pieces::{list, remove},
+    pieces::{Memory, list, merge, remove, tasks, text},
 };
 
 #[expect(clippy::too_many_lines, reason = "a table")]
@@ -17,6 +19,18 @@ pub fn mutants() -> Vec<Mutant> {
             breaks: "EVQ-02",
             defect: "what waits in the queue is evicted though its cluster has recovered",
             fault: |_| taints_that_stay(),
+        },
+        Mutant {
+            name: "tasks-taken-back",
+            breaks: "EVQ-03",
+            defect: "an eviction that has begun is undone when the cluster recovers",
+            fault: |_| turned_back(),
+        },
+        Mutant {
+            name: "queue-follows-policies",
+            breaks: "EVQ-05",
+            defect: "what is queued stays if its policy comes to tolerate every taint",
+            fault: |_| tolerated_by_now(),
         },
         Mutant {
             name: "rate-of-zero-ignored",
@@ -56,6 +70,18 @@ pub fn mutants() -> Vec<Mutant> {
                     }
                 })
             },
+        },
+        Mutant {
+            name: "divided-replicas-evicted",
+            breaks: "PRE-02",
+            defect: "divided replicas leave a cluster though no other one matches",
+            fault: |_| evicted_nevertheless(),
+        },
+        Mutant {
+            name: "given-up-in-silence",
+            breaks: "PRE-03",
+            defect: "neither an event nor a condition tells that an eviction is given up",
+            fault: |_| silent(),
         },
         Mutant {
             name: "period-of-the-option",
@@ -131,4 +157,47 @@ pub fn mutants() -> Vec<Mutant> {
             },
         },
     ]
+}
+
+/// No task is written for a workload whose policy tolerates every taint by now.
+fn tolerated_by_now() -> Fault {
+    let tolerant: Memory<BTreeSet<String>> = Memory::new();
+    let seen = tolerant.clone();
+    Fault::none()
+        .read(Of::Bindings, move |binding| {
+            let name = text(binding, "/metadata/name").to_owned();
+            if list(binding, "/spec/placement/clusterTolerations").any(|it| it.get("key").is_none()) {
+                seen.get().insert(name);
+            }
+        })
+        .skipped(Of::Bindings, move |call| {
+            tasks(&mut call.body.clone()).next().is_some() && tolerant.get().contains(&call.at.name)
+        })
+}
+
+/// What is said to be given up is done nevertheless.
+fn evicted_nevertheless() -> Fault {
+    Fault::none().after(Of::Bindings, |call, answer, hands| {
+        let conditions = call.body.pointer("/status/conditions").and_then(Value::as_array);
+        let mut conditions = conditions.into_iter().flatten();
+        let from = conditions
+            .find(|it| it["reason"] == "NoClusterMatches")
+            .and_then(|it| text(it, "/message").split_whitespace().nth(2))
+            .map(str::to_owned);
+        let control = hands["control"].clone();
+        let path = call.at.path.trim_end_matches("/status").to_owned();
+        let clusters = answer.pointer("/spec/clusters").and_then(Value::as_array);
+        let clusters = clusters.cloned().unwrap_or_default();
+        Box::pin(async move {
+            let Some(from) = from else { return };
+            let left: Vec<&Value> = clusters.iter().filter(|it| it["name"] != *from).collect();
+            let task = json!({"fromCluster": from, "reason": "TaintUntolerated", "producer": "TaintManager"});
+            merge(
+                &control,
+                path,
+                &json!({"spec": {"clusters": left, "gracefulEvictionTasks": [task]}}),
+            )
+            .await;
+        })
+    })
 }

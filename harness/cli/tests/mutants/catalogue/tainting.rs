@@ -12,7 +12,9 @@ use crate::{
 
 pub fn mutants() -> Vec<Mutant> {
     let mut mutants = windows();
+    mutants.extend(memory());
     mutants.extend(conditions_and_targets());
+    mutants.extend(ownership());
     mutants
 }
 
@@ -57,6 +59,34 @@ fn windows() -> Vec<Mutant> {
                         taint["addOnMatchSeconds"] = json!(60);
                     }
                 })
+            },
+        },
+    ]
+}
+
+fn memory() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "short-recovery-overlooked",
+            breaks: "CTP-06",
+            defect: "a condition that is well again for a moment does not begin its window anew",
+            fault: |_| first_recovery_overlooked(),
+        },
+        Mutant {
+            name: "restart-restarts-the-windows",
+            breaks: "CTP-16",
+            defect: "a restart of the controller begins all windows anew",
+            fault: |clock| {
+                let began = json!(clock().to_string());
+                Fault::none()
+                    .read(Of::TaintPolicies, |policy| remove(policy, "/status", "windows"))
+                    .read(Of::Clusters, move |cluster| {
+                        for condition in list(cluster, "/status/conditions") {
+                            if text(condition, "/lastTransitionTime") < began.as_str().unwrap_or_default() {
+                                condition["lastTransitionTime"] = began.clone();
+                            }
+                        }
+                    })
             },
         },
         Mutant {
@@ -105,6 +135,20 @@ fn conditions_and_targets() -> Vec<Mutant> {
             },
         },
         Mutant {
+            name: "missing-condition-is-unknown",
+            breaks: "CTP-10",
+            defect: "a condition that a cluster does not have counts as Unknown, which NotIn matches",
+            fault: |_| {
+                Fault::none().read(Of::Clusters, |cluster| {
+                    let missing = json!({"type": "NobodyHasIt", "status": "Unknown", "reason": "Missing",
+                        "message": "", "lastTransitionTime": "2020-01-01T00:00:00Z"});
+                    if let Some(conditions) = cluster.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
+                        conditions.push(missing);
+                    }
+                })
+            },
+        },
+        Mutant {
             name: "every-cluster-is-target",
             breaks: "CTP-05",
             defect: "a policy taints clusters that it does not target",
@@ -115,6 +159,32 @@ fn conditions_and_targets() -> Vec<Mutant> {
             breaks: "CTP-14",
             defect: "a policy taints clusters that it excludes",
             fault: |_| of_target("exclude"),
+        },
+    ]
+}
+
+fn ownership() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "takes-taints-for-its-own",
+            breaks: "CTP-12",
+            defect: "a policy removes a taint with its key and effect that somebody else has put there",
+            fault: |_| taken_for_its_own(),
+        },
+        Mutant {
+            name: "one-policy-a-taint",
+            breaks: "CTP-15",
+            defect: "of several policies with the same taint only the first counts",
+            fault: |_| {
+                let first: Memory<String> = Memory::new();
+                Fault::none().hidden(Of::TaintPolicies, move |_, policy| {
+                    let mut first = first.get();
+                    if first.is_empty() {
+                        text(policy, "/metadata/uid").clone_into(&mut first);
+                    }
+                    *first != text(policy, "/metadata/uid")
+                })
+            },
         },
         Mutant {
             name: "writes-all-taints",
@@ -143,6 +213,60 @@ fn conditions_and_targets() -> Vec<Mutant> {
             fault: |_| Fault::none().read(Of::TaintPolicies, |policy| remove(policy, "/spec", "taints")),
         },
     ]
+}
+
+/// The first time that a condition is well again, it is seen as it was before.
+fn first_recovery_overlooked() -> Fault {
+    // By condition: when it was well again, once it was not.
+    let recovered: Memory<BTreeMap<String, String>> = Memory::new();
+    Fault::none().read(Of::Clusters, move |cluster| {
+        let uid = text(cluster, "/metadata/uid").to_owned();
+        let mut recovered = recovered.get();
+        for condition in list(cluster, "/status/conditions").filter(|it| it["type"] != "Ready") {
+            let key = format!("{uid} {}", text(condition, "/type"));
+            let since = text(condition, "/lastTransitionTime").to_owned();
+            if text(condition, "/status") == "False" {
+                recovered.entry(key).or_default();
+                continue;
+            }
+            let first = recovered.get_mut(&key).map(|first| {
+                if first.is_empty() {
+                    first.clone_from(&since);
+                }
+                first.clone()
+            });
+            if first == Some(since) {
+                condition["status"] = json!("False");
+            }
+        }
+    })
+}
+
+/// A taint that is there counts as added by each policy that adds one like it.
+fn taken_for_its_own() -> Fault {
+    const LONG_AGO: &str = "2020-01-01T00:00:00Z";
+    let there: Memory<BTreeMap<String, Vec<Value>>> = Memory::new();
+    let seen = there.clone();
+    Fault::none()
+        .read(Of::Clusters, move |cluster| {
+            let name = text(cluster, "/metadata/name").to_owned();
+            let taints = list(cluster, "/spec/taints").map(|taint| {
+                taint["timeAdded"] = json!(LONG_AGO);
+                taint.clone()
+            });
+            let taints = taints.collect();
+            seen.get().insert(name, taints);
+        })
+        .read(Of::TaintPolicies, move |policy| {
+            let there = there.get();
+            let added = there.iter().flat_map(|(cluster, taints)| {
+                taints.iter().map(move |taint| {
+                    json!({"cluster": cluster, "key": taint["key"], "effect": taint["effect"], "since": LONG_AGO})
+                })
+            });
+            let added: Vec<Value> = added.collect();
+            policy["status"] = json!({"taints": added});
+        })
 }
 
 /// Takes something out of what policies say of their targets.

@@ -59,9 +59,28 @@ fn free_ports<const N: usize>() -> Result<[u16; N], EnvtestError> {
     Ok(ports)
 }
 
+/// How often a cluster is started whose ports somebody takes before its programs do.
+const TRIES: usize = 5;
+
+/// Whether a program ended because somebody else has its port: those that are free are not held for it.
+fn lost_its_port(error: &EnvtestError) -> bool {
+    let lost = |line: &String| line.contains("address already in use");
+    matches!(error, EnvtestError::Program { said, .. } if said.iter().any(lost))
+}
+
 impl ControlPlane {
     /// Boots a cluster; when this returns it serves.
     pub(super) async fn boot(assets: &Assets, name: ClusterName) -> Result<Self, EnvtestError> {
+        for _ in 1..TRIES {
+            match Self::boot_on_free_ports(assets, name.clone()).await {
+                Err(error) if lost_its_port(&error) => tracing::debug!(%error, "other ports are tried"),
+                booted => return booted,
+            }
+        }
+        Self::boot_on_free_ports(assets, name).await
+    }
+
+    async fn boot_on_free_ports(assets: &Assets, name: ClusterName) -> Result<Self, EnvtestError> {
         let folder = Scratch::new("baton-envtest-");
         let folder = folder.map_err(io_failed("making a temporary directory"))?;
         let certificates = Certificates::make()?;
@@ -74,11 +93,28 @@ impl ControlPlane {
         let start = |program: &Path, args: Vec<String>, called: &str| {
             Process::start(program, args, &output(called)).map_err(io_failed(&format!("starting {called}")))
         };
-        let etcd = start(&assets.etcd, etcd_args(folder.path(), client, peer), "etcd")?;
+        let mut etcd = start(&assets.etcd, etcd_args(folder.path(), client, peer), "etcd")?;
+        // An API server that does not reach its etcd ends after 20 s, which a busy machine may need to start it.
+        let starting = Starting {
+            program: "etcd",
+            cluster: &name,
+            process: &mut etcd,
+            output: &output("etcd"),
+        };
+        starting.until(async || listens(client).await).await?;
         let args = api_server_args(folder.path(), client, port);
         let mut api_server = start(&assets.api_server, args, "kube-apiserver")?;
         let access = Access::by_text(name.clone(), &kubeconfig).await?;
-        serves(&access, port, &mut api_server, &output("kube-apiserver")).await?;
+        let starting = Starting {
+            program: "kube-apiserver",
+            cluster: &name,
+            process: &mut api_server,
+            output: &output("kube-apiserver"),
+        };
+        // Most of the time goes by before it listens at all.
+        starting
+            .until(async || listens(port).await && access.is_ready().await)
+            .await?;
         let mut processes = vec![api_server, etcd];
         if let Some(program) = &assets.controllers {
             let args = controllers_args(folder.path(), &path);
@@ -138,30 +174,45 @@ fn controllers_args(folder: &Path, kubeconfig: &Path) -> Vec<String> {
     ]
 }
 
-/// Returns once a server says that it is ready.
-async fn serves(access: &Access, port: u16, process: &mut Process, output: &Path) -> Result<(), EnvtestError> {
-    let failed = |what: &str| {
-        let text = fs::read_to_string(output).unwrap_or_default();
+async fn listens(port: u16) -> bool {
+    TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok()
+}
+
+/// A program that has been started and does not serve yet.
+struct Starting<'a> {
+    program: &'static str,
+    cluster: &'a ClusterName,
+    process: &'a mut Process,
+    output: &'a Path,
+}
+
+impl Starting<'_> {
+    /// Waits until it serves.
+    async fn until(self, serves: impl AsyncFn() -> bool) -> Result<(), EnvtestError> {
+        let deadline = Instant::now() + SERVES_WITHIN;
+        while !serves().await {
+            let looked = self.process.has_ended();
+            if looked.map_err(io_failed(&format!("looking after {}", self.program)))? {
+                return Err(self.failed("has ended"));
+            }
+            if Instant::now() > deadline {
+                return Err(self.failed(&format!("has not become ready within {SERVES_WITHIN:?}")));
+            }
+            tokio::time::sleep(ASK_AGAIN_AFTER).await;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, what: &str) -> EnvtestError {
+        let text = fs::read_to_string(self.output).unwrap_or_default();
         let lines: Vec<_> = text.lines().map(str::to_owned).collect();
         EnvtestError::Program {
-            program: "kube-apiserver",
-            cluster: access.name().clone(),
+            program: self.program,
+            cluster: self.cluster.clone(),
             what: what.to_owned(),
             said: lines[lines.len().saturating_sub(10)..].to_vec(),
         }
-    };
-    let deadline = Instant::now() + SERVES_WITHIN;
-    // Most of the time goes by before it listens at all.
-    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_err() || !access.is_ready().await {
-        if process.has_ended().map_err(io_failed("looking after kube-apiserver"))? {
-            return Err(failed("has ended"));
-        }
-        if Instant::now() > deadline {
-            return Err(failed(&format!("has not become ready within {SERVES_WITHIN:?}")));
-        }
-        tokio::time::sleep(ASK_AGAIN_AFTER).await;
     }
-    Ok(())
 }
 
 fn kubeconfig(port: u16, certificates: &Certificates) -> String {
@@ -182,4 +233,32 @@ fn kubeconfig(port: u16, certificates: &Certificates) -> String {
     });
     // JSON is a form of YAML.
     config.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// How often an etcd is started that ends with these words.
+    async fn starts(words: &str) -> usize {
+        let folder = tempfile::tempdir().unwrap();
+        let (program, log) = (folder.path().join("etcd"), folder.path().join("starts"));
+        let script = format!("#!/bin/sh\necho start >>{}\necho '{words}'\nexit 1\n", log.display());
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(folder.path().join("kube-apiserver"), "").unwrap();
+        let assets = Assets::find(Some(folder.path())).unwrap();
+        let error = ControlPlane::boot(&assets, ClusterName::control()).await.err().unwrap();
+        assert!(error.to_string().contains(words), "{error}");
+        fs::read_to_string(log).unwrap().lines().count()
+    }
+
+    #[tokio::test]
+    async fn other_ports_are_tried_if_a_program_ends_for_want_of_one() {
+        let words = "listen tcp 127.0.0.1:2379: bind: address already in use";
+        assert_eq!(starts(words).await, TRIES);
+        assert_eq!(starts("no space left on device").await, 1);
+    }
 }

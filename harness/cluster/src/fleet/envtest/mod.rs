@@ -187,7 +187,7 @@ impl Backend for Envtest {
         TimeMode::Real
     }
 
-    fn at_once(&self) -> Option<usize> {
+    fn at_once(&self, _members: usize) -> Option<usize> {
         Some(self.sets.len())
     }
 
@@ -204,12 +204,12 @@ impl Backend for Envtest {
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {
         let turns = self.sets.iter().map(|set| {
             Box::pin(async move {
-                let turn = set.turn().await;
+                let turn = set.turn(request).await;
                 (set, turn)
             })
         });
         let ((set, turn), ..) = select_all(turns).await;
-        set.lease(request, turn).await
+        set.lease(request, turn?).await
     }
 
     /// Nothing need be cleaned on clusters that are thrown away.

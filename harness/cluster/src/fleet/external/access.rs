@@ -88,6 +88,8 @@ pub struct Access {
     kubeconfig: Kubeconfig,
     /// The address under which the target reaches it, if that is another one.
     reached_at: Option<String>,
+    /// Whether this process has made it, so that nobody else can have anything there.
+    own: bool,
 }
 
 impl fmt::Debug for Access {
@@ -146,6 +148,7 @@ impl Access {
             config,
             kubeconfig,
             reached_at: None,
+            own: false,
         })
     }
 
@@ -174,6 +177,22 @@ impl Access {
             reached_at: Some(url),
             ..self
         }
+    }
+
+    /// The same cluster, which this process has made for a run.
+    #[must_use]
+    pub(super) fn made_for_run(self) -> Self {
+        Self { own: true, ..self }
+    }
+
+    pub(super) fn is_own(&self) -> bool {
+        self.own
+    }
+
+    /// The same cluster under another name.
+    #[must_use]
+    pub(super) fn named(self, name: ClusterName) -> Self {
+        Self { name, ..self }
     }
 
     /// The cluster's name in the fleet.
@@ -254,6 +273,18 @@ impl Access {
     }
 }
 
+/// A kubeconfig file, and its name for people.
+fn read(file: &Path) -> Result<(Kubeconfig, String), AccessError> {
+    let shown = file.display().to_string();
+    match Kubeconfig::read_from(file) {
+        Ok(kubeconfig) => Ok((kubeconfig, shown)),
+        Err(source) => Err(AccessError::Kubeconfig {
+            file: shown,
+            source: Box::new(source),
+        }),
+    }
+}
+
 /// Whether the program that is to give credentials ends in time, whatever it says: whoever uses them will hear that.
 async fn gives_credentials(config: &Config, within: Duration) -> bool {
     let (config, runtime) = (config.clone(), Handle::current());
@@ -328,11 +359,7 @@ impl Clusters {
     /// # Errors
     /// If the file or a context cannot be used.
     pub async fn of_contexts(file: &Path, control: &str, members: &[String]) -> Result<Self, AccessError> {
-        let shown = file.display().to_string();
-        let kubeconfig = Kubeconfig::read_from(file).map_err(|source| AccessError::Kubeconfig {
-            file: shown.clone(),
-            source: Box::new(source),
-        })?;
+        let (kubeconfig, shown) = read(file)?;
         let control = Access::by_context(ClusterName::control(), &kubeconfig, control, &shown).await?;
         let mut accesses = Vec::new();
         for (number, context) in (1..).zip(members) {
@@ -340,6 +367,16 @@ impl Clusters {
             accesses.push(Access::by_context(name, &kubeconfig, context, &shown).await?);
         }
         Self::new(control, accesses)
+    }
+
+    /// The control plane that a context of a kubeconfig file leads to, and members that are known already.
+    ///
+    /// # Errors
+    /// If the file or the context cannot be used, or there is no member.
+    pub async fn of_context(file: &Path, control: &str, members: Vec<Access>) -> Result<Self, AccessError> {
+        let (kubeconfig, shown) = read(file)?;
+        let control = Access::by_context(ClusterName::control(), &kubeconfig, control, &shown).await?;
+        Self::new(control, members)
     }
 
     /// Loopback, if all members are reached there: then they reach this machine there too, unless the way to them leads

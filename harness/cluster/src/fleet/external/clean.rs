@@ -1,6 +1,6 @@
 //! Leaves clusters as they were: removes what a case has made, and proves that it is gone.
 //!
-//! What was there when the fleet was fleet is an `Inventory`. Of what is new since then, only what the fleet, the case
+//! What was there when the fleet was leased is an `Inventory`. Of what is new since then, only what the fleet, the case
 //! or the target made of them is touched; what others do on the cluster meanwhile is none of our business.
 
 use std::{
@@ -12,6 +12,7 @@ use baton_core::{names::ClusterName, select::EXECUTION_NAMESPACE};
 use futures::future::join_all;
 use http::{Request, header::CONTENT_TYPE};
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client,
     api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
@@ -26,9 +27,6 @@ const GONE_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long a namespace may take to go by itself. Clusters without a controller for namespaces need help after that.
 const NAMESPACE_GONE_WITHIN: Duration = Duration::from_secs(15);
-
-/// Groups of the failover API: their objects of cluster scope are the case's or the target's.
-const FAILOVER: [&str; 3] = ["policy.karmada.io", "work.karmada.io", "cluster.karmada.io"];
 
 /// Kinds that clusters make and remove by themselves.
 const THEIR_OWN: [&str; 4] = ["Event", "Lease", "Node", "CSINode"];
@@ -121,25 +119,49 @@ pub(super) async fn inventory_before(client: &Client, moment: Timestamp) -> kube
     Ok(before.map(|listed| (listed.item, listed.uid)).collect())
 }
 
-/// What belongs to a fleet fleet.
+/// What belongs to a leased fleet.
 #[derive(Debug, Clone)]
 pub(super) struct Ours {
     /// The fleet's namespace.
     pub namespace: String,
-    /// The members that it was fleet with.
+    /// The members that it was leased with.
     pub members: Vec<ClusterName>,
+    /// Whether other cases are on the control plane too: what they may need stays there.
+    pub beside_others: bool,
 }
 
 impl Ours {
     /// Whether an object that was not there before has been made by the fleet, the case or the target. `templates`
     /// are objects of the case on the control plane: a member has copies of them.
-    fn made(&self, listed: &Listed, templates: &BTreeSet<Item>) -> bool {
+    fn made(&self, on: &ClusterName, listed: &Listed, templates: &BTreeSet<Item>) -> bool {
         let item = &listed.item;
+        if self.beside_others && on.is_control() && self.is_common(item) {
+            return false;
+        }
         let hands = listed.by.iter().any(|manager| manager.starts_with("baton"));
         match item.namespace.as_deref() {
             Some(namespace) => namespace == self.namespace || self.is_space(namespace),
             None if item.kind == "Namespace" => item.name == self.namespace || self.is_space(&item.name),
-            None => hands || FAILOVER.contains(&item.group.as_str()) || templates.contains(item),
+            None => hands || templates.contains(item) || self.is_of_target(item),
+        }
+    }
+
+    /// Whether a target makes such an object of cluster scope, for a case. Policies are made by people, and the case's
+    /// are made by the harness.
+    fn is_of_target(&self, item: &Item) -> bool {
+        match item.group.as_str() {
+            "work.karmada.io" => true,
+            "cluster.karmada.io" => self.members.iter().any(|member| member.as_str() == item.name),
+            _ => false,
+        }
+    }
+
+    /// Whether others may need it.
+    fn is_common(&self, item: &Item) -> bool {
+        let is_of_member = || self.members.iter().any(|member| item.name.starts_with(member.as_str()));
+        match item.namespace.as_deref() {
+            Some(namespace) => namespace == REGISTERED && !is_of_member(),
+            None => item.kind == "CustomResourceDefinition" || item.kind == "Namespace" && item.name == REGISTERED,
         }
     }
 
@@ -163,7 +185,7 @@ impl Cluster<'_> {
         let all = list(&self.client).await?;
         Ok(all
             .into_iter()
-            .filter(|it| new(it) && ours.made(it, templates))
+            .filter(|it| new(it) && ours.made(self.name, it, templates))
             .collect())
     }
 
@@ -250,6 +272,36 @@ pub(super) async fn clean(cluster: &Cluster<'_>, ours: &Ours, templates: &BTreeS
     }
     let left = cluster.ours(ours, templates).await?;
     Ok(left.iter().map(|it| it.item.words(cluster.name)).collect())
+}
+
+/// Removes a namespace in which nothing is any more; gives it, in words, if it does not go.
+pub(super) async fn remove_namespace(
+    name: &ClusterName,
+    client: &Client,
+    namespace: &str,
+) -> kube::Result<Vec<String>> {
+    let before = Inventory::new();
+    let cluster = Cluster {
+        name,
+        client: client.clone(),
+        before: &before,
+    };
+    let find = async || {
+        let all = list_kind(client, ApiResource::erase::<Namespace>(&())).await?;
+        let found = all.into_iter().find(|it| it.item.name == namespace);
+        Ok::<_, kube::Error>(found)
+    };
+    let Some(there) = find().await? else {
+        return Ok(Vec::new());
+    };
+    cluster.remove(&there).await?;
+    cluster.await_gone(&there).await;
+    if find().await?.is_some_and(|it| it.uid == there.uid) {
+        cluster.finalize(&there).await?;
+        cluster.await_gone(&there).await;
+    }
+    let left = find().await?.filter(|it| it.uid == there.uid);
+    Ok(left.iter().map(|it| it.item.words(name)).collect())
 }
 
 /// What of the case is on a cluster: what the harness's hands have made there.

@@ -1,4 +1,5 @@
-//! Fleets on clusters that exist already: they stay, and are leased to one case after the other.
+//! Fleets on clusters that exist already: they stay, and are leased to one case after the other, or to several at once
+//! that do not affect each other, each with members of its own.
 //!
 //! To read in this order:
 //!
@@ -7,6 +8,8 @@
 //!   target to it, where faults are injected; `credentials`: what lets it in where it goes around them;
 //! - `reach`: what cases ask for that these clusters cannot do;
 //! - [`record`](fn@record): writes down what happens on clusters while somebody else drives;
+//! - `pool`: who has which members; `names`: what a case calls those that it has beside others, and what is others';
+//!   `translated`: clients that see to both; [`embedded_members`]: members that this process makes for a run;
 //! - `clean`: removes all that came of a case, and proves it; `remains`: what a run has left that was killed.
 //!
 //! A target finds its members as on any other control plane: a `Cluster` and a `Secret` each, `member1`, `member2`, …
@@ -16,12 +19,16 @@ pub mod access;
 mod check;
 mod clean;
 mod credentials;
+pub mod embedded_members;
 mod fault_proxies;
 mod leased;
+mod names;
+mod pool;
 mod reach;
 mod record;
 mod remains;
 mod tls;
+mod translated;
 
 use std::{
     collections::BTreeSet,
@@ -29,24 +36,41 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use async_trait::async_trait;
-use baton_core::{case::model::Case, names::ClusterName};
-use futures::future::{join_all, try_join_all};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Api, api::DeleteParams};
-use serde_json::json;
-use tokio::sync::OwnedMutexGuard;
-
 pub use access::{Access, AccessError, Clusters};
+use async_trait::async_trait;
+use baton_core::{
+    case::{model::Case, sharing},
+    names::ClusterName,
+};
 pub use check::{CheckError, TEST_CLUSTER};
+use embedded_members::EmbeddedMembers;
+use futures::future::{join_all, try_join_all};
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::admissionregistration::v1::MutatingWebhookConfiguration,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{
+    Api,
+    api::{DeleteParams, ListParams, ObjectMeta},
+};
 pub use record::{RecordError, record};
+use serde_json::{Value, json};
+
+use pool::Pool;
+pub(super) use pool::Turn;
 
 use super::{
     Backend, Fleet, FleetError, Request, TargetLocation, TimeMode,
+    cluster_api::{self, Dating},
     embedded::{FLEET, bundled_rules},
     register,
 };
-use crate::simulator::{Rules, rules::KindRef};
+use crate::{
+    actions::BATON,
+    clock::Clock,
+    simulator::{Rules, rules::KindRef},
+};
 
 /// Who makes workloads run on the members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,12 +111,23 @@ pub struct External {
     removed: BTreeSet<String>,
     /// The definitions of the failover API that were not there before.
     defined: Mutex<BTreeSet<String>>,
-    /// Whose turn it is: a fleet holds it until it is shut down.
-    turn: Arc<Turn>,
+    /// What dates taints, if the kind Cluster is one of those.
+    dates_taints: Mutex<Option<Dating>>,
+    /// What is there for cases beside each other, until one is alone; held while it changes.
+    common: tokio::sync::Mutex<Common>,
+    pool: Pool,
+    /// The members, if this process has made them.
+    _embedded: Option<EmbeddedMembers>,
 }
 
-/// The right to use clusters, which one fleet has at a time.
-type Turn = tokio::sync::Mutex<()>;
+/// What no case beside others may remove, because others may need it.
+#[derive(Debug, Default)]
+struct Common {
+    /// The definitions that were there before there was such a case, if there is one.
+    before: Option<BTreeSet<String>>,
+    /// Whether the namespace for the secrets of members was not there.
+    namespace: bool,
+}
 
 /// Why clusters cannot serve as a backend.
 #[derive(Debug, thiserror::Error)]
@@ -112,12 +147,15 @@ impl External {
     /// # Errors
     /// If one of them cannot be reached, is not for tests, is used by another run, or has a clock of its own.
     pub async fn connect(name: &'static str, clusters: Clusters, options: Options) -> Result<Self, ConnectError> {
-        let looks = clusters.all().map(|access| look(access, options.vouched_for));
+        let looks = clusters
+            .all()
+            .map(|access| look(access, options.vouched_for || access.is_own()));
         let clocks = try_join_all(looks).await?;
         let clocks: Vec<_> = clocks.into_iter().flatten().collect();
         check::agree(&clocks)?;
         let removed = remains::remove(&clusters).await?;
         let registered = register::registered(&client(&clusters.control, FLEET)?).await?;
+        let pool = Pool::new(clusters.members.len());
         Ok(Self {
             name,
             clusters,
@@ -125,8 +163,20 @@ impl External {
             registered,
             removed,
             defined: Mutex::default(),
-            turn: Arc::default(),
+            dates_taints: Mutex::default(),
+            common: tokio::sync::Mutex::default(),
+            pool,
+            _embedded: None,
         })
+    }
+
+    /// The same, with members that this process has made and that are to last as long as it.
+    #[must_use]
+    pub fn keeping(self, members: EmbeddedMembers) -> Self {
+        Self {
+            _embedded: Some(members),
+            ..self
+        }
     }
 
     /// The namespaces of cases that an earlier run had left, and that are gone now.
@@ -144,29 +194,34 @@ impl External {
         }
     }
 
-    /// Waits until no fleet has these clusters.
-    pub(super) async fn turn(&self) -> OwnedMutexGuard<()> {
-        Arc::clone(&self.turn).lock_owned().await
+    /// Waits until there are members for a fleet, and nobody who must be alone.
+    pub(super) async fn turn(&self, request: &Request) -> Result<Turn, FleetError> {
+        if request.beside_others {
+            self.pool.beside_others(request.members).await
+        } else {
+            self.pool.alone(request.members).await
+        }
     }
 
-    /// A fleet of these clusters, which has them until it is shut down.
-    pub(super) async fn lease(
-        &self,
-        request: &Request,
-        turn: OwnedMutexGuard<()>,
-    ) -> Result<Box<dyn Fleet>, FleetError> {
-        let there = self.clusters.members.len();
-        let members = self.clusters.members.get(..request.members);
-        let members = members.ok_or(FleetError::TooFew {
-            wanted: request.members,
-            there,
-        })?;
-        self.define().await?;
+    /// A fleet of these clusters, which has its members until it is shut down.
+    pub(super) async fn lease(&self, request: &Request, turn: Turn) -> Result<Box<dyn Fleet>, FleetError> {
+        let taken = turn.members().iter().filter_map(|it| self.clusters.members.get(*it));
+        let taken: Vec<&Access> = taken.collect();
+        {
+            let mut common = self.common.lock().await;
+            if request.beside_others {
+                self.begin_common(&mut common).await?;
+            } else {
+                self.end_common(&mut common).await?;
+            }
+            self.define(request.definitions.as_deref()).await?;
+        }
         let rules = self.rules(request)?;
         let lessor = leased::Lessor {
             backend: self.name,
             control: &self.clusters.control,
-            members,
+            members: taken,
+            company: request.beside_others.then_some(&self.pool.company),
             rules: rules.as_ref(),
             keep: self.options.keep,
             location: request.location,
@@ -176,10 +231,58 @@ impl External {
         Ok(Box::new(lessor.lease(request, turn).await?))
     }
 
-    /// Makes the failover API known to the control plane, as far as it is not.
-    async fn define(&self) -> Result<(), FleetError> {
+    /// Takes note of what is there before the first of several cases beside each other begins.
+    async fn begin_common(&self, common: &mut Common) -> Result<(), FleetError> {
+        if common.before.is_some() {
+            return Ok(());
+        }
         let client = client(&self.clusters.control, FLEET)?;
-        let mut missing = register::missing(&client, register::failover_api()?).await?;
+        common.before = Some(definitions(self.clusters.control.name(), &client).await?);
+        common.namespace = register::make_namespace(&client, &remains::labels()).await?;
+        Ok(())
+    }
+
+    /// Removes what cases beside each other have left for each other; nobody has it any more.
+    async fn end_common(&self, common: &mut Common) -> Result<(), FleetError> {
+        let Common { before, namespace } = std::mem::take(common);
+        let Some(mut before) = before.filter(|_| !self.options.keep) else {
+            return Ok(());
+        };
+        before.extend(
+            self.defined
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .iter()
+                .cloned(),
+        );
+        let control = self.clusters.control.name();
+        let client = client(&self.clusters.control, FLEET)?;
+        let made = definitions_of(control, &client, BATON).await?;
+        let mut left = undefine(control, &client, &made.difference(&before).cloned().collect()).await;
+        if namespace {
+            let removed = clean::remove_namespace(control, &client, register::NAMESPACE).await;
+            left.extend(removed.map_err(refused(control, "removing what cases had in common"))?);
+        }
+        if left.is_empty() {
+            Ok(())
+        } else {
+            Err(FleetError::LeftBehind(left))
+        }
+    }
+
+    /// Makes the failover API known to the control plane, as far as it is not: in the definitions of the target, if it
+    /// brings any.
+    async fn define(&self, of_target: Option<&Vec<Value>>) -> Result<(), FleetError> {
+        let client = client(&self.clusters.control, FLEET)?;
+        let (definitions, is_cluster_ours) = match of_target {
+            Some(definitions) => {
+                let clusters = cluster_api::if_missing(definitions)?;
+                let is_ours = clusters.is_some();
+                (definitions.iter().cloned().chain(clusters).collect(), is_ours)
+            }
+            None => (register::failover_api()?, false),
+        };
+        let mut missing = register::missing(&client, definitions).await?;
         if !self.options.keep {
             for definition in &mut missing {
                 definition["metadata"]["labels"] = json!(remains::labels());
@@ -187,11 +290,34 @@ impl External {
         }
         let names = missing.iter().filter_map(|it| it["metadata"]["name"].as_str());
         let names: Vec<String> = names.map(str::to_owned).collect();
-        self.defined
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(names);
-        register::define(&client, &missing).await
+        let to_date = {
+            let mut defined = self.defined.lock().unwrap_or_else(PoisonError::into_inner);
+            defined.extend(names);
+            let is_dated = self
+                .dates_taints
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .is_some();
+            is_cluster_ours && defined.contains(cluster_api::NAME) && !is_dated
+        };
+        register::define(&client, &missing).await?;
+        if to_date {
+            let address = self.options.webhooks.ok_or(FleetError::Undated)?;
+            let clock: Clock = Arc::new(Timestamp::now);
+            let dating = Dating::serve_apart(&clock, address)?;
+            dating.register(&client, &remains::labels()).await?;
+            *self.dates_taints.lock().unwrap_or_else(PoisonError::into_inner) = Some(dating);
+        }
+        Ok(())
+    }
+
+    /// Removes what dates taints: without it no Cluster could be written there.
+    async fn stop_dating(&self) -> Result<(), FleetError> {
+        let dating = self.dates_taints.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(dating) = dating else { return Ok(()) };
+        let removed = remove_webhook(&client(&self.clusters.control, FLEET)?, cluster_api::WEBHOOK).await;
+        dating.stop().await;
+        removed.map_err(refused(self.clusters.control.name(), "removing what dates taints"))
     }
 }
 
@@ -230,8 +356,16 @@ impl Backend for External {
         TimeMode::Real
     }
 
-    fn at_once(&self) -> Option<usize> {
-        Some(1)
+    fn at_once(&self, members: usize) -> Option<usize> {
+        Some((self.clusters.members.len() / members.max(1)).max(1))
+    }
+
+    fn beside_each_other(&self, cases: &[&Case], location: TargetLocation) -> Option<BTreeSet<usize>> {
+        Some(match location {
+            // It is started for each case, and two of them would get in each other's way.
+            TargetLocation::Beside => BTreeSet::new(),
+            TargetLocation::Elsewhere => sharing::together(cases),
+        })
     }
 
     fn cannot_carry(&self, case: &Case, location: TargetLocation) -> Option<String> {
@@ -263,10 +397,12 @@ impl Backend for External {
     }
 
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError> {
-        self.lease(request, self.turn().await).await
+        self.lease(request, self.turn(request).await?).await
     }
 
     async fn shut_down(&self) -> Result<(), FleetError> {
+        self.end_common(&mut *self.common.lock().await).await?;
+        self.stop_dating().await?;
         let defined = std::mem::take(&mut *self.defined.lock().unwrap_or_else(PoisonError::into_inner));
         if self.options.keep || defined.is_empty() {
             return Ok(());
@@ -279,6 +415,43 @@ impl Backend for External {
             Err(FleetError::LeftBehind(left))
         }
     }
+}
+
+/// Removes a configuration of webhooks that may be gone.
+async fn remove_webhook(client: &kube::Client, name: &str) -> kube::Result<()> {
+    let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
+    match api.delete(name, &DeleteParams::background()).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The definitions that a cluster has.
+async fn definitions(cluster: &ClusterName, client: &kube::Client) -> Result<BTreeSet<String>, FleetError> {
+    let all = listed_definitions(cluster, client).await?;
+    Ok(all.into_iter().filter_map(|it| it.name).collect())
+}
+
+/// Those of them that somebody has written.
+async fn definitions_of(
+    cluster: &ClusterName,
+    client: &kube::Client,
+    by: &str,
+) -> Result<BTreeSet<String>, FleetError> {
+    let all = listed_definitions(cluster, client).await?;
+    let is_theirs = |it: &ObjectMeta| {
+        let mut managers = it.managed_fields.iter().flatten();
+        managers.any(|entry| entry.manager.as_deref() == Some(by))
+    };
+    Ok(all.into_iter().filter(is_theirs).filter_map(|it| it.name).collect())
+}
+
+async fn listed_definitions(cluster: &ClusterName, client: &kube::Client) -> Result<Vec<ObjectMeta>, FleetError> {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let all = api.list_metadata(&ListParams::default()).await;
+    let all = all.map_err(refused(cluster, "listing definitions"))?;
+    Ok(all.items.into_iter().map(|it| it.metadata).collect())
 }
 
 /// Removes definitions, with all objects of them; gives those that do not go, in words.

@@ -10,7 +10,8 @@ use std::{
 use baton_core::names::ClusterName;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::{
-    api::core::v1::Namespace, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    api::{admissionregistration::v1::MutatingWebhookConfiguration, core::v1::Namespace},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
     Api, Client, Resource,
@@ -76,8 +77,12 @@ struct Remains {
     owners: BTreeSet<String>,
     /// The namespaces of cases.
     namespaces: BTreeSet<String>,
+    /// The members that were registered.
+    members: BTreeSet<ClusterName>,
     /// The definitions of the failover API.
     definitions: BTreeSet<String>,
+    /// What is called when Clusters are written; nobody answers any more.
+    webhooks: BTreeSet<String>,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
 }
@@ -96,8 +101,15 @@ impl Remains {
                 remains.definitions.extend(object.name);
             }
         }
+        for object in labelled(Api::<MutatingWebhookConfiguration>::all(client.clone())).await? {
+            if remains.add(&object) {
+                remains.webhooks.extend(object.name);
+            }
+        }
         for object in labelled(register::clusters(client)).await? {
-            remains.add(&object);
+            if remains.add(&object) {
+                remains.members.extend(object.name.map(ClusterName::new));
+            }
         }
         Ok(remains)
     }
@@ -148,7 +160,17 @@ pub(super) async fn remove(clusters: &Clusters) -> Result<BTreeSet<String>, Conn
         found.push((name, client, remains));
     }
     let namespaces: BTreeSet<String> = found.iter().flat_map(|(_, _, it)| it.namespaces.clone()).collect();
-    let members: Vec<ClusterName> = clusters.members.iter().map(|access| access.name().clone()).collect();
+    // Members that a run made for itself are gone with it, but not what the control plane has of them.
+    let named = clusters.members.iter().map(|access| access.name().clone());
+    let registered = found.iter().flat_map(|(_, _, it)| it.members.iter().cloned());
+    let members: BTreeSet<ClusterName> = named.chain(registered).collect();
+    let members: Vec<ClusterName> = members.into_iter().collect();
+    for (name, client, remains) in &found {
+        for webhook in &remains.webhooks {
+            let removed = super::remove_webhook(client, webhook).await;
+            removed.map_err(refused(name, "removing what an earlier run has left"))?;
+        }
+    }
     // One that was killed early has made definitions alone.
     let mut rounds: Vec<String> = namespaces.iter().cloned().collect();
     if rounds.is_empty() {
@@ -159,6 +181,7 @@ pub(super) async fn remove(clusters: &Clusters) -> Result<BTreeSet<String>, Conn
         let ours = Ours {
             namespace,
             members: members.clone(),
+            beside_others: false,
         };
         // The control plane comes first, and tells what copies the members have.
         let mut templates = BTreeSet::new();

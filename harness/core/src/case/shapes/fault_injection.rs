@@ -19,7 +19,7 @@ pub static CONDITION: Shape = Shape::closed(
         Field::needed(
             "type",
             Holds::Text,
-            "The condition's type; Ready is the controller's to set.",
+            "The condition's type; Ready is the implementation's to set.",
         ),
         Field::needed(
             "status",

@@ -46,7 +46,7 @@ impl Reader<'_> {
         if kind.as_deref() == Some("Ready") {
             let help = "use `unready` or `cutOff`";
             self.decoder
-                .error(kind_node, "the condition Ready is the target's to set", help);
+                .error(kind_node, "the condition Ready is the implementation's to set", help);
         }
         Some(Action::Inject(Fault::Condition {
             cluster: cluster?,

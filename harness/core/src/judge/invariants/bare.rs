@@ -21,7 +21,7 @@ pub(super) struct Bare<'a> {
 
 /// The first of them before a copy that was made with labels.
 pub(super) fn before<'a>(history: &History<'a>, task: &'a Task, labelled: Placed<'a>) -> Option<Bare<'a>> {
-    if !(task.is_directly() && task.is_single() && on_one_cluster(history, task, labelled)) {
+    if !(task.is_directly() && task.ran_alone() && on_one_cluster(history, task, labelled)) {
         return None;
     }
     let keys = injected(task, labelled.1);
@@ -45,9 +45,7 @@ pub(super) fn before<'a>(history: &History<'a>, task: &'a Task, labelled: Placed
             return None;
         }
         let of_failover = if was_named(history, task, begin, cluster) {
-            let written = history.binding_of(task).iter().copied();
-            let written = written.into_iter().find(|(entry, _)| entry.seq == task.written.seq)?;
-            history.precedence.before(written, created)
+            history.precedence.before(history.written(task)?, created)
         } else {
             Before::Yes
         };
@@ -68,8 +66,7 @@ fn on_one_cluster(history: &History<'_>, task: &Task, until: Placed<'_>) -> bool
 
 /// Whether a cluster ran the workload before: then labels are not for it (REC-03), and its copy may have come back.
 fn belongs_elsewhere(history: &History<'_>, task: &Task, cluster: &ClusterName) -> bool {
-    let of_binding = history.tasks.iter().filter(|it| it.binding == task.binding);
-    task.before.contains(cluster) || of_binding.into_iter().any(|it| it.from == *cluster)
+    task.before.contains(cluster) || history.tasks_beside(task).any(|it| it.from == *cluster)
 }
 
 /// Whether the scheduling result has named a cluster between the copy that is left and the task: then a copy may be there

@@ -11,7 +11,7 @@ use super::{Found, History, blocked, finding};
 use crate::{
     case::model::Invariant,
     judge::{failovers::Task, order::Before},
-    select::{BINDING_KINDS, EXECUTION_NAMESPACE},
+    select::BINDING_KINDS,
     timeline::{Change, Entry, Event, ObjectId, Revision},
 };
 
@@ -116,8 +116,7 @@ fn workload(binding: &Value) -> String {
 pub(super) fn no_eviction_before_its_time(history: &History<'_>) -> Found {
     let mut found = Found::default();
     for task in &history.tasks {
-        let mut so_far = history.binding_of(task).iter();
-        let Some((entry, revision)) = so_far.find(|(entry, _)| entry.seq == task.written.seq) else {
+        let Some((entry, revision)) = history.written(task) else {
             continue;
         };
         let Some(due) = blocked::earliest(history, task).filter(|_| is_by_taint(&revision.object, task)) else {
@@ -230,15 +229,7 @@ pub(super) fn said_healthy<'a>(
         let items = items(revision, "/status/aggregatedStatus").filter(|item| item["health"] == "Healthy");
         items.filter_map(move |item| Some((item["clusterName"].as_str()?, (entry, revision))))
     });
-    let by_works = revisions(history).filter_map(|(entry, revision)| {
-        let namespace = revision.object.pointer("/metadata/namespace")?.as_str()?;
-        let cluster = namespace.strip_prefix(EXECUTION_NAMESPACE)?;
-        let is_work = revision.kind == "Work" && revision.cluster.is_control() && revision.change != Change::Deleted;
-        let mut healthy = items(revision, "/status/manifestStatuses").filter(|item| item["health"] == "Healthy");
-        let is_of_task = healthy.any(|item| is_of(&item["identifier"], task));
-        (is_work && is_of_task).then_some((cluster, (entry, revision)))
-    });
-    by_bindings.chain(by_works)
+    by_bindings.chain(history.works_healthy(task).iter().copied())
 }
 
 fn items<'a>(revision: &'a Revision, pointer: &str) -> impl Iterator<Item = &'a Value> {
@@ -246,21 +237,10 @@ fn items<'a>(revision: &'a Revision, pointer: &str) -> impl Iterator<Item = &'a 
     items.into_iter().flatten()
 }
 
-fn is_of(identifier: &Value, task: &Task) -> bool {
-    let workload = &task.workload;
-    let namespace = identifier["namespace"].as_str().filter(|it| !it.is_empty());
-    identifier["kind"] == workload.kind.as_str()
-        && identifier["name"] == workload.name.as_str()
-        && namespace == workload.namespace.as_deref()
-}
-
 fn period(history: &History<'_>, task: &Task) -> Duration {
-    let of_binding = history.binding_of(task).iter();
-    let seconds = of_binding
-        .filter(|(entry, _)| entry.seq == task.written.seq)
-        .find_map(|(_, it)| {
-            let mut tasks = tasks(&it.object);
-            tasks.find(|it| it["fromCluster"] == task.from.as_str())?["gracePeriodSeconds"].as_u64()
-        });
+    let seconds = history.written(task).and_then(|(_, it)| {
+        let mut tasks = tasks(&it.object);
+        tasks.find(|it| it["fromCluster"] == task.from.as_str())?["gracePeriodSeconds"].as_u64()
+    });
     seconds.map_or(LEAST_PERIOD, Duration::from_secs)
 }

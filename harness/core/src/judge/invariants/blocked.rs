@@ -1,18 +1,22 @@
 //! An eviction that cannot go ahead as it should: it waits, and says so.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Found, History, blaming, finding};
+use super::{
+    Found, History, blaming,
+    cluster::{Taint, Taints},
+    finding,
+};
 use crate::{
     case::model::Invariant,
     judge::failovers::{Moment, Task},
-    timeline::{Change, Entry, Event, ObjectId, Revision},
+    timeline::{Change, Entry, Revision},
 };
 
 /// How long an eviction may take without a word.
-const PATIENCE: Duration = Duration::from_secs(10);
+const EXPLAINED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How much earlier than the timeline an implementation may reckon that an eviction is due: taints say when they came in
 /// whole seconds, and the observer hears of them a little later.
@@ -27,11 +31,7 @@ pub(super) fn state_fits_labels(history: &History<'_>) -> Found {
     for task in history.tasks.iter().filter(|task| !task.state.is_empty()) {
         found.judged += 1;
         let misfit = task.state.iter().find(|(_, value)| !is_label_value(value));
-        let entry = history
-            .binding_of(task)
-            .iter()
-            .find(|(entry, _)| entry.seq == task.written.seq);
-        if let (Some((key, value)), Some((entry, _))) = (misfit, entry) {
+        if let (Some((key, value)), Some((entry, _))) = (misfit, history.written(task)) {
             found.findings.push(finding(
                 Invariant::PreservedStateFitsLabels,
                 entry,
@@ -55,11 +55,7 @@ fn is_label_value(text: &str) -> bool {
 pub(super) fn late_eviction_explained(history: &History<'_>) -> Found {
     let mut found = Found::default();
     for task in &history.tasks {
-        let Some((entry, revision)) = history
-            .binding_of(task)
-            .iter()
-            .find(|(entry, _)| entry.seq == task.written.seq)
-        else {
+        let Some((entry, revision)) = history.written(task) else {
             continue;
         };
         let Some(due) = due(history, task, revision) else {
@@ -67,7 +63,7 @@ pub(super) fn late_eviction_explained(history: &History<'_>) -> Found {
         };
         found.judged += 1;
         let waited = task.written.at.saturating_sub(due.at);
-        if waited > PATIENCE && !is_explained(history, task, due) {
+        if waited > EXPLAINED_WITHIN && !is_explained(history, task, due) {
             let broken = finding(
                 Invariant::LateEvictionIsExplained,
                 entry,
@@ -92,9 +88,10 @@ pub(super) fn late_eviction_explained(history: &History<'_>) -> Found {
 
 /// Whether others were evicted meanwhile: then it waited for its turn, and not for its state.
 fn was_queued(history: &History<'_>, task: &Task, due: Moment) -> bool {
-    history.tasks.iter().any(|other| {
-        other.binding != task.binding && due.at <= other.written.at + EARLY && other.written.seq < task.written.seq
-    })
+    let earlier = history.tasks.partition_point(|it| it.written.seq < task.written.seq);
+    // The last ones are the likeliest.
+    let mut earlier = history.tasks[..earlier].iter().rev();
+    earlier.any(|other| other.binding != task.binding && due.at <= other.written.at + EARLY)
 }
 
 /// Whether the binding asks for state to be preserved when its cluster fails.
@@ -158,50 +155,16 @@ pub(super) fn earliest(history: &History<'_>, task: &Task) -> Option<Duration> {
 
 /// Whether the cluster has ever had a `PreferNoExecute` taint: that has a time of its own.
 fn has_other_taint(history: &History<'_>, task: &Task) -> bool {
-    history.entries.iter().any(|entry| match &entry.event {
-        Event::Revision(revision) if revision.kind == "Cluster" => {
-            let taints = revision.object.pointer("/spec/taints").and_then(Value::as_array);
-            let prefers = |taint: &Value| taint["effect"] == "PreferNoExecute";
-            ObjectId::of(revision).name == task.from.as_str() && taints.is_some_and(|it| it.iter().any(prefers))
-        }
-        Event::Revision(_) | Event::Mark(_) => false,
-    })
+    history.cluster(task.from.as_str()).is_some_and(|it| it.ever_preferred)
 }
 
 /// The `NoExecute` taints of the cluster when the task was written, each with the moment since when it was there.
-fn taints_at(history: &History<'_>, task: &Task) -> BTreeMap<Taint, Moment> {
-    let mut there: BTreeMap<Taint, Moment> = BTreeMap::new();
-    for entry in history.entries.iter().take_while(|entry| entry.seq < task.written.seq) {
-        let Event::Revision(revision) = &entry.event else {
-            continue;
-        };
-        if revision.kind != "Cluster" || ObjectId::of(revision).name != task.from.as_str() {
-            continue;
-        }
-        let taints = revision.object.pointer("/spec/taints").and_then(Value::as_array);
-        let now: Vec<Taint> = taints.into_iter().flatten().filter_map(Taint::no_execute).collect();
-        there.retain(|taint, _| now.contains(taint));
-        for taint in now {
-            there.entry(taint).or_insert_with(|| entry.into());
-        }
-    }
-    there
-}
-
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Taint {
-    key: String,
-    value: String,
-}
-
-impl Taint {
-    fn no_execute(taint: &Value) -> Option<Self> {
-        let text = |member| taint.get(member).and_then(Value::as_str).unwrap_or_default();
-        (text("effect") == "NoExecute").then(|| Self {
-            key: text("key").to_owned(),
-            value: text("value").to_owned(),
-        })
-    }
+fn taints_at<'h>(history: &'h History<'_>, task: &Task) -> &'h Taints {
+    static NONE: Taints = Taints::new();
+    let of_cluster = history.cluster(task.from.as_str());
+    of_cluster
+        .and_then(|it| it.taints_before(task.written.seq))
+        .unwrap_or(&NONE)
 }
 
 /// How long a taint is tolerated; nothing if for ever.
@@ -233,7 +196,7 @@ fn tolerated(taint: &Taint, tolerations: &[Value]) -> Option<Duration> {
 /// was not there before the cluster was tainted.
 fn is_explained(history: &History<'_>, task: &Task, due: Moment) -> bool {
     let before = |entry: &Entry| entry.at + EARLY < due.at && entry.seq < task.written.seq;
-    let tainted = taints_at(history, task).into_values().map(|since| since.seq).min();
+    let tainted = taints_at(history, task).values().map(|since| since.seq).min();
     let tainted = tainted.unwrap_or(task.written.seq);
     let known = history
         .binding_of(task)
@@ -250,22 +213,16 @@ fn is_explained(history: &History<'_>, task: &Task, due: Moment) -> bool {
     {
         return true;
     }
-    let meanwhile = history
-        .entries
-        .iter()
-        .skip_while(|entry| before(entry))
-        .take_while(|entry| entry.seq < task.written.seq);
-    let mut revisions = meanwhile.filter_map(|entry| match &entry.event {
-        Event::Revision(revision) => Some(revision),
-        Event::Mark(_) => None,
-    });
-    revisions.any(|revision| {
-        let id = ObjectId::of(revision);
-        if id == task.binding {
-            return revision.change != Change::Deleted && conditions(revision) != known;
-        }
-        revision.kind == "Event" && is_about(revision, task)
-    })
+    let Some(first) = history.entries.get(history.before(due.at, EARLY)) else {
+        return false;
+    };
+    let meanwhile = first.seq..task.written.seq;
+    let is_about = |kind: &str, name: &str| history.has_event(kind, name, meanwhile.clone());
+    let mut of_binding = history.binding_of(task).iter();
+    of_binding.any(|(entry, revision)| {
+        meanwhile.contains(&entry.seq) && revision.change != Change::Deleted && conditions(revision) != known
+    }) || is_about(&task.binding.kind, &task.binding.name)
+        || is_about(&task.workload.kind, &task.workload.name)
 }
 
 /// Conditions that every binding has; they speak of other things than of what holds up an eviction.
@@ -283,14 +240,4 @@ fn conditions(binding: &Revision) -> Vec<[&str; 4]> {
         .flatten()
         .map(|condition| ["type", "status", "reason", "message"].map(|member| part(condition, member)));
     said.filter(|[type_, ..]| !OF_EVERY_BINDING.contains(type_)).collect()
-}
-
-fn is_about(event: &Revision, task: &Task) -> bool {
-    let text = |member: &str| {
-        let value = event.object.pointer(&format!("/involvedObject/{member}"));
-        value.and_then(Value::as_str).unwrap_or_default()
-    };
-    let (kind, name) = (text("kind"), text("name"));
-    let of_binding = kind == task.binding.kind && name == task.binding.name;
-    of_binding || (kind == task.workload.kind && name == task.workload.name)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Found, History, finding, key, pods};
+use super::{Found, History, finding, history::key, pods};
 use crate::{
     case::model::Invariant,
     judge::order::{Before, Placed, Precedence},
@@ -16,7 +16,7 @@ pub(super) fn origin_gone_first(history: &History<'_>) -> Found {
     for task in history
         .tasks
         .iter()
-        .filter(|task| task.is_directly() && task.is_single())
+        .filter(|task| task.is_directly() && task.ran_alone())
     {
         let copies = history.copies_of(task);
         for (place, (entry, revision)) in copies.iter().enumerate() {
@@ -57,7 +57,7 @@ pub(super) fn origin_gone_first(history: &History<'_>) -> Found {
                 }
                 There::Unknown(gone) => {
                     let seen = too_close(gone, (entry, revision));
-                    found.inconclusive.push(of(seen));
+                    found.cannot_tell(of(seen));
                 }
             }
         }
@@ -115,7 +115,7 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
     for task in history
         .tasks
         .iter()
-        .filter(|task| task.is_directly() && task.is_single())
+        .filter(|task| task.is_directly() && task.ran_alone())
     {
         if !seen.insert(key(&task.workload)) {
             continue;
@@ -145,15 +145,15 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
                 match overlap(&copies, &holders, &history.precedence) {
                     There::No => {}
                     There::Yes(_) => found.findings.push(of(format!("copies on {all} at the same time"))),
-                    There::Unknown(gone) => found.inconclusive.push(of(too_close(gone, (entry, revision)))),
+                    There::Unknown(gone) => found.cannot_tell(of(too_close(gone, (entry, revision)))),
                 }
             }
             overlapping = overlaps;
             let alone = holders.len() == 1 && revision.change == Change::Added && after_task;
             let unclear = alone.then(|| just_gone(&copies, place, &history.precedence)).flatten();
-            found
-                .inconclusive
-                .extend(unclear.map(|gone| of(too_close(gone, (entry, revision)))));
+            if let Some(gone) = unclear {
+                found.cannot_tell(of(too_close(gone, (entry, revision))));
+            }
         }
         found.findings.extend(pods::overlap(history, task));
     }

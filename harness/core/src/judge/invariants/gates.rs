@@ -57,11 +57,9 @@ pub(super) fn off_moves_nothing(history: &History<'_>, target: &Target<'_>, plan
         }
     }
     for task in history.tasks.iter().filter(|task| task.written.seq < until) {
-        let written = history
-            .binding_of(task)
-            .iter()
-            .find(|(entry, _)| entry.seq == task.written.seq);
-        let Some((entry, revision)) = written else { continue };
+        let Some((entry, revision)) = history.written(task) else {
+            continue;
+        };
         let by_application = bindings::reason(&revision.object, task) == Some(BY_APPLICATION);
         if !by_application && revision.by.as_deref() != Some(HANDS) {
             let told = finding(

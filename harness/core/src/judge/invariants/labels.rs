@@ -9,7 +9,7 @@ use crate::{
 
 type Placed<'a> = (&'a Entry, &'a Revision);
 
-/// One copy on one cluster, from its creation to its end: its revisions in order.
+/// One copy on one cluster, from its creation to its end: its revisions in order, at least one.
 struct Copy<'a>(Vec<Placed<'a>>);
 
 impl<'a> Copy<'a> {
@@ -20,8 +20,8 @@ impl<'a> Copy<'a> {
 
 /// The copies that were created elsewhere after a task was written, and before the next one of the binding.
 fn new_copies<'a>(history: &History<'a>, task: &Task) -> Vec<Copy<'a>> {
-    let later = history.tasks.iter().filter(|it| it.binding == task.binding);
-    let next = later
+    let next = history
+        .tasks_beside(task)
         .map(|it| it.written.seq)
         .filter(|seq| *seq > task.written.seq)
         .min();
@@ -33,7 +33,7 @@ fn new_copies<'a>(history: &History<'a>, task: &Task) -> Vec<Copy<'a>> {
     for (entry, revision) in history.copies_of(task).iter().filter(is_new) {
         let open = copies
             .iter_mut()
-            .rfind(|copy| copy.0.iter().all(|(_, it)| it.cluster == revision.cluster));
+            .rfind(|copy| copy.first().is_some_and(|(_, it)| it.cluster == revision.cluster));
         match (revision.change, open) {
             (Change::Added, _) => copies.push(Copy(vec![(entry, revision)])),
             (Change::Modified, Some(copy)) => copy.0.push((entry, revision)),
@@ -69,7 +69,7 @@ pub(super) fn from_first_revision(history: &History<'_>) -> Found {
             );
             match bare.of_failover {
                 Before::Yes => found.findings.push(told),
-                Before::No | Before::Unknown => found.inconclusive.push(told),
+                Before::No | Before::Unknown => found.cannot_tell(told),
             }
         }
         for copy in copies {

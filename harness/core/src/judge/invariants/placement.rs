@@ -13,7 +13,7 @@ use crate::{
     judge::failovers,
     names::ClusterName,
     select::BINDING_KINDS,
-    timeline::{Change, Entry, Event, HANDS, ObjectId, Revision},
+    timeline::{Change, Entry, HANDS, ObjectId, Revision},
 };
 
 /// What a scheduler may not have heard of yet: taints, and changes of the workload.
@@ -220,7 +220,7 @@ pub(super) fn task_ends_well(history: &History<'_>, target: &Target<'_>) -> Foun
         };
         let until = cleared.at + PURGE;
         let of_binding = history.binding_of(task);
-        let at_end = of_binding.iter().find(|(entry, _)| entry.seq == cleared.seq);
+        let at_end = history.binding_at(task, cleared.seq);
         let by_target = at_end.is_some_and(|(_, it)| target.wrote(it) == Some(true) && it.change != Change::Deleted);
         let since = of_binding
             .iter()
@@ -253,15 +253,8 @@ pub(super) fn task_ends_well(history: &History<'_>, target: &Target<'_>) -> Foun
 
 /// Whether a cluster was ever not ready until then: what is on it may be out of reach.
 fn was_out_of_reach(history: &History<'_>, cluster: &ClusterName, until: Duration) -> bool {
-    let revisions = history.entries.iter().take_while(|entry| entry.at <= until);
-    let mut clusters = revisions.filter_map(|entry| match &entry.event {
-        Event::Revision(it) if it.kind == "Cluster" && ObjectId::of(it).name == cluster.as_str() => Some(it),
-        Event::Revision(_) | Event::Mark(_) => None,
-    });
-    clusters.any(|it| {
-        let ready = |it: &&Value| it["type"] == "Ready" && it["status"] != "True";
-        it.change == Change::Deleted || list(&it.object, "/status/conditions").iter().any(|it| ready(&it))
-    })
+    let since = history.cluster(cluster.as_str()).and_then(|it| it.out_of_reach);
+    since.is_some_and(|since| since < history.until(until))
 }
 
 fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {

@@ -4,27 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Finding, History, finding};
+use super::{Finding, History, finding, history::Workload};
 use crate::{
     case::model::Invariant,
     judge::failovers::Task,
     names::ClusterName,
-    timeline::{Change, Event, ObjectId, Revision},
+    timeline::{Change, ObjectId, Revision},
 };
 
 /// The moments from which pods of a workload live on two members, from the task on (PRG-03).
 pub(super) fn overlap(history: &History<'_>, task: &Task) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut family: BTreeMap<ClusterName, BTreeSet<String>> = BTreeMap::new();
     let mut live: BTreeSet<(ClusterName, String)> = BTreeSet::new();
     let mut overlapping = false;
-    for entry in history.entries {
-        let Event::Revision(revision) = &entry.event else {
-            continue;
-        };
-        if revision.cluster.is_control() || !belongs(revision, task, &mut family) || revision.kind != "Pod" {
-            continue;
-        }
+    for (entry, revision) in history.pods_of(task) {
         let pod = (revision.cluster.clone(), uid(&revision.object).to_owned());
         if revision.change == Change::Deleted || is_over(&revision.object) {
             live.remove(&pod);
@@ -48,23 +41,32 @@ pub(super) fn overlap(history: &History<'_>, task: &Task) -> Vec<Finding> {
     findings
 }
 
-/// Whether a revision is of a copy of the workload, or of something that it owns, directly or not.
-fn belongs(revision: &Revision, task: &Task, family: &mut BTreeMap<ClusterName, BTreeSet<String>>) -> bool {
-    let family = family.entry(revision.cluster.clone()).or_default();
-    let owners = revision
-        .object
-        .pointer("/metadata/ownerReferences")
-        .and_then(Value::as_array);
-    let owned = owners
-        .into_iter()
-        .flatten()
-        .filter_map(|owner| owner.get("uid").and_then(Value::as_str))
-        .any(|owner| family.contains(owner));
-    let belongs = owned || task.is_copy(&ObjectId::of(revision));
-    if belongs {
-        family.insert(uid(&revision.object).to_owned());
+/// The objects on members that workloads own, directly or not, by cluster and uid.
+#[derive(Default)]
+pub(super) struct Families(BTreeMap<ClusterName, BTreeMap<String, BTreeSet<Workload>>>);
+
+impl Families {
+    /// Takes in the next revision on a member, and of which workload it is a copy. Whose pod it is, if it is a pod.
+    pub(super) fn take(&mut self, revision: &Revision, copy_of: Option<Workload>) -> BTreeSet<Workload> {
+        let on_cluster = self.0.entry(revision.cluster.clone()).or_default();
+        let owners = revision
+            .object
+            .pointer("/metadata/ownerReferences")
+            .and_then(Value::as_array);
+        let owners = owners.into_iter().flatten();
+        let uids = owners.filter_map(|owner| owner.get("uid").and_then(Value::as_str));
+        let mut belongs: BTreeSet<Workload> = uids.filter_map(|uid| on_cluster.get(uid)).flatten().cloned().collect();
+        belongs.extend(copy_of);
+        if !belongs.is_empty() {
+            let known = on_cluster.entry(uid(&revision.object).to_owned()).or_default();
+            known.extend(belongs.iter().cloned());
+        }
+        if revision.kind == "Pod" {
+            belongs
+        } else {
+            BTreeSet::new()
+        }
     }
-    belongs
 }
 
 fn uid(object: &Value) -> &str {

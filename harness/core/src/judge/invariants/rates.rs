@@ -121,11 +121,9 @@ pub(super) fn kept(history: &History<'_>, plan: Option<&Plan>) -> Found {
     });
     let mut of_clusters: BTreeMap<&ClusterName, Vec<&Task>> = BTreeMap::new();
     for task in &history.tasks {
-        let written = history
-            .binding_of(task)
-            .iter()
-            .find(|(entry, _)| entry.seq == task.written.seq);
-        let by_taint = written.is_some_and(|(_, revision)| is_by_taint(&revision.object, task));
+        let by_taint = history
+            .written(task)
+            .is_some_and(|(_, revision)| is_by_taint(&revision.object, task));
         if by_taint && other_setup.is_none_or(|seq| task.written.seq < seq) {
             of_clusters.entry(&task.from).or_default().push(task);
         }
@@ -176,12 +174,8 @@ fn runs<'a, 't>(tasks: &'a [&'t Task], restarts: &[u64]) -> Vec<&'a [&'t Task]> 
 /// A task that was written though evictions had been stopped for a while.
 fn stopped<'t, 'r>(tasks: &[&'t Task], rates: &'r [InForce]) -> Option<(&'t Task, &'r InForce, String)> {
     tasks.iter().find_map(|task| {
-        let mut since = rates.iter().rev().skip_while(|it| it.since.seq > task.written.seq);
-        let mut off: Option<&InForce> = None;
-        since
-            .by_ref()
-            .take_while(|it| it.rate == 0.0)
-            .for_each(|it| off = Some(it));
+        let until = rates.partition_point(|it| it.since.seq <= task.written.seq);
+        let off = rates[..until].iter().rev().take_while(|it| it.rate == 0.0).last();
         let off = off.filter(|it| it.since.at + LATE < task.written.at)?;
         let for_secs = (task.written.at.saturating_sub(off.since.at)).as_secs_f64();
         Some((
@@ -217,8 +211,9 @@ fn too_many<'t, 'r>(tasks: &[&'t Task], rates: &'r [InForce]) -> Option<(&'t Tas
 }
 
 fn tell(history: &History<'_>, task: &Task, rate: &InForce, seen: String, found: &mut Found) {
-    let entry = history.entries.iter().find(|entry| entry.seq == task.written.seq);
-    let Some(entry) = entry else { return };
+    let Some((entry, _)) = history.written(task) else {
+        return;
+    };
     let told = finding(
         Invariant::EvictionRateKept,
         entry,

@@ -40,10 +40,16 @@ pub(super) fn nothing_left(timeline: &Timeline) -> Found {
         }
     };
     let until = timeline.entries().partition_point(|it| it.seq <= entry.seq);
-    for id in left_over(&timeline.entries()[..until]) {
-        let seen = format!("still there{waited}");
+    let entries = &timeline.entries()[..until];
+    let left = left_over(entries);
+    let of_cluster = awaits_garbage_collector(entries, &left);
+    for id in left {
+        let mut seen = format!("still there{waited}");
+        if of_cluster {
+            seen += "; what should go with its owner waits for the cluster's garbage collector";
+        }
         // With the time that is due it might have gone: that is no reason to blame anybody, and no success either.
-        let told = if hurried {
+        let told = if hurried || of_cluster {
             &mut found.inconclusive
         } else {
             &mut found.findings
@@ -59,22 +65,66 @@ pub(super) fn nothing_left(timeline: &Timeline) -> Found {
     found
 }
 
-/// What a target has made and is still there: bindings, Works, and copies of workloads that there was a binding of.
+/// What a target has made and is still there: bindings, Works, and copies of workloads that there was a binding of. A Work
+/// of something else is none of the case's, such as that of a namespace, which some propagate by themselves.
 pub fn left_over(entries: &[Entry]) -> Vec<ObjectId> {
     let (bound, made) = (bound(entries), made(entries));
-    let is_left = |id: &&ObjectId| {
-        let ours = if id.cluster.is_control() {
-            BINDING_KINDS.contains(&id.kind.as_str()) || id.kind == "Work"
-        } else {
-            bound.contains(&(id.kind.clone(), id.namespace.clone(), id.name.clone()))
+    let is_left = |(id, object): &(&ObjectId, &Arc<Value>)| {
+        let ours = match id.kind.as_str() {
+            "Work" if id.cluster.is_control() => {
+                let carried = carried(object);
+                carried.is_empty() || !carried.is_disjoint(&bound)
+            }
+            kind if id.cluster.is_control() => BINDING_KINDS.contains(&kind),
+            _ => bound.contains(&(id.kind.clone(), id.namespace.clone(), id.name.clone())),
         };
         ours && made.contains(*id)
     };
     let world = World::after(entries);
-    world.objects().map(|(id, _)| id).filter(is_left).cloned().collect()
+    let left = world.objects().filter(is_left);
+    left.map(|(id, _)| id.clone()).collect()
 }
 
+/// Whether one of these is to go with its owners, which are deleted: the garbage collector of a real cluster learns of new
+/// kinds every half a minute, and what follows from it waits for that.
+pub fn awaits_garbage_collector(entries: &[Entry], left: &[ObjectId]) -> bool {
+    let uid = |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let deleted: BTreeSet<String> = entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::Revision(it) if it.change == Change::Deleted => uid(&it.object, "/metadata/uid"),
+            Event::Revision(_) | Event::Mark(_) => None,
+        })
+        .collect();
+    let world = World::after(entries);
+    let awaits = |object: &Arc<Value>| {
+        let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        let gone = |owner: &Value| uid(owner, "/uid").is_some_and(|uid| deleted.contains(&uid));
+        let is_marked = object.pointer("/metadata/deletionTimestamp").is_some();
+        !is_marked && owners.is_some_and(|owners| !owners.is_empty() && owners.iter().all(gone))
+    };
+    left.iter().filter_map(|id| world.get(id)).any(awaits)
+}
+
+/// Kind, namespace, name.
 type Resource = (String, String, String);
+
+/// What a Work brings to its member.
+fn carried(work: &Value) -> BTreeSet<Resource> {
+    let manifests = work.pointer("/spec/workload/manifests").and_then(Value::as_array);
+    let text = |manifest: &Value, pointer: &str| {
+        let value = manifest.pointer(pointer).and_then(Value::as_str);
+        value.unwrap_or_default().to_owned()
+    };
+    let resource = |manifest| {
+        (
+            text(manifest, "/kind"),
+            text(manifest, "/metadata/namespace"),
+            text(manifest, "/metadata/name"),
+        )
+    };
+    manifests.into_iter().flatten().map(resource).collect()
+}
 
 /// The workloads that there ever was a binding of: kind, namespace, name.
 fn bound(entries: &[Entry]) -> BTreeSet<Resource> {

@@ -97,7 +97,12 @@ pub(super) fn judge(
         judged.leave_open(std::mem::take(&mut refuted), &reason);
     }
     ground.note_state(number, &evidence);
-    judged.findings.push(failed(number, assertion, refuted, evidence, run));
+    let finding = failed(number, assertion, refuted, evidence, run);
+    match assertion.mode {
+        Mode::Eventually => judged.tell(finding, &assertion.condition.expect, run, timeline),
+        // Nobody waits here: whoever is judged has gone on though something was not gone.
+        _ => judged.findings.push(finding),
+    }
 }
 
 /// How an assertion came out; nothing if it was still open when the target ended, or time did.

@@ -220,7 +220,9 @@ impl<'l> Named<'l> {
                 && !line[self.begins + self.name.len()..start].contains(['"', '\''])
             {
                 end
-            } else if names_itself("cookie") || names_itself("authorization") || (at_start && (spaced || is_rest(rest)))
+            } else if names_itself("cookie")
+                || names_itself("authorization")
+                || (at_start && (spaced || is_rest(rest) && !(self.is_flag() && has_name(rest))))
             {
                 // Until a quote that something around it began with.
                 rest.find(['"', '\'']).unwrap_or(rest.trim_end().len())
@@ -230,6 +232,11 @@ impl<'l> Named<'l> {
             (start + skipped, length)
         };
         self.value = start..start + length;
+    }
+
+    /// `--api-token=…`.
+    fn is_flag(&self) -> bool {
+        self.name.starts_with('-')
     }
 
     /// `API key: …`.
@@ -302,6 +309,17 @@ fn scheme(text: &str) -> usize {
 /// Whether all that follows a name at the beginning of a line is its value.
 fn is_rest(text: &str) -> bool {
     !text.contains('=') && !text.contains(" -") && !text.contains('/') && !text.contains(['"', '\'', '&', ';', ','])
+}
+
+/// Whether another name follows in a text, behind the word that it begins with: `x7 token: …`.
+fn has_name(text: &str) -> bool {
+    let names = text
+        .split_whitespace()
+        .skip(1)
+        .filter_map(|word| word.strip_suffix(':'));
+    names
+        .into_iter()
+        .any(|name| !name.is_empty() && name.chars().all(is_of_name))
 }
 
 /// How long the value is that a text begins with, without quotes.

@@ -55,7 +55,7 @@ pub enum What {
     Change,
 }
 
-type Said = Option<(What, String)>;
+type Drawn = Option<(What, String)>;
 
 /// The workload that a binding is about.
 pub(super) fn workload_of(binding: &Value) -> Option<Workload> {
@@ -80,7 +80,7 @@ pub(super) fn plainly(id: &ObjectId, revision: &Revision) -> (What, String) {
 
 impl Walk<'_> {
     /// What a revision is drawn as; nothing if it does not tell of a failover.
-    pub(super) fn say(&self, id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Said {
+    pub(super) fn say(&self, id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Drawn {
         let kind = id.kind.as_str();
         if kind == "Cluster" {
             return cluster(id, revision, before);
@@ -105,7 +105,7 @@ impl Walk<'_> {
         }
     }
 
-    fn copy(&self, id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Said {
+    fn copy(&self, id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Drawn {
         let named = format!("{} {}", id.kind, id.name);
         let object = &*revision.object;
         match revision.change {
@@ -154,7 +154,7 @@ impl Walk<'_> {
 }
 
 /// What the control plane's Events say. Those of members tell of pods.
-fn event(id: &ObjectId, revision: &Revision) -> Said {
+fn event(id: &ObjectId, revision: &Revision) -> Drawn {
     if !id.cluster.is_control() || matches!(revision.change, Change::List | Change::Deleted) {
         return None;
     }
@@ -167,7 +167,7 @@ fn event(id: &ObjectId, revision: &Revision) -> Said {
     Some((what, message))
 }
 
-fn template(id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Said {
+fn template(id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Drawn {
     let named = format!("template {} {}", id.kind, id.name);
     match (revision.change, before) {
         (Change::Deleted, _) => Some((What::Gone, format!("{named} gone"))),
@@ -185,7 +185,7 @@ fn template(id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Said 
     }
 }
 
-fn cluster(id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Said {
+fn cluster(id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Drawn {
     if revision.change == Change::Deleted {
         return Some((What::Gone, format!("Cluster {} gone", id.name)));
     }
@@ -225,7 +225,7 @@ fn ready(cluster: Option<&Value>) -> Option<&str> {
     ready.get("status")?.as_str()
 }
 
-fn binding(id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Said {
+fn binding(id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Drawn {
     if revision.change == Change::Deleted {
         return Some((What::Gone, format!("binding {} gone", id.name)));
     }
@@ -329,7 +329,7 @@ fn items(binding: Option<&Value>) -> BTreeMap<&str, &Value> {
         .collect()
 }
 
-fn work(id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Said {
+fn work(id: &ObjectId, revision: &Revision, before: Option<&Value>) -> Drawn {
     let member = id.namespace.strip_prefix(EXECUTION_NAMESPACE).unwrap_or(&id.namespace);
     let named = format!("Work for {member}");
     match (revision.change, before) {

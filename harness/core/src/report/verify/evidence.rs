@@ -41,7 +41,8 @@ pub(super) fn judge_again(
         file: evidence.timeline.clone(),
     })?;
     let here = case(reported, context)?;
-    let verdict = judge::judge(&Plan::of(here), &timeline);
+    let plan = Plan::of(here).without(context.catalogue.unasked(&report.features));
+    let verdict = judge::judge(&plan, &timeline);
     let snapshots = (context.snapshots)(here, &verdict);
     let mut result = unjudged(here, CaseOutcome::judged(verdict, snapshots, &timeline));
     if let CaseOutcome::Deviates { verdict, snapshots, .. } = &result.outcome {

@@ -340,7 +340,7 @@ impl Core {
             "requestKind": kind_in(&resource.version),
             "requestResource": resource_in(&resource.version),
             "operation": request.operation.as_str(),
-            "userInfo": {"username": &*request.call.caller.user, "groups": &*request.call.caller.groups},
+            "userInfo": request.call.caller.user.info(),
             "object": shown(view.object),
             "oldObject": shown(request.old),
             "dryRun": request.call.query.dry_run(),

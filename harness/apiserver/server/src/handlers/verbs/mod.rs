@@ -10,5 +10,6 @@ mod read;
 mod reviews;
 pub(in crate::handlers) mod scale;
 mod subresources;
+mod tokens;
 mod watch;
 pub(crate) mod write;

@@ -44,6 +44,25 @@ async fn a_namespace_keeps_the_finalizers_that_it_is_created_with() {
     );
 }
 
+#[rstest]
+#[case::of_a_node("/api/v1/nodes", json!({"metadata": {"name": "x"}}), "spec.unschedulable=false")]
+#[case::of_a_job("/apis/batch/v1/namespaces/default/jobs", json!({"metadata": {"name": "x"}, "spec": job(&json!({}))}), "status.successful=0")]
+#[tokio::test]
+async fn a_field_that_is_left_out_is_selected_by_its_zero(
+    #[case] path: &str,
+    #[case] object: Value,
+    #[case] selector: &str,
+) {
+    let mut client = client();
+    assert_eq!(client.send("POST", path, JSON, &object).await.0, 201);
+    let (_, list) = client.get(&format!("{path}?fieldSelector={selector}")).await;
+    assert_eq!(list["items"].as_array().map(Vec::len), Some(1), "{list}");
+    let (_, list) = client
+        .get(&format!("{path}?fieldSelector={}", selector.replacen('=', "!=", 1)))
+        .await;
+    assert_eq!(list["items"].as_array().map(Vec::len), Some(0), "{list}");
+}
+
 #[tokio::test]
 async fn what_an_owner_of_an_unknown_kind_owns_is_no_garbage() {
     let mut client = client();

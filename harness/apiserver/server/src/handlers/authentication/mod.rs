@@ -1,0 +1,94 @@
+//! Who somebody is ([`User`]), and whose a bearer token is: the administrator's, or a service account's as long as that is
+//! there and the token has not expired ([`accounts`]). What signs tokens is in [`jws`], where the keys are in [`keys`].
+
+pub(crate) mod accounts;
+mod jws;
+pub(crate) mod keys;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use serde_json::{Value, json};
+
+use crate::handlers::Core;
+
+/// Who tokens are for that do not say: the API server. It is also who issues them.
+pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
+
+/// What is said of a token that nobody knows.
+const UNKNOWN: &str = "invalid bearer token";
+
+/// The group of everybody who was let in.
+const AUTHENTICATED: &str = "system:authenticated";
+
+/// Somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) name: String,
+    /// Empty for who has none.
+    pub(crate) uid: String,
+    pub(crate) groups: Vec<String>,
+    pub(crate) extra: BTreeMap<String, Vec<String>>,
+}
+
+static ADMINISTRATOR: LazyLock<Arc<User>> =
+    LazyLock::new(|| Arc::new(User::new("kubernetes-admin", &["system:masters", AUTHENTICATED])));
+
+impl User {
+    /// Somebody without uid.
+    pub(crate) fn new(name: &str, groups: &[&str]) -> Self {
+        Self {
+            name: name.to_owned(),
+            uid: String::new(),
+            groups: groups.iter().map(|&group| group.to_owned()).collect(),
+            extra: BTreeMap::new(),
+        }
+    }
+
+    /// Who holds the kubeconfig, and who asks in the same process.
+    pub(crate) fn administrator() -> Arc<Self> {
+        Arc::clone(&ADMINISTRATOR)
+    }
+
+    /// As reviews show it.
+    pub(crate) fn info(&self) -> Value {
+        let mut info = json!({"username": self.name, "groups": self.groups});
+        if let Some(members) = info.as_object_mut() {
+            if !self.uid.is_empty() {
+                members.insert("uid".to_owned(), self.uid.as_str().into());
+            }
+            if !self.extra.is_empty() {
+                members.insert("extra".to_owned(), json!(self.extra));
+            }
+        }
+        info
+    }
+}
+
+/// Whose a token is.
+#[derive(Debug)]
+pub(crate) struct Authenticated {
+    pub(crate) user: Arc<User>,
+    /// Those for whom it was asked that it is for.
+    pub(crate) audiences: Vec<String>,
+}
+
+impl Core {
+    /// Finds out whose a bearer token is, for one of these audiences; the error is in the words of a kube-apiserver.
+    pub(crate) fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Authenticated, String> {
+        let known = if self.keys.is_administrator(token) {
+            let is_meant = audiences.iter().any(|audience| audience == AUDIENCE);
+            Ok(is_meant.then(|| Authenticated {
+                user: User::administrator(),
+                audiences: vec![AUDIENCE.to_owned()],
+            }))
+        } else {
+            self.account_of(token, audiences)
+        };
+        match known {
+            Ok(Some(known)) => Ok(known),
+            Ok(None) => Err(UNKNOWN.to_owned()),
+            Err(reason) => Err(format!("[{UNKNOWN}, {reason}]")),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Certificates: a CA, an endpoint's certificate and a client's, all made anew for each server.
+
+use std::fmt::Write as _;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+};
+use rustls::RootCertStore;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+
+/// A certificate and its key, as PEM.
+pub(crate) struct Certified {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+/// Who certifies others.
+pub(crate) struct Authority {
+    certificate: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    /// A new one.
+    pub(crate) fn generate(name: &str) -> io::Result<Self> {
+        Self::try_generate(name).map_err(io::Error::other)
+    }
+
+    fn try_generate(name: &str) -> Result<Self, rcgen::Error> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![
+            KeyUsagePurpose::KeyCertSign,
+            KeyUsagePurpose::CrlSign,
+            KeyUsagePurpose::DigitalSignature,
+        ];
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate()?;
+        let certificate = params.self_signed(&key)?.pem();
+        Ok(Self {
+            certificate,
+            issuer: Issuer::new(params, key),
+        })
+    }
+
+    /// Its own certificate, as PEM.
+    pub(crate) fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
+    /// A certificate for a client; `organization` is its group.
+    pub(crate) fn client(&self, name: &str, organization: Option<&str>) -> io::Result<Certified> {
+        let made = self.certify(Vec::new(), name, ExtendedKeyUsagePurpose::ClientAuth, organization);
+        made.map_err(io::Error::other)
+    }
+
+    /// A certificate for a server with these names and addresses.
+    fn server(&self, names: Vec<String>) -> io::Result<Certified> {
+        let made = self.certify(names, "kube-apiserver", ExtendedKeyUsagePurpose::ServerAuth, None);
+        made.map_err(io::Error::other)
+    }
+
+    fn certify(
+        &self,
+        names: Vec<String>,
+        name: &str,
+        purpose: ExtendedKeyUsagePurpose,
+        organization: Option<&str>,
+    ) -> Result<Certified, rcgen::Error> {
+        let mut params = CertificateParams::new(names)?;
+        params.distinguished_name.push(DnType::CommonName, name);
+        if let Some(organization) = organization {
+            params.distinguished_name.push(DnType::OrganizationName, organization);
+        }
+        params.extended_key_usages = vec![purpose];
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?.pem();
+        Ok(Certified {
+            certificate,
+            key: key.serialize_pem(),
+        })
+    }
+}
+
+/// All certificates and keys of an endpoint.
+pub(crate) struct Identity {
+    /// The certificate of the CA, as PEM.
+    pub(crate) ca: String,
+    pub(super) client: Certified,
+    server: Certified,
+}
+
+impl Identity {
+    /// New ones of a CA of its own, for an endpoint that is reached at an address, or on loopback.
+    pub(crate) fn generate(address: IpAddr) -> io::Result<Self> {
+        Self::certified_by(&Authority::generate("baton")?, address)
+    }
+
+    /// New ones, for an endpoint that is reached at an address, or on loopback.
+    pub(crate) fn certified_by(authority: &Authority, address: IpAddr) -> io::Result<Self> {
+        let names = ["localhost", "kubernetes", "kubernetes.default.svc"].map(str::to_owned);
+        let mut names: Vec<String> = names.into_iter().chain([Ipv4Addr::LOCALHOST.to_string()]).collect();
+        if address != Ipv4Addr::LOCALHOST {
+            names.push(address.to_string());
+        }
+        Ok(Self {
+            ca: authority.certificate().to_owned(),
+            client: authority.client("kubernetes-admin", Some("system:masters"))?,
+            server: authority.server(names)?,
+        })
+    }
+
+    /// TLS that asks for a client certificate of this CA and takes none as an answer.
+    pub(crate) fn server_config(&self) -> io::Result<ServerConfig> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate(&self.ca)?).map_err(io::Error::other)?;
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+            .allow_unauthenticated()
+            .build()
+            .map_err(io::Error::other)?;
+        let key = PrivateKeyDer::from_pem_slice(self.server.key.as_bytes()).map_err(io::Error::other)?;
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(io::Error::other)?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(vec![certificate(&self.server.certificate)?], key)
+            .map_err(io::Error::other)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+/// What tokens begin with, so that who looks for secrets in logs knows them by their shape.
+const TOKEN: &str = "baton-token-";
+
+/// A token that nobody can guess.
+pub(crate) fn random_token() -> io::Result<String> {
+    let mut bytes = [0_u8; 32];
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    random
+        .fill(&mut bytes)
+        .map_err(|_| io::Error::other("the system gives no random numbers"))?;
+    let mut token = TOKEN.to_owned();
+    for byte in bytes {
+        // Nothing can go wrong with a text.
+        let _ = write!(token, "{byte:02x}");
+    }
+    Ok(token)
+}
+
+/// Reads a certificate.
+pub(crate) fn certificate(pem: &str) -> io::Result<CertificateDer<'static>> {
+    CertificateDer::from_pem_slice(pem.as_bytes()).map_err(io::Error::other)
+}

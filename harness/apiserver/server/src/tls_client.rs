@@ -1,0 +1,281 @@
+//! Connections to servers elsewhere, webhooks and aggregated API servers: whom to trust there, and what went wrong, in the
+//! words of a Go client.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::tls::{self, Certified};
+
+/// A connection to the first address of a host that takes it; the error names the last one.
+pub(crate) async fn dial(host: &str, port: u16) -> Result<TcpStream, String> {
+    let failed = |to: &str, error: &std::io::Error| format!("dial tcp {to}: {}", dialing(error));
+    let unknown = format!("{host}:{port}");
+    let addresses = tokio::net::lookup_host((host, port)).await;
+    let addresses = addresses.map_err(|error| failed(&unknown, &error))?;
+    let mut reason = format!("dial tcp {unknown}: no such host");
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => reason = failed(&address.to_string(), &error),
+        }
+    }
+    Err(reason)
+}
+
+/// Talks TLS on a connection, to a server that must be certified for `name`.
+pub(crate) async fn secure(
+    stream: TcpStream,
+    name: ServerName<'static>,
+    config: Arc<ClientConfig>,
+) -> Result<TlsStream<TcpStream>, String> {
+    let stream = TlsConnector::from(config).connect(name, stream).await;
+    stream.map_err(|error| verifying(&error))
+}
+
+/// On a paused clock time would run ahead of the network: nothing but the call is under way, so that everybody waits.
+/// It does not while something blocks. Lets go when it is dropped.
+pub(crate) fn hold_time() -> std::sync::mpsc::Sender<()> {
+    let (held, end) = std::sync::mpsc::channel();
+    tokio::task::spawn_blocking(move || end.recv());
+    held
+}
+
+fn dialing(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
+        std::io::ErrorKind::TimedOut => "i/o timeout".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Why a connection broke off, in the words of a Go client.
+pub(crate) fn breaking(error: &hyper::Error) -> String {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    let ended = cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::UnexpectedEof);
+    if ended || error.is_incomplete_message() {
+        return "EOF".to_owned();
+    }
+    error.to_string()
+}
+
+fn verifying(error: &std::io::Error) -> String {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    let problem = match cause {
+        None if error.kind() == std::io::ErrorKind::UnexpectedEof => return "EOF".to_owned(),
+        None => return error.to_string(),
+        Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => UNKNOWN_AUTHORITY.to_owned(),
+        Some(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { expected, presented })) => {
+            other_name(&expected.to_str(), presented)
+        }
+        Some(other) => other.to_string(),
+    };
+    format!("tls: failed to verify certificate: {problem}")
+}
+
+/// That a certificate is not of a host. `presented` are its names: `DnsName("a")`, `IpAddress(127.0.0.1)`.
+fn other_name(wanted: &str, presented: &[String]) -> String {
+    let of = |kind: &str| {
+        let names = presented
+            .iter()
+            .filter_map(|name| name.strip_prefix(kind)?.strip_suffix(')'));
+        let names: Vec<&str> = names.map(|name| name.trim_matches(['(', '"'])).collect();
+        names.join(", ")
+    };
+    let is_address = wanted.parse::<std::net::IpAddr>().is_ok();
+    let names = of(if is_address { "IpAddress" } else { "DnsName" });
+    match (is_address, names.is_empty()) {
+        (true, true) => {
+            format!("x509: cannot validate certificate for {wanted} because it doesn't contain any IP SANs")
+        }
+        (false, true) => format!("x509: certificate is not valid for any names, but wanted to match {wanted}"),
+        (_, false) => format!("x509: certificate is valid for {names}, not {wanted}"),
+    }
+}
+
+const UNKNOWN_AUTHORITY: &str = "x509: certificate signed by unknown authority";
+
+/// Whom a client trusts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Trust<'a> {
+    /// Who is certified by one of these certificates, as PEM, or shows one of them.
+    Certificates(&'a [u8]),
+    /// Everybody.
+    Anybody,
+}
+
+/// What a client trusts, and the certificate that it shows.
+pub(crate) fn config(trust: Trust<'_>, shown: Option<&Certified>) -> Result<ClientConfig, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = match trust {
+        Trust::Certificates(ca) => Arc::new(Trusting::read(ca, provider.clone())?),
+        Trust::Anybody => Arc::new(Anybody(provider.signature_verification_algorithms)),
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let Some(shown) = shown else {
+        return Ok(builder.with_no_client_auth());
+    };
+    let chain = tls::certificate(&shown.certificate).map_err(|error| error.to_string())?;
+    let key = PrivateKeyDer::from_pem_slice(shown.key.as_bytes()).map_err(|error| error.to_string())?;
+    let config = builder.with_client_auth_cert(vec![chain], key);
+    config.map_err(|error| error.to_string())
+}
+
+/// Trusts chains that end in given certificates, and these themselves: a server may show the very certificate that its
+/// configuration has, as self-signed ones do.
+#[derive(Debug)]
+struct Trusting {
+    chains: Arc<WebPkiServerVerifier>,
+    own: Vec<CertificateDer<'static>>,
+}
+
+impl Trusting {
+    fn read(ca: &[u8], provider: Arc<CryptoProvider>) -> Result<Self, String> {
+        let mut roots = RootCertStore::empty();
+        let mut own = Vec::new();
+        for block in pem::parse_many(ca).unwrap_or_default() {
+            let certificate = CertificateDer::from(block.into_contents());
+            // A certificate that cannot be read is not trusted, which the handshake will say.
+            let _ = roots.add(certificate.clone());
+            own.push(certificate);
+        }
+        if own.is_empty() {
+            return Err(format!("tls: failed to verify certificate: {UNKNOWN_AUTHORITY}"));
+        }
+        let chains = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        let chains = chains.map_err(|error| error.to_string())?;
+        Ok(Self { chains, own })
+    }
+}
+
+impl ServerCertVerifier for Trusting {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if self.own.contains(end_entity) {
+            let parsed = ParsedCertificate::try_from(end_entity)?;
+            verify_server_name(&parsed, server_name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        self.chains
+            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.chains.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.chains.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.chains.supported_verify_schemes()
+    }
+}
+
+/// Trusts everybody who holds the key of the certificate that they show.
+#[derive(Debug)]
+struct Anybody(WebPkiSupportedAlgorithms);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.0)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.0)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::other_name;
+
+    #[test]
+    fn whose_a_certificate_is_not() {
+        let presented = [
+            "DnsName(\"a.example\")",
+            "DnsName(\"b.example\")",
+            "IpAddress(10.0.0.1)",
+        ]
+        .map(str::to_owned);
+        for (wanted, presented, words) in [
+            (
+                "c.example",
+                &presented[..],
+                "x509: certificate is valid for a.example, b.example, not c.example",
+            ),
+            (
+                "127.0.0.1",
+                &presented[..],
+                "x509: certificate is valid for 10.0.0.1, not 127.0.0.1",
+            ),
+            (
+                "c.example",
+                &presented[2..],
+                "x509: certificate is not valid for any names, but wanted to match c.example",
+            ),
+            (
+                "127.0.0.1",
+                &presented[..2],
+                "x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs",
+            ),
+        ] {
+            assert_eq!(other_name(wanted, presented), words);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Whether a case can be run beside others on one control plane, each on members of its own.
+//!
+//! It can if nothing that it does or that is done for it reaches further than its namespace and its members. Whatever is
+//! not known to stay there makes it a case that has the control plane to itself: to be too careful only costs time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::model::{Action, Case, Mode, Place, Subject};
+use crate::{names::number_of_member, timeline::DEFAULT_NAMESPACE};
+
+/// Namespaced kinds, by group. Nobody but the owner of the namespace is affected by their objects.
+const NAMESPACED: [(&str, &[&str]); 5] = [
+    (
+        "",
+        &[
+            "ConfigMap",
+            "PersistentVolumeClaim",
+            "Pod",
+            "Secret",
+            "Service",
+            "ServiceAccount",
+        ],
+    ),
+    ("apps", &["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"]),
+    ("batch", &["CronJob", "Job"]),
+    ("networking.k8s.io", &["NetworkPolicy"]),
+    ("policy.karmada.io", &[POLICY]),
+];
+
+const POLICY: &str = "PropagationPolicy";
+
+const DEFINITION: &str = "CustomResourceDefinition";
+
+/// What happens too early could come late beside others that keep the target busy, and not be seen.
+const LETS_TIME_PASS: &str = "lets time pass to see that nothing happens, which a busy target may only delay";
+
+/// Features that are about all evictions of an implementation together.
+const OF_ALL: [&str; 4] = [
+    "EvictionRate",
+    "SecondaryEvictionRate",
+    "EvictionQueue",
+    "EvictionMetrics",
+];
+
+impl Case {
+    /// Why it must have a control plane to itself, in words; none if it can be run beside others that can be too.
+    pub fn alone(&self) -> Option<String> {
+        if let Some(feature) = self.features.iter().find(|it| OF_ALL.contains(&it.as_str())) {
+            return Some(format!("is about {feature}, which all evictions share"));
+        }
+        if let Some(option) = self.controller.options.keys().find(|it| it.ends_with("-rate")) {
+            return Some(format!("sets {option}, which all evictions share"));
+        }
+        if let Some(name) = self.foreign_member() {
+            return Some(format!(
+                "speaks of {name}, which is none of its {} members",
+                self.members
+            ));
+        }
+        let own = Own {
+            kinds: self.own_kinds(),
+            has_templates: self.has_templates(),
+        };
+        self.steps.iter().find_map(|step| reaches_further(&step.action, &own))
+    }
+
+    /// Whether there is something that its policies could place on clusters.
+    fn has_templates(&self) -> bool {
+        let is_template = |object: &Value| object["kind"] != POLICY && object["kind"] != DEFINITION;
+        self.steps.iter().any(|step| match &step.action {
+            Action::Apply { on, objects, .. } => on.contains(&Place::Control) && objects.iter().any(is_template),
+            _ => false,
+        })
+    }
+
+    /// The definitions that it applies to the control plane, by name.
+    pub fn definitions(&self) -> BTreeMap<&str, &Value> {
+        let objects = self.steps.iter().flat_map(|step| match &step.action {
+            Action::Apply { on, objects, .. } if on.contains(&Place::Control) => objects.as_slice(),
+            _ => &[],
+        });
+        let definitions = objects.filter(|object| object["kind"] == DEFINITION);
+        definitions
+            .filter_map(|it| Some((it["metadata"]["name"].as_str()?, it)))
+            .collect()
+    }
+
+    /// The namespaced kinds that it defines itself, with their groups.
+    fn own_kinds(&self) -> BTreeSet<(&str, &str)> {
+        let definitions = self.definitions();
+        let specs = definitions.values().map(|definition| &definition["spec"]);
+        let namespaced = specs.filter(|spec| spec["scope"] == "Namespaced");
+        namespaced
+            .filter_map(|spec| Some((spec["group"].as_str()?, spec["names"]["kind"].as_str()?)))
+            .collect()
+    }
+
+    /// A member that it speaks of and does not have: beside others, somebody else may have it.
+    fn foreign_member(&self) -> Option<String> {
+        let split = |it: char| !it.is_ascii_alphanumeric();
+        let text = serde_json::to_string(&self.steps).unwrap_or_default();
+        let of_steps = text
+            .split(split)
+            .filter(|word| number_of_member(word).is_some_and(|it| it > self.members));
+        // Its namespace is called after it.
+        let of_name = self
+            .id
+            .as_str()
+            .split(split)
+            .filter(|word| number_of_member(word).is_some());
+        of_steps.chain(of_name).next().map(str::to_owned)
+    }
+}
+
+/// Those of some cases that can be run beside each other, by their numbers; the others must each be alone.
+pub fn together(cases: &[&Case]) -> BTreeSet<usize> {
+    let mut defined: BTreeMap<&str, &Value> = BTreeMap::new();
+    let mut together = BTreeSet::new();
+    for (number, case) in cases.iter().enumerate() {
+        let definitions = case.definitions();
+        // They stay while others may need them, so that all must mean the same by a kind.
+        let agrees = |(name, definition): (&&str, &&Value)| defined.get(*name).is_none_or(|it| it == definition);
+        if case.alone().is_none() && definitions.iter().all(agrees) {
+            defined.extend(definitions);
+            together.insert(number);
+        }
+    }
+    together
+}
+
+/// What a case has for itself.
+struct Own<'a> {
+    /// The namespaced kinds that it defines, with their groups.
+    kinds: BTreeSet<(&'a str, &'a str)>,
+    /// Whether its policies have something to place.
+    has_templates: bool,
+}
+
+/// Why a step may affect other cases, or others may change what it shows.
+fn reaches_further(action: &Action, own: &Own<'_>) -> Option<String> {
+    match action {
+        Action::Apply { on, objects, .. } if on.contains(&Place::Control) => {
+            objects.iter().find_map(|it| object(it, own))
+        }
+        Action::Patch { on, of, merge } => subject(on, of, own).or_else(|| widened(&merge["spec"])),
+        Action::SetStatus { on, of, .. }
+        | Action::Delete { on, of }
+        | Action::Hold { on, of }
+        | Action::Release { on, of } => subject(on, of, own),
+        Action::Refused(refused) => reaches_further(&refused.request, own),
+        Action::Inject(fault) => Some(format!("injects a fault: {fault}")),
+        Action::Start(_) => Some("starts the target with other settings".to_owned()),
+        Action::Run(command) => Some(format!("runs the command {}", command.command)),
+        Action::Metric(_) => Some("reads metrics, which count what all cases do".to_owned()),
+        Action::Admission { .. } => Some("has a webhook in the place of a policy engine".to_owned()),
+        Action::Assert(assertion) => match assertion.mode {
+            Mode::Consistently(_) => Some(LETS_TIME_PASS.to_owned()),
+            Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen => None,
+        },
+        Action::Elapse(_) | Action::Taint { lasts: Some(_), .. } => Some(LETS_TIME_PASS.to_owned()),
+        Action::Apply { .. }
+        | Action::BindRole { .. }
+        | Action::Capture { .. }
+        | Action::CaptureNow(_)
+        | Action::Taint { lasts: None, .. }
+        | Action::Untaint { .. }
+        | Action::Wait { .. }
+        | Action::Order(_)
+        | Action::Snapshot(_) => None,
+    }
+}
+
+/// Why an object on the control plane may affect other cases.
+fn object(object: &Value, own: &Own<'_>) -> Option<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+    if kind == DEFINITION {
+        return None;
+    }
+    if !is_namespaced(&api_version, &kind, own) {
+        return Some(format!("applies a {kind}, which is not known to stay in a namespace"));
+    }
+    let namespace = text(&object["metadata"]["namespace"]);
+    if !matches!(namespace.as_str(), "" | DEFAULT_NAMESPACE) {
+        return Some(format!("applies a {kind} in the namespace {namespace}"));
+    }
+    if kind == POLICY && own.has_templates && !names_clusters(&object["spec"]["placement"]) {
+        return Some("has a policy that does not name its clusters".to_owned());
+    }
+    None
+}
+
+fn is_namespaced(api_version: &str, kind: &str, own: &Own<'_>) -> bool {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let known = NAMESPACED
+        .iter()
+        .any(|(of, kinds)| *of == group && kinds.contains(&kind));
+    known || own.kinds.contains(&(group, kind))
+}
+
+/// Whether a placement names the clusters that it is about, each of its affinities.
+fn names_clusters(placement: &Value) -> bool {
+    let named = |affinity: &Value| {
+        affinity["clusterNames"]
+            .as_array()
+            .is_some_and(|names| !names.is_empty())
+    };
+    let several = placement["clusterAffinities"].as_array();
+    named(&placement["clusterAffinity"]) || several.is_some_and(|all| !all.is_empty() && all.iter().all(named))
+}
+
+/// Why a patch lets a policy or a binding have clusters that it does not name.
+fn widened(spec: &Value) -> Option<String> {
+    let members = spec.as_object()?;
+    let placement = members.get("placement")?;
+    let clear = |affinity: &Value| {
+        let names = affinity.get("clusterNames");
+        affinity.is_object() && names.is_none_or(|names| names.as_array().is_some_and(|it| !it.is_empty()))
+    };
+    let kept = match placement.get("clusterAffinity") {
+        _ if !placement.is_object() => false,
+        Some(affinity) => clear(affinity),
+        None => true,
+    };
+    let several = placement.get("clusterAffinities");
+    let kept = kept && several.is_none_or(|_| names_clusters(placement));
+    (!kept).then(|| "lets a policy have clusters that it does not name".to_owned())
+}
+
+/// Why what a step changes may affect other cases. What is on members is the case's own.
+fn subject(on: &Place, of: &Subject, own: &Own<'_>) -> Option<String> {
+    match of {
+        Subject::Object(object) => {
+            let stays = *on != Place::Control || is_namespaced(&object.api_version, &object.kind, own);
+            let namespace = object.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+            (!stays || namespace != DEFAULT_NAMESPACE)
+                .then(|| format!("changes {object}, which is not known to be the case's own"))
+        }
+        Subject::Cluster(_) => Some("changes more of a Cluster than its taints".to_owned()),
+        Subject::BindingOf(_)
+        | Subject::BindingsOf(_)
+        | Subject::WorkOf { .. }
+        | Subject::EventOf(_)
+        | Subject::NoticeOf(_)
+        | Subject::NewsOf(_) => None,
+    }
+}

@@ -1,0 +1,76 @@
+//! What the Cluster objects of one name have said along a timeline.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::{
+    judge::failovers::Moment,
+    timeline::{Change, Entry, Revision},
+};
+
+/// Taints, each with the moment since when it was there.
+pub(super) type Taints = BTreeMap<Taint, Moment>;
+
+/// The Cluster objects of one name.
+#[derive(Default)]
+pub(super) struct OfCluster {
+    /// The `NoExecute` taints after an entry; an item for each change.
+    taints: Vec<(u64, Taints)>,
+    /// Whether it ever had a `PreferNoExecute` taint.
+    pub(super) ever_preferred: bool,
+    /// The place of the first entry at which it was not ready, or gone.
+    pub(super) out_of_reach: Option<usize>,
+}
+
+impl OfCluster {
+    /// Takes in the next revision of it.
+    pub(super) fn take(&mut self, place: usize, entry: &Entry, revision: &Revision) {
+        let listed = |pointer| {
+            let list = revision.object.pointer(pointer).and_then(Value::as_array);
+            list.map(Vec::as_slice).unwrap_or_default()
+        };
+        let unready = |it: &Value| it["type"] == "Ready" && it["status"] != "True";
+        if revision.change == Change::Deleted || listed("/status/conditions").iter().any(unready) {
+            self.out_of_reach.get_or_insert(place);
+        }
+        let taints = listed("/spec/taints");
+        self.ever_preferred |= taints.iter().any(|it| it["effect"] == "PreferNoExecute");
+        let before = self.taints.last().map(|(_, taints)| taints);
+        let since = |taint: &Taint| before.and_then(|before| before.get(taint)).copied();
+        let now = taints.iter().filter_map(Taint::no_execute);
+        let now: Taints = now
+            .map(|taint| {
+                let since = since(&taint).unwrap_or_else(|| entry.into());
+                (taint, since)
+            })
+            .collect();
+        if before.is_none_or(|before| *before != now) {
+            self.taints.push((entry.seq, now));
+        }
+    }
+
+    /// The `NoExecute` taints that it had just before an entry.
+    pub(super) fn taints_before(&self, seq: u64) -> Option<&Taints> {
+        let known = self.taints.partition_point(|(since, _)| *since < seq);
+        let (_, taints) = self.taints.get(known.checked_sub(1)?)?;
+        Some(taints)
+    }
+}
+
+/// A `NoExecute` taint.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Taint {
+    pub(super) key: String,
+    pub(super) value: String,
+}
+
+impl Taint {
+    fn no_execute(taint: &Value) -> Option<Self> {
+        let text = |member| taint.get(member).and_then(Value::as_str).unwrap_or_default();
+        (text("effect") == "NoExecute").then(|| Self {
+            key: text("key").to_owned(),
+            value: text("value").to_owned(),
+        })
+    }
+}
