@@ -1,7 +1,11 @@
 //! What a run looks like: while it goes on, and at its end. Consumers of its events, and nothing else.
 
 use crate::terminal::{self, outln};
-use std::{collections::BTreeMap, io::IsTerminal as _, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    io::IsTerminal as _,
+    path::{Path, PathBuf},
+};
 
 use baton_core::{
     event::{CaseOutcome, CaseResult, Event, RunStart, Summary},
@@ -16,16 +20,19 @@ use crate::show;
 /// Shows a run: with a moving line on a terminal, with plain lines elsewhere.
 pub struct Output {
     progress: Option<ProgressBar>,
+    /// The target file, if the run has one.
+    target: Option<PathBuf>,
     /// By case and seed.
     results: BTreeMap<(CaseId, u64), CaseResult>,
 }
 
 impl Output {
-    /// For standard output and error as they are.
-    pub fn new() -> Self {
+    /// For standard output and error as they are; `target` is the target file of the run.
+    pub fn new(target: Option<PathBuf>) -> Self {
         let progress = std::io::stderr().is_terminal().then(ProgressBar::no_length);
         Self {
             progress,
+            target,
             results: BTreeMap::new(),
         }
     }
@@ -100,17 +107,11 @@ impl Output {
         }
         outln!("{}\n", results(self.results.values()));
         for result in self.results.values() {
-            if let Some(text) = explanation(result) {
+            if let Some(text) = explanation(result, self.target.as_deref()) {
                 outln!("{text}");
             }
         }
         outln!("{}", sum(summary));
-    }
-}
-
-impl Default for Output {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -213,8 +214,8 @@ pub fn not_judged(verdict: &Verdict) -> Vec<String> {
         .collect()
 }
 
-/// Why a case did not conform, for a reader who has never seen it.
-pub fn explanation(result: &CaseResult) -> Option<String> {
+/// Why a case did not conform, for a reader who has never seen it; `target` is the target file that it was run with.
+pub fn explanation(result: &CaseResult, target: Option<&Path>) -> Option<String> {
     let head = format!("--- {} {}: {}", named(result), word(result), result.title);
     let mut lines = vec![head];
     for (number, failed) in (1..).zip(&result.failed_tries) {
@@ -271,7 +272,11 @@ pub fn explanation(result: &CaseResult) -> Option<String> {
     if let Some(evidence) = &result.evidence {
         let file = evidence.file.display();
         lines.push(format!("full timeline: {file}"));
-        lines.push(format!("judge again:   baton judge {file}\n"));
+        let target = target.map(|target| format!(" --target {}", target.display()));
+        lines.push(format!(
+            "judge again:   baton judge {file}{}\n",
+            target.unwrap_or_default()
+        ));
     }
     if let Some(file) = &result.log {
         lines.push(format!("output of the target: {}\n", file.display()));

@@ -152,7 +152,7 @@ fn the_proposal_s_cases_conform_and_leave_nothing_behind() {
     for case in &suite.cases {
         let result = run::run_case(case, &settings, &|_| {});
         let CaseOutcome::Conforms(verdict) = &result.outcome else {
-            panic!("{}", output::explanation(&result).unwrap_or_default());
+            panic!("{}", output::explanation(&result, None).unwrap_or_default());
         };
         assert_eq!(verdict.shown, case.requirements);
     }
@@ -288,7 +288,7 @@ fn faults_act_on_the_way_of_the_target_as_in_the_process() {
         let (CaseOutcome::Conforms(expected), CaseOutcome::Conforms(verdict)) =
             (in_process.outcome, &over_https.outcome)
         else {
-            panic!("{}", output::explanation(&over_https).unwrap_or_default());
+            panic!("{}", output::explanation(&over_https, None).unwrap_or_default());
         };
         assert_eq!(verdict.shown, expected.shown, "{}", case.id);
     }
@@ -302,7 +302,7 @@ fn admission_rules_hold_for_a_case_and_leave_nothing_behind() {
     let case = hastened("flink/resumes-from-checkpoint.yaml", &[("elapse: 60s", "elapse: 2s")]).remove(0);
     let result = run::run_case(&case, &settings, &|_| {});
     let CaseOutcome::Conforms(verdict) = &result.outcome else {
-        panic!("{}", output::explanation(&result).unwrap_or_default());
+        panic!("{}", output::explanation(&result, None).unwrap_or_default());
     };
     assert_eq!(verdict.shown, case.requirements);
     for number in 0..3 {
@@ -352,7 +352,7 @@ fn a_target_that_stops_between_two_writes_is_where_it_is_in_the_process() {
         assert!(
             matches!(over_https.outcome, CaseOutcome::Conforms(_)),
             "{}",
-            output::explanation(&over_https).unwrap_or_default()
+            output::explanation(&over_https, None).unwrap_or_default()
         );
         let id = &case.id;
         assert_eq!(while_stopped(&over_https), while_stopped(&in_process), "{id}");

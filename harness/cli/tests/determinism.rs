@@ -109,7 +109,7 @@ fn every_case_conforms_with_every_seed() {
             assert!(
                 conforms,
                 "seed {seed}: {}",
-                output::explanation(result).unwrap_or_else(|| format!("{:?}", result.outcome))
+                output::explanation(result, None).unwrap_or_else(|| format!("{:?}", result.outcome))
             );
         });
     }

@@ -262,7 +262,7 @@ fn a_pass_on_a_later_try_stays_visible() {
     assert_eq!(results[1].failed_tries.len(), 0);
     let table = output::results(results.iter());
     assert!(table.contains("conforms on try 3"), "{table}");
-    let explained = output::explanation(&results[0]).unwrap();
+    let explained = output::explanation(&results[0], None).unwrap();
     assert!(
         explained.contains("try 1 failed: the controller under test cannot be started: not now"),
         "{explained}"

@@ -101,7 +101,8 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         return exit;
     }
     let outdated = StaleBaseline::new(&all.cases);
-    carry_out(&selected, &settings, reports, last_run, outdated, &folder)
+    let output = Output::new(arguments.target.clone());
+    carry_out(&selected, &settings, output, reports, last_run, outdated, &folder)
 }
 
 /// Removes what runs long ago have left in the folder that is Baton's own.
@@ -151,6 +152,7 @@ fn run_preflight(preflight: Option<&Preflight>, settings: &Settings) -> Result<(
 fn carry_out(
     selected: &Selected,
     settings: &Settings,
+    mut output: Output,
     mut reports: Reports,
     mut last_run: LastRun,
     mut outdated: StaleBaseline,
@@ -159,7 +161,6 @@ fn carry_out(
     if let Some(words) = Layout::of(&selected.cases, settings).words() {
         outln!("{words}");
     }
-    let mut output = Output::new();
     let summary = run::run(&selected.cases, settings, |event| {
         reports.on_event(event);
         if let Event::CaseEnded(result) = event {

@@ -132,7 +132,7 @@ pub fn passed(result: &CaseResult) -> Result<&Verdict, String> {
         CaseOutcome::Conforms(verdict) | CaseOutcome::Deviates { verdict, .. } if verdict.conforms() => Ok(verdict),
         _ => panic!(
             "\n{}",
-            output::explanation(result).unwrap_or_else(|| format!("{:?}", result.outcome))
+            output::explanation(result, None).unwrap_or_else(|| format!("{:?}", result.outcome))
         ),
     }
 }

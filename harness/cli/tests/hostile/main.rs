@@ -204,7 +204,10 @@ fn verdicts_and_control_characters_that_it_prints_are_shown_as_its_words() {
     assert!(reason.contains("428 conform"), "its last words are told: {reason}");
     let log = fs::read_to_string(result.log.as_ref().unwrap()).unwrap();
     assert!(!log.contains('\u{1b}') && log.contains("␛[2J"), "{log}");
-    assert!(output::explanation(&result).unwrap().contains("BROKEN"), "{reason}");
+    assert!(
+        output::explanation(&result, None).unwrap().contains("BROKEN"),
+        "{reason}"
+    );
 }
 
 /// It has written a timeline of a run that conforms, and a link, where the harness will write its own.
