@@ -12,6 +12,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::LazyLock,
+    time::Duration,
 };
 
 use baton::{
@@ -22,7 +23,7 @@ use baton::{
     settings::Settings,
 };
 use baton_core::{
-    case::model::Case,
+    case::model::{Case, Phase},
     digest::Digest,
     event::{CaseOutcome, CaseResult},
     implementation::{Exec, Launch, template::Template},
@@ -37,6 +38,9 @@ const LABELS: &str = "first seen: Deployment deploy";
 
 /// Tricks after which what is waited for never comes.
 const IN_VAIN: [&str; 3] = ["ready-alone", "second-copy", "deletes-what-the-harness-made"];
+
+/// Tricks that leave something behind, which the harness waits for to go.
+const LEAVE: [&str; 2] = ["leaves-a-work-as-the-harness", "leaves-a-work-as-the-collector"];
 
 /// The suite as it is, which takes longer to read than a trick to play.
 static SUITE: LazyLock<Suite> = LazyLock::new(|| Suite::load(&Roots::of(&root())).unwrap());
@@ -102,6 +106,9 @@ fn against(trick: &str, folder: &Path, roots: Roots, case: &Case) -> CaseResult 
     spec.metrics = None;
     if IN_VAIN.contains(&trick) {
         spec.timeouts.factor = Some(0.2);
+    }
+    if LEAVE.contains(&trick) {
+        spec.timeouts.phases.insert(Phase::Clear, Duration::from_secs(10));
     }
     let settings = Settings {
         timelines: Some(folder.join("timelines")),
