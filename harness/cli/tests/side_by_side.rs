@@ -142,8 +142,8 @@ impl Plane {
     }
 }
 
-/// Makes a control plane know the failover API, in somebody's name who is not the harness: what the harness defines, it
-/// may remove.
+/// Makes a control plane know the failover API, under another name than the harness's: the harness may remove what it has
+/// defined itself.
 async fn install(client: &Client) {
     let definitions = Api::<CustomResourceDefinition>::all(client.clone());
     for file in fs::read_dir(roots().path("fixtures/crds")).unwrap() {

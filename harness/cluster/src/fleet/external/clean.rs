@@ -146,8 +146,8 @@ impl Ours {
         }
     }
 
-    /// Whether a target makes such an object of cluster scope, for a case. Policies are made by people, and the case's
-    /// are made by the harness.
+    /// Whether a target may have made such an object of cluster scope for the case. Policies are made by people; those of
+    /// the case are made by the harness.
     fn is_of_target(&self, item: &Item) -> bool {
         match item.group.as_str() {
             "work.karmada.io" => true,
