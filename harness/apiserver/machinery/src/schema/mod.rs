@@ -2,7 +2,8 @@
 //!
 //! Read in this order: `node` (a schema compiled for walking), `structure` (what a schema may look like), `prune`,
 //! `defaults`, `validate`, `cel` (rules in CEL, also used by admission), `crd` (the object that carries the
-//! schemas: names, versions, conditions, columns, scale). Everything is pure: values in, values and errors out.
+//! schemas: names, versions, conditions, columns, scale). Everything is pure: values in, values and errors out; `memory`
+//! only spares doing it again.
 //!
 //! [`Schema`] is the whole of it for one version of one custom resource.
 
@@ -10,6 +11,7 @@ pub mod cel;
 pub mod crd;
 mod defaults;
 mod formats;
+mod memory;
 mod node;
 mod numbers;
 mod path;
@@ -23,6 +25,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::field::{FieldError, FieldErrorType};
+use memory::Memory;
 use path::Path;
 
 pub use node::{Additional, ListType, Node as SchemaNode};
@@ -51,9 +54,14 @@ pub struct Schema {
 impl Schema {
     /// Compiles a schema that has been checked before (it is stored in a CRD).
     pub fn build(openapi_v3: &Value) -> Self {
-        Self {
-            root: Arc::new(SchemaNode::build(openapi_v3)),
-        }
+        static BUILT: Memory<Schema> = Memory::new();
+        BUILT.of(openapi_v3).unwrap_or_else(|| {
+            let built = Self {
+                root: Arc::new(SchemaNode::build(openapi_v3)),
+            };
+            BUILT.keep(openapi_v3, built.clone());
+            built
+        })
     }
 
     /// The compiled form, for those who walk it themselves.
