@@ -13,7 +13,11 @@ use baton_cluster::{
     simulator::Rules,
 };
 use baton_core::{
-    case::{model::Case, read as case_file, refs::ReadContext},
+    case::{
+        model::Case,
+        read as case_file,
+        refs::{Objects, ReadContext},
+    },
     catalogue::Catalogue,
     implementation::{self, TargetSpec},
     names::CaseId,
@@ -29,7 +33,7 @@ use crate::{
 };
 
 /// Checked cases, and the requirements they cite.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Suite {
     /// The cases, by area and name.
     pub cases: Vec<Case>,
@@ -111,6 +115,7 @@ impl Suite {
             fixtures: &fixtures,
             check_path: &check_path,
             check_admission: &check_admission,
+            objects: Objects::default(),
         };
         let mut cases = Vec::new();
         let mut broken = Vec::new();
@@ -145,49 +150,45 @@ impl Suite {
     /// # Errors
     /// Also if there is no such case.
     pub fn select(roots: &Roots, wanted: &[String]) -> Result<Self, LoadError> {
+        let asked = Asked::of(wanted)?;
+        if asked.names.is_empty() && !wanted.is_empty() {
+            return Self::load_files(roots, &asked.files);
+        }
+        Self::load(roots)?.chosen(roots, wanted)
+    }
+
+    /// The same of a suite that has been read as a whole.
+    ///
+    /// # Errors
+    /// If files cannot be read, or there is no such case.
+    pub fn chosen(&self, roots: &Roots, wanted: &[String]) -> Result<Self, LoadError> {
         if wanted.is_empty() {
-            return Self::load(roots);
+            return Ok(self.clone());
         }
-        let mut files = Vec::new();
-        let mut names = Vec::new();
-        for it in wanted {
-            let path = Path::new(it);
-            if path.is_dir() {
-                files.extend(files::yaml_files(path).map_err(|source| not_read(path, source))?);
-            } else if path.is_file() {
-                files.push(path.to_owned());
-            } else {
-                names.push(it.as_str());
-            }
-        }
-        let of_files = Self::load_files(roots, &files)?;
-        if names.is_empty() {
-            return Ok(of_files);
-        }
-        let mut suite = Self::load(roots)?;
-        if let Some(name) = names.iter().find(|name| !suite.knows(name)) {
-            return Err(suite.no_such_case(name));
+        let Asked { files, names } = Asked::of(wanted)?;
+        let mut chosen = Self::load_files(roots, &files)?;
+        if let Some(name) = names.iter().find(|name| !self.knows(name)) {
+            return Err(self.no_such_case(name));
         }
         // A name that is a case's means that case alone, even if it is its file's, too.
-        let (cases, stems): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| suite.is_case(name));
-        let asked = |file: &Path, id: Option<&CaseId>| {
+        let (cases, stems): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| self.is_case(name));
+        let named = |file: &Path, id: Option<&CaseId>| {
             stems.iter().any(|name| is_stem(file, name)) || id.is_some_and(|id| cases.contains(&id.as_str()))
         };
-        suite.cases.retain(|case| asked(&case.file, Some(&case.id)));
-        suite.broken.retain(|diagnostic| asked(&diagnostic.file, None));
-        for case in of_files.cases {
-            // What is asked for twice is run once.
-            if !suite
-                .cases
-                .iter()
-                .any(|it| it.id == case.id && same(&it.file, &case.file))
-            {
-                suite.cases.push(case);
-            }
+        let of_suite = self.cases.iter().filter(|case| named(&case.file, Some(&case.id)));
+        let of_suite: Vec<Case> = of_suite.cloned().collect();
+        // What is asked for twice is run once.
+        chosen.cases.retain(|case| {
+            let again = |it: &Case| it.id == case.id && same(&it.file, &case.file);
+            !of_suite.iter().any(again)
+        });
+        chosen.cases.splice(..0, of_suite);
+        let broken = self.broken.iter().filter(|diagnostic| named(&diagnostic.file, None));
+        chosen.broken.splice(..0, broken.cloned());
+        if !names.is_empty() {
+            chosen.broken.extend(case_file::duplicates(&chosen.cases));
         }
-        suite.broken.extend(of_files.broken);
-        suite.broken.extend(case_file::duplicates(&suite.cases));
-        Ok(suite)
+        Ok(chosen)
     }
 
     /// The suite if nothing is wrong with any file.
@@ -221,6 +222,32 @@ impl Suite {
             name: name.to_owned(),
             help: suggestion(name, known),
         }
+    }
+}
+
+/// What is asked for on the command line.
+struct Asked<'a> {
+    /// Files, and those of folders.
+    files: Vec<PathBuf>,
+    /// What is neither: names of cases, or of files of the suite.
+    names: Vec<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    fn of(wanted: &'a [String]) -> Result<Self, LoadError> {
+        let mut files = Vec::new();
+        let mut names = Vec::new();
+        for it in wanted {
+            let path = Path::new(it);
+            if path.is_dir() {
+                files.extend(files::yaml_files(path).map_err(|source| not_read(path, source))?);
+            } else if path.is_file() {
+                files.push(path.to_owned());
+            } else {
+                names.push(it.as_str());
+            }
+        }
+        Ok(Self { files, names })
     }
 }
 

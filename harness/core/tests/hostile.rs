@@ -3,7 +3,11 @@
 use std::{path::Path, sync::LazyLock};
 
 use baton_core::{
-    case::{model::Case, read, refs::ReadContext},
+    case::{
+        model::Case,
+        read,
+        refs::{Objects, ReadContext},
+    },
     catalogue::Catalogue,
     yaml::{self, Diagnostic},
 };
@@ -39,6 +43,7 @@ fn read_bytes(bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic>> {
         fixtures: &["deploy.yaml".to_owned()],
         check_path: &check_path,
         check_admission: &|_, _| Ok(()),
+        objects: Objects::default(),
     };
     read::read(Path::new("c.yaml"), "area", bytes, &context)
 }

@@ -80,9 +80,12 @@ pub fn execute(cli: &Cli) -> Exit {
 fn carry_out(cli: &Cli) -> Exit {
     let roots = Roots::of(&cli.root);
     match &cli.command {
-        Command::Run(arguments) => with_suite(Suite::select(&roots, &arguments.cases), |suite| {
-            run::run(suite, &roots, arguments)
-        }),
+        Command::Run(arguments) => match Suite::load(&roots) {
+            Ok(all) => with_suite(all.chosen(&roots, &arguments.cases), |suite| {
+                run::run(suite, &all, &roots, arguments)
+            }),
+            Err(error) => not_loaded(&error),
+        },
         Command::List(arguments) => with_suite(Suite::load(&roots), |suite| {
             if arguments.names {
                 suite.cases.iter().for_each(|case| outln!("{}", case.id));

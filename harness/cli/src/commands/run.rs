@@ -42,8 +42,9 @@ use crate::{
     stale_baseline::StaleBaseline,
 };
 
-/// Runs the cases of a suite as the arguments say. Invalid arguments are reported before any cluster boots.
-pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
+/// Runs the cases of a suite as the arguments say. Invalid arguments are reported before any cluster boots. What the
+/// baseline says is held against all cases, not only against those that are run.
+pub(super) fn run(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Run) -> Exit {
     let folder = arguments.timelines.clone().unwrap_or_else(evidence::folder_by_default);
     let before = LastRun::read(&folder, roots.folder());
     let failed = match (&before, arguments.selection.rerun_failed) {
@@ -67,11 +68,6 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         errln!("error: cannot write timelines to {}: {error}", folder.display());
         return Exit::BadInput;
     }
-    // What the baseline says is held against all cases, not only against those that are run.
-    let all = match Suite::load(roots) {
-        Ok(all) => all,
-        Err(error) => return not_loaded(&error),
-    };
     let reports = match Reports::open(&arguments.reports, &all.catalogue, &all.cases) {
         Ok(reports) => reports,
         Err(error) => return bad_input(&error, error.help()),
@@ -84,7 +80,7 @@ pub(super) fn run(suite: Suite, roots: &Roots, arguments: &args::Run) -> Exit {
         Ok(rules) => rules.clone(),
         Err(wrong) => return wrong_rules(wrong),
     };
-    let (settings, preflight) = match settings(roots, arguments, &selected, &all) {
+    let (settings, preflight) = match settings(roots, arguments, &selected, all) {
         Ok((settings, preflight)) => (Settings { rules, ..settings }, preflight),
         Err(exit) => return exit,
     };

@@ -12,7 +12,11 @@ use std::{
 
 use baton_cluster::{program::last_lines, runner::Timeouts};
 use baton_core::{
-    case::{model::Case, read, refs::ReadContext},
+    case::{
+        model::Case,
+        read,
+        refs::{Objects, ReadContext},
+    },
     catalogue::Catalogue,
     implementation::{Exec, Launch, TargetSpec, switch::Switch},
     names::{Feature, RequirementId},
@@ -212,6 +216,7 @@ fn canary(catalogue: &Catalogue) -> Result<Case, PreflightError> {
         fixtures: &[],
         check_path: &|_| Ok(()),
         check_admission: &|_, _| Ok(()),
+        objects: Objects::default(),
     };
     let file = Path::new("the preflight's canary");
     let cases = read::read(file, "preflight", CANARY.as_bytes(), &context).map_err(PreflightError::Canary)?;

@@ -4,7 +4,10 @@
 use std::{path::Path, sync::LazyLock};
 
 use baton_core::{
-    case::{read, refs::ReadContext},
+    case::{
+        read,
+        refs::{Objects, ReadContext},
+    },
     catalogue::Catalogue,
     plan::Plan,
 };
@@ -28,6 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         fixtures: &names,
         check_path: &|_| Ok(()),
         check_admission: &|_, _| Ok(()),
+        objects: Objects::default(),
     };
     match read::read(Path::new("case.yaml"), "area", bytes, &context) {
         Ok(cases) => cases.iter().for_each(|case| drop(Plan::of(case).to_string())),

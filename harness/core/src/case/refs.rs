@@ -1,6 +1,9 @@
 //! What a case refers to, and whether it is there: roles, captures, kinds, files, requirements.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use serde_json::Value;
 
@@ -31,6 +34,24 @@ pub struct ReadContext<'a> {
     pub check_path: &'a dyn Fn(&str) -> Result<(), String>,
     /// Checks the text of a file of admission rules; says what is wrong with it.
     pub check_admission: &'a dyn Fn(&str, &str) -> Result<(), String>,
+    /// What has been read of files so far.
+    pub objects: Objects,
+}
+
+/// The objects of files below `fixtures/`: hundreds of cases apply the same few, and each is read once.
+#[derive(Debug, Default)]
+pub struct Objects(RefCell<BTreeMap<String, Vec<Value>>>);
+
+impl Objects {
+    /// Those of a file, if it has been read.
+    pub(super) fn of(&self, file: &str) -> Option<Vec<Value>> {
+        self.0.borrow().get(file).cloned()
+    }
+
+    /// Keeps those of a file.
+    pub(super) fn keep(&self, file: &str, objects: &[Value]) {
+        self.0.borrow_mut().insert(file.to_owned(), objects.to_vec());
+    }
 }
 
 /// What is known at a step, because of the steps before it.

@@ -9,7 +9,11 @@ use std::{
 };
 
 use baton_core::{
-    case::{model::Case, read, refs::ReadContext},
+    case::{
+        model::Case,
+        read,
+        refs::{Objects, ReadContext},
+    },
     catalogue::Catalogue,
     yaml::Diagnostic,
 };
@@ -81,6 +85,7 @@ pub fn read_bytes(file: &Path, bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic
         fixtures: &fixtures,
         check_path: &check_path,
         check_admission: &|_, _| Ok(()),
+        objects: Objects::default(),
     };
     read::read(file, "proposal", bytes, &context)
 }

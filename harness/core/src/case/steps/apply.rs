@@ -166,10 +166,16 @@ impl Reader<'_> {
     }
 
     fn file(&mut self, node: &Node, name: &str) -> Option<Vec<Value>> {
+        if let Some(objects) = self.context.objects.of(name) {
+            return Some(objects);
+        }
         let text = self.fixture(node, name)?;
         let objects: Result<Vec<Value>, _> = plain::documents(&text).collect();
         match objects {
-            Ok(objects) if objects.iter().all(is_object) => Some(objects),
+            Ok(objects) if objects.iter().all(is_object) => {
+                self.context.objects.keep(name, &objects);
+                Some(objects)
+            }
             Ok(_) => {
                 let help = "every document in it needs apiVersion, kind and metadata.name";
                 self.decoder.error(
