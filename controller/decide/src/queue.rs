@@ -126,11 +126,6 @@ impl EvictionQueue {
         self.aside.contains(entry) || self.waiting.iter().any(|waiting| waiting.entry == *entry)
     }
 
-    /// Whether a binding is in the queue and has a turn.
-    pub fn is_waiting(&self, entry: &Entry) -> bool {
-        self.waiting.iter().any(|waiting| waiting.entry == *entry)
-    }
-
     /// Takes out all entries of a binding, except those for these clusters.
     pub fn keep_only(&mut self, binding: &ObjectKey, clusters: &[&str]) {
         let stays = |entry: &Entry| entry.binding != *binding || clusters.contains(&entry.cluster.as_str());
@@ -395,7 +390,7 @@ mod tests {
         assert!(queue.finish(&c, Outcome::Blocked, 0.5, at(2)).is_some());
         assert!(queue.finish(&c, Outcome::Blocked, 0.5, at(3)).is_none(), "counted once");
         assert_eq!(queue.head(), Some(&a));
-        assert!(queue.has(&c) && !queue.is_waiting(&c));
+        assert!(queue.has(&c));
         queue.join(&c, &kind(), at(4));
         queue.finish(&a, Outcome::Evicted, 0.5, at(4));
         queue.finish(&b, Outcome::Dropped, 0.5, at(4));
