@@ -24,8 +24,8 @@ pub(super) fn if_missing(definitions: &[Value]) -> Result<Option<Value>, FleetEr
     if definitions.is_empty() || definitions.iter().any(|it| it["metadata"]["name"] == NAME) {
         return Ok(None);
     }
-    let own = failover_api()?.into_iter().find(|it| it["metadata"]["name"] == NAME);
-    Ok(own.map(with_all_fields))
+    let own = failover_api()?.iter().find(|it| it["metadata"]["name"] == NAME);
+    Ok(own.cloned().map(with_all_fields))
 }
 
 /// What an implementation writes there is its own affair: nothing of it is dropped.
@@ -177,8 +177,12 @@ mod tests {
     #[test]
     fn the_kind_is_added_where_it_is_missing() {
         let all = failover_api().unwrap();
-        assert!(if_missing(&all).unwrap().is_none());
-        let others: Vec<_> = all.into_iter().filter(|it| it["metadata"]["name"] != NAME).collect();
+        assert!(if_missing(all).unwrap().is_none());
+        let others: Vec<_> = all
+            .iter()
+            .filter(|it| it["metadata"]["name"] != NAME)
+            .cloned()
+            .collect();
         let added = if_missing(&others).unwrap().unwrap();
         assert!(if_missing(&[]).unwrap().is_none());
         let schema = &added["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];

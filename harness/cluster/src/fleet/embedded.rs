@@ -274,7 +274,7 @@ async fn prepare(
 ) -> Result<Option<Dating>, FleetError> {
     let client = control.inside(FLEET);
     let Some(definitions) = &options.definitions else {
-        register::define(&client, &register::failover_api()?).await?;
+        register::define(&client, register::failover_api()?).await?;
         register::register(&client, endpoints, &BTreeMap::new()).await?;
         return Ok(None);
     };

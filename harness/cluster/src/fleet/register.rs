@@ -2,23 +2,23 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::OnceLock,
     time::Duration,
 };
 
 use baton_core::names::ClusterName;
+use http::{HeaderValue, header};
 use k8s_openapi::{
     ByteString,
     api::core::v1::{Namespace, Secret},
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionStatus},
 };
 use kube::{
-    Api, Client, ResourceExt,
-    api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, PostParams},
-    runtime::{
-        conditions,
-        wait::{Condition, await_condition},
-    },
+    Api, Client, Resource, ResourceExt,
+    api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, PostParams, Request},
+    runtime::{conditions, wait::await_condition},
 };
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
 use super::FleetError;
@@ -28,6 +28,9 @@ pub(super) const NAMESPACE: &str = "karmada-cluster";
 
 /// How long a definition may take to become established; it takes no time worth speaking of.
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
+
+/// What an API server is asked for where the object itself is of no use.
+const METADATA: HeaderValue = HeaderValue::from_static("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
 
 /// How the target reaches a member.
 #[derive(Debug)]
@@ -42,6 +45,31 @@ pub(super) struct Endpoint {
     pub token: String,
 }
 
+/// What is read of a list of definitions.
+#[derive(Debug, Deserialize)]
+struct Definitions {
+    items: Vec<Definition>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Definition {
+    metadata: Named,
+    status: Option<CustomResourceDefinitionStatus>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Named {
+    name: String,
+}
+
+impl Definition {
+    fn is_established(&self) -> bool {
+        let conditions = self.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        let mut established = conditions.filter(|condition| condition.type_ == "Established");
+        established.any(|condition| condition.status == "True")
+    }
+}
+
 fn failed(what: impl Into<String>) -> impl FnOnce(kube::Error) -> FleetError {
     let what = what.into();
     move |source| FleetError::Prepare {
@@ -51,10 +79,15 @@ fn failed(what: impl Into<String>) -> impl FnOnce(kube::Error) -> FleetError {
     }
 }
 
-/// The definitions of the failover API.
-pub(crate) fn failover_api() -> Result<Vec<Value>, FleetError> {
+/// The definitions of the failover API, read once: they are the same for every fleet in a process.
+pub(crate) fn failover_api() -> Result<&'static [Value], FleetError> {
+    static READ: OnceLock<Vec<Value>> = OnceLock::new();
+    if let Some(read) = READ.get() {
+        return Ok(read);
+    }
     let read = |text: &&str| serde_json::from_str(text).map_err(FleetError::Definition);
-    crate::bundled::CRDS.iter().map(read).collect()
+    let read: Vec<Value> = crate::bundled::CRDS.iter().map(read).collect::<Result<_, _>>()?;
+    Ok(READ.get_or_init(|| read))
 }
 
 /// Those of some definitions that a cluster does not have yet.
@@ -83,25 +116,26 @@ pub(super) fn clusters(client: &Client) -> Api<DynamicObject> {
     Api::all_with(client.clone(), &ApiResource::from_gvk(&kind))
 }
 
-/// Creates definitions and waits until all of them are served.
+/// Creates definitions and waits until all of them are served. They are large, so that no more of the answers is asked
+/// for, and read, than is needed.
 pub(crate) async fn define(client: &Client, definitions: &[Value]) -> Result<(), FleetError> {
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let dynamic: Api<DynamicObject> =
-        Api::all_with(client.clone(), &ApiResource::erase::<CustomResourceDefinition>(&()));
+    let requests = Request::new(CustomResourceDefinition::url_path(&(), None));
     for definition in definitions {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
-        let object: DynamicObject = serde_json::from_value(definition.clone())
-            .map_err(kube::Error::SerdeError)
-            .map_err(failed(format!("reading the definition {name}")))?;
-        let created = dynamic.create(&PostParams::default(), &object).await;
+        let created = create(client, &requests, definition).await;
         created.map_err(failed(format!("creating the definition {name}")))?;
     }
-    let all = api.list(&ListParams::default()).await;
-    for definition in all.map_err(failed("listing definitions"))? {
-        let name = definition.name_any();
-        if conditions::is_crd_established().matches_object(Some(&definition)) {
+    let listing = failed("listing definitions");
+    let all = match requests.list(&ListParams::default()) {
+        Ok(request) => client.request::<Definitions>(request).await,
+        Err(error) => Err(kube::Error::BuildRequest(error)),
+    };
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for definition in all.map_err(listing)?.items {
+        if definition.is_established() {
             continue;
         }
+        let name = definition.metadata.name;
         let established = await_condition(api.clone(), &name, conditions::is_crd_established());
         let in_time = tokio::time::timeout(ESTABLISHED_WITHIN, established).await;
         if !matches!(in_time, Ok(Ok(_))) {
@@ -109,6 +143,15 @@ pub(crate) async fn define(client: &Client, definitions: &[Value]) -> Result<(),
             return Err(FleetError::NotEstablished { cluster, name });
         }
     }
+    Ok(())
+}
+
+async fn create(client: &Client, requests: &Request, definition: &Value) -> Result<(), kube::Error> {
+    let body = serde_json::to_vec(definition).map_err(kube::Error::SerdeError)?;
+    let request = requests.create(&PostParams::default(), body);
+    let mut request = request.map_err(kube::Error::BuildRequest)?;
+    request.headers_mut().insert(header::ACCEPT, METADATA);
+    client.request::<IgnoredAny>(request).await?;
     Ok(())
 }
 

@@ -392,7 +392,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn kinds_that_the_preferred_version_of_their_group_has_not_are_observed_too() {
         let (server, _) = server();
-        define(&client(&server), &failover_api().unwrap()).await.unwrap();
+        define(&client(&server), failover_api().unwrap()).await.unwrap();
         let kinds = served(&client(&server)).await.unwrap();
         let kinds: Vec<_> = kinds::recorded(kinds)
             .filter(|it| it.group == "work.karmada.io")
@@ -432,7 +432,7 @@ mod tests {
             code: 404,
             message: "not yet".to_owned(),
         });
-        let mut works = failover_api().unwrap();
+        let mut works = failover_api().unwrap().to_vec();
         works.retain(|it| it["spec"]["names"]["kind"] == "Work");
         define(&client(&server), &works).await.unwrap();
         let kind = kinds::defined(&works[0]);

@@ -280,7 +280,7 @@ impl External {
                 let is_ours = clusters.is_some();
                 (definitions.iter().cloned().chain(clusters).collect(), is_ours)
             }
-            None => (register::failover_api()?, false),
+            None => (register::failover_api()?.to_vec(), false),
         };
         let mut missing = register::missing(&client, definitions).await?;
         if !self.options.keep {
