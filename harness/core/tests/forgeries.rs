@@ -12,19 +12,22 @@ mod reports;
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::{
+    case::model::Case,
     catalogue::Level,
     digest::Digest,
     event::Shard,
     implementation::Implementation,
-    names::RequirementId,
+    names::{CaseId, RequirementId},
     report::{
         ConformanceReport, baseline, build, merge,
         model::{BaselineEntry, CaseOutcome, CaseReport, RequirementReport, RequirementResult},
+        settled,
         verify::Objection,
     },
+    timeline::Timeline,
 };
 use common::spoiled;
-use reports::{KNOWN, mixed, report, report_with, result, timelines, unsupported, verified};
+use reports::{KNOWN, mixed, report, report_with, result, timelines, unsupported, verified, verified_where_there_is};
 
 const FAILING: &str = "statefulset-directly";
 const CONFORMING: &str = "deployment-directly";
@@ -440,6 +443,7 @@ const BASELINE: &[Forgery] = &[
         it.report.baseline[0].told_by.pop_first();
     }),
     ("outdated", |it| it.report.baseline[0].outdated = true),
+    ("only sometimes", |it| it.report.baseline[0].sometimes = true),
     ("known without an entry", |it| {
         it.case(FAILING).known.insert("REC-11".into());
     }),
@@ -472,13 +476,63 @@ fn no_edit_of_the_head_is_confirmed() {
 
 #[test]
 fn no_edit_of_the_baseline_is_confirmed() {
-    refuted(BASELINE, || {
-        let report = report_with(KNOWN, mixed(), None);
-        Forger {
-            files: timelines(&report),
-            report,
-        }
-    });
+    refuted(BASELINE, with_baseline);
+}
+
+fn with_baseline() -> Forger {
+    let report = report_with(KNOWN, mixed(), None);
+    Forger {
+        files: timelines(&report),
+        report,
+    }
+}
+
+#[test]
+fn a_case_that_the_run_did_not_know_refutes_nothing() {
+    let Forger { report, files } = with_baseline();
+    let another = Case {
+        id: "my-case".into(),
+        ..reports::case(FAILING)
+    };
+    assert!(another.requirements.contains(&report.baseline[0].requirement));
+    let verification = verified_where_there_is(Some(another.clone()), &report, &files);
+    assert_eq!(verification.objections, []);
+    assert_eq!((verification.confirmed, verification.not_selected), (2, 1));
+
+    // Nor does it help who says that a deviation is gone: perhaps that case would tell of it.
+    let mut forged = report;
+    forged.baseline[0].outdated = true;
+    let found = verified_where_there_is(Some(another), &forged, &files).objections;
+    assert_ne!(found, []);
+}
+
+#[test]
+fn of_long_lists_it_is_told_what_only_one_of_them_has() {
+    let Forger { mut report, files } = with_baseline();
+    let invented = (0..10).map(|number| CaseId::new(format!("another-case-that-is-not-there-{number}")));
+    report.baseline[0].told_by.extend(invented);
+    let found = verified(&report, &files).objections;
+    let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert!(
+        told[0].contains("13 entries, among them another-case-that-is-not-there-0"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_timeline_of_an_earlier_version_may_lack_what_was_settled_later() {
+    let Forger { mut report, mut files } = with_baseline();
+    for case in &mut report.cases {
+        let Some(evidence) = &mut case.evidence else { continue };
+        let timeline = Timeline::read(files[&evidence.timeline].as_slice()).unwrap();
+        let mut provenance = timeline.begin().unwrap().provenance.as_deref().unwrap().clone();
+        provenance.settled.remove(settled::SINCE_LATER).unwrap();
+        let mut text = Vec::new();
+        timeline.with_provenance(provenance).write(&mut text).unwrap();
+        evidence.digest = Digest::of_bytes(&text);
+        files.insert(evidence.timeline.clone(), text);
+    }
+    assert_eq!(verified(&report, &files).objections, []);
 }
 
 #[test]

@@ -15,6 +15,9 @@ use crate::{
     names::{CaseId, Feature, RequirementId},
 };
 
+/// What timelines of earlier versions say nothing of.
+pub const SINCE_LATER: &str = "deviations that show only sometimes";
+
 /// The digests of a run that begins, by what they are of.
 pub fn of_start(start: &RunStart) -> BTreeMap<String, String> {
     // Which cases are about an entry is found anew by whoever verifies.
@@ -78,6 +81,7 @@ impl Settled<'_> {
                 cases: &entry.cases,
             })
             .collect();
+        let sometimes: Vec<bool> = self.baseline.iter().map(|entry| entry.sometimes).collect();
         BTreeMap::from(
             [
                 ("version of Baton", digest(&self.baton_version)),
@@ -86,6 +90,7 @@ impl Settled<'_> {
                 ("backend", digest(&self.backend)),
                 ("features", digest(self.features)),
                 ("baseline", digest(&known)),
+                (SINCE_LATER, digest(&sometimes)),
             ]
             .map(|(what, digest)| (what.to_owned(), digest)),
         )

@@ -183,8 +183,18 @@ fn sealed(mut report: ConformanceReport) -> ConformanceReport {
 
 /// What comes of verifying a report with these timelines.
 pub fn verified(report: &ConformanceReport, timelines: &BTreeMap<String, Vec<u8>>) -> Verification {
+    verified_where_there_is(None, report, timelines)
+}
+
+/// The same where there is a case more than when the report was made.
+pub fn verified_where_there_is(
+    another: Option<Case>,
+    report: &ConformanceReport,
+    timelines: &BTreeMap<String, Vec<u8>>,
+) -> Verification {
     let names = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"];
-    let cases: BTreeMap<CaseId, Case> = names.map(|name| (CaseId::new(name), case(name))).into();
+    let cases = names.map(case).into_iter().chain(another);
+    let cases: BTreeMap<CaseId, Case> = cases.map(|case| (case.id.clone(), case)).collect();
     verify::verify(
         report,
         &verify::VerifyContext {

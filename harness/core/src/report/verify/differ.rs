@@ -44,8 +44,8 @@ fn differ(of: &str, path: &str, reported: &Value, judged: &Value, found: &mut Ve
         _ => found.push(Objection::Differs {
             of: of.to_owned(),
             field: path.to_owned(),
-            reported: short(reported),
-            judged: short(judged),
+            reported: short(reported, judged),
+            judged: short(judged, reported),
         }),
     }
 }
@@ -61,13 +61,20 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-fn short(value: &Value) -> String {
+/// A value in so few words that a line holds it; of a long list, what the other one has not.
+fn short(value: &Value, other: &Value) -> String {
     let text = match value {
         Value::Null => "nothing".to_owned(),
         Value::String(text) => text.clone(),
         Value::Array(items) if items.iter().all(Value::is_string) => {
-            let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-            items.join(" ")
+            let all = texts(value).join(" ");
+            let others = texts(other);
+            let own: Vec<&str> = texts(value).into_iter().filter(|item| !others.contains(item)).collect();
+            match (all.len() > LONGEST_VALUE, own.as_slice()) {
+                (false, _) => all,
+                (true, []) => format!("{} entries", items.len()),
+                (true, own) => format!("{} entries, among them {}", items.len(), own.join(" ")),
+            }
         }
         Value::Array(items) => format!("{} entries", items.len()),
         other => other.to_string(),
@@ -76,4 +83,13 @@ fn short(value: &Value) -> String {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
     }
+}
+
+/// The texts in a list.
+fn texts(list: &Value) -> Vec<&str> {
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }

@@ -190,7 +190,10 @@ fn origin(report: &ConformanceReport, provenances: &[Provenance], all_readable: 
     for provenance in provenances {
         let differing = of_report
             .iter()
-            .filter(|(what, digest)| provenance.settled.get(*what) != Some(digest));
+            .filter(|(what, digest)| match provenance.settled.get(*what) {
+                Some(settled) => settled != *digest,
+                None => *what != settled::SINCE_LATER,
+            });
         found.extend(differing.map(|(what, _)| Objection::Settled(what.clone())));
     }
     let with_evidence = report.cases.iter().filter(|case| case.evidence.is_some());
@@ -238,9 +241,14 @@ fn whole(report: &ConformanceReport, cases: &[CaseReport], context: &VerifyConte
     let about = baseline::about(context.cases.values());
     let baseline = baseline::entries(&baseline::of_report(&report.baseline), &about);
     let baseline = baseline::judged(&baseline, cases);
-    for (reported, again) in report.baseline.iter().zip(&baseline) {
+    let in_report: BTreeSet<&CaseId> = cases.iter().map(|case| &case.name).collect();
+    for (reported, mut again) in report.baseline.iter().zip(baseline) {
         let of = format!("{} in the baseline", again.requirement);
-        found.extend(differ::objections(&of, reported, again));
+        // The run need not have known of a case that it did not select: it may have come later, or be somebody's own.
+        again
+            .told_by
+            .retain(|case| in_report.contains(case) || reported.told_by.contains(case));
+        found.extend(differ::objections(&of, reported, &again));
     }
     let profiles = build::profiles(context.catalogue.core(), &report.features, &requirements);
     found.extend(differ::objections("the profiles", &report.profiles, &profiles));
