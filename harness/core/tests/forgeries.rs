@@ -526,7 +526,7 @@ fn a_timeline_of_an_earlier_version_may_lack_what_was_settled_later() {
         let Some(evidence) = &mut case.evidence else { continue };
         let timeline = Timeline::read(files[&evidence.timeline].as_slice()).unwrap();
         let mut provenance = timeline.begin().unwrap().provenance.as_deref().unwrap().clone();
-        provenance.settled.remove(settled::SINCE_LATER).unwrap();
+        provenance.settled.remove(settled::ADDED_LATER).unwrap();
         let mut text = Vec::new();
         timeline.with_provenance(provenance).write(&mut text).unwrap();
         evidence.digest = Digest::of_bytes(&text);

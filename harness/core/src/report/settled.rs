@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What timelines of earlier versions say nothing of.
-pub const SINCE_LATER: &str = "deviations that show only sometimes";
+pub const ADDED_LATER: &str = "deviations that show only sometimes";
 
 /// The digests of a run that begins, by what they are of.
 pub fn of_start(start: &RunStart) -> BTreeMap<String, String> {
@@ -90,7 +90,7 @@ impl Settled<'_> {
                 ("backend", digest(&self.backend)),
                 ("features", digest(self.features)),
                 ("baseline", digest(&known)),
-                (SINCE_LATER, digest(&sometimes)),
+                (ADDED_LATER, digest(&sometimes)),
             ]
             .map(|(what, digest)| (what.to_owned(), digest)),
         )

@@ -192,7 +192,8 @@ fn origin(report: &ConformanceReport, provenances: &[Provenance], all_readable: 
             .iter()
             .filter(|(what, digest)| match provenance.settled.get(*what) {
                 Some(settled) => settled != *digest,
-                None => *what != settled::SINCE_LATER,
+                // The run was of a version that did not say it.
+                None => *what != settled::ADDED_LATER,
             });
         found.extend(differing.map(|(what, _)| Objection::Settled(what.clone())));
     }
