@@ -81,13 +81,14 @@ impl Timeouts {
         }
     }
 
-    /// With what a target needs.
+    /// With what a target needs, times the factor so far.
     #[must_use]
     pub fn of_target(mut self, of_target: &TargetTimeouts) -> Self {
+        let factor = self.factor;
         for (phase, time) in &of_target.phases {
-            *self.of_mut(*phase) = *time;
+            *self.of_mut(*phase) = time.mul_f64(factor);
         }
-        self.ready = of_target.ready.unwrap_or(self.ready);
+        self.ready = of_target.ready.map_or(self.ready, |time| time.mul_f64(factor));
         self.slack = of_target.slack.unwrap_or(self.slack);
         self.scaled(of_target.factor.unwrap_or(1.0))
     }
@@ -112,5 +113,25 @@ impl Timeouts {
             Phase::Create => self.create,
             Phase::Clear => self.clear,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_target_needs_is_multiplied_for_slow_machines_too() {
+        let of_target = TargetTimeouts {
+            ready: Some(Duration::from_secs(30)),
+            phases: [(Phase::Collect, Duration::from_secs(45))].into(),
+            factor: Some(2.0),
+            ..TargetTimeouts::default()
+        };
+        let timeouts = Timeouts::default().scaled(3.0).of_target(&of_target);
+        assert_eq!(timeouts.of(Phase::Collect), Duration::from_secs(270));
+        assert_eq!(timeouts.ready, Duration::from_secs(180));
+        assert_eq!(timeouts.of(Phase::Purge), Duration::from_secs(360));
+        assert!((timeouts.factor - 6.0).abs() < 1e-9);
     }
 }

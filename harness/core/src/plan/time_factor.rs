@@ -26,6 +26,9 @@ pub const FLOOR: Duration = Duration::from_secs(10);
 /// What must not happen before a period is over is watched until so long before: clocks of taints have whole seconds.
 const MARGIN: Duration = Duration::from_millis(1500);
 
+/// How long before the end of a period cases stop to look whether it is kept.
+const BEFORE: Duration = Duration::from_secs(2);
+
 /// The members of policies and tasks that are periods, in whole seconds.
 const SECONDS: [&str; 6] = [
     "tolerationSeconds",
@@ -220,6 +223,13 @@ impl Scale {
         next.map_or(scaled, |next| scaled.min(self.time(next).saturating_sub(MARGIN)))
     }
 
+    /// How long something must be seen to hold. The period that ends soon after may be that of an option, which a plan does
+    /// not know.
+    fn seen_to_hold(&self, time: Duration) -> Duration {
+        let next = self.time(time + BEFORE).saturating_sub(MARGIN);
+        self.held(time).min(next)
+    }
+
     /// In which time something must happen: what was held until before a period ends may have ended early by the margin.
     fn within(&self, time: Duration) -> Duration {
         self.time(time) + MARGIN
@@ -267,7 +277,7 @@ impl Scale {
             },
             Action::Assert(assertion) => Action::Assert(Assertion {
                 mode: match assertion.mode {
-                    Mode::Consistently(time) => Mode::Consistently(self.held(time)),
+                    Mode::Consistently(time) => Mode::Consistently(self.seen_to_hold(time)),
                     same @ (Mode::Now | Mode::Eventually | Mode::Observed | Mode::Never | Mode::FirstSeen) => same,
                 },
                 condition: self.condition(assertion.condition),
@@ -281,7 +291,7 @@ impl Scale {
             })),
             Action::Metric(assertion) => Action::Metric(MetricAssertion {
                 mode: match assertion.mode {
-                    Mode::Consistently(time) => Mode::Consistently(self.held(time)),
+                    Mode::Consistently(time) => Mode::Consistently(self.seen_to_hold(time)),
                     same => same,
                 },
                 within: assertion.within.map(|time| self.within(time)),
@@ -497,6 +507,7 @@ mod tests {
             consistently(299),
             Action::Elapse(Duration::from_secs(60)),
             Action::Elapse(Duration::from_secs(299)),
+            consistently(598),
         ]);
         let faster = plan.faster(0.05);
         assert_eq!(faster.steps[0].action, tolerating(&[15]));
@@ -513,6 +524,11 @@ mod tests {
         assert_eq!(assertion.condition.expect, Expect::Match(expected));
         assert_eq!(faster.steps[2].action, Action::Elapse(Duration::from_secs(3)));
         assert_eq!(faster.steps[3].action, Action::Elapse(Duration::from_millis(13_500)));
+        let Action::Assert(assertion) = &faster.steps[4].action else {
+            panic!("the last step is an assertion")
+        };
+        let before_that_of_an_option = Mode::Consistently(Duration::from_millis(28_500));
+        assert_eq!(assertion.mode, before_that_of_an_option);
         assert_eq!(*faster.faster(0.05), *faster, "once is enough");
     }
 
