@@ -21,7 +21,7 @@ use crate::{
     version = version(),
     max_term_width = 100,
     after_help = "\
-Exit codes: 0 everything conforms, 1 something deviates, 2 invalid input, 3 the environment is broken or
+Exit codes: 0 everything conforms, 1 something deviates, 2 invalid input, 3 the environment is broken or \
 a case could not be judged, 130 interrupted.
 
 Logs go to standard error: BATON_LOG=debug, or per crate as in BATON_LOG=baton_cluster=trace (the syntax of RUST_LOG).

@@ -57,8 +57,11 @@ pub(super) fn case(roots: &Roots, asked: &args::Case) -> Exit {
             outln!("{file}\ncheck it with `baton lint {file}`, run it with `baton run {file}`");
             let schema = roots.path(SCHEMA);
             if !schema.exists() {
+                let mkdir = schema.parent().filter(|folder| !folder.exists());
+                let mkdir = mkdir.map(|folder| format!("mkdir -p {} && ", folder.display()));
                 outln!(
-                    "editors complete it by its schema: `baton schema case > {}`",
+                    "editors complete it by its schema: `{}baton schema case > {}`",
+                    mkdir.unwrap_or_default(),
                     schema.display()
                 );
             }
