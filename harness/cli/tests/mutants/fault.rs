@@ -43,6 +43,8 @@ pub enum Of {
     Events,
     /// Copies of workloads on members.
     Copies,
+    /// Whether a member says that it is ready.
+    Probes,
 }
 
 impl Of {
@@ -50,7 +52,12 @@ impl Of {
         let plural = call.at.plural.as_str();
         if call.is_to_member() {
             let own = matches!(plural, "" | "namespaces" | "customresourcedefinitions" | "events");
-            return self == Self::Copies && !own && !call.at.path.starts_with("/readyz");
+            let probe = call.at.path.starts_with("/readyz");
+            return match self {
+                Self::Probes => probe,
+                Self::Copies => !own && !probe,
+                _ => false,
+            };
         }
         match self {
             Self::Bindings => matches!(plural, "resourcebindings" | "clusterresourcebindings"),
@@ -63,7 +70,7 @@ impl Of {
             Self::Leases => plural == "leases",
             Self::Webhooks => plural == "validatingwebhookconfigurations",
             Self::Events => plural == "events",
-            Self::Copies => false,
+            Self::Copies | Self::Probes => false,
         }
     }
 }

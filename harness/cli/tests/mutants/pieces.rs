@@ -181,6 +181,14 @@ pub async fn merge(client: &Client, path: String, fields: &Value) {
     }
 }
 
+/// An object, by its path; null if it is not there.
+pub async fn get(client: &Client, path: String) -> Value {
+    match Request::get(path).body(Vec::new()) {
+        Ok(request) => client.request::<Value>(request).await.unwrap_or_default(),
+        Err(_) => Value::Null,
+    }
+}
+
 /// Creates an object, by the path of its collection.
 pub async fn create(client: &Client, path: String, object: &Value) {
     let request = Request::post(path)

@@ -247,20 +247,21 @@ impl Run<'_> {
     }
 }
 
-/// The group of the policies, whose fields differ between implementations.
-const POLICIES: &str = "policy.karmada.io/";
+/// The groups of policies and customizations, whose fields differ between implementations.
+const CONFIGURATION: [&str; 2] = ["policy.karmada.io/", "config.karmada.io/"];
 
 /// What an API server says of a field that the definition of a kind does not have.
 const NOT_DECLARED: &str = ": field not declared in schema";
 
-/// Whether an object is a policy.
-pub(super) fn is_policy(object: &Value) -> bool {
-    object["apiVersion"].as_str().is_some_and(|it| it.starts_with(POLICIES))
+/// Whether an object tells the target what to do: a policy, or a customization of how it interprets objects.
+pub(super) fn is_configuration(object: &Value) -> bool {
+    let group = |it: &str| CONFIGURATION.iter().any(|group| it.starts_with(group));
+    object["apiVersion"].as_str().is_some_and(group)
 }
 
-/// Objects to a policy that the API server did not store as it was sent, because its definition lacks a field.
+/// Objects to a policy or customization that the API server did not store as it was sent, because its definition lacks a field.
 pub(super) fn undefined(object: &Value, applied: Result<&Value, String>) -> Result<(), ActError> {
-    if !is_policy(object) {
+    if !is_configuration(object) {
         return Ok(());
     }
     let field = match applied {
@@ -341,5 +342,14 @@ mod tests {
                        .spec.failover.application.preConditions: field not declared in schema";
         assert_eq!(field(Err(refused.to_owned())), Some(format!(".{expected}")));
         assert_eq!(field(Err("not allowed".to_owned())), None);
+    }
+
+    #[test]
+    fn customizations_may_lack_fields_too_and_workloads_are_nobody_elses() {
+        let refused = Err(".spec.healthInterpretation: field not declared in schema".to_owned());
+        let of = |api_version: &str| json!({"apiVersion": api_version, "kind": "Kind", "spec": {}});
+        let lacks = |api_version: &str| undefined(&of(api_version), refused.clone()).is_err();
+        assert!(lacks("config.karmada.io/v1alpha1"));
+        assert!(!lacks("apps/v1"));
     }
 }

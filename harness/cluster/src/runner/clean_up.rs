@@ -56,6 +56,7 @@ impl Run<'_> {
                     self.inject_on(&Place::Role(role.clone()), fleet::Fault::Heal).await?;
                 }
                 Action::Inject(Fault::Unready(role)) => self.say_ready(role, true).await?,
+                Action::Inject(Fault::Unjoin(role)) => self.join(role).await?,
                 Action::Inject(Fault::Fail(place, failing)) if failing.path.is_some() => {
                     self.inject_on(place, fault_injection::ended(failing)).await?;
                 }
@@ -140,7 +141,12 @@ impl Run<'_> {
 
 /// Whether the case made a member unreachable, or not Ready.
 fn some_member_was_away(plan: &Plan) -> bool {
-    let away = |step: &PlannedStep| matches!(step.action, Action::Inject(Fault::CutOff(_) | Fault::Unready(_)));
+    let away = |step: &PlannedStep| {
+        matches!(
+            step.action,
+            Action::Inject(Fault::CutOff(_) | Fault::Unready(_) | Fault::Unjoin(_))
+        )
+    };
     plan.steps.iter().any(away)
 }
 

@@ -27,6 +27,8 @@ impl Run<'_> {
             Fault::Heal(role) => self.inject_on(&Place::Role(role.clone()), fleet::Fault::Heal).await,
             Fault::Unready(role) => self.say_ready(role, false).await,
             Fault::Ready(role) => self.say_ready(role, true).await,
+            Fault::Unjoin(role) => self.unjoin(role).await,
+            Fault::Join(role) => self.join(role).await,
             Fault::Condition { cluster, kind, status } => self.set_condition(cluster, kind, status).await,
             Fault::Delay(place, time) => self.inject_on(place, fleet::Fault::Delay(*time)).await,
             Fault::Fail(place, failing) => self.inject_on(place, fleet::Fault::Fail(failure(failing))).await,

@@ -6,6 +6,7 @@
 //! - `fields`: whether the definitions have what the case expects;
 //! - `clean_up`: what is removed at the end, so that what is left shows;
 //! - `wait`: steps that wait, always on the growing timeline and never by looking again and again; `deadline`: for how long;
+//! - `membership`: members that are taken out of the federation, and join again;
 //! - `metrics`: what the target says of itself;
 //! - `hot_loop`: ends steps in which time cannot pass;
 //! - [`Timeouts`]: how long is waited for what; [`RunError`]: why there is no timeline;
@@ -23,6 +24,7 @@ mod fields;
 mod hot_loop;
 #[cfg(test)]
 mod lag;
+mod membership;
 mod metrics;
 mod refused;
 mod target;
@@ -33,6 +35,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use baton_core::{
     case::model::{Action, ControllerSetup},
+    names::ClusterName,
     plan::Plan,
     timeline::{Begin, Entry, Mark, StepEnd, Timeline},
     watch::Standpoint,
@@ -61,6 +64,15 @@ enum Unfinished {
     Case(String),
 }
 
+impl Unfinished {
+    fn at(self, step: usize, text: String) -> RunError {
+        match self {
+            Self::Command(reason) => RunError::Command { step, text, reason },
+            Self::Case(reason) => RunError::Case { step, text, reason },
+        }
+    }
+}
+
 /// A run in progress.
 struct Run<'a> {
     fleet: &'a dyn Fleet,
@@ -78,6 +90,8 @@ struct Run<'a> {
     running: Option<Box<dyn Running>>,
     /// Other instances of it, by name.
     others: BTreeMap<String, Box<dyn Running>>,
+    /// The Cluster objects of members that are unjoined, as they were.
+    unjoined: BTreeMap<ClusterName, Value>,
     /// Why nothing can be said of the case from the present step on.
     unfinished: Option<Unfinished>,
     /// That step: its number from 1, its text, and that reason.
@@ -139,6 +153,7 @@ pub async fn run(
         standpoint: Standpoint::default(),
         running: None,
         others: BTreeMap::new(),
+        unjoined: BTreeMap::new(),
         unfinished: None,
         broken: None,
         api: None,
@@ -175,10 +190,7 @@ pub async fn run(
         return Err(RunError::Environment(ended));
     }
     if let Some((step, text, reason)) = run.broken {
-        return Err(match reason {
-            Unfinished::Command(reason) => RunError::Command { step, text, reason },
-            Unfinished::Case(reason) => RunError::Case { step, text, reason },
-        });
+        return Err(reason.at(step, text));
     }
     Ok(run.recorder.close(Mark::Closed { writes, idle }))
 }

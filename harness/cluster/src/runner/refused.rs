@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     Run,
-    act::{ActError, clusters, is_policy, undefined, with_references},
+    act::{ActError, clusters, is_configuration, undefined, with_references},
     clean_up::named,
 };
 use crate::{
@@ -69,7 +69,7 @@ impl Run<'_> {
     /// Finds out, without storing anything, whether the definitions have the fields of the policies in a request.
     async fn look_for_fields(&mut self, request: &Action) -> Result<(), ActError> {
         for (cluster, object) in self.objects_of(request) {
-            if is_policy(&object) {
+            if is_configuration(&object) {
                 let client = self.client(&cluster)?;
                 let applied = actions::apply_dry_run(&client, &object, self.fleet.namespace()).await;
                 undefined(&object, applied.as_ref().map_err(|error| error_chain(error)))?;

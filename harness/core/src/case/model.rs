@@ -187,7 +187,8 @@ pub enum Action {
         /// What.
         of: Subject,
     },
-    /// `cutOff`, `heal`, `unready`, `ready`, `condition`, `delay`, `fail`, `controller: stop` and `start`: injects a fault, or ends one.
+    /// `cutOff`, `heal`, `unready`, `ready`, `unjoin`, `join`, `condition`, `delay`, `fail`, `controller: stop` and `start`:
+    /// injects a fault, or ends one.
     Inject(Fault),
     /// `controller: {refuses: …}` or `{warns: …}`: starts the target anew with another set-up, and hears what it says.
     Start(Start),

@@ -65,6 +65,8 @@ pub struct Scope {
     pub captures: BTreeSet<String>,
     /// Instances of the controller that were added.
     pub instances: BTreeSet<String>,
+    /// Members that are unjoined.
+    pub unjoined: BTreeSet<RoleName>,
     /// The `apiVersion` of every kind that was applied, and whether it is in a namespace.
     pub kinds: BTreeMap<String, (String, bool)>,
     /// Whether the paths in policies are not checked: the step tries what the API says to them.
@@ -253,9 +255,11 @@ impl Scope {
         }
         if let Some(about) = node.get("eventOf") {
             decoder.shape(node, &shapes::EVENT_OF)?;
-            return self
-                .subject(about, decoder)
-                .map(|about| Subject::EventOf(Box::new(about)));
+            let about: Option<Vec<_>> = match &about.data {
+                Data::List(_) => about.items().iter().map(|it| self.subject(it, decoder)).collect(),
+                _ => self.subject(about, decoder).map(|about| vec![about]),
+            };
+            return about.map(Subject::EventOf);
         }
         self.object(node, decoder).map(Subject::Object)
     }

@@ -38,7 +38,7 @@ type ReadStep<'a> = fn(&mut Reader<'a>, &Node) -> Option<Action>;
 
 impl<'a> Reader<'a> {
     /// All kinds of steps, by name.
-    const STEPS: [(&'static str, ReadStep<'a>); 26] = [
+    const STEPS: [(&'static str, ReadStep<'a>); 28] = [
         ("apply", Self::apply),
         ("workloads", Self::workloads),
         ("refused", Self::refused),
@@ -56,6 +56,8 @@ impl<'a> Reader<'a> {
         ("heal", Self::heal),
         ("unready", Self::unready),
         ("ready", Self::ready),
+        ("unjoin", Self::unjoin),
+        ("join", Self::join),
         ("condition", Self::condition),
         ("delay", Self::delay),
         ("fail", Self::fail),

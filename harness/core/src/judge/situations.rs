@@ -71,6 +71,7 @@ fn begins(action: &Action) -> bool {
         Action::Inject(fault) => match fault {
             Fault::CutOff(_)
             | Fault::Unready(_)
+            | Fault::Unjoin(_)
             | Fault::Condition { .. }
             | Fault::StopController
             | Fault::StopControllerAfter(_) => true,
@@ -78,6 +79,7 @@ fn begins(action: &Action) -> bool {
             Fault::Delay(_, time) => !time.is_zero(),
             Fault::Heal(_)
             | Fault::Ready(_)
+            | Fault::Join(_)
             | Fault::StartController
             | Fault::AddController(_)
             | Fault::CrashController(_) => false,
@@ -99,7 +101,8 @@ fn ends(made: &Action, by: &Action) -> bool {
             },
         ) => cluster == there && taint.key == *key && taint.effect == *effect,
         (Action::Inject(Fault::CutOff(role)), Action::Inject(Fault::Heal(healed)))
-        | (Action::Inject(Fault::Unready(role)), Action::Inject(Fault::Ready(healed))) => role == healed,
+        | (Action::Inject(Fault::Unready(role)), Action::Inject(Fault::Ready(healed)))
+        | (Action::Inject(Fault::Unjoin(role)), Action::Inject(Fault::Join(healed))) => role == healed,
         (
             Action::Inject(Fault::Condition { cluster, kind, .. }),
             Action::Inject(Fault::Condition {

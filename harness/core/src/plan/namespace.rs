@@ -139,6 +139,8 @@ fn fault(fault: Fault, to: &str) -> Fault {
         | Fault::Heal(_)
         | Fault::Unready(_)
         | Fault::Ready(_)
+        | Fault::Unjoin(_)
+        | Fault::Join(_)
         | Fault::Condition { .. }
         | Fault::Delay(..)
         | Fault::Fail(..)
@@ -167,7 +169,7 @@ fn subject(of: Subject, to: &str) -> Subject {
             member,
         },
         Subject::Cluster(role) => Subject::Cluster(role),
-        Subject::EventOf(about) => Subject::EventOf(Box::new(subject(*about, to))),
+        Subject::EventOf(about) => Subject::EventOf(about.into_iter().map(|about| subject(about, to)).collect()),
         Subject::NoticeOf(workload) => Subject::NoticeOf(reference(workload, to)),
         Subject::NewsOf(workload) => Subject::NewsOf(reference(workload, to)),
     }
@@ -260,7 +262,7 @@ mod tests {
         let expected = Pattern::from_value(&json!({"spec": {"resource": {"namespace": "default"}}})).unwrap();
         let before = Condition {
             on: crate::case::model::Place::Control,
-            of: Subject::EventOf(Box::new(Subject::BindingOf(workload.clone()))),
+            of: Subject::EventOf(vec![Subject::BindingOf(workload.clone())]),
             expect: Expect::Match(expected),
         };
         let stop = Action::Inject(Fault::StopControllerAfter(before.clone()));
@@ -273,7 +275,7 @@ mod tests {
             namespace: Some("n".to_owned()),
             ..workload
         };
-        assert_eq!(after.of, Subject::EventOf(Box::new(Subject::BindingOf(moved))));
+        assert_eq!(after.of, Subject::EventOf(vec![Subject::BindingOf(moved)]));
         let expected = Pattern::from_value(&json!({"spec": {"resource": {"namespace": "n"}}})).unwrap();
         assert_eq!(after.expect, Expect::Match(expected));
     }

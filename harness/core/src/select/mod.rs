@@ -71,7 +71,7 @@ pub fn is_subject(subject: &Subject, id: &ObjectId, object: &Value, bindings: &B
                 && manifests.is_some_and(|all| all.iter().any(|manifest| carries(manifest, workload)))
         }
         Subject::Cluster(role) => id.kind == "Cluster" && member(role, bindings).is_some_and(|name| name == id.name),
-        Subject::EventOf(about) => id.kind == "Event" && is_event_of(about, object),
+        Subject::EventOf(about) => id.kind == "Event" && about.iter().any(|about| is_event_of(about, object)),
         // It is no object, but what several of them say.
         Subject::NoticeOf(_) | Subject::NewsOf(_) => false,
     }

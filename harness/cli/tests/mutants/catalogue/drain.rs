@@ -1,6 +1,7 @@
 //! Drains.
 
 use crate::{
+    catalogue::tainting::taints_deleted,
     fault::{Fault, Of},
     mutant::Mutant,
     pieces::{Memory, remove, tasks, text},
@@ -59,6 +60,12 @@ pub fn mutants() -> Vec<Mutant> {
             breaks: "DRN-01",
             defect: "the command says that it has succeeded although something is left on the cluster",
             fault: |_| Fault::none().ends(|end| end.exit = Some(0)),
+        },
+        Mutant {
+            name: "unjoin-taints-what-was-drained",
+            breaks: "DRN-01",
+            defect: "a drained cluster that is being deleted gets a NoExecute taint",
+            fault: |_| taints_deleted(|cluster| cluster["metadata"]["annotations"]["baton.dev/drain"].is_string()),
         },
         Mutant {
             name: "deletion-preserves-nothing",

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::{
-    fault::{Fault, Of},
+    fault::{Carried, Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, list, merge, remove, text},
+    pieces::{Memory, get, list, merge, remove, text},
 };
 
 pub fn mutants() -> Vec<Mutant> {
@@ -207,6 +207,12 @@ fn ownership() -> Vec<Mutant> {
             fault: |_| taints_by_itself(),
         },
         Mutant {
+            name: "taints-what-is-deleted",
+            breaks: "CTP-08",
+            defect: "a cluster that is being deleted gets a NoExecute taint that no policy has",
+            fault: |_| taints_deleted(|_| true),
+        },
+        Mutant {
             name: "released-form-unknown",
             breaks: "CTP-09",
             defect: "the released form of a policy is not understood",
@@ -289,6 +295,22 @@ fn taints_by_itself() -> Fault {
             if turns {
                 merge(&client, path, &json!({"spec": {"taints": [taint]}})).await;
             }
+        })
+    })
+}
+
+/// Whoever asks a member whether it is ready taints its Cluster, if that is being deleted.
+pub(super) fn taints_deleted(which: fn(&Value) -> bool) -> Fault {
+    Fault::none().before(Of::Probes, move |call, hands| {
+        let client = hands["control"].clone();
+        let path = format!("/apis/cluster.karmada.io/v1alpha1/clusters/{}", call.cluster);
+        let taint = json!({"key": "cluster.karmada.io/terminating", "effect": "NoExecute"});
+        Box::pin(async move {
+            let cluster = get(&client, path.clone()).await;
+            if cluster.pointer("/metadata/deletionTimestamp").is_some() && which(&cluster) {
+                merge(&client, path, &json!({"spec": {"taints": [taint]}})).await;
+            }
+            Carried::On
         })
     })
 }

@@ -55,6 +55,12 @@ impl Way<'_> {
         match fault {
             Fault::CutOff(_) | Fault::Heal(_) => self.around(false, "cuts a member off"),
             Fault::Unready(_) | Fault::Ready(_) => self.around(false, "lets a member say that it is not ready"),
+            Fault::Unjoin(_) | Fault::Join(_) => self.registered.first().map(|first| {
+                format!(
+                    "takes a member out and lets it join again, and {first} is registered by somebody else, whose \
+                     credentials may go with it"
+                )
+            }),
             Fault::Delay(place, _) => self.around(*place == Place::Control, "delays answers"),
             Fault::Fail(place, _) => self.around(*place == Place::Control, "lets requests fail"),
             Fault::StopControllerAfter(_) => {

@@ -18,6 +18,10 @@ pub enum Fault {
     Unready(RoleName),
     /// `{ready: origin}`: they answer as usual again.
     Ready(RoleName),
+    /// `{unjoin: origin}`: its Cluster object is deleted; the member goes on running.
+    Unjoin(RoleName),
+    /// `{join: origin}`: it is registered again.
+    Join(RoleName),
     /// `condition: {cluster: origin, type: …, status: …}`: a condition of the Cluster object has this status.
     Condition {
         /// The member.
@@ -54,6 +58,8 @@ impl fmt::Display for Fault {
             Self::Heal(role) => write!(f, "heal {role}"),
             Self::Unready(role) => write!(f, "let {role} say that it is not ready"),
             Self::Ready(role) => write!(f, "let {role} say that it is ready"),
+            Self::Unjoin(role) => write!(f, "unjoin {role}"),
+            Self::Join(role) => write!(f, "let {role} join again"),
             Self::Condition { cluster, kind, status } => write!(f, "set condition {kind} of {cluster} to {status}"),
             Self::Delay(place, time) => write!(f, "let {place} answer {} s later", time.as_secs_f64()),
             Self::Fail(place, failing) => write!(f, "let {place} answer {failing}"),

@@ -92,8 +92,8 @@ pub enum Subject {
     },
     /// `{cluster: origin}`: the Cluster object of a member, on the control plane.
     Cluster(RoleName),
-    /// `{eventOf: …}`: any Event that is about an object; matches if one of them does.
-    EventOf(Box<Subject>),
+    /// `{eventOf: …}`: any Event that is about one of these; matches if one of them does.
+    EventOf(Vec<Subject>),
     /// `{noticeOf: …}`: what people can see about a workload since the last step that did something or waited: a Warning
     /// about it or its binding, or a condition of the binding, as a text; matches if one of them does.
     NoticeOf(ObjectRef),
@@ -110,7 +110,10 @@ impl fmt::Display for Subject {
             Self::BindingsOf(workloads) => write!(f, "the bindings of {workloads}"),
             Self::WorkOf { workload, member } => write!(f, "the work of {workload} for {member}"),
             Self::Cluster(role) => write!(f, "the cluster {role}"),
-            Self::EventOf(subject) => write!(f, "an event of {subject}"),
+            Self::EventOf(about) => {
+                let about: Vec<_> = about.iter().map(ToString::to_string).collect();
+                write!(f, "an event of {}", about.join(" or "))
+            }
             Self::NoticeOf(workload) => write!(f, "a new warning or condition about {workload}"),
             Self::NewsOf(workload) => write!(f, "a new event about {workload}"),
         }

@@ -91,6 +91,12 @@ pub static STEP: Shape = Shape::one_of(
             "The member with this role says that it is not ready; everything else goes on.",
         ),
         Field::optional("ready", NAME, "The member with this role says that it is ready again."),
+        Field::optional(
+            "unjoin",
+            NAME,
+            "The Cluster object of the member with this role is deleted; the member goes on running.",
+        ),
+        Field::optional("join", NAME, "The member with this role is registered again."),
         Field::optional("condition", Holds::Map(&CONDITION), "Sets a condition of a Cluster."),
         Field::optional(
             "delay",

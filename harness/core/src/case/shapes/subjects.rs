@@ -106,5 +106,9 @@ pub static NEWS_OF: Shape = Shape::closed(
 /// `{eventOf: …}`.
 pub static EVENT_OF: Shape = Shape::closed(
     "an event",
-    &[Field::needed("eventOf", SUBJECT, "Any Event about this.")],
+    &[Field::needed(
+        "eventOf",
+        Holds::OneOrMore(&SUBJECT),
+        "Any Event about this, or about one of these.",
+    )],
 );

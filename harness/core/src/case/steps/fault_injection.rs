@@ -1,4 +1,4 @@
-//! Steps that do something to a cluster or to the controller: `cutOff`, `heal`, `delay`, `fail`, `controller`.
+//! Steps that do something to a cluster or to the controller: `cutOff`, `unready`, `unjoin`, `delay`, `fail`, `controller`, …
 
 use super::Reader;
 use crate::{
@@ -31,6 +31,25 @@ impl Reader<'_> {
     pub(super) fn ready(&mut self, node: &Node) -> Option<Action> {
         let role = self.scope.role(node, &mut self.decoder);
         role.map(|role| Action::Inject(Fault::Ready(role)))
+    }
+
+    pub(super) fn unjoin(&mut self, node: &Node) -> Option<Action> {
+        let role = self.scope.role(node, &mut self.decoder)?;
+        if !self.scope.unjoined.insert(role.clone()) {
+            let help = "add `join` between the two";
+            self.decoder.error(node, format!("`{role}` is unjoined already"), help);
+        }
+        Some(Action::Inject(Fault::Unjoin(role)))
+    }
+
+    pub(super) fn join(&mut self, node: &Node) -> Option<Action> {
+        let role = self.scope.role(node, &mut self.decoder)?;
+        if !self.scope.unjoined.remove(&role) {
+            let help = "members have joined when a case begins; `unjoin` takes one out";
+            let message = format!("no step before this one unjoins `{role}`");
+            self.decoder.error(node, message, help);
+        }
+        Some(Action::Inject(Fault::Join(role)))
     }
 
     pub(super) fn condition(&mut self, node: &Node) -> Option<Action> {

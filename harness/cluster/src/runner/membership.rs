@@ -1,0 +1,78 @@
+//! Members that a case takes out of the federation, and lets join again.
+
+use baton_core::{
+    case::model::{Place, Subject},
+    names::{ClusterName, RoleName},
+    select,
+};
+use serde_json::{Value, json};
+
+use super::{
+    Run,
+    act::{ActError, clusters},
+};
+use crate::{actions, error_chain::error_chain};
+
+impl Run<'_> {
+    /// Deletes the Cluster object of a member; it may stay as long as a finalizer is on it. The member goes on running.
+    pub(super) async fn unjoin(&mut self, role: &RoleName) -> Result<(), String> {
+        for member in clusters(&Place::Role(role.clone()), &self.known()) {
+            let deleted = self.delete_cluster(&member).await;
+            deleted.map_err(|error| error_chain(&error))?;
+        }
+        Ok(())
+    }
+
+    async fn delete_cluster(&mut self, member: &ClusterName) -> Result<(), ActError> {
+        let (control, of) = (ClusterName::control(), actions::cluster(member.as_str()));
+        let client = self.client(&control)?;
+        let there = actions::get(&client, &of).await?;
+        let there = there.ok_or_else(|| ActError::NotThere(format!("Cluster {member}")))?;
+        self.unjoined.entry(member.clone()).or_insert(there);
+        actions::delete(&client, &of).await?;
+        self.until_observed(&control, &of).await
+    }
+
+    /// Registers a member again as it was, without taints; one that has not been unjoined, or has joined again, is left
+    /// alone. The old Cluster object must be gone first, which may be for the target to allow.
+    pub(super) async fn join(&mut self, role: &RoleName) -> Result<(), String> {
+        let control = ClusterName::control();
+        for member in clusters(&Place::Role(role.clone()), &self.known()) {
+            let Some(was) = self.unjoined.get(&member) else {
+                continue;
+            };
+            let again = registered_again(was);
+            let of = actions::cluster(member.as_str());
+            let subject = Subject::Object(of.clone());
+            let gone = self.until(self.timeouts.clear, |world, known| {
+                let mut found = select::find(&subject, &control, world, &known.bindings);
+                found.next().is_none().then_some(())
+            });
+            gone.await.map_err(|waited| {
+                format!("Cluster {member} was deleted and is still there after {waited:?}: a finalizer is on it")
+            })?;
+            let client = self.client(&control).map_err(|error| error_chain(&error))?;
+            let created = actions::create(&client, &again, self.fleet.namespace()).await;
+            created.map_err(|error| error_chain(&error))?;
+            self.unjoined.remove(&member);
+            let observed = self.until_observed(&control, &of).await;
+            observed.map_err(|error| error_chain(&error))?;
+        }
+        Ok(())
+    }
+}
+
+/// What a Cluster is registered by, of one that there was.
+fn registered_again(cluster: &Value) -> Value {
+    let metadata = &cluster["metadata"];
+    let mut spec = cluster["spec"].clone();
+    if let Some(fields) = spec.as_object_mut() {
+        fields.remove("taints");
+    }
+    json!({
+        "apiVersion": cluster["apiVersion"],
+        "kind": cluster["kind"],
+        "metadata": {"name": metadata["name"], "labels": metadata["labels"]},
+        "spec": spec,
+    })
+}
