@@ -12,6 +12,7 @@ use std::{
 use baton::{files::Roots, load::Suite, run, settings::Settings, show};
 use baton_core::{
     case::model::{Case, Invariant},
+    catalogue::Level,
     judge,
     names::RequirementId,
     plan::Plan,
@@ -22,8 +23,8 @@ use crate::mutant::Mutant;
 /// What became of a mutant.
 #[derive(Debug, Clone)]
 pub enum Death {
-    /// This case found it, at the requirement that it breaks.
-    Killed { case: String },
+    /// This case found it, at the requirement that it breaks, and held it against these others that must be met, too.
+    Killed { case: String, also: Vec<String> },
     /// No case found it there.
     Survives {
         /// The cases that were tried, and what they said.
@@ -45,7 +46,7 @@ impl Trial {
         let settings = Settings::new(roots);
         let table = include_str!("../snapshots/mutants.snap");
         let row = |line: &str| match *line.split_whitespace().collect::<Vec<_>>() {
-            [mutant, _, case] => Some((mutant.to_owned(), case.to_owned())),
+            [mutant, _, case, ..] => Some((mutant.to_owned(), case.to_owned())),
             _ => None,
         };
         let known = table.lines().filter_map(row).collect();
@@ -70,30 +71,43 @@ impl Trial {
         cases
     }
 
-    /// Runs the cases about what a mutant breaks, until one kills it.
+    /// Runs the cases about what a mutant breaks, until one kills it and blames nothing else, or the one kills it that has
+    /// before. If all blame something else as well, it is the one that blames the least.
     pub fn try_out(&self, mutant: &Mutant) -> Death {
-        let mut tried = Vec::new();
+        let (mut tried, mut best) = (Vec::new(), None::<(String, Vec<String>)>);
         for case in self.cases(mutant) {
             match self.broken(mutant, case) {
                 Ok(found) if found.iter().any(|id| id == mutant.breaks) => {
-                    return Death::Killed {
-                        case: case.id.to_string(),
-                    };
+                    let (id, also) = (case.id.to_string(), self.also(mutant, &found));
+                    let settled = also.is_empty() || self.known.get(mutant.name) == Some(&id);
+                    if best.as_ref().is_none_or(|(_, least)| also.len() < least.len()) {
+                        best = Some((id, also));
+                    }
+                    if settled {
+                        break;
+                    }
                 }
                 Ok(found) => tried.push(format!("{}: {found:?}", case.id)),
                 Err(failure) => tried.push(format!("{}: {failure}", case.id)),
             }
         }
-        Death::Survives { tried }
+        match best {
+            Some((case, also)) => Death::Killed { case, also },
+            None => Death::Survives { tried },
+        }
+    }
+
+    /// What was found broken of what must be met, besides what a mutant breaks.
+    fn also(&self, mutant: &Mutant, found: &BTreeSet<String>) -> Vec<String> {
+        let own = breaks(mutant);
+        let musts = self.suite.catalogue.iter().filter(|it| it.level == Level::Must);
+        let others = musts.filter(|it| !own.contains(&it.id) && found.contains(it.id.as_str()));
+        others.map(|it| it.id.to_string()).collect()
     }
 
     /// The requirements that none of these mutants breaks, themselves or by an invariant that shows them.
     pub fn unbroken(&self, mutants: &[Mutant]) -> Vec<RequirementId> {
-        let broken = |mutant: &Mutant| {
-            let invariant = Invariant::ALL.into_iter().find(|it| it.name() == mutant.breaks);
-            invariant.map_or_else(|| BTreeSet::from([mutant.breaks.into()]), Invariant::proves)
-        };
-        let broken: BTreeSet<RequirementId> = mutants.iter().flat_map(broken).collect();
+        let broken: BTreeSet<RequirementId> = mutants.iter().flat_map(breaks).collect();
         let ids = self.suite.catalogue.iter().map(|requirement| requirement.id.clone());
         ids.filter(|id| !broken.contains(id)).collect()
     }
@@ -150,6 +164,12 @@ impl Trial {
     }
 }
 
+/// The requirement that a mutant breaks, or those that the invariant shows that it breaks.
+fn breaks(mutant: &Mutant) -> BTreeSet<RequirementId> {
+    let invariant = Invariant::ALL.into_iter().find(|it| it.name() == mutant.breaks);
+    invariant.map_or_else(|| BTreeSet::from([mutant.breaks.into()]), Invariant::proves)
+}
+
 /// Does something with each of many, on all processors; the answers are in the order of the questions.
 pub fn each<T: Sync, U: Send>(items: &[T], act: impl Fn(&T) -> U + Sync) -> Vec<U> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -177,7 +197,14 @@ pub fn each<T: Sync, U: Send>(items: &[T], act: impl Fn(&T) -> U + Sync) -> Vec<
 /// What became of a mutant, for people.
 pub fn line(mutant: &Mutant, death: &Death) -> String {
     match death {
-        Death::Killed { case } => format!("mutant {} ... killed at {} by {case}", mutant.name, mutant.breaks),
+        Death::Killed { case, also } => {
+            let also = if also.is_empty() {
+                String::new()
+            } else {
+                format!(", which blames {} too", also.join(", "))
+            };
+            format!("mutant {} ... killed at {} by {case}{also}", mutant.name, mutant.breaks)
+        }
         Death::Survives { tried } => format!(
             "mutant {} ... SURVIVES; {} is not found broken:\n  {}\n  tried\n    {}",
             mutant.name,
@@ -190,12 +217,12 @@ pub fn line(mutant: &Mutant, death: &Death) -> String {
 
 /// Compares the table of all mutants with the one in the repository.
 pub fn compare_table(mutants: &[Mutant], deaths: &[Death]) {
-    let mut table = show::table(&["MUTANT", "BREAKS", "KILLED BY"]);
+    let mut table = show::table(&["MUTANT", "BREAKS", "KILLED BY", "WHICH BLAMES TOO"]);
     // A row is read again by its words: none goes over two lines.
     table.set_width(200);
     for (mutant, death) in mutants.iter().zip(deaths) {
-        if let Death::Killed { case } = death {
-            table.add_row([mutant.name, mutant.breaks, case]);
+        if let Death::Killed { case, also } = death {
+            table.add_row([mutant.name, mutant.breaks, case, &also.join(" ")]);
         }
     }
     insta::with_settings!({snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true}, {
