@@ -2,8 +2,9 @@
 
 use std::{
     fs,
-    net::{Ipv4Addr, TcpListener},
-    path::Path,
+    io::ErrorKind,
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -15,6 +16,7 @@ use tokio::{net::TcpStream, time::Instant};
 use super::{Assets, EnvtestError, certificates::Certificates, process::Process};
 use crate::{
     fleet::external::Access,
+    loopback,
     scratch::{Scratch, write_private},
 };
 
@@ -44,21 +46,6 @@ fn io_failed(what: &str) -> impl FnOnce(std::io::Error) -> EnvtestError {
     move |source| EnvtestError::Io { what, source }
 }
 
-/// Ports that nobody uses now. They are all held until all are known, so that no two are the same.
-fn free_ports<const N: usize>() -> Result<[u16; N], EnvtestError> {
-    let mut held = Vec::new();
-    let mut ports = [0; N];
-    for port in &mut ports {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(io_failed("looking for a free port"))?;
-        *port = listener
-            .local_addr()
-            .map_err(io_failed("looking for a free port"))?
-            .port();
-        held.push(listener);
-    }
-    Ok(ports)
-}
-
 /// How often a cluster is started whose ports somebody takes before its programs do.
 const TRIES: usize = 5;
 
@@ -85,7 +72,10 @@ impl ControlPlane {
         let folder = folder.map_err(io_failed("making a temporary directory"))?;
         let certificates = Certificates::make()?;
         certificates.write(folder.path())?;
-        let [client, peer, port] = free_ports()?;
+        let ports = loopback::free_ports(3).map_err(io_failed("looking for free ports"))?;
+        let &[client, peer, port] = ports.as_slice() else {
+            return Err(io_failed("looking for free ports")(ErrorKind::AddrNotAvailable.into()));
+        };
         let kubeconfig = kubeconfig(port, &certificates);
         let path = folder.path().join("kubeconfig");
         write_private(&path, &kubeconfig).map_err(io_failed("writing a kubeconfig"))?;
@@ -93,29 +83,30 @@ impl ControlPlane {
         let start = |program: &Path, args: Vec<String>, called: &str| {
             Process::start(program, args, &output(called)).map_err(io_failed(&format!("starting {called}")))
         };
-        let mut etcd = start(&assets.etcd, etcd_args(folder.path(), client, peer), "etcd")?;
-        // An API server that does not reach its etcd ends after 20 s, which a busy machine may need to start it.
-        let starting = Starting {
+        let mut etcd = Starting {
             program: "etcd",
             cluster: &name,
-            process: &mut etcd,
-            output: &output("etcd"),
+            process: start(&assets.etcd, etcd_args(folder.path(), client, peer), "etcd")?,
+            output: output("etcd"),
         };
-        starting.until(async || listens(client).await).await?;
+        // An API server that does not reach its etcd ends after 20 s, which a busy machine may need to start it.
+        etcd.until(async || listens(client).await).await?;
         let args = api_server_args(folder.path(), client, port);
-        let mut api_server = start(&assets.api_server, args, "kube-apiserver")?;
-        let access = Access::by_text(name.clone(), &kubeconfig).await?;
-        let starting = Starting {
+        let mut api_server = Starting {
             program: "kube-apiserver",
             cluster: &name,
-            process: &mut api_server,
-            output: &output("kube-apiserver"),
+            process: start(&assets.api_server, args, "kube-apiserver")?,
+            output: output("kube-apiserver"),
         };
+        let access = Access::by_text(name.clone(), &kubeconfig).await?;
         // Most of the time goes by before it listens at all.
-        starting
-            .until(async || listens(port).await && access.is_ready().await)
-            .await?;
-        let mut processes = vec![api_server, etcd];
+        let serves = api_server.until(async || listens(port).await && access.is_ready().await);
+        if let Err(error) = serves.await {
+            // Somebody else may have listened in the place of etcd, which says so.
+            etcd.must_run()?;
+            return Err(error);
+        }
+        let mut processes = vec![api_server.process, etcd.process];
         if let Some(program) = &assets.controllers {
             let args = controllers_args(folder.path(), &path);
             processes.insert(0, start(program, args, "kube-controller-manager")?);
@@ -178,23 +169,20 @@ async fn listens(port: u16) -> bool {
     TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok()
 }
 
-/// A program that has been started and does not serve yet.
+/// A program that has been started and may not serve yet.
 struct Starting<'a> {
     program: &'static str,
     cluster: &'a ClusterName,
-    process: &'a mut Process,
-    output: &'a Path,
+    process: Process,
+    output: PathBuf,
 }
 
 impl Starting<'_> {
     /// Waits until it serves.
-    async fn until(self, serves: impl AsyncFn() -> bool) -> Result<(), EnvtestError> {
+    async fn until(&mut self, serves: impl AsyncFn() -> bool) -> Result<(), EnvtestError> {
         let deadline = Instant::now() + SERVES_WITHIN;
         while !serves().await {
-            let looked = self.process.has_ended();
-            if looked.map_err(io_failed(&format!("looking after {}", self.program)))? {
-                return Err(self.failed("has ended"));
-            }
+            self.must_run()?;
             if Instant::now() > deadline {
                 return Err(self.failed(&format!("has not become ready within {SERVES_WITHIN:?}")));
             }
@@ -203,8 +191,17 @@ impl Starting<'_> {
         Ok(())
     }
 
+    /// An error with its last words, if it has ended.
+    fn must_run(&mut self) -> Result<(), EnvtestError> {
+        let looked = self.process.has_ended();
+        if looked.map_err(io_failed(&format!("looking after {}", self.program)))? {
+            return Err(self.failed("has ended"));
+        }
+        Ok(())
+    }
+
     fn failed(&self, what: &str) -> EnvtestError {
-        let text = fs::read_to_string(self.output).unwrap_or_default();
+        let text = fs::read_to_string(&self.output).unwrap_or_default();
         let lines: Vec<_> = text.lines().map(str::to_owned).collect();
         EnvtestError::Program {
             program: self.program,
@@ -237,22 +234,59 @@ fn kubeconfig(port: u16, certificates: &Certificates) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::{net::TcpListener, os::unix::fs::PermissionsExt as _};
 
     use super::*;
 
     /// How often an etcd is started that ends with these words.
     async fn starts(words: &str) -> usize {
         let folder = tempfile::tempdir().unwrap();
-        let (program, log) = (folder.path().join("etcd"), folder.path().join("starts"));
-        let script = format!("#!/bin/sh\necho start >>{}\necho '{words}'\nexit 1\n", log.display());
-        fs::write(&program, script).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+        let log = folder.path().join("starts");
+        let script = format!("echo start >>{}\necho '{words}'\nexit 1", log.display());
+        program(&folder.path().join("etcd"), &script);
         fs::write(folder.path().join("kube-apiserver"), "").unwrap();
         let assets = Assets::find(Some(folder.path())).unwrap();
         let error = ControlPlane::boot(&assets, ClusterName::control()).await.err().unwrap();
         assert!(error.to_string().contains(words), "{error}");
         fs::read_to_string(log).unwrap().lines().count()
+    }
+
+    /// Makes a program of a few lines of shell.
+    fn program(path: &Path, script: &str) {
+        fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_api_server_that_reaches_somebody_else_is_not_blamed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [port, taken] = ["port", "taken"].map(|name| folder.path().join(name));
+        // It ends once somebody listens where it was to.
+        let etcd = format!(
+            "for arg; do case $arg in --listen-client-urls=*) echo \"${{arg##*:}}\" >'{0}.new'; mv '{0}.new' '{0}';; esac; done\n\
+             while [ ! -e '{1}' ]; do sleep 0.01; done\necho 'bind: address already in use'\nexit 1",
+            port.display(),
+            taken.display()
+        );
+        program(&folder.path().join("etcd"), &etcd);
+        program(
+            &folder.path().join("kube-apiserver"),
+            "echo 'context deadline exceeded'; exit 1",
+        );
+        let somebody = tokio::task::spawn_blocking(move || {
+            while !port.exists() {
+                std::thread::yield_now();
+            }
+            let port: u16 = fs::read_to_string(&port).unwrap().trim().parse().unwrap();
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+            fs::write(taken, "").unwrap();
+            listener
+        });
+        let assets = Assets::find(Some(folder.path())).unwrap();
+        let booted = ControlPlane::boot_on_free_ports(&assets, ClusterName::control()).await;
+        let error = booted.err().unwrap();
+        assert!(lost_its_port(&error), "{error}");
+        drop(somebody.await.unwrap());
     }
 
     #[tokio::test]
