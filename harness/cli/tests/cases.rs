@@ -123,11 +123,9 @@ fn a_baseline_that_no_longer_fails_fails_with_the_last_of_its_cases() {
 #[test]
 fn a_known_deviation_passes_and_an_unknown_one_does_not() {
     let folder = tempfile::tempdir().unwrap();
-    let wrong = fs::read_to_string(roots().path("cases/recovery/user-labels.yaml")).unwrap();
-    let wrong = wrong.replace(
-        "team: blue, baton.dev/state: \"2\"",
-        "team: blue, baton.dev/state: \"3\"",
-    );
+    let right = fs::read_to_string(roots().path("cases/recovery/user-labels.yaml")).unwrap();
+    let wrong = right.replace("{baton.dev/state: \"2\", ", "{baton.dev/state: \"3\", ");
+    assert_ne!(wrong, right);
     let case = folder.path().join("user-labels.yaml");
     fs::write(&case, wrong).unwrap();
     let suite = Suite::load_files(&roots(), &[case])

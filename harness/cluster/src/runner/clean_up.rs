@@ -23,7 +23,7 @@ use crate::{actions, error_chain::error_chain, fleet};
 const KEPT: [&str; 4] = ["CustomResourceDefinition", "Namespace", "Cluster", "Node"];
 
 /// So many times longer nothing need be left where a member was away: what failed on it is tried again ever later.
-const AWAY: u32 = 6;
+pub(super) const AWAY: u32 = 6;
 
 /// A clean-up that is hurried has this part of its time…
 const HURRIED: u32 = 6;
@@ -56,7 +56,11 @@ impl Run<'_> {
                     self.inject_on(&Place::Role(role.clone()), fleet::Fault::Heal).await?;
                 }
                 Action::Inject(Fault::Unready(role)) => self.say_ready(role, true).await?,
-                Action::Inject(Fault::Unjoin(role)) => self.join(role).await?,
+                Action::Inject(Fault::Unjoin(role)) => {
+                    if let Some(reason) = self.join(role).await? {
+                        return Err(reason);
+                    }
+                }
                 Action::Inject(Fault::Fail(place, failing)) if failing.path.is_some() => {
                     self.inject_on(place, fault_injection::ended(failing)).await?;
                 }
@@ -117,24 +121,50 @@ impl Run<'_> {
     }
 
     async fn until_nothing_is_left(&mut self, plan: &Plan) -> StepEnd {
-        let time = self.time_to_clean_up(plan);
-        let mut due = time;
         let began = Instant::now();
+        let mut deadline = Deadline::of(self.time_to_clean_up(plan));
         self.read_on();
         loop {
             let left = left_over(&self.seen);
             if left.is_empty() {
                 return StepEnd::Done;
             }
-            if let Ok(Some(news)) = timeout_at(began + due, self.follower.next()).await {
-                self.seen.extend(news);
-                continue;
-            }
-            let more = time + GARBAGE;
-            if due == more || self.timeouts.hurried || !awaits_garbage_collector(&self.seen, &left) {
-                return timed_out(Phase::Clear, due);
-            }
-            due = more;
+            let awaits_collector = !self.timeouts.hurried && awaits_garbage_collector(&self.seen, &left);
+            let until = deadline.at(awaits_collector);
+            let Ok(Some(news)) = timeout_at(until, self.follower.next()).await else {
+                return timed_out(Phase::Clear, until - began);
+            };
+            deadline.put_off(awaits_collector);
+            self.seen.extend(news);
+        }
+    }
+}
+
+/// Until when is waited for what the target has to remove. While the garbage collector of a cluster is awaited the time of
+/// the target does not run: it has the whole of it once that has marked something.
+struct Deadline {
+    time: Duration,
+    /// Of the target.
+    end: Instant,
+    /// Of the garbage collector.
+    latest: Instant,
+}
+
+impl Deadline {
+    fn of(time: Duration) -> Self {
+        let end = Instant::now() + time;
+        let latest = end + GARBAGE;
+        Self { time, end, latest }
+    }
+
+    fn at(&self, awaits_collector: bool) -> Instant {
+        if awaits_collector { self.latest } else { self.end }
+    }
+
+    /// Something has happened; whether the garbage collector was awaited until then.
+    fn put_off(&mut self, awaited_collector: bool) {
+        if awaited_collector {
+            self.end = Instant::now() + self.time;
         }
     }
 }
@@ -171,4 +201,28 @@ pub(super) fn named(object: &Value, namespace: &str) -> Option<ObjectRef> {
         namespace: text("/metadata/namespace").or_else(|| Some(namespace.to_owned())),
         name: text("/metadata/name")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_target_has_its_time_however_late_the_garbage_collector_comes() {
+        let (began, time) = (Instant::now(), Duration::from_secs(20));
+        let mut deadline = Deadline::of(time);
+        assert_eq!(deadline.at(false), began + time);
+        assert_eq!(deadline.at(true), began + time + GARBAGE);
+        tokio::time::advance(Duration::from_secs(19)).await;
+        deadline.put_off(true);
+        assert_eq!(deadline.at(false), began + Duration::from_secs(39), "marked at 19 s");
+        tokio::time::advance(Duration::from_secs(10)).await;
+        deadline.put_off(false);
+        assert_eq!(
+            deadline.at(false),
+            began + Duration::from_secs(39),
+            "it is the target's own"
+        );
+        assert_eq!(deadline.at(true), began + time + GARBAGE, "no later, whatever happens");
+    }
 }

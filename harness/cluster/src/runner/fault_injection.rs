@@ -28,7 +28,10 @@ impl Run<'_> {
             Fault::Unready(role) => self.say_ready(role, false).await,
             Fault::Ready(role) => self.say_ready(role, true).await,
             Fault::Unjoin(role) => self.unjoin(role).await,
-            Fault::Join(role) => self.join(role).await,
+            Fault::Join(role) => match self.join(role).await {
+                Ok(Some(reason)) => return StepEnd::Unsupported { reason },
+                joined => joined.map(drop),
+            },
             Fault::Condition { cluster, kind, status } => self.set_condition(cluster, kind, status).await,
             Fault::Delay(place, time) => self.inject_on(place, fleet::Fault::Delay(*time)).await,
             Fault::Fail(place, failing) => self.inject_on(place, fleet::Fault::Fail(failure(failing))).await,

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{
     Run,
     act::{ActError, clusters},
+    clean_up::AWAY,
 };
 use crate::{actions, error_chain::error_chain};
 
@@ -34,8 +35,9 @@ impl Run<'_> {
     }
 
     /// Registers a member again as it was, without taints; one that has not been unjoined, or has joined again, is left
-    /// alone. The old Cluster object must be gone first, which may be for the target to allow.
-    pub(super) async fn join(&mut self, role: &RoleName) -> Result<(), String> {
+    /// alone. The old Cluster object must be gone first, which may be for the target to allow: if it does not, gives the
+    /// reason why the member cannot join.
+    pub(super) async fn join(&mut self, role: &RoleName) -> Result<Option<String>, String> {
         let control = ClusterName::control();
         for member in clusters(&Place::Role(role.clone()), &self.known()) {
             let Some(was) = self.unjoined.get(&member) else {
@@ -44,13 +46,17 @@ impl Run<'_> {
             let again = registered_again(was);
             let of = actions::cluster(member.as_str());
             let subject = Subject::Object(of.clone());
-            let gone = self.until(self.timeouts.clear, |world, known| {
+            let time = self.timeouts.clear.saturating_mul(AWAY);
+            let gone = self.until(time, |world, known| {
                 let mut found = select::find(&subject, &control, world, &known.bindings);
                 found.next().is_none().then_some(())
             });
-            gone.await.map_err(|waited| {
-                format!("Cluster {member} was deleted and is still there after {waited:?}: a finalizer is on it")
-            })?;
+            if let Err(waited) = gone.await {
+                let seconds = waited.as_secs();
+                return Ok(Some(format!(
+                    "Cluster {member} is still there {seconds} s after it was deleted; no document says how soon it must go"
+                )));
+            }
             let client = self.client(&control).map_err(|error| error_chain(&error))?;
             let created = actions::create(&client, &again, self.fleet.namespace()).await;
             created.map_err(|error| error_chain(&error))?;
@@ -58,7 +64,7 @@ impl Run<'_> {
             let observed = self.until_observed(&control, &of).await;
             observed.map_err(|error| error_chain(&error))?;
         }
-        Ok(())
+        Ok(None)
     }
 }
 

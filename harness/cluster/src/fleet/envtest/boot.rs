@@ -149,8 +149,9 @@ fn api_server_args(folder: &Path, etcd: u16, port: u16) -> Vec<String> {
         format!("--service-account-key-file={}", file("accounts.pub")),
         format!("--service-account-signing-key-file={}", file("accounts.key")),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-        // Pods are simulated, and nobody makes accounts for them in time.
-        "--disable-admission-plugins=ServiceAccount".to_owned(),
+        // Pods are simulated, and nobody makes accounts for them in time. Nobody would take the finalizers off that protect
+        // claims and volumes in use.
+        "--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection".to_owned(),
     ]
 }
 
