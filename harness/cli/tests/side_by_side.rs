@@ -233,7 +233,7 @@ fn cases_beside_each_other_come_to_the_same_as_one_after_the_other() {
             let timeline = result.timeline.as_ref().unwrap();
             let plan = Plan::of(case);
             let again = judge::judge(&plan.as_run(timeline.begin().unwrap()), timeline);
-            assert!(again.conforms(), "{}", case.id);
+            assert!(again.conforms(), "{again:?}");
         }
         if jobs == 1 {
             continue;
