@@ -13,10 +13,7 @@ use baton_core::{
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{
-    Run, act, fault_injection,
-    wait::{GARBAGE, timed_out},
-};
+use super::{Run, act, fault_injection, wait::GARBAGE};
 use crate::{actions, error_chain::error_chain, fleet};
 
 /// Kinds that others may still need: they go with the fleet.
@@ -122,7 +119,7 @@ impl Run<'_> {
 
     async fn until_nothing_is_left(&mut self, plan: &Plan) -> StepEnd {
         let began = Instant::now();
-        let mut deadline = Deadline::of(self.time_to_clean_up(plan));
+        let mut deadline = Deadline::of(began, self.time_to_clean_up(plan));
         self.read_on();
         loop {
             let left = left_over(&self.seen);
@@ -132,7 +129,7 @@ impl Run<'_> {
             let awaits_collector = !self.timeouts.hurried && awaits_garbage_collector(&self.seen, &left);
             let until = deadline.at(awaits_collector);
             let Ok(Some(news)) = timeout_at(until, self.follower.next()).await else {
-                return timed_out(Phase::Clear, until - began);
+                return StepEnd::timed_out(Phase::Clear.name(), until - began);
             };
             deadline.put_off(awaits_collector);
             self.seen.extend(news);
@@ -151,8 +148,8 @@ struct Deadline {
 }
 
 impl Deadline {
-    fn of(time: Duration) -> Self {
-        let end = Instant::now() + time;
+    fn of(began: Instant, time: Duration) -> Self {
+        let end = began + time;
         let latest = end + GARBAGE;
         Self { time, end, latest }
     }
@@ -210,7 +207,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_target_has_its_time_however_late_the_garbage_collector_comes() {
         let (began, time) = (Instant::now(), Duration::from_secs(20));
-        let mut deadline = Deadline::of(time);
+        let mut deadline = Deadline::of(began, time);
         assert_eq!(deadline.at(false), began + time);
         assert_eq!(deadline.at(true), began + time + GARBAGE);
         tokio::time::advance(Duration::from_secs(19)).await;

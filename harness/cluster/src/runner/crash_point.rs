@@ -83,10 +83,7 @@ impl Run<'_> {
         match timeout(limit, &mut stopping.stopped).await {
             Ok(Ok(Ok(()))) => None,
             Ok(Ok(Err(message))) => Some(StepEnd::Refused { message }),
-            Ok(Err(_)) | Err(_) => Some(StepEnd::TimedOut {
-                phase: phase.name().to_owned(),
-                waited_secs: limit.as_secs_f64(),
-            }),
+            Ok(Err(_)) | Err(_) => Some(StepEnd::timed_out(phase.name(), limit)),
         }
     }
 }

@@ -42,7 +42,7 @@ impl Run<'_> {
             let left = deadline.saturating_duration_since(Instant::now());
             match assertion.mode {
                 Mode::Eventually if held => return StepEnd::Done,
-                Mode::Eventually if left.is_zero() => return super::wait::timed_out(phase, time),
+                Mode::Eventually if left.is_zero() => return StepEnd::timed_out(phase.name(), time),
                 Mode::Eventually | Mode::Consistently(_) if !left.is_zero() => self.let_pass(INTERVAL.min(left)).await,
                 _ => return StepEnd::Done,
             }

@@ -36,8 +36,8 @@ impl Run<'_> {
         let time = self.timeouts.of(phase);
         match self.watch(Mode::Eventually, until, time).await {
             Ok(Outcome::Held(_)) => StepEnd::Done,
-            Ok(Outcome::Failed(_)) => timed_out(phase, time),
-            Err(waited) => timed_out(phase, waited),
+            Ok(Outcome::Failed(_)) => StepEnd::timed_out(phase.name(), time),
+            Err(waited) => StepEnd::timed_out(phase.name(), waited),
         }
     }
 
@@ -57,7 +57,7 @@ impl Run<'_> {
         };
         match self.watch(assertion.mode, &assertion.condition, time).await {
             Ok(_) => StepEnd::Done,
-            Err(waited) => timed_out(assertion.phase, waited),
+            Err(waited) => StepEnd::timed_out(assertion.phase.name(), waited),
         }
     }
 
@@ -76,8 +76,12 @@ impl Run<'_> {
                 }
                 return Err(wait.time());
             };
+            let awaited_collector = watch.waits_for_garbage_collector();
             for entry in &news {
                 watch.feed(entry);
+            }
+            if awaited_collector && !watch.waits_for_garbage_collector() {
+                wait.begin_anew();
             }
             self.seen.extend(news);
         }
@@ -236,7 +240,7 @@ impl Run<'_> {
                 });
                 StepEnd::Done
             }
-            Err(waited) => timed_out(Phase::Schedule, waited),
+            Err(waited) => StepEnd::timed_out(Phase::Schedule.name(), waited),
         }
     }
 
@@ -259,7 +263,7 @@ impl Run<'_> {
                 });
                 StepEnd::Done
             }
-            Err(waited) => timed_out(Phase::Collect, waited),
+            Err(waited) => StepEnd::timed_out(Phase::Collect.name(), waited),
         }
     }
 
@@ -335,13 +339,6 @@ fn are_enabled(enablements: &Value, definition: &Value) -> bool {
         .filter_map(|it| it["resources"].as_array())
         .flatten();
     resources.any(|resource| resource["kind"] == spec["names"]["kind"])
-}
-
-pub(super) fn timed_out(phase: Phase, time: Duration) -> StepEnd {
-    StepEnd::TimedOut {
-        phase: phase.name().to_owned(),
-        waited_secs: time.as_secs_f64(),
-    }
 }
 
 /// A captured value as text; nothing is captured of what is not there yet, or is no single value.

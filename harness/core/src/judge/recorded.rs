@@ -169,10 +169,7 @@ impl<'a> Search<'a> {
             .last()
             .map(|entry| entry.at)
             .unwrap_or_default();
-        StepEnd::TimedOut {
-            phase: "recording".to_owned(),
-            waited_secs: last.saturating_sub(now).as_secs_f64(),
-        }
+        StepEnd::timed_out("recording", last.saturating_sub(now))
     }
 
     /// An assertion that waits takes the case to the moment when it came true; one that never does leaves it where it

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -118,6 +119,17 @@ pub enum StepEnd {
         /// What it has not.
         reason: String,
     },
+}
+
+impl StepEnd {
+    /// What it waited for did not come for so long, which is told to the millisecond.
+    pub fn timed_out(phase: &str, waited: Duration) -> Self {
+        let whole = Duration::new(waited.as_secs(), waited.subsec_millis() * 1_000_000);
+        Self::TimedOut {
+            phase: phase.to_owned(),
+            waited_secs: whole.as_secs_f64(),
+        }
+    }
 }
 
 /// What was written again and again while the clock stood still.
@@ -356,5 +368,15 @@ mod tests {
             assert!(!text.contains("canary") && text.contains(redact::REDACTED), "{text}");
             assert!(serde_json::to_string(&mark).unwrap().contains("canary"));
         }
+    }
+
+    #[test]
+    fn a_time_that_was_waited_is_told_to_the_millisecond() {
+        let end = StepEnd::timed_out("purge", Duration::new(3, 1_000_771));
+        let told = StepEnd::TimedOut {
+            phase: "purge".to_owned(),
+            waited_secs: 3.001,
+        };
+        assert_eq!(end, told);
     }
 }
