@@ -33,3 +33,35 @@ pub fn suggestion<'a>(name: &str, possible: impl IntoIterator<Item = &'a str> + 
         more => format!("expected one of {}, … ({more} in total)", all[..MANY].join(", ")),
     }
 }
+
+/// The same for a file: one of nearly its name may be in another folder.
+pub fn file_suggestion<'a>(path: &str, possible: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    let files = || possible.clone().into_iter();
+    let same_name = nearest(file_name(path), files().map(file_name));
+    let elsewhere = same_name.and_then(|name| files().find(|file| file_name(file) == name));
+    match nearest(path, possible.clone()).or(elsewhere) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => suggestion(path, possible),
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_looked_for_in_other_folders_too() {
+        let there = ["crds/works.yaml", "flink/foo.yaml", "workloads/deploy.yaml"];
+        let help = |path| file_suggestion(path, there);
+        assert_eq!(help("flink/fo.yaml"), "did you mean `flink/foo.yaml`?");
+        assert_eq!(help("app/deployment.yaml"), "did you mean `workloads/deploy.yaml`?");
+        assert_eq!(
+            help("x/zzz"),
+            "expected one of crds/works.yaml, flink/foo.yaml, workloads/deploy.yaml"
+        );
+    }
+}

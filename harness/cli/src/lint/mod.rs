@@ -41,25 +41,33 @@ impl Findings {
     }
 }
 
-/// What is to be said of cases, in their order; scenarios of one file that have the same are told once.
+/// What is to be said of cases: in their order, and in that of their lines; scenarios of one file that have the same are
+/// told once.
 pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
     let sources = Sources::new(roots);
     let bundled = Definitions::bundled();
     let mut findings = Findings::default();
     for case in cases {
         let known = bundled.with_those_of(case);
-        add(&mut findings.errors, definitions::errors(case, &known, &sources));
-        add(&mut findings.errors, policies::errors(case, &sources));
-        add(&mut findings.warnings, policies::warnings(case, &known, &sources));
-        add(&mut findings.warnings, steps::warnings(case, &sources));
-        add(&mut findings.warnings, scripts::warnings(case, &sources));
-        add(&mut findings.warnings, assertions::sweeping(case, &sources));
-        add(&mut findings.warnings, paths::missing_fields(case, &sources));
+        let errors = [
+            definitions::errors(case, &known, &sources),
+            policies::errors(case, &sources),
+        ];
+        let warnings = [
+            policies::warnings(case, &known, &sources),
+            steps::warnings(case, &sources),
+            scripts::warnings(case, &sources),
+            assertions::sweeping(case, &sources),
+            paths::missing_fields(case, &sources),
+        ];
+        add(&mut findings.errors, errors.concat());
+        add(&mut findings.warnings, warnings.concat());
     }
     findings
 }
 
-fn add(all: &mut Vec<Diagnostic>, new: Vec<Diagnostic>) {
+fn add(all: &mut Vec<Diagnostic>, mut new: Vec<Diagnostic>) {
+    new.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
     for diagnostic in new {
         if !all.contains(&diagnostic) {
             all.push(diagnostic);

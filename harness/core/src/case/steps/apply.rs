@@ -11,7 +11,7 @@ use crate::{
         refs,
         shapes::steps as shapes,
     },
-    spelling::suggestion,
+    spelling::file_suggestion,
     yaml::{Data, Node, plain},
 };
 
@@ -157,7 +157,7 @@ impl Reader<'_> {
             Ok(text) => Some(text),
             Err(reason) => {
                 let files = self.context.fixtures.iter().map(String::as_str);
-                let help = suggestion(name, files.filter(|file| !file.starts_with("scenarios/")));
+                let help = file_suggestion(name, files.filter(|file| !file.starts_with("scenarios/")));
                 self.decoder
                     .error(node, format!("cannot read fixtures/{name}: {reason}"), help);
                 None
