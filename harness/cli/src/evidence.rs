@@ -4,13 +4,14 @@
 pub mod runs;
 
 use std::{
-    fs,
+    fs::{self, Permissions},
     io::{self, Read as _, Seek as _, SeekFrom},
-    os::unix::fs::DirBuilderExt as _,
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::LazyLock,
 };
 
+use baton_cluster::scratch::Scratch;
 use baton_core::{
     case::model::Case,
     digest::Digest,
@@ -52,7 +53,10 @@ fn absolute(variable: &str) -> Option<PathBuf> {
 }
 
 fn new_folder() -> PathBuf {
-    let folder = tempfile::Builder::new().prefix("baton-timelines-").tempdir();
+    let folder = tempfile::Builder::new()
+        .prefix("baton-timelines-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir();
     // Where even that fails, writing into the present folder says why.
     folder.map_or_else(|_| PathBuf::from("baton-timelines"), TempDir::keep)
 }
@@ -97,13 +101,13 @@ pub(crate) struct Log {
     pub(crate) file: PathBuf,
     name: String,
     /// Gone with the folder if it need not be kept.
-    _folder: Option<TempDir>,
+    _folder: Option<Scratch>,
 }
 
 impl Log {
     pub(crate) fn new(case: &Case) -> Self {
         let name = format!("{}.target.log", case.id);
-        let folder = tempfile::Builder::new().prefix("baton-log-").tempdir().ok();
+        let folder = Scratch::new("log").ok();
         // Without a folder the target will say that it cannot write.
         let file = folder
             .as_ref()
@@ -149,7 +153,7 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 
@@ -163,6 +167,7 @@ mod tests {
         symlink(&other, folder.join("case.jsonl")).unwrap();
         let kept = keep(&Timeline::new(Vec::new()).unwrap(), &folder, "case.jsonl").unwrap();
         assert_eq!(kept.file, folder.join("case.2.jsonl"));
+        assert_eq!(fs::metadata(&kept.file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_to_string(&other).unwrap(), "theirs");
     }
 

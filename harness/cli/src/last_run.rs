@@ -104,7 +104,7 @@ impl LastRun {
         }
         self.failed.retain(|case| !self.ended.contains(case));
         self.failed.append(&mut self.failed_now);
-        file::write(&folder.join(FILE), &serde_json::to_vec(&self)?)
+        file::write_private(&folder.join(FILE), &serde_json::to_vec(&self)?)
     }
 }
 

@@ -128,7 +128,7 @@ fn as_many_repetitions_as_can_be_counted_take_no_memory() {
         "99999999999",
         "--fail-fast",
         "--target",
-        failing().path().join("target.yaml").to_str().unwrap(),
+        &failing(),
         "--no-preflight",
         "--jobs",
         "1",
@@ -139,11 +139,10 @@ fn as_many_repetitions_as_can_be_counted_take_no_memory() {
     assert!(told.contains("not started"), "{told}");
 }
 
-/// A target that cannot be started.
-fn failing() -> &'static tempfile::TempDir {
-    static FOLDER: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::new(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let text = "apiVersion: baton.dev/v1alpha1
+/// The file of a target that cannot be started.
+fn failing() -> String {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("failing.yaml");
+    let text = "apiVersion: baton.dev/v1alpha1
 kind: Target
 metadata: {name: failing}
 spec:
@@ -152,10 +151,8 @@ spec:
   controller: {featureGates: {Failover: true, StatefulFailoverInjection: true}}
   run: {exec: {command: 'false'}}
 ";
-        fs::write(folder.path().join("target.yaml"), text).unwrap();
-        folder
-    });
-    &FOLDER
+    fs::write(&file, text).unwrap();
+    file.display().to_string()
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! - [`admission`]: changes objects before members store them, in the place of a policy engine;
 //! - [`observer`]: records every revision on every cluster, in one order;
 //! - [`fleet`]: a control plane and members, whatever they are made of;
-//! - [`program`]: programs that do not outlive the harness; `scratch`: nor do folders; [`loopback`]: what programs need
+//! - [`program`]: programs that do not outlive the harness; [`scratch`]: nor do folders; [`loopback`]: what programs need
 //!   that serve others;
 //! - [`actions`]: what cases do to clusters; [`runner`]: carries out a plan.
 
@@ -20,6 +20,6 @@ pub mod loopback;
 pub mod observer;
 pub mod program;
 pub mod runner;
-mod scratch;
+pub mod scratch;
 pub mod simulator;
 pub mod storage;

@@ -1,7 +1,6 @@
 //! What programs need that serve others on loopback: free ports, certificates, and somebody who waits until they answer.
 
 use std::{
-    fs,
     hash::{BuildHasher as _, RandomState},
     io,
     net::{Ipv4Addr, TcpListener},
@@ -21,7 +20,10 @@ use rcgen::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use crate::{error_chain::error_chain, scratch::Scratch};
+use crate::{
+    error_chain::error_chain,
+    scratch::{Scratch, write_private},
+};
 
 /// How long to wait before a program that does not answer yet is asked again: it tells nobody who does not ask.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(50);
@@ -51,30 +53,11 @@ pub fn free_ports(count: usize) -> io::Result<Vec<u16>> {
     }
 }
 
-/// A folder that goes when this is dropped.
-#[derive(Debug)]
-pub struct Folder(Scratch);
-
-impl Folder {
-    /// Makes one.
-    ///
-    /// # Errors
-    /// If the system refuses it.
-    pub fn new() -> io::Result<Self> {
-        Scratch::new("baton-data-").map(Self)
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
 /// A certificate for 127.0.0.1 and localhost, and the authority that has signed it, in a folder: `tls.crt`, `tls.key`,
 /// `ca.crt`.
 #[derive(Debug)]
 pub struct Certificates {
-    folder: Folder,
+    folder: Scratch,
     ca: String,
 }
 
@@ -85,9 +68,9 @@ impl Certificates {
     /// If they cannot be made or written.
     pub fn make() -> io::Result<Self> {
         let [ca, certificate, key] = generate().map_err(io::Error::other)?;
-        let folder = Folder::new()?;
+        let folder = Scratch::new("data")?;
         for (name, text) in [("ca.crt", &ca), ("tls.crt", &certificate), ("tls.key", &key)] {
-            fs::write(folder.path().join(name), text)?;
+            write_private(&folder.path().join(name), text)?;
         }
         Ok(Self { folder, ca })
     }
@@ -196,9 +179,12 @@ mod tests {
     fn certificates_go_with_their_folder() {
         let certificates = Certificates::make().unwrap();
         let folder = certificates.folder().to_owned();
-        assert_eq!(fs::read_to_string(folder.join("ca.crt")).unwrap(), certificates.ca());
+        assert_eq!(
+            std::fs::read_to_string(folder.join("ca.crt")).unwrap(),
+            certificates.ca()
+        );
         assert!(
-            fs::read_to_string(folder.join("tls.key"))
+            std::fs::read_to_string(folder.join("tls.key"))
                 .unwrap()
                 .contains("PRIVATE KEY")
         );

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, Permissions, TryLockError},
     io::{self, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -12,31 +12,34 @@ use tempfile::TempDir;
 /// In each folder, a file that the harness holds a lock on. The system releases it when the harness is gone.
 const LOCK: &str = "in-use";
 
+/// How their names begin.
+const OURS: &str = "baton-";
+
 /// A folder that goes when this is dropped, or, if that never happens, when somebody makes the next one.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     // Removed before the lock is released.
     folder: TempDir,
     _lock: File,
 }
 
 impl Scratch {
-    /// Makes one whose name begins with a prefix, after removing those with the same prefix that nobody uses any more.
-    pub(crate) fn new(prefix: &str) -> io::Result<Self> {
+    /// Makes one for its owner alone, after which it removes those of the same owner that nobody uses any more.
+    ///
+    /// # Errors
+    /// If the system refuses it, with the folder for such things.
+    pub fn new(purpose: &str) -> io::Result<Self> {
         let parent = std::env::temp_dir();
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", parent.display()));
-        Self::new_in(&parent, prefix).map_err(named)
+        Self::new_in(&parent, purpose).map_err(named)
     }
 
-    fn new_in(parent: &Path, prefix: &str) -> io::Result<Self> {
-        for left in left_behind(parent, prefix)? {
-            tracing::info!("removing {}, which an earlier run has left", left.display());
-            // Whoever else removes it meanwhile is welcome.
-            let _ = fs::remove_dir_all(left);
-        }
-        // Kubeconfigs with an administrator's token lie in it.
+    fn new_in(parent: &Path, purpose: &str) -> io::Result<Self> {
+        // Its error does not name the folder that would be made.
+        fs::metadata(parent)?;
+        // Kubeconfigs with an administrator's token lie in some, what targets write in others.
         let folder = tempfile::Builder::new()
-            .prefix(prefix)
+            .prefix(&format!("{OURS}{purpose}-"))
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(parent)?;
         let (unlocked, name) = (folder.path().join("new"), folder.path().join(LOCK));
@@ -44,11 +47,16 @@ impl Scratch {
         lock.lock()?;
         // Nobody sees it unlocked under its name.
         fs::rename(unlocked, name)?;
+        for left in left_behind(parent, lock.metadata()?.uid())? {
+            tracing::info!("removing {}, which an earlier run has left", left.display());
+            // Whoever else removes it meanwhile is welcome.
+            let _ = fs::remove_dir_all(left);
+        }
         Ok(Self { folder, _lock: lock })
     }
 
     /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.folder.path()
     }
 }
@@ -62,11 +70,11 @@ pub(crate) fn write_private(path: &Path, content: impl AsRef<[u8]>) -> io::Resul
     file.write_all(content.as_ref())
 }
 
-/// Folders whose lock nobody holds.
-fn left_behind(parent: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
+/// Folders of an owner whose lock nobody holds. What is somebody else's could be a trap, such as a pipe for a lock.
+fn left_behind(parent: &Path, owner: u32) -> io::Result<Vec<PathBuf>> {
     let folders = fs::read_dir(parent)?.filter_map(Result::ok).filter(|entry| {
-        let name = entry.file_name();
-        name.to_string_lossy().starts_with(prefix)
+        entry.file_name().to_string_lossy().starts_with(OURS)
+            && entry.metadata().is_ok_and(|it| it.is_dir() && it.uid() == owner)
     });
     let is_left = |folder: &PathBuf| {
         // One without a lock has just been made.
@@ -78,12 +86,14 @@ fn left_behind(parent: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]
     fn others_can_neither_enter_the_folder_nor_read_its_files() {
         let parent = tempfile::tempdir().unwrap();
-        let scratch = Scratch::new_in(parent.path(), "baton-test-").unwrap();
+        let scratch = Scratch::new_in(parent.path(), "test").unwrap();
         let file = scratch.path().join("kubeconfig");
         write_private(&file, "token").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -98,17 +108,26 @@ mod tests {
     fn what_a_killed_harness_has_left_is_removed_and_nothing_else() {
         let parent = tempfile::tempdir().unwrap();
         let folder = |name: &str| parent.path().join(name);
-        for name in ["baton-test-killed", "baton-test-made-just-now", "baton-other-killed"] {
+        for name in ["baton-log-killed", "baton-data-made-just-now", "somebody-else's"] {
             fs::create_dir(folder(name)).unwrap();
         }
-        for name in ["baton-test-killed", "baton-other-killed"] {
+        for name in ["baton-log-killed", "somebody-else's"] {
             fs::write(folder(name).join(LOCK), "").unwrap();
         }
-        let first = Scratch::new_in(parent.path(), "baton-test-").unwrap();
-        assert!(!folder("baton-test-killed").exists());
-        assert!(folder("baton-test-made-just-now").exists());
-        assert!(folder("baton-other-killed").exists());
-        let second = Scratch::new_in(parent.path(), "baton-test-").unwrap();
+        let somewhere = tempfile::tempdir().unwrap();
+        fs::write(somewhere.path().join(LOCK), "").unwrap();
+        symlink(somewhere.path(), folder("baton-link")).unwrap();
+        let first = Scratch::new_in(parent.path(), "data").unwrap();
+        assert!(!folder("baton-log-killed").exists(), "whatever it was for");
+        assert!(folder("baton-data-made-just-now").exists());
+        assert!(folder("somebody-else's").exists());
+        assert!(folder("baton-link").is_symlink() && somewhere.path().exists());
+        let owner = fs::metadata(first.path()).unwrap().uid();
+        fs::create_dir(folder("baton-of-another")).unwrap();
+        fs::write(folder("baton-of-another").join(LOCK), "").unwrap();
+        assert_eq!(left_behind(parent.path(), owner + 1).unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(left_behind(parent.path(), owner).unwrap(), [folder("baton-of-another")]);
+        let second = Scratch::new_in(parent.path(), "data").unwrap();
         assert!(first.path().exists() && first.path() != second.path());
         let path = first.path().to_owned();
         drop(first);

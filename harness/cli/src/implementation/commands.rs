@@ -8,9 +8,9 @@ use std::{
 use baton_cluster::{
     error_chain::error_chain,
     fleet::Fleet,
-    loopback::Folder,
     program::Program,
     runner::{CommandEnd, TargetError},
+    scratch::Scratch,
 };
 use baton_core::{case::model::Action, case::model::Case, implementation::Exec, redact};
 use tokio::{
@@ -78,7 +78,7 @@ impl Commands {
         let args = exec.args.iter().map(|arg| values.fill(arg)).chain(args.iter().cloned());
         let cannot =
             |error: std::io::Error| TargetError::Start(format!("{name} cannot be run: {}", error_chain(&error)));
-        let folder = Folder::new().map_err(cannot)?;
+        let folder = Scratch::new("data").map_err(cannot)?;
         let (mut program, output) = Program::start_to_hear(path, args, env, folder.path()).map_err(cannot)?;
         let output = pipe::Receiver::from_owned_fd(output.into()).map_err(cannot)?;
         let mut lines = BufReader::new(output).lines();

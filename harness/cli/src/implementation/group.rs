@@ -9,9 +9,9 @@ use std::{
 
 use async_trait::async_trait;
 use baton_cluster::{
-    loopback::Folder,
     program::{Program, last_lines},
     runner::{Ended, Running},
+    scratch::Scratch,
 };
 use baton_core::redact;
 use futures::future::{join_all, select_all};
@@ -47,7 +47,7 @@ pub(super) struct Started {
     /// If somebody listens to it.
     pub(super) captured: Option<CapturedOutput>,
     /// A folder of its own, as long as it runs.
-    pub(super) data: Option<Folder>,
+    pub(super) data: Option<Scratch>,
 }
 
 /// What a command says, line by line.

@@ -15,9 +15,10 @@ use baton_cluster::{
     actions::{self, BATON},
     error_chain::error_chain,
     fleet::{Cluster, Fleet},
-    loopback::{self, Certificates, Folder},
+    loopback::{self, Certificates},
     program::Program,
     runner::TargetError,
+    scratch::Scratch,
 };
 use baton_core::{
     case::model::ControllerSetup,
@@ -191,7 +192,7 @@ impl Programs {
         let mut values = self.values(programs, fleet)?;
         let mut group = Group::default();
         for found in programs {
-            let data = Folder::new().map_err(|error| cannot(&found.exec, &error))?;
+            let data = Scratch::new("data").map_err(|error| cannot(&found.exec, &error))?;
             values.0.retain(|(name, _)| name != "data");
             values.0.push(("data".to_owned(), data.path().display().to_string()));
             let log = self.log_of(found, log);

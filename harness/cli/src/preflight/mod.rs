@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton_cluster::{program::last_lines, runner::Timeouts};
+use baton_cluster::{program::last_lines, runner::Timeouts, scratch::Scratch};
 use baton_core::{
     case::{
         model::Case,
@@ -147,7 +147,7 @@ impl Preflight {
         if !reasons.is_empty() {
             return Ok(PreflightOutcome::Skipped(reasons));
         }
-        let folder = tempfile::tempdir().map_err(|error| PreflightError::NotRun(error.to_string()))?;
+        let folder = Scratch::new("log").map_err(|error| PreflightError::NotRun(error.to_string()))?;
         let log = folder.path().join("preflight.target.log");
         let ran = run::execute(&self.case, &plan, settings, &log, &|_| {}).map_err(PreflightError::NotRun)?;
         match self.look(&plan, settings, &ran.timeline) {

@@ -9,6 +9,11 @@ use std::{
 
 use tempfile::NamedTempFile;
 
+/// Less what the umask takes away, as for any other file.
+const FOR_OTHERS_TOO: u32 = 0o666;
+
+const FOR_THE_OWNER: u32 = 0o600;
+
 /// Fails as writing the file would, without touching what is there.
 pub fn check(path: &Path) -> io::Result<()> {
     if path.is_dir() {
@@ -21,28 +26,37 @@ pub fn check(path: &Path) -> io::Result<()> {
     if is_special(path) {
         return File::options().write(true).open(path).map(drop);
     }
-    beside(&resolved(path)).map(drop)
+    beside(&resolved(path), FOR_OTHERS_TOO).map(drop)
 }
 
 /// Writes a file beside its place first: whoever looks sees the old one or the new one. What is no file but a device or a
 /// pipe, such as `/dev/stdout`, is written to and stays what it is; a link stays one, too.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    write_as(path, content, FOR_OTHERS_TOO)
+}
+
+/// The same, for a file that only its owner can read.
+pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    write_as(path, content, FOR_THE_OWNER)
+}
+
+fn write_as(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     if is_special(path) {
         return File::options().write(true).open(path)?.write_all(content);
     }
     let path = &resolved(path);
-    let mut file = beside(path)?;
+    let mut file = beside(path, mode)?;
     // The file itself: an error of it does not name the file beside the place.
     file.as_file_mut().write_all(content)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
 
-/// Writes a file under a name that is free: `NAME.jsonl`, or `NAME.2.jsonl`, …. Neither what is there nor what a link
+/// Writes a file that only its owner can read, under a name that is free: `NAME.jsonl`, or `NAME.2.jsonl`, …. Neither what is there nor what a link
 /// leads to is touched.
 pub fn write_new(folder: &Path, name: &str, content: &[u8]) -> io::Result<PathBuf> {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, "txt"));
-    let mut file = beside(&folder.join(name))?;
+    let mut file = beside(&folder.join(name), FOR_THE_OWNER)?;
     file.as_file_mut().write_all(content)?;
     let mut path = folder.join(name);
     for number in 2_u32.. {
@@ -66,7 +80,7 @@ fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-fn beside(path: &Path) -> io::Result<NamedTempFile> {
+fn beside(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
         Some(_) | None => PathBuf::from("."),
@@ -75,11 +89,9 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
         let text = format!("there is no folder {}", folder.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, text));
     }
-    // Less what the umask takes away, as for any other file.
-    let permissions = Permissions::from_mode(0o666);
     tempfile::Builder::new()
         .prefix(".baton-")
-        .permissions(permissions)
+        .permissions(Permissions::from_mode(mode))
         .tempfile_in(folder)
 }
 

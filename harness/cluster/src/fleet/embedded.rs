@@ -330,7 +330,7 @@ impl Doors {
             let what = what.to_owned();
             move |source| FleetError::Io { what, source }
         };
-        let folder = Scratch::new("baton-fleet-");
+        let folder = Scratch::new("fleet");
         let folder = folder.map_err(io("making a temporary directory"))?;
         let mut serving = BTreeMap::new();
         for (name, server) in servers {

@@ -68,7 +68,7 @@ impl ControlPlane {
     }
 
     async fn boot_on_free_ports(assets: &Assets, name: ClusterName) -> Result<Self, EnvtestError> {
-        let folder = Scratch::new("baton-envtest-");
+        let folder = Scratch::new("envtest");
         let folder = folder.map_err(io_failed("making a temporary directory"))?;
         let certificates = Certificates::make()?;
         certificates.write(folder.path())?;

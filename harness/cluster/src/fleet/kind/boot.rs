@@ -17,9 +17,12 @@ use super::{
     error::{KindError, MEMORY_PER_CLUSTER, diagnose, gist},
     programs::Call,
 };
-use crate::fleet::{
-    FleetError,
-    provisioned::{Booted, Provisioner, Reach},
+use crate::{
+    fleet::{
+        FleetError,
+        provisioned::{Booted, Provisioner, Reach},
+    },
+    scratch::Scratch,
 };
 
 /// How long a cluster may take to be removed.
@@ -149,7 +152,7 @@ impl KindClusters {
             command: "kind create cluster".to_owned(),
             source,
         };
-        let folder = tempfile::tempdir().map_err(not_started)?;
+        let folder = Scratch::new("kind").map_err(not_started)?;
         let kubeconfig = folder.path().join("kubeconfig");
         let configurations = &self.options.configurations;
         let (file, text) = if name.is_control() {
@@ -219,7 +222,7 @@ impl KindClusters {
     }
 
     async fn delete(&self, kind_name: &str) -> Result<(), KindError> {
-        let folder = tempfile::tempdir().map_err(|source| KindError::NotStarted {
+        let folder = Scratch::new("kind").map_err(|source| KindError::NotStarted {
             command: "kind delete cluster".to_owned(),
             source,
         })?;

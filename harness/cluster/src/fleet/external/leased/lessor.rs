@@ -97,7 +97,7 @@ impl Lessor<'_> {
     ) -> Result<LeasedFleet, FleetError> {
         let clock = tokio_clock(Timestamp::now());
         let namespace = namespace_for(&request.case.id);
-        let folder = Scratch::new("baton-fleet-");
+        let folder = Scratch::new("fleet");
         let folder = folder.map_err(io_failed("making a temporary directory"))?;
         let accesses = self.members();
         let names = self.names(&namespace, &accesses);
