@@ -169,7 +169,7 @@ fn client(url: &str) -> Result<(Client, String), String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::{collections::BTreeSet, fs};
 
     use wiremock::{Mock, MockServer, ResponseTemplate, matchers::path};
 
@@ -179,12 +179,9 @@ mod tests {
     fn certificates_go_with_their_folder() {
         let certificates = Certificates::make().unwrap();
         let folder = certificates.folder().to_owned();
-        assert_eq!(
-            std::fs::read_to_string(folder.join("ca.crt")).unwrap(),
-            certificates.ca()
-        );
+        assert_eq!(fs::read_to_string(folder.join("ca.crt")).unwrap(), certificates.ca());
         assert!(
-            std::fs::read_to_string(folder.join("tls.key"))
+            fs::read_to_string(folder.join("tls.key"))
                 .unwrap()
                 .contains("PRIVATE KEY")
         );

@@ -24,7 +24,8 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes one for its owner alone, after which it removes those of the same owner that nobody uses any more.
+    /// Makes one for its owner alone, with its purpose in its name (`log`, `data`, …), and removes those of the same owner
+    /// that nobody uses any more, whatever they were for.
     ///
     /// # Errors
     /// If the system refuses it, with the folder for such things.
@@ -35,7 +36,7 @@ impl Scratch {
     }
 
     fn new_in(parent: &Path, purpose: &str) -> io::Result<Self> {
-        // Its error does not name the folder that would be made.
+        // The error of making a folder in it would name that one, which has a random name.
         fs::metadata(parent)?;
         // Kubeconfigs with an administrator's token lie in some, what targets write in others.
         let folder = tempfile::Builder::new()

@@ -76,12 +76,8 @@ impl Run<'_> {
                 }
                 return Err(wait.time());
             };
-            let awaited_collector = watch.waits_for_garbage_collector();
             for entry in &news {
                 watch.feed(entry);
-            }
-            if awaited_collector && !watch.waits_for_garbage_collector() {
-                wait.begin_anew();
             }
             self.seen.extend(news);
         }
