@@ -37,16 +37,18 @@ pub fn suggestion<'a>(name: &str, possible: impl IntoIterator<Item = &'a str> + 
 /// The same for a file: one of nearly its name may be in another folder.
 pub fn file_suggestion<'a>(path: &str, possible: impl IntoIterator<Item = &'a str> + Clone) -> String {
     let files = || possible.clone().into_iter();
-    let same_name = nearest(file_name(path), files().map(file_name));
-    let elsewhere = same_name.and_then(|name| files().find(|file| file_name(file) == name));
+    let meant = nearest(stem(path), files().map(stem));
+    let elsewhere = meant.and_then(|meant| files().find(|file| stem(file) == meant));
     match nearest(path, possible.clone()).or(elsewhere) {
         Some(near) => format!("did you mean `{near}`?"),
         None => suggestion(path, possible),
     }
 }
 
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+/// The name of a file without its ending, which many share.
+fn stem(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.split_once('.').map_or(name, |(stem, _)| stem)
 }
 
 #[cfg(test)]
@@ -60,7 +62,7 @@ mod tests {
         assert_eq!(help("flink/fo.yaml"), "did you mean `flink/foo.yaml`?");
         assert_eq!(help("app/deployment.yaml"), "did you mean `workloads/deploy.yaml`?");
         assert_eq!(
-            help("x/zzz"),
+            help("simulator/rules.yaml"),
             "expected one of crds/works.yaml, flink/foo.yaml, workloads/deploy.yaml"
         );
     }
