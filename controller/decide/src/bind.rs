@@ -30,8 +30,8 @@ pub fn dependency(template: &TemplateKey, object: &Value, existing: Option<&Bind
     let key = template.binding();
     binding.metadata.name = Some(key.name);
     binding.metadata.namespace = key.namespace;
-    let finalizers = binding.metadata.finalizers.get_or_insert_default();
-    if !finalizers.iter().any(|held| held == names::BINDING_FINALIZER) {
+    if !binding.has_finalizer(names::BINDING_FINALIZER) {
+        let finalizers = binding.metadata.finalizers.get_or_insert_default();
         finalizers.push(names::BINDING_FINALIZER.to_owned());
     }
     if let Some(annotations) = &mut binding.metadata.annotations {

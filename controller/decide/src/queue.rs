@@ -161,7 +161,8 @@ impl EvictionQueue {
     }
 
     /// An entry has been processed. Evicted and dropped ones leave the queue; the others step aside. After an eviction
-    /// the next one waits as long as the rate says (RAT-01).
+    /// the next one waits as long as the rate says (RAT-01). `None` if it was not in the queue, as under a drain, or was
+    /// counted already.
     pub fn finish(&mut self, entry: &Entry, outcome: Outcome, rate: f64, now: Timestamp) -> Option<Finished> {
         if outcome == Outcome::Evicted {
             let due = interval(rate).and_then(|interval| self.due(interval));
@@ -175,11 +176,11 @@ impl EvictionQueue {
             if was_aside {
                 return None;
             }
-        } else if waiting.is_none() && !was_aside && outcome == Outcome::Dropped {
+        } else if waiting.is_none() && !was_aside {
             return None;
         }
         let log = self.logs.entry(entry.cluster.clone()).or_default();
-        log.recent.retain(|at| now.duration_since(*at) < MEASURED_OVER);
+        log.recent.retain(|at| is_recent(*at, now));
         log.recent.push(now);
         log.processed += 1;
         log.evicted += u64::from(outcome == Outcome::Evicted);
@@ -203,13 +204,18 @@ impl EvictionQueue {
             *cluster.waiting.entry(waiting.kind.clone()).or_default() += 1;
         }
         for (cluster, log) in &self.logs {
-            let recent = log.recent.iter().filter(|at| now.duration_since(**at) < MEASURED_OVER);
+            let recent = log.recent.iter().filter(|at| is_recent(**at, now));
             let figures = figures.entry(cluster.clone()).or_default();
             figures.rate = number(recent.count()) / MEASURED_OVER.as_secs_f64();
             figures.success = (log.processed > 0).then(|| share(log.evicted, log.processed));
         }
         figures
     }
+}
+
+/// Whether the rate of processed evictions still counts what was processed then.
+fn is_recent(at: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(at) < MEASURED_OVER
 }
 
 #[expect(clippy::cast_precision_loss, reason = "there are no 2^52 of anything here")]
