@@ -108,11 +108,10 @@ impl Log {
     pub(crate) fn new(case: &Case) -> Self {
         let name = format!("{}.target.log", case.id);
         let folder = Scratch::new("log").ok();
-        // Without a folder the target will say that it cannot write.
+        // A name in the folder that all share could be somebody else's.
         let file = folder
             .as_ref()
-            .map_or_else(std::env::temp_dir, |it| it.path().to_owned())
-            .join(&name);
+            .map_or_else(|| PathBuf::from("/dev/null"), |it| it.path().join(&name));
         Self {
             file,
             name,

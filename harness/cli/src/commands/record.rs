@@ -1,51 +1,44 @@
 //! `baton record`.
 
 use crate::terminal::{errln, outln};
-use std::{fs::File, io::BufWriter};
+use std::io::{self, BufWriter};
 
 use baton_cluster::{
     error_chain::error_chain,
-    fleet::external::{AccessError, Clusters, RecordError, record},
+    fleet::external::{Clusters, RecordError, record},
 };
 
 use super::{Exit, bad_input, up};
 use crate::args;
+use crate::report::file;
 
 /// Records what happens on clusters until interrupted.
 pub(super) fn run(arguments: &args::Record) -> Exit {
-    let file = match File::create(&arguments.output) {
-        Ok(file) => file,
-        Err(error) => {
-            return bad_input(&error, &format!("{} cannot be written", arguments.output.display()));
-        }
-    };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(recorded(arguments)),
         Err(error) => {
             errln!("error: cannot start the async runtime: {error}");
-            return Exit::Broken;
-        }
-    };
-    match runtime.block_on(written(arguments, file)) {
-        Ok(Ok(lines)) => {
-            outln!("{lines} lines written to {}", arguments.output.display());
-            outln!("judge it: baton judge --recording {}", arguments.output.display());
-            Exit::Conforms
-        }
-        Ok(Err(error)) => {
-            let help = match &error {
-                RecordError::Check(error) => error.help(),
-                RecordError::Fleet(_) | RecordError::Watch(_) | RecordError::Write(_) => String::new(),
-            };
-            bad_input(&error, &help);
             Exit::Broken
         }
-        Err(error) => bad_input(&error, ""),
     }
 }
 
-async fn written(arguments: &args::Record, file: File) -> Result<Result<usize, RecordError>, AccessError> {
-    let clusters = Clusters::of_contexts(&arguments.kubeconfig, &arguments.control, &arguments.members).await?;
+async fn recorded(arguments: &args::Record) -> Exit {
+    let path = arguments.output.display();
+    let clusters = match Clusters::of_contexts(&arguments.kubeconfig, &arguments.control, &arguments.members).await {
+        Ok(clusters) => clusters,
+        Err(error) => return bad_input(&error, ""),
+    };
+    let file = match file::create_new(&arguments.output) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return bad_input(
+                &error,
+                &format!("{path} stays as it is: name another file, or remove it"),
+            );
+        }
+        Err(error) => return bad_input(&error, &format!("{path} cannot be written")),
+    };
     let interrupted = async {
         // Without signals it records until it is killed; every line is written at once.
         if let Err(error) = up::interrupted().await {
@@ -54,5 +47,19 @@ async fn written(arguments: &args::Record, file: File) -> Result<Result<usize, R
         }
     };
     outln!("recording; press Ctrl-C to stop");
-    Ok(record(&clusters, BufWriter::new(file), interrupted).await)
+    match record(&clusters, BufWriter::new(file), interrupted).await {
+        Ok(lines) => {
+            outln!("{lines} lines written to {path}");
+            outln!("judge it: baton judge --recording {path}");
+            Exit::Conforms
+        }
+        Err(error) => {
+            let help = match &error {
+                RecordError::Check(error) => error.help(),
+                RecordError::Fleet(_) | RecordError::Watch(_) | RecordError::Write(_) => String::new(),
+            };
+            bad_input(&error, &help);
+            Exit::Broken
+        }
+    }
 }

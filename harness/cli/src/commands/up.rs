@@ -14,12 +14,11 @@ use jiff::Timestamp;
 use kube::config::Kubeconfig;
 use std::{
     error::Error,
-    fs,
     path::{Path, PathBuf},
 };
 
 use super::Exit;
-use crate::{args, implementation::Reference, interrupt::Signals};
+use crate::{args, implementation::Reference, interrupt::Signals, report::file};
 
 /// Boots clusters, prints their kubeconfigs and runs until interrupted. Leaves nothing behind.
 pub fn up(arguments: &args::Up) -> Exit {
@@ -92,9 +91,9 @@ fn merged(description: &Description) -> Result<Option<PathBuf>, Box<dyn Error>> 
     for file in files {
         all = all.merge(Kubeconfig::read_from(file)?)?;
     }
-    let file = first.with_file_name("all.kubeconfig");
-    fs::write(&file, plain::write(&all)?)?;
-    Ok(Some(file))
+    let path = first.with_file_name("all.kubeconfig");
+    file::write_private(&path, plain::write(&all)?.as_bytes())?;
+    Ok(Some(path))
 }
 
 fn announce(fleet: &Embedded, arguments: &args::Up) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, Permissions},
     io::{self, Write as _},
-    os::unix::fs::{FileTypeExt as _, PermissionsExt as _},
+    os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -52,8 +52,18 @@ fn write_as(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file that only its owner can read, under a name that is free: `NAME.jsonl`, or `NAME.2.jsonl`, …. Neither what is there nor what a link
-/// leads to is touched.
+/// Creates a file that only its owner can read, to be written bit by bit. What is no file but a device or a pipe is written
+/// to; a file that is there is an error.
+pub fn create_new(path: &Path) -> io::Result<File> {
+    if is_special(path) {
+        return File::options().write(true).open(path);
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(FOR_THE_OWNER).open(path)
+}
+
+/// Writes a file that only its owner can read, under a name that is free: `NAME.jsonl`, or `NAME.2.jsonl`, …. Neither what
+/// is there nor what a link leads to is touched.
 pub fn write_new(folder: &Path, name: &str, content: &[u8]) -> io::Result<PathBuf> {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, "txt"));
     let mut file = beside(&folder.join(name), FOR_THE_OWNER)?;
@@ -129,6 +139,20 @@ mod tests {
         write(&path, b"new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_new_file_is_its_owners_and_takes_the_place_of_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("recording.jsonl");
+        create_new(&path).unwrap().write_all(b"first").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(create_new(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        create_new(Path::new("/dev/null"))
+            .unwrap()
+            .write_all(b"nothing")
+            .unwrap();
     }
 
     #[test]
