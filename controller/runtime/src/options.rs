@@ -252,6 +252,9 @@ pub enum OptionsError {
     },
 }
 
+/// The feature gates that are known. The last is deprecated and has no effect.
+pub const FEATURE_GATES: [&str; 3] = ["Failover", "StatefulFailoverInjection", "GracefulEviction"];
+
 impl Options {
     /// Sets an option by its name.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionsError> {
@@ -273,9 +276,10 @@ impl Options {
         for gate in names(gates) {
             let (name, value) = gate.split_once('=').unwrap_or((gate, ""));
             let (name, value) = (name.trim(), value.trim());
-            if !["Failover", "StatefulFailoverInjection", "GracefulEviction"].contains(&name) {
+            if !FEATURE_GATES.contains(&name) {
                 return Err(format!(
-                    "unknown feature gate {name:?}; known are Failover, StatefulFailoverInjection, GracefulEviction"
+                    "unknown feature gate {name:?}; known are {}",
+                    FEATURE_GATES.join(", ")
                 ));
             }
             let on = bool::from_str(&value.to_lowercase());

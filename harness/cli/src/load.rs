@@ -22,7 +22,7 @@ use baton_core::{
     implementation::{self, TargetSpec},
     names::CaseId,
     spelling::suggestion,
-    yaml::Diagnostic,
+    yaml::{self, Diagnostic, Node},
 };
 use baton_jsonpath::Template;
 use thiserror::Error;
@@ -135,7 +135,8 @@ impl Suite {
                 }
             }
         }
-        broken.extend(case_file::duplicates(&cases));
+        let (cases, duplicates) = distinct(cases);
+        broken.extend(duplicates);
         Ok(Self {
             cases,
             catalogue,
@@ -172,10 +173,9 @@ impl Suite {
         }
         // A name that is a case's means that case alone, even if it is its file's, too.
         let (cases, stems): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| self.is_case(name));
-        let named = |file: &Path, id: Option<&CaseId>| {
-            stems.iter().any(|name| is_stem(file, name)) || id.is_some_and(|id| cases.contains(&id.as_str()))
-        };
-        let of_suite = self.cases.iter().filter(|case| named(&case.file, Some(&case.id)));
+        let named =
+            |file: &Path, id: &CaseId| stems.iter().any(|name| is_stem(file, name)) || cases.contains(&id.as_str());
+        let of_suite = self.cases.iter().filter(|case| named(&case.file, &case.id));
         let of_suite: Vec<Case> = of_suite.cloned().collect();
         // What is asked for twice is run once.
         chosen.cases.retain(|case| {
@@ -183,10 +183,13 @@ impl Suite {
             !of_suite.iter().any(again)
         });
         chosen.cases.splice(..0, of_suite);
-        let broken = self.broken.iter().filter(|diagnostic| named(&diagnostic.file, None));
+        let is_asked = |it: &&Diagnostic| names.iter().any(|name| has_name(&it.file, name));
+        let broken = self.broken.iter().filter(is_asked);
         chosen.broken.splice(..0, broken.cloned());
         if !names.is_empty() {
-            chosen.broken.extend(case_file::duplicates(&chosen.cases));
+            let (cases, duplicates) = distinct(std::mem::take(&mut chosen.cases));
+            chosen.cases = cases;
+            chosen.broken.extend(duplicates);
         }
         Ok(chosen)
     }
@@ -209,11 +212,10 @@ impl Suite {
 
     /// Whether a case or a file has this name.
     fn knows(&self, name: &str) -> bool {
-        let files = self.cases.iter().map(|case| &case.file);
+        let mut files = self.cases.iter().map(|case| &case.file);
         self.is_case(name)
-            || files
-                .chain(self.broken.iter().map(|it| &it.file))
-                .any(|file| is_stem(file, name))
+            || files.any(|file| is_stem(file, name))
+            || self.broken.iter().any(|it| has_name(&it.file, name))
     }
 
     fn no_such_case(&self, name: &str) -> LoadError {
@@ -223,6 +225,43 @@ impl Suite {
             help: suggestion(name, known),
         }
     }
+}
+
+/// Cases without those that have the name of another one, whose evidence they would overwrite; and what to say of these. A
+/// case of the program stays, or else the first.
+fn distinct(cases: Vec<Case>) -> (Vec<Case>, Vec<Diagnostic>) {
+    let is_own = |case: &Case| case.file.exists();
+    let mut stay: BTreeMap<CaseId, usize> = BTreeMap::new();
+    for (number, case) in cases.iter().enumerate() {
+        let first = stay.entry(case.id.clone()).or_insert(number);
+        if is_own(&cases[*first]) && !is_own(case) {
+            *first = number;
+        }
+    }
+    let told = cases.iter().enumerate().filter_map(|(number, case)| {
+        let other = stay.get(&case.id).filter(|stays| **stays != number)?;
+        let (name, other) = (name_in(&case.file), &cases[*other]);
+        let of_program = if is_own(other) { "" } else { " in the built-in suite" };
+        Some(Diagnostic {
+            file: case.file.clone(),
+            line: name.as_ref().map_or(1, |name| name.line),
+            column: name.as_ref().map_or(1, |name| name.column),
+            span: name.map_or(0..0, |name| name.span),
+            message: format!("`{}` is also the name of {}{of_program}", case.id, other.file.display()),
+            help: Some("give it another `metadata.name`".to_owned()),
+        })
+    });
+    let told = told.collect();
+    let mut number = 0..;
+    let stays = |case: &Case| number.next() == stay.get(&case.id).copied();
+    (cases.into_iter().filter(stays).collect(), told)
+}
+
+/// The name in a file of a case, whatever else is wrong with it.
+fn name_in(file: &Path) -> Option<Node> {
+    let text = files::read(file).ok()?;
+    let (root, _) = yaml::parse(file, &text).ok()?;
+    root.get("metadata")?.get("name").cloned()
 }
 
 /// What is asked for on the command line.
@@ -304,6 +343,11 @@ fn area(name: Option<&str>) -> &str {
         .map_or("local", |(area, _)| area)
 }
 
+/// Whether a file that something is wrong with has this name, or the case in it.
+fn has_name(file: &Path, name: &str) -> bool {
+    is_stem(file, name) || name_in(file).is_some_and(|node| node.value() == name)
+}
+
 fn is_stem(file: &Path, name: &str) -> bool {
     file.file_stem().is_some_and(|stem| stem == name)
 }
@@ -326,10 +370,22 @@ fn fixture(roots: &Roots, name: &str) -> Result<String, String> {
     let text = roots
         .read(&format!("fixtures/{name}"))
         .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => "no such file".to_owned(),
+            io::ErrorKind::NotFound => match above(roots, name) {
+                Some(folder) => format!("no such file; say `--root {}`, where it is", folder.display()),
+                None => "no such file".to_owned(),
+            },
             _ => error.to_string(),
         })?;
     String::from_utf8(text).map_err(|error| error.to_string())
+}
+
+/// The nearest folder above that of the suite which has this fixture: somebody may have gone into a folder of cases.
+fn above(roots: &Roots, name: &str) -> Option<PathBuf> {
+    const LEVELS: usize = 5;
+    let folder = roots.folder().canonicalize().ok()?;
+    let above = folder.ancestors().skip(1).take(LEVELS);
+    let mut with_it = above.filter(|above| above.join("fixtures").join(name).is_file());
+    with_it.next().map(Path::to_owned)
 }
 
 /// The names of all YAML files below `fixtures/`; none if there is no such folder, then every use of one is explained.

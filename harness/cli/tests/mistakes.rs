@@ -281,7 +281,7 @@ fn the_likely_cause_of_a_failure_is_told() {
     - bindRole: {role: origin, from: {kind: SparkApplication, name: spark}}
     - wait: {for: statusCollected, of: {kind: SparkApplication, name: spark}, from: origin, status: {state: RUNNING}}
 ";
-    insta::assert_snapshot!(causes(&case(own_kind)), @"likely cause: nobody writes the status of SparkApplication spark on member1: use `setStatus`, or rules of your own for the workload simulator");
+    insta::assert_snapshot!(causes(&case(own_kind)), @"likely cause: the status of SparkApplication spark on member1 is empty: neither `setStatus` nor a rule of the workload simulator has written it");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
-use std::{fs, path::Path, process::Command};
+use std::{fmt::Write as _, fs, path::Path, process::Command};
 
 const GUIDE: &str = include_str!("../../../cases/OWN-CRD.md");
 
@@ -66,6 +66,108 @@ fn its_mistake_is_found_before_and_after() {
     let (code, _, error) = baton(folder.path(), &["run", "pipeline-resumes"]);
     assert_eq!(code, Some(1), "{error}");
     assert!(error.starts_with(promised), "{error}");
+}
+
+/// One mistake at a time: what lint says of it, and what to do about it.
+#[test]
+fn mistakes_with_a_kind_of_ones_own_are_found_before() {
+    let definition = "fixtures/stream/crd.yaml";
+    let mut all = String::new();
+    for (file, from, to) in [
+        (CASE, "{ .position }", "{ .status.position }"),
+        (CASE, "purgeMode: Directly", "purgeMode: Gracefully"),
+        (
+            CASE,
+            "on: [control, members], file: stream/crd",
+            "on: control, file: stream/crd",
+        ),
+        (
+            CASE,
+            "StatefulFailoverInjection: true",
+            "StatefulFailoverInjektion: true",
+        ),
+        (CASE, "status: {position: 3000}", "status: {offset: 3000}"),
+        (CASE, "startedFrom: 3000", "startedFrom: \"3000\""),
+        (CASE, "position: \"3000\"", "position: 3000"),
+        (CASE, "key: example.com/failed", "key: example.com/has failed"),
+        (definition, "      subresources: {status: {}}\n", ""),
+        (RULES, "kind: Pipeline", "kind: Pipelin"),
+    ] {
+        let folder = folder();
+        change(folder.path(), file, from, to);
+        let (_, _, error) = baton(folder.path(), &["lint", "pipeline-resumes"]);
+        let said = error
+            .lines()
+            .filter(|line| ["  ! ", "  x ", "  help: "].iter().any(|it| line.starts_with(it)));
+        writeln!(all, "{}\n{}", to.trim(), said.collect::<Vec<_>>().join("\n")).unwrap();
+    }
+    let folder = folder();
+    let pod = folder.path().join("fixtures/simulator/pod.yaml");
+    fs::rename(folder.path().join(RULES), pod).unwrap();
+    let (_, _, error) = baton(folder.path(), &["lint", "pipeline-resumes"]);
+    all.push_str(&error);
+    insta::assert_snapshot!(all);
+}
+
+/// What cannot be right is not run against definitions that are known; the others are.
+#[test]
+fn a_case_with_an_error_is_left_out_of_a_run() {
+    let folder = folder();
+    let right = fs::read_to_string(folder.path().join(CASE)).unwrap();
+    let wrong = right
+        .replace("name: pipeline-resumes", "name: wrong")
+        .replace("purgeMode: Directly", "purgeMode: Direct");
+    fs::write(folder.path().join("cases/stream/wrong.yaml"), wrong).unwrap();
+    let (code, told, error) = baton(folder.path(), &["run", "cases/stream"]);
+    assert_eq!(code, Some(2), "{told}{error}");
+    assert!(told.contains("1 conforms in ") && !told.contains("wrong"), "{told}");
+    assert!(error.contains("purgeMode cannot be `Direct`"), "{error}");
+    assert!(
+        error.contains("error: 1 error in the cases; those that have one were left out"),
+        "{error}"
+    );
+    let (code, told, _) = baton(folder.path(), &["run", "wrong"]);
+    assert_eq!((code, told.as_str()), (Some(2), ""));
+}
+
+#[test]
+fn of_two_cases_of_one_name_that_of_the_suite_is_run() {
+    let folder = folder();
+    change(
+        folder.path(),
+        CASE,
+        "name: pipeline-resumes",
+        "name: deployment-directly",
+    );
+    let (code, told, error) = baton(folder.path(), &["run", "deployment-directly"]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(told.contains("deployment-directly  conforms  "), "{told}");
+    let same =
+        "`deployment-directly` is also the name of cases/proposal/deployment-directly.yaml in the built-in suite";
+    assert!(
+        error.contains(same) && error.contains("pipeline-resumes.yaml:4:18"),
+        "{error}"
+    );
+}
+
+#[test]
+fn from_within_the_folder_of_cases_the_root_is_told() {
+    let folder = folder();
+    let (code, _, error) = baton(&folder.path().join("cases/stream"), &["lint", "pipeline-resumes.yaml"]);
+    assert_eq!(code, Some(2));
+    let root = folder.path().canonicalize().unwrap();
+    let told = format!("no such file; say `--root {}`, where it is", root.display());
+    assert!(error.contains(&told), "{error}");
+}
+
+#[test]
+fn a_case_that_cannot_be_read_is_found_by_its_name() {
+    let folder = folder();
+    change(folder.path(), CASE, "  invariants:", "  invarants:");
+    fs::rename(folder.path().join(CASE), folder.path().join("cases/stream/x.yaml")).unwrap();
+    let (code, _, error) = baton(folder.path(), &["lint", "pipeline-resumes"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("unknown field `invarants`"), "{error}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Why something may not have happened: what Events say, which conditions changed, and the mistakes that cases make often.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::{
@@ -40,10 +42,11 @@ pub fn of_timeout(timeline: &Timeline) -> Option<String> {
         .iter()
         .enumerate()
         .find_map(|(at, it)| Some((at, timeout(it)?)))?;
+    let timed_out_at = entries[timed_out].at;
     let entries = &entries[..timed_out];
     let world = World::after(entries);
     several_clusters(&world)
-        .or_else(|| tolerated(&world))
+        .or_else(|| tolerated(&world, entries, timed_out_at))
         .or_else(|| without_status(&world).filter(|_| phase == Phase::Collect.name()))
         .or_else(|| last_warning(entries))
         .or_else(|| false_condition(&world))
@@ -93,8 +96,8 @@ fn several_clusters(world: &World) -> Option<String> {
     ))
 }
 
-/// A taint that a workload tolerates for a time that has not run out.
-fn tolerated(world: &World) -> Option<String> {
+/// A taint that a workload tolerates for a time that had not run out by then.
+fn tolerated(world: &World, entries: &[Entry], by: Duration) -> Option<String> {
     let taints: Vec<(&str, &str)> = world
         .objects()
         .filter(|(id, _)| id.kind == "Cluster")
@@ -114,13 +117,36 @@ fn tolerated(world: &World) -> Option<String> {
                     .as_u64()
                     .filter(|seconds| *seconds > 0)?;
                 let (cluster, key) = taints.iter().find(|(cluster, key)| {
-                    is_here(cluster) && toleration["key"].as_str().is_none_or(|it| it == *key)
+                    let tainted_for = by.saturating_sub(tainted_at(entries, cluster, key));
+                    is_here(cluster)
+                        && toleration["key"].as_str().is_none_or(|it| it == *key)
+                        && tainted_for < Duration::from_secs(seconds)
                 })?;
                 Some(format!(
                     "the taint {key} on {cluster} is tolerated for {seconds} s: let that time pass with `elapse`"
                 ))
             })
     })
+}
+
+/// When a taint that is there now was first seen.
+fn tainted_at(entries: &[Entry], cluster: &str, key: &str) -> Duration {
+    let (mut since, mut was_there) = (Duration::ZERO, false);
+    for entry in entries {
+        let Event::Revision(revision) = &entry.event else {
+            continue;
+        };
+        if revision.kind == "Cluster" && revision.object["metadata"]["name"] == cluster {
+            let taints = list(&revision.object, "/spec/taints").iter();
+            let mut of_key = taints.filter(|taint| taint["key"] == key && taint["effect"] == "NoExecute");
+            let is_there = of_key.next().is_some();
+            if is_there && !was_there {
+                since = entry.at;
+            }
+            was_there = is_there;
+        }
+    }
+    since
 }
 
 /// A copy whose status nobody writes, such as one of a kind that the workload simulator has no rules for.
@@ -138,7 +164,7 @@ fn without_status(world: &World) -> Option<String> {
     let is_empty = |object: &Value| object["status"].as_object().is_none_or(serde_json::Map::is_empty);
     let (id, _) = world.objects().find(|(id, object)| is_copy(id) && is_empty(object))?;
     Some(format!(
-        "nobody writes the status of {} {} on {}: use `setStatus`, or rules of your own for the workload simulator",
+        "the status of {} {} on {} is empty: neither `setStatus` nor a rule of the workload simulator has written it",
         id.kind, id.name, id.cluster
     ))
 }
@@ -194,7 +220,7 @@ fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::Arc, time::Duration};
+    use std::sync::Arc;
 
     use serde_json::json;
 
@@ -202,6 +228,11 @@ mod tests {
     use crate::names::ClusterName;
 
     fn timeline(objects: &[(&str, Value)]) -> Timeline {
+        timed_out_after(Duration::ZERO, objects)
+    }
+
+    /// A timeline of objects that are there at once, and a step that timed out so long after.
+    fn timed_out_after(time: Duration, objects: &[(&str, Value)]) -> Timeline {
         let revision = |(kind, object): &(&str, Value)| {
             Event::Revision(Revision {
                 cluster: ClusterName::control(),
@@ -220,7 +251,11 @@ mod tests {
         });
         let events = objects.iter().map(revision).chain([timed_out]);
         let entries = (1..).zip(events).map(|(seq, event)| Entry {
-            at: Duration::ZERO,
+            at: if matches!(event, Event::Mark(_)) {
+                time
+            } else {
+                Duration::ZERO
+            },
             seq,
             event,
         });
@@ -266,8 +301,12 @@ mod tests {
             &json!([{"name": "member1"}]),
             &json!({"clusterTolerations": tolerations}),
         );
-        let found = of_timeout(&timeline(&[cluster, one, warning()])).unwrap();
+        let objects = [cluster, one, warning()];
+        let found_after = |seconds| of_timeout(&timed_out_after(Duration::from_secs(seconds), &objects)).unwrap();
+        let found = found_after(299);
         assert!(found.contains("on member1 is tolerated for 300 s"), "{found}");
+        let found = found_after(300);
+        assert!(found.starts_with("Warning Blocked"), "{found}");
     }
 
     #[test]
@@ -302,7 +341,7 @@ mod tests {
         };
         let found = told("collect", &json!({})).unwrap();
         assert!(
-            found.starts_with("nobody writes the status of SparkApplication spark on member1: use `setStatus`"),
+            found.starts_with("the status of SparkApplication spark on member1 is empty: neither `setStatus`"),
             "{found}"
         );
         assert_eq!(told("collect", &json!({"state": "RUNNING"})), None);

@@ -12,6 +12,7 @@ use baton_cluster::error_chain::error_chain;
 use baton_core::{
     case::sharing,
     event::{Event, Summary},
+    implementation::TargetSpec,
 };
 
 use super::{Exit, bad_input, not_loaded, wrong_rules};
@@ -45,6 +46,41 @@ use crate::{
 /// Runs the cases of a suite as the arguments say. Invalid arguments are reported before any cluster boots. What the
 /// baseline says is held against all cases, not only against those that are run.
 pub(super) fn run(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Run) -> Exit {
+    let spec = arguments.target.as_ref().map(|file| load::target(roots, file, all));
+    let spec = match spec.transpose() {
+        Ok(spec) => spec,
+        Err(error) => return not_loaded(&error),
+    };
+    let mut cases = suite.cases;
+    let wrong = lint::look(roots, &cases);
+    // Another implementation may bring definitions that allow what those of the program do not.
+    let has_ours = !arguments.on.shares_control_plane() && spec.as_ref().is_none_or(brings_no_api);
+    if has_ours && !wrong.cases.is_empty() {
+        cases.retain(|case| !wrong.cases.contains(&case.id));
+        err!("{}", show::diagnostics(&wrong.errors));
+        let errors = show::count(wrong.errors.len(), "error");
+        if cases.is_empty() {
+            errln!("error: {errors} in the cases");
+            return Exit::BadInput;
+        }
+        errln!("error: {errors} in the cases; those that have one were left out");
+    }
+    let suite = Suite { cases, ..suite };
+    let exit = run_right(suite, all, roots, arguments, spec);
+    if has_ours && !wrong.cases.is_empty() {
+        exit.and(Exit::BadInput)
+    } else {
+        exit
+    }
+}
+
+/// Whether the definitions of the failover API are those of the program, and nothing changes what is written.
+fn brings_no_api(spec: &TargetSpec) -> bool {
+    spec.control_plane.definitions.is_none() && spec.control_plane.webhooks.is_empty()
+}
+
+/// The same of cases in which nothing is wrong, as far as is known.
+fn run_right(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Run, spec: Option<TargetSpec>) -> Exit {
     let folder = arguments.timelines.clone().unwrap_or_else(evidence::folder_by_default);
     let before = LastRun::read(&folder, roots.folder());
     let failed = match (&before, arguments.selection.rerun_failed) {
@@ -60,7 +96,6 @@ pub(super) fn run(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Ru
         Ok(selected) => selected,
         Err(error) => return bad_input(&error, error.help()),
     };
-    // Another implementation may bring definitions that allow what those of the program do not.
     err!("{}", show::warnings(&lint::look(roots, &selected.cases).all()));
     if let Some(folder) = &arguments.timelines
         && let Err(error) = evidence::check(folder)
@@ -80,7 +115,7 @@ pub(super) fn run(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Ru
         Ok(rules) => rules.clone(),
         Err(wrong) => return wrong_rules(wrong),
     };
-    let (settings, preflight) = match settings(roots, arguments, &selected, all) {
+    let (settings, preflight) = match settings(roots, arguments, &selected, all, spec) {
         Ok((settings, preflight)) => (Settings { rules, ..settings }, preflight),
         Err(exit) => return exit,
     };
@@ -241,6 +276,7 @@ fn settings(
     arguments: &args::Run,
     selected: &Selected,
     all: &Suite,
+    spec: Option<TargetSpec>,
 ) -> Result<(Settings, Option<Preflight>), Exit> {
     let default = Settings::new(roots.clone());
     let interrupt = Interrupt::listen().map_err(|error| refused(&error.into()))?;
@@ -281,10 +317,10 @@ fn settings(
         stored: Some(Arc::new(Stored::read(roots, &selected.cases))),
         ..default
     };
-    match &arguments.target {
+    match spec {
         None => Ok((selected, None)),
-        Some(file) => {
-            let (mut settings, preflight) = described(roots, file, selected, all)?;
+        Some(spec) => {
+            let (mut settings, preflight) = described(spec, selected, all)?;
             // Only what is built in has no preflight. Others must not know what values a case will have.
             if arguments.seed.is_none() && preflight.is_some() {
                 settings.seed = random_seed();
@@ -306,13 +342,7 @@ fn random_seed() -> u64 {
 }
 
 /// With the target that a file describes.
-fn described(
-    roots: &Roots,
-    file: &Path,
-    settings: Settings,
-    all: &Suite,
-) -> Result<(Settings, Option<Preflight>), Exit> {
-    let spec = load::target(roots, file, all).map_err(|error| not_loaded(&error))?;
+fn described(spec: TargetSpec, settings: Settings, all: &Suite) -> Result<(Settings, Option<Preflight>), Exit> {
     let preflight = Preflight::of(&spec, &all.catalogue).map_err(|error| bad_input(&error, ""))?;
     let target = Described::new(spec).map_err(|error| {
         let told = bad_input(&error, error.help());

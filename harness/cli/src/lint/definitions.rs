@@ -59,7 +59,8 @@ impl Definitions {
         all
     }
 
-    fn add(&mut self, definition: &Value) {
+    /// With one more, if it is one.
+    pub(super) fn add(&mut self, definition: &Value) {
         if definition["kind"] != "CustomResourceDefinition" {
             return;
         }
@@ -71,6 +72,12 @@ impl Definitions {
             (text(version, "/name"), Arc::new(schema.cloned().unwrap_or_default()))
         });
         self.kinds.insert(kind, schemas.collect());
+    }
+
+    /// The kinds of a group.
+    pub(super) fn kinds_of<'a>(&'a self, group: &str) -> Vec<&'a str> {
+        let of_group = self.kinds.keys().filter(|(of, _)| of == group);
+        of_group.map(|(_, kind)| kind.as_str()).collect()
     }
 
     /// Whether a kind is defined, in whatever version.

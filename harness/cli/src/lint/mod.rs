@@ -3,14 +3,15 @@
 //! - `definitions`: objects that the definitions of the failover API, or those of the case itself, do not allow; errors;
 //! - `policies`: paths without braces, keys that no label can have; errors. Selectors that select nothing, kinds that no
 //!   step defines; warnings;
-//! - `paths`: paths that name a field which a status cannot have; warnings;
-//! - `steps`: what is not recorded, gates that are off; warnings;
-//! - `assertions`: assertions that blame many requirements for one field; warnings;
+//! - `paths`: paths that name a field which a status cannot have, conditions that ask for one; warnings;
+//! - `steps`: taints that cannot be; errors. What is not recorded, gates that are off or misspelt; warnings;
+//! - `assertions`: assertions that blame many requirements for one field, or ask for a label that is not injected; warnings;
 //! - `scripts`: scripts of customizations that are not valid Lua; warnings;
+//! - `simulator`: statuses that nothing writes, rules for kinds that nothing defines; warnings;
 //! - `place`: where something stands in the files of a case.
 //!
-//! Errors are what an API server with these definitions refuses or loses. Another implementation may bring others, so only
-//! `baton lint` takes them for errors; `baton run` tells them and runs the case.
+//! Errors are what an API server with these definitions refuses or loses. `baton run` leaves such a case out, unless the
+//! implementation may bring other definitions: then it tells the errors and runs the case.
 
 mod assertions;
 mod definitions;
@@ -18,11 +19,14 @@ mod paths;
 mod place;
 mod policies;
 mod scripts;
+mod simulator;
 mod steps;
 
-use baton_core::{case::model::Case, yaml::Diagnostic};
+use std::collections::BTreeSet;
 
-use self::{definitions::Definitions, place::Sources};
+use baton_core::{case::model::Case, names::CaseId, yaml::Diagnostic};
+
+use self::{definitions::Definitions, place::Sources, simulator::RuleFiles};
 use crate::files::Roots;
 
 /// What was found.
@@ -30,6 +34,8 @@ use crate::files::Roots;
 pub struct Findings {
     /// What cannot be right, with the definitions that are known.
     pub errors: Vec<Diagnostic>,
+    /// The cases that have such errors.
+    pub cases: BTreeSet<CaseId>,
     /// What is suspicious.
     pub warnings: Vec<Diagnostic>,
 }
@@ -47,20 +53,31 @@ pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
     let sources = Sources::new(roots);
     let bundled = Definitions::bundled();
     let mut findings = Findings::default();
+    let rules = RuleFiles::read(roots, &sources);
+    add(&mut findings.warnings, rules.warnings(roots, &sources, cases));
     for case in cases {
         let known = bundled.with_those_of(case);
         let errors = [
             definitions::errors(case, &known, &sources),
             policies::errors(case, &sources),
+            steps::errors(case, &sources),
         ];
         let warnings = [
             policies::warnings(case, &known, &sources),
             steps::warnings(case, &sources),
             scripts::warnings(case, &sources),
             assertions::sweeping(case, &sources),
+            assertions::never_injected(case, &sources),
+            assertions::no_texts(case, &sources),
             paths::missing_fields(case, &sources),
+            paths::impossible(case, &sources),
+            simulator::unwritten(case, &rules, &sources),
         ];
-        add(&mut findings.errors, errors.concat());
+        let errors = errors.concat();
+        if !errors.is_empty() {
+            findings.cases.insert(case.id.clone());
+        }
+        add(&mut findings.errors, errors);
         add(&mut findings.warnings, warnings.concat());
     }
     findings

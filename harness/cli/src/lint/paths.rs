@@ -1,4 +1,5 @@
-//! State preservation rules whose path names a field that the status of the workload cannot have.
+//! State preservation rules whose path names a field that the status of the workload cannot have, and conditions that wait
+//! for one.
 //!
 //! The schema of a status is known of kinds that the case defines itself, as long as it is closed, and of some built-in
 //! kinds. Of a path only the plain keys that it begins with are looked at; what comes after a wildcard, an index, a filter or
@@ -7,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::{
-    case::model::{Action, Case, Step, Subject},
+    case::model::{Action, Case, Condition, Expect, Mode, Step, Subject},
+    pattern::{self, Pattern},
     spelling::suggestion,
     yaml::Diagnostic,
 };
@@ -94,7 +96,125 @@ pub(super) fn missing_fields(case: &Case, sources: &Sources<'_>) -> Vec<Diagnost
 }
 
 /// The `apiVersion` and the kind of a workload.
-type Kind = (String, String);
+pub(super) type Kind = (String, String);
+
+/// The policies that preserve state, each with the step that writes it and the kinds that it selects.
+pub(super) fn preserved_kinds(case: &Case) -> Vec<(&Step, BTreeSet<Kind>)> {
+    let mut selected = BTreeMap::new();
+    let mut found = Vec::new();
+    for step in &case.steps {
+        for (kinds, policy) in policies(step, &mut selected) {
+            if paths(policy).next().is_some() {
+                found.push((step, kinds));
+            }
+        }
+    }
+    found
+}
+
+/// Conditions on statuses that no status of that kind can meet.
+pub(super) fn impossible(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
+    let schemas = schemas(case);
+    let mut found = Vec::new();
+    for step in &case.steps {
+        for condition in conditions(step) {
+            let Some((kind, statuses)) = statuses(condition) else {
+                continue;
+            };
+            let Some(schema) = schemas.get(&kind) else { continue };
+            for status in statuses {
+                let wrong = unmet("", status, schema);
+                found.extend(wrong.map(|(message, help)| {
+                    let message = format!("no status of a {} is like this: {message}", kind.1);
+                    sources.of_step(case, step, message, &help)
+                }));
+            }
+        }
+    }
+    found
+}
+
+/// What must hold at a step.
+fn conditions(step: &Step) -> Vec<&Condition> {
+    match &step.action {
+        Action::Assert(assertion) if assertion.mode != Mode::Never => vec![&assertion.condition],
+        Action::Wait { until, .. } => vec![until],
+        Action::Order(order) => vec![&order.first, &order.then],
+        _ => Vec::new(),
+    }
+}
+
+/// The kind of a workload that a condition is about, and what its status must be like, on members or as it was collected.
+fn statuses(condition: &Condition) -> Option<(Kind, Vec<&Pattern>)> {
+    let Expect::Match(Pattern::Map(whole)) = &condition.expect else {
+        return None;
+    };
+    let status = whole.get("status")?;
+    match (&condition.of, status) {
+        (Subject::Object(of), status) => Some(((of.api_version.clone(), of.kind.clone()), vec![status])),
+        (Subject::BindingOf(of), Pattern::Map(status)) => {
+            let Some(Pattern::Contains(items)) = status.get("aggregatedStatus") else {
+                return None;
+            };
+            let statuses = items.iter().filter_map(|item| match item {
+                Pattern::Map(item) => item.get("status"),
+                _ => None,
+            });
+            Some(((of.api_version.clone(), of.kind.clone()), statuses.collect()))
+        }
+        _ => None,
+    }
+}
+
+/// The first place where nothing that the schema allows is like the pattern: what is wrong with it, and what to write.
+fn unmet(path: &str, pattern: &Pattern, schema: &Value) -> Option<(String, String)> {
+    if is_open(schema) {
+        return None;
+    }
+    let is_of = schema["type"].as_str().unwrap_or_default();
+    match pattern {
+        Pattern::Map(members) => members
+            .iter()
+            .filter(|(_, pattern)| **pattern != Pattern::Absent)
+            .find_map(|(key, pattern)| {
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
+                let properties = schema.get("properties").and_then(Value::as_object);
+                let next = properties
+                    .and_then(|it| it.get(key))
+                    .or_else(|| schema.get("additionalProperties"));
+                match (next, properties) {
+                    (Some(next), _) => unmet(&path, pattern, next),
+                    (None, Some(properties)) => {
+                        let help = suggestion(key, properties.keys().map(String::as_str));
+                        Some((format!("it has no `{path}`"), help))
+                    }
+                    (None, None) => None,
+                }
+            }),
+        Pattern::Contains(items) | Pattern::Exactly(items) => {
+            let of_items = schema.get("items")?;
+            items
+                .iter()
+                .find_map(|item| unmet(&format!("{path}[]"), item, of_items))
+        }
+        Pattern::Text(text)
+            if matches!(is_of, "integer" | "number" | "boolean") && pattern::references(text).is_empty() =>
+        {
+            Some((
+                format!("`{path}` is of type {is_of}, not a text"),
+                format!("write {text} without quotes"),
+            ))
+        }
+        Pattern::Exact(value @ (Value::Number(_) | Value::Bool(_))) if is_of == "string" => {
+            Some((format!("`{path}` is a text, not {value}"), format!("write \"{value}\"")))
+        }
+        _ => None,
+    }
+}
 
 /// The schemas of the statuses that are known in a case.
 fn schemas(case: &Case) -> BTreeMap<Kind, Value> {
@@ -160,14 +280,16 @@ fn policies<'s>(
     found
 }
 
+/// What a policy says of failovers of clusters and of applications.
+pub(super) fn behaviors(policy: &Value) -> impl Iterator<Item = &Value> {
+    let behaviors = ["cluster", "application"].map(|of| policy.pointer(&format!("/spec/failover/{of}")));
+    behaviors.into_iter().flatten()
+}
+
 /// The paths of a policy's state preservation rules.
 fn paths(policy: &Value) -> impl Iterator<Item = &str> {
-    let rules = ["cluster", "application"].map(|behavior| {
-        let rules = policy.pointer(&format!("/spec/failover/{behavior}/statePreservation/rules"));
-        rules.and_then(Value::as_array)
-    });
-    let rules = rules.into_iter().flatten().flatten();
-    rules.filter_map(|rule| rule.get("jsonPath")?.as_str())
+    let rules = behaviors(policy).filter_map(|it| it.pointer("/statePreservation/rules")?.as_array());
+    rules.flatten().filter_map(|rule| rule.get("jsonPath")?.as_str())
 }
 
 /// A key that a schema does not have.
@@ -196,10 +318,25 @@ fn first_miss(keys: &[&str], status: &Value) -> Option<Miss> {
             continue;
         }
         match (schema.get("additionalProperties"), properties, schema["type"].as_str()) {
+            (Some(Value::Bool(false)) | None, Some(_), _)
+                if *key == "status" && number == 0 && first_miss(&keys[1..], status).is_none() =>
+            {
+                return Some(Miss {
+                    keys: "status".to_owned(),
+                    help: format!("a path begins at the status: write `.{}`", keys[1..].join(".")),
+                });
+            }
             (Some(Value::Bool(false)) | None, Some(properties), _) => {
                 return Some(Miss {
                     keys: keys[..=number].join("."),
                     help: suggestion(key, properties.keys().map(String::as_str)),
+                });
+            }
+            (None, None, Some("array")) => {
+                let list = keys[..number].join(".");
+                return Some(Miss {
+                    keys: keys[..=number].join("."),
+                    help: format!("`{list}` is a list: choose from it with `{list}[0]`, `{list}[*]` or a filter"),
                 });
             }
             (None, None, Some(scalar @ ("string" | "integer" | "number" | "boolean"))) => {
@@ -287,6 +424,16 @@ mod tests {
         assert_eq!(
             deep.as_deref(),
             Some("job.jobId.x: `job.jobId` is of type string and has no fields")
+        );
+        let whole = told("{.status.job.jobId}", &status);
+        assert_eq!(
+            whole.as_deref(),
+            Some("status: a path begins at the status: write `.job.jobId`")
+        );
+        let of_list = told("{.list.name}", &status);
+        assert_eq!(
+            of_list.as_deref(),
+            Some("list.name: `list` is a list: choose from it with `list[0]`, `list[*]` or a filter")
         );
         let of_map = told("{.info.a.b}", &status);
         assert_eq!(

@@ -60,7 +60,7 @@ impl<'r> Sources<'r> {
     }
 
     /// The documents of a file. Of one that is broken there are none: others say so.
-    fn documents(&self, file: &Path) -> Rc<Vec<Node>> {
+    pub(super) fn documents(&self, file: &Path) -> Rc<Vec<Node>> {
         if let Some(read) = self.read.borrow().get(file) {
             return Rc::clone(read);
         }
@@ -106,6 +106,26 @@ impl<'r> Sources<'r> {
             span: start + indent..start + line.len(),
             message,
             help: (!help.is_empty()).then(|| help.to_owned()),
+        }
+    }
+
+    /// Something to say about a field of a case.
+    pub(super) fn of_case(
+        &self,
+        case: &Case,
+        (way, part): (&[Segment], Part),
+        message: String,
+        help: String,
+    ) -> Diagnostic {
+        let documents = self.documents(&case.file);
+        let node = documents.first().map(|root| find(root, way, part));
+        Diagnostic {
+            file: case.file.clone(),
+            line: node.as_ref().map_or(1, |node| node.line),
+            column: node.as_ref().map_or(1, |node| node.column),
+            span: node.map_or(0..0, |node| node.span),
+            message,
+            help: Some(help),
         }
     }
 

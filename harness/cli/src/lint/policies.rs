@@ -124,7 +124,12 @@ fn undefined(case: &Case, known: &Definitions, sources: &Sources<'_>) -> Vec<Dia
         if of_kubernetes || group.ends_with("karmada.io") {
             continue;
         }
-        for place in on.iter().map(place).collect::<BTreeSet<_>>() {
+        let mut places: BTreeSet<String> = on.iter().map(place).collect();
+        let mut all = policies(case).flat_map(|(_, policy)| selectors(policy));
+        if all.any(|(selector, namespace)| selects(selector, namespace, object)) {
+            places.insert("members".to_owned());
+        }
+        for place in places {
             if defined.contains(&(place.clone(), format!("{group}/{kind}"))) {
                 continue;
             }
@@ -160,7 +165,7 @@ fn is_workload(object: &Value) -> bool {
 }
 
 /// The policies that a case writes, whole or in part.
-fn policies(case: &Case) -> impl Iterator<Item = (&Step, &Value)> {
+pub(super) fn policies(case: &Case) -> impl Iterator<Item = (&Step, &Value)> {
     let is_policy = |kind: &str| matches!(kind, "PropagationPolicy" | "ClusterPropagationPolicy");
     let whole = applied(case).map(|(step, _, object)| (step, object));
     let whole = whole.filter(move |(_, object)| object["kind"].as_str().is_some_and(is_policy));
@@ -187,7 +192,7 @@ pub(super) fn applied(case: &Case) -> impl Iterator<Item = (&Step, &[Place], &Va
 }
 
 /// Whether a text stands for itself.
-fn plain(text: &str) -> bool {
+pub(super) fn plain(text: &str) -> bool {
     pattern::references(text).is_empty()
 }
 
@@ -223,7 +228,7 @@ fn selects(selector: &Value, namespace: Option<&str>, object: &Value) -> bool {
 }
 
 /// Why a text cannot be the key of a label.
-fn no_label_key(key: &str) -> Option<&'static str> {
+pub(super) fn no_label_key(key: &str) -> Option<&'static str> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),

@@ -1,15 +1,35 @@
-//! Steps that can show nothing: about objects that no timeline has, or about a failover that nothing switches on.
+//! Steps that cannot be carried out, and those that can show nothing: about objects that no timeline has, or about a
+//! failover that nothing switches on.
 
+use baton_controller::options::FEATURE_GATES;
 use baton_core::{
     case::model::{Action, Case, Step, Subject},
+    spelling::nearest,
     yaml::Diagnostic,
 };
 use serde_json::Value;
 
-use super::place::Sources;
+use super::{
+    place::{Part, Segment, Sources},
+    policies::{no_label_key, plain},
+};
 
 /// Requirements about gates begin so: their cases leave them as they are on purpose.
 const GATES: &str = "GAT-";
+
+/// Taints whose keys an API server refuses.
+pub(super) fn errors(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
+    let taints = case.steps.iter().filter_map(|step| match &step.action {
+        Action::Taint { taint, .. } if plain(&taint.key) => Some((step, &taint.key)),
+        _ => None,
+    });
+    let refused = taints.filter_map(|(step, key)| Some((step, key, no_label_key(key)?)));
+    let told = refused.map(|(step, key, reason)| {
+        let message = format!("`{key}` is not the key of a taint: {reason}");
+        sources.of_step(case, step, message, "such as `example.com/failed`")
+    });
+    told.collect()
+}
 
 /// Those of a case.
 pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
@@ -29,6 +49,7 @@ pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
             }
         }
     }
+    found.extend(misspelt_gates(case, sources));
     found.extend(switched_off(case, sources));
     found
 }
@@ -42,6 +63,19 @@ fn looked_at(step: &Step) -> Vec<&Subject> {
         Action::Capture { of, .. } => vec![of],
         _ => Vec::new(),
     }
+}
+
+/// Gates of nearly the same name as one that the documents have. Other implementations may have more of them.
+fn misspelt_gates(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
+    let unknown = case.controller.feature_gates.keys();
+    let unknown = unknown.filter(|gate| !FEATURE_GATES.contains(&gate.as_str()));
+    let misspelt = unknown.filter_map(|gate| Some((gate, nearest(gate, FEATURE_GATES)?)));
+    let told = misspelt.map(|(gate, known)| {
+        let way = ["spec", "controller", "featureGates", gate].map(|key| Segment::Key(key.to_owned()));
+        let message = format!("no document has a feature gate {gate}");
+        sources.of_case(case, (&way, Part::Key), message, format!("did you mean `{known}`?"))
+    });
+    told.collect()
 }
 
 /// Gates without which what the case is about does not happen; they are off by default.

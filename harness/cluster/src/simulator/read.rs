@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use baton_core::yaml::{
-    self, Diagnostic, Node,
+    self, Data, Diagnostic, Node,
     decode::{Decoder, Fields},
 };
 
@@ -188,7 +188,11 @@ impl Reader<'_> {
     }
 
     fn after(&mut self, node: &Node, rule: &str) -> Option<After> {
-        let source = self.decoder.text(node, "after")?;
+        let source = match &node.data {
+            // A number has no unit: that is what is to be said of it.
+            Data::Scalar { text, .. } if node.value().is_number() => text.clone(),
+            _ => self.decoder.text(node, "after")?,
+        };
         if let Some(duration) = super::duration(&source) {
             return Some(After::Fixed(duration));
         }

@@ -229,6 +229,7 @@ mod tests {
             "      a: 1\n",
             "      b: {{ object. }}\n",
             "  - {name: j, stats: ''}\n",
+            "  - {name: k, after: 500, delete: {}}\n",
         ));
         let expected = [
             "7:23: `status` has no variable or function `objekt`",
@@ -243,6 +244,7 @@ mod tests {
             "19:7: `status` cannot be understood: unexpected end of variable block, expected identifier or integer",
             "20:5: the rule `j` must do exactly one thing, and does 0 (write one of status, ensure, provide, finalizers, delete)",
             "20:15: unknown field `stats` in a rule (did you mean `status`?)",
+            "21:22: after must be a time, not `500` (write a number with its unit, such as 50ms or 1m30s)",
         ];
         assert_eq!(found.len(), expected.len(), "{found:#?}");
         for (found, expected) in found.iter().zip(expected) {

@@ -55,28 +55,6 @@ pub fn read(file: &Path, area: &str, bytes: &[u8], context: &ReadContext<'_>) ->
     }
 }
 
-/// Cases of one name: their evidence would overwrite each other.
-pub fn duplicates(cases: &[Case]) -> Vec<Diagnostic> {
-    let mut first: BTreeMap<&CaseId, &Case> = BTreeMap::new();
-    let mut found = Vec::new();
-    for case in cases {
-        match first.get(&case.id) {
-            None => {
-                first.insert(&case.id, case);
-            }
-            Some(other) => found.push(Diagnostic {
-                file: case.file.clone(),
-                line: 1,
-                column: 1,
-                span: 0..0,
-                message: format!("`{}` is also the name of {}", case.id, other.file.display()),
-                help: Some("give one of them another `metadata.name`".to_owned()),
-            }),
-        }
-    }
-    found
-}
-
 /// How a controller is set up: `featureGates` and `options`.
 pub(crate) fn controller_setup(node: &Node, decoder: &mut Decoder) -> ControllerSetup {
     let fields = decoder.shape(node, &shapes::CONTROLLER);
