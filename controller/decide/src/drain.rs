@@ -94,11 +94,12 @@ pub fn task(
     let mut task = evict::task(spec, cluster.name(), collected, &settings, now)?;
     DRAINED.clone_into(&mut task.reason);
     PRODUCER.clone_into(&mut task.producer);
-    if task.purge_mode == Some(PurgeMode::Gracefully) && task.grace_period_seconds.is_none() {
+    if task.purge_mode == Some(PurgeMode::Gracefully) {
         let period = cluster
             .annotation(GRACE_PERIOD)
             .and_then(|seconds| seconds.parse().ok());
-        task.grace_period_seconds = period.filter(|seconds| *seconds > 0);
+        let period = period.filter(|seconds| *seconds > 0);
+        task.grace_period_seconds = task.grace_period_seconds.or(period);
     }
     Ok(task)
 }

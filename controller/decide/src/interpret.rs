@@ -148,16 +148,17 @@ fn run(object: &Value, script: &str, limits: Limits) -> mlua::Result<Result<bool
     let object = to_lua(&lua, object)?;
     let before = lua.used_memory();
     lua.set_memory_limit(before + MEMORY)?;
-    let spent = Cell::new(0_usize);
+    let left = Cell::new(INSTRUCTIONS);
     lua.set_hook(HookTriggers::new().every_nth_instruction(STEP), move |lua, _| {
-        let mebibytes = lua.used_memory().saturating_sub(before) >> 20;
-        spent.set(spent.get() + STEP as usize * (1 + 8 * mebibytes));
-        let problem = if spent.get() > INSTRUCTIONS {
-            Problem::RanAway
-        } else if (limits.time_is_up)() {
-            Problem::TooSlow
-        } else {
-            return Ok(VmState::Continue);
+        // A kibibyte counts as much as an instruction.
+        let kibibytes = lua.used_memory().saturating_sub(before) >> 10;
+        let problem = match left.get().checked_sub(kibibytes.max(STEP as usize)) {
+            None => Problem::RanAway,
+            Some(_) if (limits.time_is_up)() => Problem::TooSlow,
+            Some(rest) => {
+                left.set(rest);
+                return Ok(VmState::Continue);
+            }
         };
         limits.exceeded.set(Some(problem));
         Err(mlua::Error::runtime("a limit is exceeded"))
