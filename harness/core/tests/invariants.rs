@@ -218,6 +218,68 @@ fn no_copy_without_labels_comes_before_the_one_with_them(
     assert_eq!(broken.contains("labelsFromFirstRevision"), is_broken, "{broken:?}");
 }
 
+/// A second copy comes and goes, on a third cluster: right after the first one, or when the task has been cleared.
+fn with_a_move(later: bool) -> Vec<Entry> {
+    let mut entries = good("deployment-directly");
+    let is_copy = |entry: &Entry| match &entry.event {
+        Event::Revision(it) => it.kind == "Deployment" && it.change == Change::Added && !it.cluster.is_control(),
+        Event::Mark(_) => false,
+    };
+    let copy = entries.iter().rposition(is_copy).unwrap();
+    let at = if later {
+        let task = judge::failovers::tasks(&entries).remove(0);
+        let is_clear = |entry: &Entry| task.cleared.is_some_and(|cleared| entry.seq >= cleared.seq);
+        entries.iter().position(is_clear).unwrap()
+    } else {
+        copy
+    };
+    for change in [Change::Deleted, Change::Added] {
+        let mut second = entries[copy].clone();
+        second.at = entries[at].at;
+        if let Event::Revision(it) = &mut second.event {
+            it.change = change;
+            it.cluster = "member3".into();
+        }
+        entries.insert(at + 1, second);
+    }
+    entries
+}
+
+/// A policy that moves a workload later may do it in any order.
+#[test]
+fn two_copies_at_once_are_a_fault_in_a_migration_only() {
+    assert_eq!(
+        broken(with_a_move(false)),
+        BTreeSet::from(["atMostOneLiveCopy".to_owned()])
+    );
+    assert_eq!(broken(with_a_move(true)), BTreeSet::new());
+}
+
+/// A task may be cleared with the decision where the new copy goes.
+#[test]
+fn the_order_is_judged_where_the_task_is_cleared_before_the_new_copy_is_there() {
+    let mut entries = good("deployment-directly");
+    let mut is_over = false;
+    bindings(&mut entries, |binding| {
+        let named = binding.pointer("/spec/clusters").and_then(Value::as_array);
+        let has_new = named.is_some_and(|named| !named.is_empty());
+        if tasks(binding).is_some() && (has_new || is_over) {
+            is_over = true;
+            binding["spec"]["gracefulEvictionTasks"] = json!([]);
+        }
+    });
+    assert!(is_over);
+    let judged = judged(entries);
+    assert!(judged.findings.is_empty(), "{:?}", judged.findings);
+    assert!(
+        judged
+            .judged
+            .contains_key(&Invariant::OriginGoneBeforeDestinationCreated),
+        "{:?}",
+        judged.judged
+    );
+}
+
 /// A workload that a user had moved there and back again before the failover has been there for another reason.
 #[test]
 fn a_copy_on_a_cluster_that_the_result_named_before_the_task_may_lack_labels() {

@@ -55,6 +55,9 @@ pub struct Task {
     pub written: Moment,
     /// When the binding was first seen without it; none if it was there to the end.
     pub cleared: Option<Moment>,
+    /// When the migration was over for reasons of its own: the scheduling result named the cluster again, or the binding was
+    /// gone.
+    pub called_off: Option<Moment>,
     /// The first time that its state was another one, and what it was then.
     pub state_changed: Option<(Moment, BTreeMap<String, String>)>,
 }
@@ -81,6 +84,11 @@ impl Task {
         self.written.seq <= seq && self.cleared.is_none_or(|cleared| seq < cleared.seq)
     }
 
+    /// Whether the old copy, if it is still there at an entry, is what this task is to remove.
+    pub fn is_to_remove_at(&self, seq: u64) -> bool {
+        self.written.seq < seq && self.called_off.is_none_or(|over| seq < over.seq)
+    }
+
     /// Whether an object is the workload, or a copy of it.
     pub fn is_copy(&self, id: &ObjectId) -> bool {
         id.kind == self.workload.kind
@@ -94,6 +102,8 @@ pub fn tasks(entries: &[Entry]) -> Vec<Task> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut open: BTreeMap<ObjectId, BTreeMap<ClusterName, usize>> = BTreeMap::new();
     let mut results: BTreeMap<ObjectId, BTreeSet<ClusterName>> = BTreeMap::new();
+    // Tasks whose cluster has left the result.
+    let mut left: BTreeMap<ObjectId, BTreeSet<usize>> = BTreeMap::new();
     for entry in entries {
         let Event::Revision(revision) = &entry.event else {
             continue;
@@ -137,6 +147,19 @@ pub fn tasks(entries: &[Entry]) -> Vec<Task> {
             }
             kept
         });
+        let left = left.entry(id.clone()).or_default();
+        left.retain(|index| {
+            let task = &mut tasks[*index];
+            let is_over = gone || result.contains(&task.from);
+            if is_over {
+                task.called_off = Some(entry.into());
+            }
+            !is_over
+        });
+        left.extend(of_binding.values().filter(|index| {
+            let task = &tasks[**index];
+            task.called_off.is_none() && !result.contains(&task.from)
+        }));
         results.insert(id, result);
     }
     tasks
@@ -161,6 +184,7 @@ fn new_task(id: &ObjectId, binding: &Value, task: &Value, result_before: BTreeSe
         beside_others: false,
         written: entry.into(),
         cleared: None,
+        called_off: None,
         state_changed: None,
     }
 }

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Found, History, finding, history::key, pods};
 use crate::{
     case::model::Invariant,
-    judge::order::{Before, Placed, Precedence},
+    judge::{
+        failovers::Task,
+        order::{Before, Placed, Precedence},
+    },
     names::ClusterName,
     timeline::{Change, ObjectId},
 };
@@ -19,10 +22,19 @@ pub(super) fn origin_gone_first(history: &History<'_>) -> Found {
         .filter(|task| task.is_directly() && task.ran_alone())
     {
         let copies = history.copies_of(task);
+        let mut is_first = true;
         for (place, (entry, revision)) in copies.iter().enumerate() {
             let elsewhere = revision.cluster != task.from && !revision.cluster.is_control();
-            let created = revision.change == Change::Added && elsewhere;
-            if !created || !task.is_pending_at(entry.seq) {
+            let created = revision.change == Change::Added && elsewhere && task.is_to_remove_at(entry.seq);
+            if !created {
+                continue;
+            }
+            let was_there = was_there(copies, place, &task.from, &history.precedence);
+            // The task may be cleared with the decision where the new copy goes, before that is there. Why one is cleared
+            // while the old copy is there is not known here; PRG-03 does not ask.
+            let is_shown = is_first && matches!(was_there, There::No);
+            is_first = false;
+            if !is_shown && !task.is_pending_at(entry.seq) {
                 continue;
             }
             found.judged += 1;
@@ -40,7 +52,7 @@ pub(super) fn origin_gone_first(history: &History<'_>) -> Found {
                     seen,
                 )
             };
-            match was_there(copies, place, &task.from, &history.precedence) {
+            match was_there {
                 There::No => {}
                 There::Yes(old) => {
                     let marked = old.1.object.pointer("/metadata/deletionTimestamp").is_some();
@@ -108,18 +120,35 @@ fn too_close(gone: Placed<'_>, created: Placed<'_>) -> String {
     )
 }
 
-/// PRG-03: from the first Directly task of a workload that ran on one cluster, no two members hold it at once.
+/// The Directly tasks of a workload that ran on one cluster.
+pub(super) struct Migrations<'t>(Vec<&'t Task>);
+
+impl Migrations<'_> {
+    /// Whether what is on these clusters at an entry is there in a migration: a task stands in the binding, or one of the
+    /// clusters is that which a task has the workload leave. A policy that moves a workload later may do it in any order.
+    pub(super) fn concern<'c>(&self, seq: u64, clusters: impl IntoIterator<Item = &'c ClusterName>) -> bool {
+        let clusters: BTreeSet<&ClusterName> = clusters.into_iter().collect();
+        self.0.iter().any(|task| {
+            let is_pending = task.written.seq < seq && task.is_pending_at(seq);
+            is_pending || (task.is_to_remove_at(seq) && clusters.contains(&task.from))
+        })
+    }
+}
+
+/// PRG-03: while a workload that ran on one cluster leaves it under Directly, no two members hold it at once.
 pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
     let mut found = Found::default();
-    let mut seen = BTreeSet::new();
+    let mut of_workloads: BTreeMap<_, Vec<&Task>> = BTreeMap::new();
     for task in history
         .tasks
         .iter()
         .filter(|task| task.is_directly() && task.ran_alone())
     {
-        if !seen.insert(key(&task.workload)) {
-            continue;
-        }
+        of_workloads.entry(key(&task.workload)).or_default().push(task);
+    }
+    for tasks in of_workloads.into_values() {
+        let Some(task) = tasks.first().copied() else { continue };
+        let migrations = Migrations(tasks);
         found.judged += 1;
         let on_members = history.copies_of(task).iter().copied();
         let copies: Vec<Placed<'_>> = on_members.filter(|(_, it)| !it.cluster.is_control()).collect();
@@ -132,14 +161,13 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
                     holders.entry(&revision.cluster).or_insert(place);
                 }
             }
-            let after_task = entry.seq > task.written.seq;
             let expected = || format!("{} on one cluster at most, at every moment", task.workload);
             let of = |seen| {
                 let object = Some(ObjectId::of(revision));
                 finding(Invariant::AtMostOneLiveCopy, entry, object, expected(), seen)
             };
             // One finding for each time that two copies begin to exist, not for each revision meanwhile.
-            let overlaps = holders.len() > 1 && after_task;
+            let overlaps = holders.len() > 1 && migrations.concern(entry.seq, holders.keys().copied());
             if overlaps && !overlapping {
                 let all = holders.keys().map(|it| it.as_str()).collect::<Vec<_>>().join(" and ");
                 match overlap(&copies, &holders, &history.precedence) {
@@ -149,13 +177,14 @@ pub(super) fn at_most_one_copy(history: &History<'_>) -> Found {
                 }
             }
             overlapping = overlaps;
-            let alone = holders.len() == 1 && revision.change == Change::Added && after_task;
+            let alone = holders.len() == 1 && revision.change == Change::Added;
             let unclear = alone.then(|| just_gone(&copies, place, &history.precedence)).flatten();
+            let unclear = unclear.filter(|(_, gone)| migrations.concern(entry.seq, [&gone.cluster]));
             if let Some(gone) = unclear {
                 found.cannot_tell(of(too_close(gone, (entry, revision))));
             }
         }
-        found.findings.extend(pods::overlap(history, task));
+        found.findings.extend(pods::overlap(history, task, &migrations));
     }
     found
 }

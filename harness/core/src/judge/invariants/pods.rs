@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Finding, History, finding, history::Workload};
+use super::{Finding, History, copies::Migrations, finding, history::Workload};
 use crate::{
     case::model::Invariant,
     judge::failovers::Task,
@@ -12,8 +12,8 @@ use crate::{
     timeline::{Change, ObjectId, Revision},
 };
 
-/// The moments from which pods of a workload live on two members, from the task on (PRG-03).
-pub(super) fn overlap(history: &History<'_>, task: &Task) -> Vec<Finding> {
+/// The moments of migrations from which pods of a workload, that of a task, live on two members (PRG-03).
+pub(super) fn overlap(history: &History<'_>, task: &Task, migrations: &Migrations<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut live: BTreeSet<(ClusterName, String)> = BTreeSet::new();
     let mut overlapping = false;
@@ -25,7 +25,7 @@ pub(super) fn overlap(history: &History<'_>, task: &Task) -> Vec<Finding> {
             live.insert(pod);
         }
         let clusters: BTreeSet<&ClusterName> = live.iter().map(|(cluster, _)| cluster).collect();
-        let overlaps = clusters.len() > 1 && entry.seq > task.written.seq;
+        let overlaps = clusters.len() > 1 && migrations.concern(entry.seq, clusters.iter().copied());
         if overlaps && !overlapping {
             let all: Vec<&str> = clusters.into_iter().map(ClusterName::as_str).collect();
             findings.push(finding(
