@@ -38,18 +38,28 @@ pub fn condition_changes(before: Option<&Value>, after: &Value) -> Vec<String> {
 /// The likely cause of a step that timed out; nothing if no step did, or nothing points to a cause.
 pub fn of_timeout(timeline: &Timeline) -> Option<String> {
     let entries = timeline.entries();
-    let (timed_out, phase) = entries
+    let (timed_out, (phase, waited)) = entries
         .iter()
         .enumerate()
         .find_map(|(at, it)| Some((at, timeout(it)?)))?;
     let timed_out_at = entries[timed_out].at;
+    let began = timed_out_at.saturating_sub(waited);
     let entries = &entries[..timed_out];
     let world = World::after(entries);
     several_clusters(&world)
         .or_else(|| tolerated(&world, entries, timed_out_at))
         .or_else(|| without_status(&world).filter(|_| phase == Phase::Collect.name()))
-        .or_else(|| last_warning(entries))
+        .or_else(|| not_applied(&world))
+        .or_else(|| last_warning(&entries[since(entries, began)..]))
         .or_else(|| false_condition(&world))
+}
+
+/// Warnings that are older than this when a step begins have nothing to do with it.
+const RECENT: Duration = Duration::from_secs(10);
+
+/// The first entry that may have to do with a step that began then.
+fn since(entries: &[Entry], began: Duration) -> usize {
+    entries.partition_point(|entry| entry.at + RECENT < began)
 }
 
 /// The members to which nothing may be scheduled, each with what its Cluster says: that it is not ready, or its taints. Those
@@ -72,20 +82,22 @@ pub fn unfit_members(world: &World) -> Vec<String> {
     unfit.collect()
 }
 
-/// The phase of a step that timed out.
-fn timeout(entry: &Entry) -> Option<&str> {
+/// The phase of a step that timed out, and how long it waited.
+fn timeout(entry: &Entry) -> Option<(&str, Duration)> {
     match &entry.event {
         Event::Mark(Mark::StepEnded {
-            end: StepEnd::TimedOut { phase, .. },
+            end: StepEnd::TimedOut { phase, waited_secs },
             ..
-        }) => Some(phase),
+        }) => Some((phase, Duration::try_from_secs_f64(*waited_secs).unwrap_or_default())),
         Event::Mark(_) | Event::Revision(_) => None,
     }
 }
 
 /// Roles are bound to one cluster: a workload on two of them binds none.
 fn several_clusters(world: &World) -> Option<String> {
-    let (id, binding) = bindings(world).find(|(_, binding)| list(binding, "/spec/clusters").len() > 1)?;
+    let (id, binding) = bindings(world).find(|(_, binding)| {
+        list(binding, "/spec/clusters").len() > 1 && list(binding, "/spec/placement/spreadConstraints").is_empty()
+    })?;
     let names = list(binding, "/spec/clusters").iter();
     let names: Vec<&str> = names.filter_map(|cluster| cluster["name"].as_str()).collect();
     Some(format!(
@@ -167,6 +179,16 @@ fn without_status(world: &World) -> Option<String> {
         "the status of {} {} on {} is empty: neither `setStatus` nor a rule of the workload simulator has written it",
         id.kind, id.name, id.cluster
     ))
+}
+
+/// A copy that a member refused.
+fn not_applied(world: &World) -> Option<String> {
+    bindings(world).find_map(|(id, binding)| {
+        let mut items = list(binding, "/status/aggregatedStatus").iter();
+        let item = items.find(|item| item["applied"] == false && text(item, "/appliedMessage").is_some())?;
+        let (cluster, message) = (text(item, "/clusterName")?, text(item, "/appliedMessage")?);
+        Some(format!("{} {}: not applied on {cluster}: {message}", id.kind, id.name))
+    })
 }
 
 fn last_warning(entries: &[Entry]) -> Option<String> {
@@ -287,6 +309,34 @@ mod tests {
     }
 
     #[test]
+    fn what_was_over_long_before_the_step_is_no_cause() {
+        let after = |seconds| of_timeout(&timed_out_after(Duration::from_secs(seconds), &[warning()]));
+        assert!(after(60).is_some(), "it was there when the step began to wait for 60 s");
+        assert!(after(70).is_some());
+        assert_eq!(after(71), None);
+    }
+
+    #[test]
+    fn a_copy_that_a_member_refused_is_a_likely_cause() {
+        let status = json!({"aggregatedStatus": [
+            {"clusterName": "member1", "applied": true},
+            {"clusterName": "member2", "applied": false, "appliedMessage": "selector not auto-generated"},
+        ]});
+        let (kind, mut refused) = binding(&json!([{"name": "member1"}]), &json!({}));
+        refused["status"] = status;
+        let found = of_timeout(&timeline(&[(kind, refused)]));
+        let told = "ResourceBinding deploy-deployment: not applied on member2: selector not auto-generated";
+        assert_eq!(found.as_deref(), Some(told));
+    }
+
+    #[test]
+    fn several_clusters_are_fine_where_the_policy_says_how_many() {
+        let spread = json!({"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}]});
+        let two = binding(&json!([{"name": "member1"}, {"name": "member2"}]), &spread);
+        assert_eq!(of_timeout(&timeline(&[two])), None);
+    }
+
+    #[test]
     fn two_clusters_and_a_toleration_come_before_warnings() {
         let two = binding(&json!([{"name": "member1"}, {"name": "member2"}]), &json!({}));
         let found = of_timeout(&timeline(&[two, warning()])).unwrap();
@@ -305,8 +355,7 @@ mod tests {
         let found_after = |seconds| of_timeout(&timed_out_after(Duration::from_secs(seconds), &objects)).unwrap();
         let found = found_after(299);
         assert!(found.contains("on member1 is tolerated for 300 s"), "{found}");
-        let found = found_after(300);
-        assert!(found.starts_with("Warning Blocked"), "{found}");
+        assert_eq!(of_timeout(&timed_out_after(Duration::from_secs(300), &objects)), None);
     }
 
     #[test]

@@ -106,28 +106,39 @@ fn what_cannot_be_told_is_said() {
     let karmada = of_the_repository("karmada.yaml");
     assert_eq!(karmada.run, Launch::Installed);
     let both = [("Failover", true), ("StatefulFailoverInjection", true)];
-    assert_eq!(karmada.setup_for(&asked(&both, &[])), Ok(karmada.controller.clone()));
-    assert_eq!(karmada.setup_for(&asked(&[], &[])), Ok(karmada.controller.clone()));
+    assert_eq!(
+        karmada.setup_for(&asked(&both, &[]), true),
+        Ok(karmada.controller.clone())
+    );
+    assert_eq!(
+        karmada.setup_for(&asked(&[], &[]), true),
+        Ok(karmada.controller.clone())
+    );
     let lacking = karmada
-        .setup_for(&asked(&both, &[("graceful-eviction-timeout", "30s")]))
+        .setup_for(&asked(&both, &[("graceful-eviction-timeout", "30s")]), true)
         .unwrap_err();
     let told = "needs the option graceful-eviction-timeout=30s; this target runs with 10m and cannot be told";
     assert_eq!(lacking, [told]);
     // A case that names one gate relies on the default of the other.
-    let lacking = karmada.setup_for(&asked(&[("Failover", true)], &[])).unwrap_err();
+    let lacking = karmada.setup_for(&asked(&[("Failover", true)], &[]), true).unwrap_err();
     let told = "needs the feature gate StatefulFailoverInjection=false; this target runs with true and cannot be told";
     assert_eq!(lacking, [told]);
+    // Where no state is preserved it does not matter whether some would be injected.
+    let told = karmada.setup_for(&asked(&[("Failover", true)], &[]), false);
+    assert_eq!(told, Ok(karmada.controller.clone()));
+    let off = asked(&[("Failover", true), ("StatefulFailoverInjection", false)], &[]);
+    assert!(karmada.setup_for(&off, false).is_err());
 }
 
 #[test]
 fn what_can_be_told_is_what_a_case_asks_for() {
     let reference = of_the_repository("reference.yaml");
     let setup = asked(&[("Failover", true)], &[("resource-eviction-rate", "2")]);
-    let told = reference.setup_for(&setup).unwrap();
+    let told = reference.setup_for(&setup, false).unwrap();
     assert_eq!(told.options, setup.options);
     let off_as_by_default = [("Failover", true), ("StatefulFailoverInjection", false)];
     assert_eq!(told.feature_gates, asked(&off_as_by_default, &[]).feature_gates);
-    let lacking = reference.setup_for(&asked(&[("Magic", true)], &[])).unwrap_err();
+    let lacking = reference.setup_for(&asked(&[("Magic", true)], &[]), false).unwrap_err();
     let told = "needs the feature gate Magic=true; this target does not say how it runs and cannot be told";
     assert_eq!(lacking, [told]);
 }

@@ -175,11 +175,11 @@ impl Described {
         }
     }
 
-    fn setup(&self, asked: &ControllerSetup) -> Result<ControllerSetup, Vec<String>> {
+    fn setup(&self, asked: &ControllerSetup, is_preserved: bool) -> Result<ControllerSetup, Vec<String>> {
         match self.run {
             // Every gate and option of it can be set.
             Run::Reference(_) => Ok(asked.clone()),
-            Run::Installed | Run::Exec(_) => self.spec.setup_for(asked),
+            Run::Installed | Run::Exec(_) => self.spec.setup_for(asked, is_preserved),
         }
     }
 }
@@ -211,7 +211,7 @@ impl Target for Described {
 
     fn setup_of(&self, case: &Case) -> ControllerSetup {
         // What cannot be set up is unsupported, and never started.
-        self.setup(&case.controller).unwrap_or_default()
+        self.setup(&case.controller, case.preserves_state()).unwrap_or_default()
     }
 
     fn wants_kinds_first(&self) -> bool {
@@ -219,7 +219,7 @@ impl Target for Described {
     }
 
     fn takes(&self, setup: &ControllerSetup) -> bool {
-        self.setup(setup).is_ok()
+        self.setup(setup, false).is_ok()
     }
 
     fn location(&self) -> TargetLocation {
@@ -230,7 +230,10 @@ impl Target for Described {
     }
 
     fn cannot_take(&self, case: &Case) -> Option<String> {
-        let mut reasons = self.setup(&case.controller).err().unwrap_or_default();
+        let mut reasons = self
+            .setup(&case.controller, case.preserves_state())
+            .err()
+            .unwrap_or_default();
         let any = |wanted: fn(&Action) -> bool| case.steps.iter().any(|step| wanted(&step.action));
         let stops = |action: &Action| {
             let Action::Inject(fault) = action else {
@@ -290,7 +293,7 @@ impl Target for Described {
             return Ok(None);
         };
         let setup = self
-            .setup(setup)
+            .setup(setup, false)
             .map_err(|lacking| TargetError::Setup(lacking.join("; ")))?;
         let api = programs.start_api(fleet, &setup, log).await?;
         Ok(api.map(|group| -> Box<dyn Running> { Box::new(group) }))
@@ -303,7 +306,7 @@ impl Target for Described {
         log: &Path,
     ) -> Result<Box<dyn Running>, TargetError> {
         let setup = self
-            .setup(setup)
+            .setup(setup, false)
             .map_err(|lacking| TargetError::Setup(lacking.join("; ")))?;
         match &self.run {
             Run::Reference(_) => Reference.start(fleet, &setup, log).await,

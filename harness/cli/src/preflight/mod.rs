@@ -7,6 +7,7 @@ pub mod signs;
 
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -166,6 +167,8 @@ impl Preflight {
                 clear: settings.timeouts.clear.min(silence),
                 ..settings.timeouts
             },
+            // That it had little time is not held against the cases.
+            clean_up_failed: Arc::default(),
             ..settings.clone()
         }
     }

@@ -117,7 +117,13 @@ fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign
         Action::BindRole { role, .. } if *role == origin => Sign::Absent(
             Stage::Propagation,
             match binding(timeline) {
-                None => format!("a policy for a Deployment led to no binding {waited}"),
+                None => match binding_of_another(timeline) {
+                    None => format!("a policy for a Deployment led to no binding {waited}"),
+                    Some(other) => format!(
+                        "a policy for Deployment default/{} led to no binding with that `spec.resource` {waited}, but to {other}",
+                        WORKLOAD.1
+                    ),
+                },
                 Some(kind) => format!("a policy for a Deployment led to a {kind}, but to no cluster in it {waited}"),
             },
         ),
@@ -130,16 +136,58 @@ fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign
                 let seen = format!("a NoExecute taint on {origin} led to no eviction task {waited}");
                 Sign::Absent(Stage::Eviction, seen)
             }
+            Expect::Absent | Expect::Present if !had_copy(timeline, &origin) => Sign::Wrong(format!(
+                "no {} {} was ever seen on {}: a copy has the kind, the namespace and the name of its template",
+                WORKLOAD.0,
+                WORKLOAD.1,
+                timeline.role(&origin).map_or("its cluster", ClusterName::as_str),
+            )),
             Expect::Absent => Sign::Wrong(format!(
                 "an eviction task was written, but the old copy was not removed {waited}"
             )),
             Expect::Present => Sign::Wrong(format!("the old copy was removed, but no new one was created {waited}")),
+            Expect::Match(_) if has_status(timeline) => Sign::Wrong(format!(
+                "the workload's status got into its binding, but not that it is Healthy {waited}: cases wait for \
+                 `status.aggregatedStatus[].health`, or for the health in the status of its Work"
+            )),
             Expect::Match(_) | Expect::NoMatch(_) | Expect::Count(_) => Sign::Wrong(format!(
                 "the workload's status did not get from the member into its binding {waited}"
             )),
         },
         other => Sign::Wrong(format!("{other}: not {waited}")),
     }
+}
+
+/// What a binding is about that is not the canary's, and should be.
+fn binding_of_another(timeline: &Timeline) -> Option<String> {
+    let mut bindings = timeline
+        .revisions()
+        .filter(|(_, revision)| BINDING_KINDS.contains(&revision.kind.as_str()));
+    let (_, revision) = bindings.next()?;
+    let resource = &revision.object["spec"]["resource"];
+    let text = |member: &str| resource[member].as_str().unwrap_or("nothing").to_owned();
+    let of = [text("kind"), text("namespace"), text("name")];
+    let [kind, namespace, name] = of;
+    Some(format!("a {} of {kind} {namespace}/{name}", revision.kind))
+}
+
+/// Whether the canary was ever on the cluster of a role.
+fn had_copy(timeline: &Timeline, role: &RoleName) -> bool {
+    let cluster = timeline.role(role);
+    timeline.revisions().any(|(_, revision)| {
+        Some(&revision.cluster) == cluster
+            && revision.kind == WORKLOAD.0
+            && revision.object.pointer("/metadata/name").and_then(|it| it.as_str()) == Some(WORKLOAD.1)
+    })
+}
+
+/// Whether the status that is waited for has got into the canary's binding.
+fn has_status(timeline: &Timeline) -> bool {
+    let bindings = timeline
+        .revisions()
+        .filter(|(_, revision)| BINDING_KINDS.contains(&revision.kind.as_str()));
+    let mut statuses = bindings.filter_map(|(_, it)| it.object.pointer("/status/aggregatedStatus")?.as_array());
+    statuses.any(|items| items.iter().any(|item| item["status"]["readyReplicas"] == 2))
 }
 
 /// The kind of the canary's binding; none if there is no binding.

@@ -61,6 +61,24 @@ pub struct Case {
     pub exempt: BTreeMap<Invariant, String>,
 }
 
+impl Case {
+    /// Whether a policy of it preserves state on some failover.
+    pub fn preserves_state(&self) -> bool {
+        let of_cluster = "/spec/failover/cluster/statePreservation";
+        let of_application = "/spec/failover/application/statePreservation";
+        let preserves = |object: &Value| {
+            [of_cluster, of_application]
+                .iter()
+                .any(|it| object.pointer(it).is_some())
+        };
+        self.steps.iter().any(|step| match &step.action {
+            Action::Apply { objects, .. } => objects.iter().any(preserves),
+            Action::Patch { merge, .. } => preserves(merge),
+            _ => false,
+        })
+    }
+}
+
 /// How a target is set up for a case.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ControllerSetup {

@@ -6,7 +6,10 @@ use super::TargetSpec;
 use crate::case::model::ControllerSetup;
 
 /// Gates that the specification knows; each is off by default (GAT-01, GAT-02).
-pub const OFF_BY_DEFAULT: [&str; 2] = ["Failover", "StatefulFailoverInjection"];
+pub const OFF_BY_DEFAULT: [&str; 2] = ["Failover", INJECTION];
+
+/// The gate without which no state is injected.
+const INJECTION: &str = "StatefulFailoverInjection";
 
 /// What a target can be started with anew for a case.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,11 +24,11 @@ impl TargetSpec {
     /// The gates and options that the target is to run with for a case: its own, with what the case asks for.
     ///
     /// A case that names gates also relies on the defaults of those that it does not name; one that names none runs
-    /// with whatever there is.
+    /// with whatever there is. Whether state is injected does not matter where none `is_preserved`.
     ///
     /// # Errors
     /// What it cannot be told, in words; such a case is unsupported.
-    pub fn setup_for(&self, asked: &ControllerSetup) -> Result<ControllerSetup, Vec<String>> {
+    pub fn setup_for(&self, asked: &ControllerSetup, is_preserved: bool) -> Result<ControllerSetup, Vec<String>> {
         let mut setup = self.controller.clone();
         let mut lacking = Vec::new();
         for (gate, on) in gates(asked) {
@@ -33,6 +36,8 @@ impl TargetSpec {
             let by_default = OFF_BY_DEFAULT.contains(&gate).then_some(false);
             if self.settable.feature_gates.contains(gate) {
                 setup.feature_gates.insert(gate.to_owned(), on);
+            } else if !is_preserved && gate == INJECTION && !asked.feature_gates.contains_key(gate) {
+                // It runs as it does.
             } else if now.or(by_default) != Some(on) {
                 let runs = now.map_or("does not say how it runs".to_owned(), |now| format!("runs with {now}"));
                 lacking.push(format!(
