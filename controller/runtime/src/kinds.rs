@@ -9,11 +9,14 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::discovery;
 use kube::error::DiscoveryError;
 
+/// The status of an answer about something that is not there.
+const NOT_FOUND: u16 = 404;
+
 /// A kind cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum KindError {
     /// The API server does not have it.
-    #[error("the API server has no {0}")]
+    #[error("the API server does not serve {0}")]
     Unknown(Gvk),
     /// The API server cannot be asked.
     #[error("the API server cannot be asked for its kinds: {0}")]
@@ -55,7 +58,9 @@ impl Kinds {
                 | DiscoveryError::MissingResource(_)
                 | DiscoveryError::EmptyApiGroup(_),
             ) => KindError::Unknown(gvk.clone()),
-            kube::Error::Api(status) if status.is_not_found() => KindError::Unknown(gvk.clone()),
+            // For a group that it does not have an API server answers with a text, of which kube makes a status of another
+            // reason.
+            kube::Error::Api(status) if status.code == NOT_FOUND => KindError::Unknown(gvk.clone()),
             other => KindError::Api(Box::new(other)),
         })?;
         self.known

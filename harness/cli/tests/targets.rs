@@ -130,6 +130,18 @@ fn a_command_that_is_not_there_is_found_before_anything_runs() {
 }
 
 #[test]
+fn a_command_beside_the_target_file_is_written_as_a_path() {
+    let suite = Suite::load(&roots()).unwrap();
+    let mut spec = load::target(&roots(), &roots().path("fixtures/targets/reference.yaml"), &suite).unwrap();
+    if let Launch::Exec(programs) = &mut spec.run {
+        programs[0].command = baton_core::implementation::template::Template::parse("minimal.yaml").unwrap();
+    }
+    let error = Described::new(spec).unwrap_err();
+    let told = "write `./minimal.yaml` for the one beside the target file";
+    assert!(error.help().contains(told), "{}", error.help());
+}
+
+#[test]
 fn nothing_is_installed_on_clusters_that_begin_empty() {
     let suite = Suite::load(&roots()).unwrap();
     let spec = load::target(&roots(), &roots().path("fixtures/targets/karmada.yaml"), &suite).unwrap();

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::interpret;
 use crate::context::{Context, Failure, Outcome, patiently};
 use crate::error_chain::error_chain;
+use crate::kinds::KindError;
 use crate::object_api::{ObjectApi, Part, WriteError};
 use crate::options::Deletion;
 use crate::source::{Source, resource};
@@ -83,7 +84,13 @@ async fn on_member(
         .await;
     };
     let kinds = context.connect_to(name, cluster).await?;
-    let found = patiently(kinds.find(&target.gvk)).await?;
+    let found = match patiently(kinds.find(&target.gvk)).await {
+        // Nothing can be there of a kind that the member does not serve.
+        Err(Failure::Kind(KindError::Unknown(_))) if work.is_being_deleted() => {
+            return release(context, key).await.map(|()| None);
+        }
+        found => found?,
+    };
     context.watch_objects(name, &target.gvk, &kinds, &found);
     let source = Source::Objects {
         cluster: name.to_owned(),

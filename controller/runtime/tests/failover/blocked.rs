@@ -5,7 +5,7 @@ use std::time::Duration;
 use baton_apiserver::{Change, Cut};
 use serde_json::json;
 
-use crate::fleet::{DEPLOYMENT, Fleet, POLICY, directly, stateful};
+use crate::fleet::{DEPLOYMENT, Fleet, POLICIES, POLICY, directly, policy, stateful};
 
 fn rules(rules: &[(&str, &str)]) -> serde_json::Value {
     let rules: Vec<_> = rules
@@ -129,4 +129,40 @@ async fn a_value_that_is_no_label_value() {
         fleet.condition("FailoverBlocked"),
         ("True".into(), "StateValueInvalid".into())
     );
+}
+
+/// Of a kind that a member does not serve nothing can be there: the copy is not applied, and nothing is left of it.
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_the_member_does_not_serve() {
+    let mut fleet = Fleet::start(&["member1"]).await;
+    fleet.control(stateful());
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "queues.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Queue", "plural": "queues"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}]}});
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    fleet.create("control", definitions, definition).await;
+    let mut policy = policy("queue", &["member1"], &directly());
+    policy["spec"]["resourceSelectors"] = json!([{"apiVersion": "example.com/v1", "kind": "Queue", "name": "queue"}]);
+    fleet.create("control", POLICIES, policy).await;
+    fleet.pass(Duration::from_secs(5)).await;
+    let at = fleet.now();
+    let queues = "/apis/example.com/v1/namespaces/ns/queues";
+    let queue = json!({"apiVersion": "example.com/v1", "kind": "Queue", "metadata": {"name": "queue"}});
+    fleet.create("control", queues, queue).await;
+    let message = |work: &crate::fleet::Record| work.at("/status/conditions/0/message").to_string();
+    fleet
+        .until(at, "the refusal", |record| {
+            let told = "the API server does not serve example.com/v1, Kind=Queue";
+            record.is("control", "Work", Change::Modified) && message(record).contains(told)
+        })
+        .await;
+    let at = fleet.now();
+    fleet.delete("control", &format!("{queues}/queue")).await;
+    for kind in ["Work", "ResourceBinding"] {
+        fleet
+            .until(at, "its removal", |record| record.is("control", kind, Change::Deleted))
+            .await;
+    }
 }

@@ -233,7 +233,10 @@ fn carry_out(
 fn nothing_judged(summary: &Summary) -> Exit {
     let cases = show::count(summary.unsupported, "case");
     errln!("error: nothing was judged: {cases} selected, and the target or the clusters support none");
-    errln!("help: `features` in the target file says what the target supports; --backend and --filter select others");
+    errln!(
+        "help: `features`, `controller` and `settable` in the target file say what the target supports and how it runs; \
+         --backend and --filter select others"
+    );
     Exit::Broken
 }
 

@@ -413,6 +413,8 @@ pub(super) fn find(exec: &Exec, command: &str, folder: &Path) -> Result<PathBuf,
     found.ok_or_else(|| {
         let place = if is_path {
             format!("looked for {}", folder.join(command).display())
+        } else if folder.join(command).is_file() {
+            format!("looked beside baton and on PATH; write `./{command}` for the one beside the target file")
         } else {
             "looked beside baton and on PATH".to_owned()
         };
