@@ -109,6 +109,22 @@ fn mistakes_with_a_kind_of_ones_own_are_found_before() {
     insta::assert_snapshot!(all);
 }
 
+/// A field that the definition lacks is dropped by the API server, which says nothing.
+#[test]
+fn a_rule_that_writes_what_the_definition_lacks_is_named() {
+    let folder = folder();
+    change(
+        folder.path(),
+        RULES,
+        "        position: {{ object.status.position + 1000 }}",
+        "        offset: {{ object.status.position + 1000 }}",
+    );
+    let (code, told, _) = baton(folder.path(), &["run", "pipeline-resumes"]);
+    assert_eq!(code, Some(3), "{told}");
+    let reason = "rule `reads` on Pipeline default/orders: the definition of Pipeline has no `offset` in its status";
+    assert!(told.contains(reason), "{told}");
+}
+
 /// What cannot be right is not run against definitions that are known; the others are.
 #[test]
 fn a_case_with_an_error_is_left_out_of_a_run() {

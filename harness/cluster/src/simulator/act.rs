@@ -22,6 +22,14 @@ pub(super) enum ActError {
     /// Something is wrong with the rule.
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// The definition of the kind has none of the fields, so that the API server dropped all of them.
+    #[error("the definition of {kind} has no {} in its status: what the rule writes is dropped", fields.join(", "))]
+    Dropped {
+        /// The kind.
+        kind: String,
+        /// The fields that were written.
+        fields: Vec<String>,
+    },
     /// The cluster did not take it; another time it may.
     #[error("the cluster refused")]
     Write(#[from] kube::Error),
@@ -121,11 +129,24 @@ impl Target<'_> {
         if status == before {
             return Ok(Outcome::Nothing);
         }
+        let fields = patch.as_object().into_iter().flat_map(|patch| patch.keys());
+        let fields: Vec<String> = fields.map(|field| format!("`{field}`")).collect();
         let patch = json!({"metadata": self.precondition(), "status": patch});
         let api = self.api(&self.key.kind);
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         let written = api.patch_status(&self.key.name, &params, &patch).await;
-        outcome(&self.key.kind, written)
+        let outcome = outcome(&self.key.kind, written)?;
+        match &outcome {
+            Outcome::Written(objects)
+                if objects
+                    .iter()
+                    .all(|(_, object)| object.get("status").unwrap_or(&json!({})) == &before) =>
+            {
+                let kind = self.key.kind.kind.clone();
+                Err(ActError::Dropped { kind, fields })
+            }
+            Outcome::Written(_) | Outcome::Nothing => Ok(outcome),
+        }
     }
 
     /// Sets the finalizers, unless they are so already.

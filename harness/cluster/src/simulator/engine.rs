@@ -352,8 +352,8 @@ impl Engine {
                     }
                 }
             }
-            Err(act::ActError::Template(error)) => self.fail(key, rule, &error),
             Err(act::ActError::Write(error)) => self.retry(key, number, rule, &error),
+            Err(error) => self.fail(key, rule, &error),
         }
         false
     }
@@ -410,7 +410,7 @@ impl Engine {
         Ok(())
     }
 
-    fn fail(&mut self, key: &Key, rule: &Rule, error: &TemplateError) {
+    fn fail(&mut self, key: &Key, rule: &Rule, error: &dyn std::error::Error) {
         let Key { kind, namespace, name } = key;
         let kind = &kind.kind;
         let failure = format!("rule `{}` on {kind} {namespace}/{name}: {error}", rule.name);
