@@ -207,25 +207,41 @@ fn reference(name: &str) -> Value {
 
 /// A pattern: lists stand only where it is said how they are matched.
 fn pattern() -> Value {
-    let items = json!({"type": "array", "items": reference("pattern")});
+    let items = |about: &str| json!({"type": "array", "items": reference("pattern"), "description": about});
+    let bound = |about: &str| json!({"type": "number", "description": about});
     json!({
         "anyOf": [
-            {"type": ["string", "number", "boolean", "null"]},
+            {
+                "type": ["string", "number", "boolean", "null"],
+                "description": "The value itself; null: nothing is there.",
+            },
             {
                 "type": "object",
                 "minProperties": 1,
                 "maxProperties": 1,
                 "additionalProperties": false,
                 "properties": {
-                    "contains": items,
-                    "exactly": items,
-                    "lacks": items,
-                    "mentions": {"type": "array", "items": {"type": "string"}},
-                    "any": items,
-                    "oneOf": {"type": "array", "items": {"type": ["string", "number", "boolean", "null"]}},
-                    "atLeast": {"type": "number"},
-                    "atMost": {"type": "number"},
-                    "pattern": {"type": "string"},
+                    "present": {"const": true, "description": "Anything is there."},
+                    "contains": items("A list with an element like each of these."),
+                    "exactly": items("A list of as many elements, each like the one in its place."),
+                    "lacks": items("A list without an element like any of these."),
+                    "mentions": {
+                        "type": "array",
+                        "items": {"type": "string"},
+                        "description": "A text that contains all of these.",
+                    },
+                    "any": items("What is like one of these."),
+                    "oneOf": {
+                        "type": "array",
+                        "items": {"type": ["string", "number", "boolean", "null"]},
+                        "description": "One of these values; null stands for a member that is left out.",
+                    },
+                    "atLeast": bound("A number that is not smaller."),
+                    "atMost": bound("A number that is not greater."),
+                    "pattern": {
+                        "type": "string",
+                        "description": "A text that this regular expression matches somewhere, such as .+ for any.",
+                    },
                     "after": {
                         "type": "object",
                         "required": ["time"],
@@ -235,16 +251,22 @@ fn pattern() -> Value {
                             "atLeast": {"type": "string"},
                             "atMost": {"type": "string"},
                         },
+                        "description": "A time that is so long after another one.",
                     },
                     "total": {
                         "type": "object",
                         "required": ["of", "is"],
                         "additionalProperties": false,
                         "properties": {"of": {"type": "string"}, "is": reference("pattern")},
+                        "description": "A list whose elements have this in a field together.",
                     },
                 },
             },
-            {"type": "object", "additionalProperties": reference("pattern")},
+            {
+                "type": "object",
+                "additionalProperties": reference("pattern"),
+                "description": "What has these members, each like this; others may be there.",
+            },
         ],
     })
 }
