@@ -81,6 +81,8 @@ fn mistakes_with_a_kind_of_ones_own_are_found_before() {
             "on: [control, members], file: stream/crd",
             "on: control, file: stream/crd",
         ),
+        (CASE, "[member1, member2]", "[member1, memb2]"),
+        (CASE, "[member1, member2]", "[member1]"),
         (
             CASE,
             "StatefulFailoverInjection: true",

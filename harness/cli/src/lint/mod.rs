@@ -3,7 +3,8 @@
 //! - `definitions`: objects that the definitions of the failover API, or those of the case itself, do not allow; errors;
 //! - `policies`: paths without braces, keys that no label can have; errors. Selectors that select nothing, kinds that no
 //!   step defines; warnings;
-//! - `paths`: paths that name a field which a status cannot have, conditions that ask for one; warnings;
+//! - `paths`: paths that name a field which a status cannot have; warnings;
+//! - `statuses`: conditions that no status can meet; warnings;
 //! - `steps`: taints that cannot be; errors. What is not recorded, gates that are off or misspelt; warnings;
 //! - `assertions`: assertions that blame many requirements for one field, or ask for a label that is not injected; warnings;
 //! - `scripts`: scripts of customizations that are not valid Lua; warnings;
@@ -20,6 +21,7 @@ mod place;
 mod policies;
 mod scripts;
 mod simulator;
+mod statuses;
 mod steps;
 
 use std::collections::BTreeSet;
@@ -70,7 +72,7 @@ pub fn look(roots: &Roots, cases: &[Case]) -> Findings {
             assertions::never_injected(case, &sources),
             assertions::no_texts(case, &sources),
             paths::missing_fields(case, &sources),
-            paths::impossible(case, &sources),
+            statuses::impossible(case, &sources),
             simulator::unwritten(case, &rules, &sources),
         ];
         let errors = errors.concat();

@@ -1,5 +1,4 @@
-//! State preservation rules whose path names a field that the status of the workload cannot have, and conditions that wait
-//! for one.
+//! State preservation rules whose path names a field that the status of the workload cannot have.
 //!
 //! The schema of a status is known of kinds that the case defines itself, as long as it is closed, and of some built-in
 //! kinds. Of a path only the plain keys that it begins with are looked at; what comes after a wildcard, an index, a filter or
@@ -8,8 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::{
-    case::model::{Action, Case, Condition, Expect, Mode, Step, Subject},
-    pattern::{self, Pattern},
+    case::model::{Action, Case, Step, Subject},
     spelling::suggestion,
     yaml::Diagnostic,
 };
@@ -112,112 +110,8 @@ pub(super) fn preserved_kinds(case: &Case) -> Vec<(&Step, BTreeSet<Kind>)> {
     found
 }
 
-/// Conditions on statuses that no status of that kind can meet.
-pub(super) fn impossible(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
-    let schemas = schemas(case);
-    let mut found = Vec::new();
-    for step in &case.steps {
-        for condition in conditions(step) {
-            let Some((kind, statuses)) = statuses(condition) else {
-                continue;
-            };
-            let Some(schema) = schemas.get(&kind) else { continue };
-            for status in statuses {
-                let wrong = unmet("", status, schema);
-                found.extend(wrong.map(|(message, help)| {
-                    let message = format!("no status of a {} is like this: {message}", kind.1);
-                    sources.of_step(case, step, message, &help)
-                }));
-            }
-        }
-    }
-    found
-}
-
-/// What must hold at a step.
-fn conditions(step: &Step) -> Vec<&Condition> {
-    match &step.action {
-        Action::Assert(assertion) if assertion.mode != Mode::Never => vec![&assertion.condition],
-        Action::Wait { until, .. } => vec![until],
-        Action::Order(order) => vec![&order.first, &order.then],
-        _ => Vec::new(),
-    }
-}
-
-/// The kind of a workload that a condition is about, and what its status must be like, on members or as it was collected.
-fn statuses(condition: &Condition) -> Option<(Kind, Vec<&Pattern>)> {
-    let Expect::Match(Pattern::Map(whole)) = &condition.expect else {
-        return None;
-    };
-    let status = whole.get("status")?;
-    match (&condition.of, status) {
-        (Subject::Object(of), status) => Some(((of.api_version.clone(), of.kind.clone()), vec![status])),
-        (Subject::BindingOf(of), Pattern::Map(status)) => {
-            let Some(Pattern::Contains(items)) = status.get("aggregatedStatus") else {
-                return None;
-            };
-            let statuses = items.iter().filter_map(|item| match item {
-                Pattern::Map(item) => item.get("status"),
-                _ => None,
-            });
-            Some(((of.api_version.clone(), of.kind.clone()), statuses.collect()))
-        }
-        _ => None,
-    }
-}
-
-/// The first place where nothing that the schema allows is like the pattern: what is wrong with it, and what to write.
-fn unmet(path: &str, pattern: &Pattern, schema: &Value) -> Option<(String, String)> {
-    if is_open(schema) {
-        return None;
-    }
-    let is_of = schema["type"].as_str().unwrap_or_default();
-    match pattern {
-        Pattern::Map(members) => members
-            .iter()
-            .filter(|(_, pattern)| **pattern != Pattern::Absent)
-            .find_map(|(key, pattern)| {
-                let path = if path.is_empty() {
-                    key.clone()
-                } else {
-                    format!("{path}.{key}")
-                };
-                let properties = schema.get("properties").and_then(Value::as_object);
-                let next = properties
-                    .and_then(|it| it.get(key))
-                    .or_else(|| schema.get("additionalProperties"));
-                match (next, properties) {
-                    (Some(next), _) => unmet(&path, pattern, next),
-                    (None, Some(properties)) => {
-                        let help = suggestion(key, properties.keys().map(String::as_str));
-                        Some((format!("it has no `{path}`"), help))
-                    }
-                    (None, None) => None,
-                }
-            }),
-        Pattern::Contains(items) | Pattern::Exactly(items) => {
-            let of_items = schema.get("items")?;
-            items
-                .iter()
-                .find_map(|item| unmet(&format!("{path}[]"), item, of_items))
-        }
-        Pattern::Text(text)
-            if matches!(is_of, "integer" | "number" | "boolean") && pattern::references(text).is_empty() =>
-        {
-            Some((
-                format!("`{path}` is of type {is_of}, not a text"),
-                format!("write {text} without quotes"),
-            ))
-        }
-        Pattern::Exact(value @ (Value::Number(_) | Value::Bool(_))) if is_of == "string" => {
-            Some((format!("`{path}` is a text, not {value}"), format!("write \"{value}\"")))
-        }
-        _ => None,
-    }
-}
-
 /// The schemas of the statuses that are known in a case.
-fn schemas(case: &Case) -> BTreeMap<Kind, Value> {
+pub(super) fn schemas(case: &Case) -> BTreeMap<Kind, Value> {
     let built_in = BUILT_IN.iter().map(|(api_version, kind, fields)| {
         let fields: Map<_, _> = fields.iter().map(|field| ((*field).to_owned(), json!({}))).collect();
         let kind = ((*api_version).to_owned(), (*kind).to_owned());

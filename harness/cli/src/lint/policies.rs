@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use baton_core::{
     case::model::{Action, Case, Place, Step, Subject},
     pattern,
+    spelling::suggestion,
     yaml::Diagnostic,
 };
 use serde_json::Value;
@@ -63,7 +64,7 @@ pub(super) fn errors(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// Selectors that select nothing, and kinds without a definition.
+/// Selectors that select nothing, kinds without a definition, and clusters that are not there.
 pub(super) fn warnings(case: &Case, known: &Definitions, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let templates = applied(case).map(|(_, _, object)| object);
@@ -104,6 +105,72 @@ pub(super) fn warnings(case: &Case, known: &Definitions, sources: &Sources<'_>) 
         }
     }
     found.extend(undefined(case, known, sources));
+    found.extend(no_member(case, sources));
+    found.extend(nowhere_to_go(case, sources));
+    found
+}
+
+/// Clusters by name that the case has not.
+fn no_member(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
+    let members: Vec<String> = (1..=case.members).map(|number| format!("member{number}")).collect();
+    let mut found = Vec::new();
+    for (step, policy) in policies(case) {
+        let names = policy.pointer(CLUSTER_NAMES).and_then(Value::as_array);
+        for (index, name) in names.into_iter().flatten().enumerate() {
+            let Some(name) = name
+                .as_str()
+                .filter(|name| plain(name) && !members.iter().any(|it| it == name))
+            else {
+                continue;
+            };
+            let mut way: Way = CLUSTER_NAMES
+                .split('/')
+                .skip(1)
+                .map(|key| Segment::Key(key.to_owned()))
+                .collect();
+            way.push(Segment::Item(index));
+            let message = format!("this case has no member {name}");
+            let help = suggestion(name, members.iter().map(String::as_str));
+            found.push(sources.diagnostic((case, step), policy, (&way, Part::Value), message, help));
+        }
+    }
+    found
+}
+
+const CLUSTER_NAMES: &str = "/spec/placement/clusterAffinity/clusterNames";
+
+/// Roles for another cluster where the policy of the workload names no other, and is not changed.
+fn nowhere_to_go(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
+    let is_patched = case
+        .steps
+        .iter()
+        .any(|step| matches!(&step.action, Action::Patch { .. }));
+    if is_patched {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for step in &case.steps {
+        let Action::BindRole { role, from, not } = &step.action else {
+            continue;
+        };
+        let of_workload = |(selector, _): &(&Value, Option<&str>)| {
+            selector["kind"] == from.kind.as_str() && selector["name"] == from.name.as_str()
+        };
+        let mut policies = policies(case).filter(|(_, policy)| selectors(policy).any(|it| of_workload(&it)));
+        let (Some((_, policy)), None) = (policies.next(), policies.next()) else {
+            continue;
+        };
+        let names = policy.pointer(CLUSTER_NAMES).and_then(Value::as_array);
+        let Some(names) = names.filter(|names| !names.is_empty() && names.len() <= not.len()) else {
+            continue;
+        };
+        let there: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+        let message = format!(
+            "the policy of {from} names no cluster for the role {role}: only {}",
+            there.join(", ")
+        );
+        found.push(sources.of_step(case, step, message, "name more of them in its clusterAffinity"));
+    }
     found
 }
 
