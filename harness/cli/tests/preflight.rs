@@ -28,10 +28,11 @@ use baton_cluster::{
     runner::{Running, Target, TargetError},
 };
 use baton_core::{
-    case::model::{ControllerSetup, Taint},
+    case::model::{ControllerSetup, ObjectRef, Taint},
     implementation::{Launch, TargetSpec, TargetTimeouts, baseline::KnownDeviation},
     names::Feature,
 };
+use serde_json::json;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -72,6 +73,57 @@ enum Idle {
     Nothing,
     /// It reports all members ready.
     Ready,
+    /// It also has a binding, of another workload.
+    BoundAnother,
+    /// It has the binding, with a cluster, and no copy there.
+    NoCopy,
+    /// It has a copy, too, and its status, but not its health.
+    NoHealth,
+}
+
+impl Idle {
+    /// What it writes when it begins.
+    async fn write(self, fleet: &dyn Fleet) {
+        let name = if self == Self::BoundAnother {
+            "another"
+        } else {
+            "baton-canary"
+        };
+        let resource = json!({"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": name});
+        let binding = json!({
+            "apiVersion": "work.karmada.io/v1alpha2",
+            "kind": "ResourceBinding",
+            "metadata": {"name": "of-canary", "namespace": "default"},
+            "spec": {"resource": resource, "clusters": [{"name": "member1"}]},
+        });
+        let control = fleet.control().client("idle");
+        actions::apply(&control, &binding, "default").await.unwrap();
+        if self == Self::NoHealth {
+            let copy = json!({
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": "baton-canary", "namespace": "default"},
+                "spec": {
+                    "selector": {"matchLabels": {"app": "canary"}},
+                    "template": {
+                        "metadata": {"labels": {"app": "canary"}},
+                        "spec": {"containers": [{"name": "pause", "image": "pause"}]},
+                    },
+                },
+            });
+            let member = fleet.members()[0].client("idle");
+            actions::apply(&member, &copy, "default").await.unwrap();
+            let item = json!({"clusterName": "member1", "status": {"readyReplicas": 2}});
+            let of = ObjectRef {
+                api_version: "work.karmada.io/v1alpha2".to_owned(),
+                kind: "ResourceBinding".to_owned(),
+                namespace: Some("default".to_owned()),
+                name: "of-canary".to_owned(),
+            };
+            let status = json!({"aggregatedStatus": [item]});
+            actions::set_status(&control, &of, &status).await.unwrap();
+        }
+    }
 }
 
 #[async_trait]
@@ -85,12 +137,15 @@ impl Target for Idle {
     }
 
     async fn start(&self, fleet: &dyn Fleet, _: &ControllerSetup, _: &Path) -> Result<Box<dyn Running>, TargetError> {
-        if *self == Self::Ready {
+        if *self != Self::Nothing {
             let control = fleet.control().client("idle");
             for member in fleet.members() {
                 let ready = actions::condition(&control, member.name().as_str(), "Ready", "True", (fleet.clock())());
                 ready.await.unwrap();
             }
+        }
+        if !matches!(self, Self::Nothing | Self::Ready) {
+            self.write(fleet).await;
         }
         Ok(Box::new(*self))
     }
@@ -208,6 +263,17 @@ fn nothing_at_all_is_told_soon_with_what_is_lacking() {
     };
     let nothing = preflight_of(&patient, Arc::new(Idle::Nothing)).unwrap_err();
     assert!(told(&nothing).contains("within 40s"), "{nothing}");
+}
+
+#[test]
+fn what_the_contract_asks_for_and_is_not_there_is_named() {
+    let said = |idle| {
+        let error = preflight_of(&spec("karmada.yaml"), Arc::new(idle)).unwrap_err();
+        format!("{}\n{}", told(&error), error.help())
+    };
+    insta::assert_snapshot!(said(Idle::BoundAnother), @"the test failover did not work: a policy for Deployment baton-canary led to no binding with that in `spec.resource` within 15 s, but to a ResourceBinding of Deployment default/another");
+    insta::assert_snapshot!(said(Idle::NoCopy), @"the test failover did not work: no Deployment baton-canary was ever seen on member1: a copy has the kind, the namespace and the name of its template");
+    insta::assert_snapshot!(said(Idle::NoHealth), @"the test failover did not work: the workload's status got into its binding, but not that it is Healthy within 15 s: cases wait for `status.aggregatedStatus[].health`, or for the health in the status of its Work");
 }
 
 #[test]

@@ -57,8 +57,9 @@ pub enum PreflightError {
     Broken {
         /// What was seen.
         seen: String,
-        /// What the target was started with, if that has to do with it; empty otherwise.
-        set: String,
+        /// What the target was started with that has to do with it, which may be nothing; none where a switch cannot be the
+        /// cause.
+        set: Option<String>,
     },
     /// It could not be tried.
     #[error("the test failover could not be run: {0}")]
@@ -73,13 +74,13 @@ impl PreflightError {
     pub fn help(&self) -> String {
         match self {
             Self::Off { flags, .. } => flags.clone(),
-            Self::Broken { set, .. } if !set.is_empty() => {
-                format!("the target was started with {set}, so the feature is enabled")
-            }
-            Self::Broken { .. } => {
+            Self::Broken { set: Some(set), .. } if set.is_empty() => {
                 "if the target needs a flag for it, add the flag to `switches` in the target file".to_owned()
             }
-            Self::NotRun(_) | Self::Canary(_) => String::new(),
+            Self::Broken { set: Some(set), .. } => {
+                format!("the target was started with {set}, so the feature is enabled")
+            }
+            Self::Broken { set: None, .. } | Self::NotRun(_) | Self::Canary(_) => String::new(),
         }
     }
 }
@@ -178,8 +179,7 @@ impl Preflight {
         let (stage, seen) = match sign {
             Sign::Fine => return None,
             Sign::Wrong(seen) => {
-                let set = String::new();
-                return Some(PreflightError::Broken { seen, set });
+                return Some(PreflightError::Broken { seen, set: None });
             }
             Sign::Absent(stage, seen) => (stage, seen),
         };
@@ -194,7 +194,7 @@ impl Preflight {
         let (set, open): (Vec<&Switch>, Vec<&Switch>) = about.into_iter().partition(|switch| is_set(&switch));
         if open.is_empty() {
             let set: Vec<_> = set.iter().map(|switch| switch.argument(&self.programs)).collect();
-            let set = set.join(" ");
+            let set = Some(set.join(" "));
             return Some(PreflightError::Broken { seen, set });
         }
         Some(PreflightError::Off {

@@ -113,17 +113,23 @@ fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign
         StepEnd::HotLoop(hot) => return Sign::Wrong(hot.to_string()),
     };
     let origin = RoleName::new("origin");
+    if let Some(cluster) = timeline.role(&origin).filter(|_| !had_copy(timeline, &origin)) {
+        let (kind, name) = WORKLOAD;
+        return Sign::Wrong(format!(
+            "no {kind} {name} was ever seen on {cluster}: a copy has the kind, the namespace and the name of its template"
+        ));
+    }
+    if let (None, Some(other)) = (binding(timeline), binding_of_another(timeline)) {
+        let (kind, name) = WORKLOAD;
+        return Sign::Wrong(format!(
+            "a policy for {kind} {name} led to no binding with that in `spec.resource` {waited}, but to {other}"
+        ));
+    }
     match &step.action {
         Action::BindRole { role, .. } if *role == origin => Sign::Absent(
             Stage::Propagation,
             match binding(timeline) {
-                None => match binding_of_another(timeline) {
-                    None => format!("a policy for a Deployment led to no binding {waited}"),
-                    Some(other) => format!(
-                        "a policy for Deployment default/{} led to no binding with that `spec.resource` {waited}, but to {other}",
-                        WORKLOAD.1
-                    ),
-                },
+                None => format!("a policy for a Deployment led to no binding {waited}"),
                 Some(kind) => format!("a policy for a Deployment led to a {kind}, but to no cluster in it {waited}"),
             },
         ),
@@ -136,12 +142,6 @@ fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign
                 let seen = format!("a NoExecute taint on {origin} led to no eviction task {waited}");
                 Sign::Absent(Stage::Eviction, seen)
             }
-            Expect::Absent | Expect::Present if !had_copy(timeline, &origin) => Sign::Wrong(format!(
-                "no {} {} was ever seen on {}: a copy has the kind, the namespace and the name of its template",
-                WORKLOAD.0,
-                WORKLOAD.1,
-                timeline.role(&origin).map_or("its cluster", ClusterName::as_str),
-            )),
             Expect::Absent => Sign::Wrong(format!(
                 "an eviction task was written, but the old copy was not removed {waited}"
             )),
@@ -158,16 +158,14 @@ fn stopped(plan: &Plan, timeline: &Timeline, step: usize, end: &StepEnd) -> Sign
     }
 }
 
-/// What a binding is about that is not the canary's, and should be.
+/// What a binding is about that came since, is not the canary's, and should be.
 fn binding_of_another(timeline: &Timeline) -> Option<String> {
-    let mut bindings = timeline
+    let mut made = timeline
         .revisions()
-        .filter(|(_, revision)| BINDING_KINDS.contains(&revision.kind.as_str()));
-    let (_, revision) = bindings.next()?;
+        .filter(|(_, revision)| BINDING_KINDS.contains(&revision.kind.as_str()) && revision.change == Change::Added);
+    let (_, revision) = made.next()?;
     let resource = &revision.object["spec"]["resource"];
-    let text = |member: &str| resource[member].as_str().unwrap_or("nothing").to_owned();
-    let of = [text("kind"), text("namespace"), text("name")];
-    let [kind, namespace, name] = of;
+    let [kind, namespace, name] = ["kind", "namespace", "name"].map(|it| resource[it].as_str().unwrap_or("nothing"));
     Some(format!("a {} of {kind} {namespace}/{name}", revision.kind))
 }
 
