@@ -87,6 +87,9 @@ pub enum Command {
         /// Cases, by name, file or folder
         #[arg(required = true)]
         cases: Vec<String>,
+        /// Also print the objects that they apply, such as policies, as YAML
+        #[arg(long)]
+        objects: bool,
     },
     /// Print a JSON Schema for editors
     ///

@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, fmt::Write as _, fs, time::Duration};
 
 use crate::terminal;
 use baton_core::{
-    case::model::Case,
+    case::model::{Action, Case},
     catalogue::{Catalogue, Level, Requirement},
     names::RequirementId,
-    yaml::Diagnostic,
+    yaml::{Diagnostic, plain},
 };
 use comfy_table::{Cell, ContentArrangement, Table, presets};
 use miette::{GraphicalReportHandler, LabeledSpan, MietteDiagnostic, NamedSource, Report, Severity};
@@ -41,6 +41,43 @@ pub fn cases(cases: &[Case]) -> String {
         ]);
     }
     table.trim_fmt()
+}
+
+/// What a case needs of a target, and what it is judged by besides its steps, a line each.
+pub fn needs(case: &Case) -> String {
+    let setup = &case.controller;
+    let gates = setup.feature_gates.iter().map(|(gate, on)| format!("{gate}={on}"));
+    let options = setup.options.iter().map(|(option, value)| format!("{option}={value}"));
+    let rows: [(&str, Vec<String>); 4] = [
+        ("features", case.features.iter().map(ToString::to_string).collect()),
+        ("feature gates", gates.collect()),
+        ("options", options.collect()),
+        (
+            "invariants that must have something to judge",
+            case.invariants.iter().map(|it| it.name().to_owned()).collect(),
+        ),
+    ];
+    let mut text = String::new();
+    for (what, values) in rows.into_iter().filter(|(_, values)| !values.is_empty()) {
+        text.push_str(&format!("  {what}: {}\n", values.join(", ")));
+    }
+    text
+}
+
+/// The objects that a case applies, as YAML, each with its step.
+pub fn objects(case: &Case) -> String {
+    let mut text = String::new();
+    for (number, step) in (1..).zip(&case.steps) {
+        let Action::Apply { on, objects, .. } = &step.action else {
+            continue;
+        };
+        let on: Vec<String> = on.iter().map(ToString::to_string).collect();
+        for object in objects {
+            let object = plain::write(object).unwrap_or_default();
+            text.push_str(&format!("---\n# step {number}, on {}\n{object}", on.join(" and ")));
+        }
+    }
+    text
 }
 
 /// Whether a case can be run beside others on one control plane.

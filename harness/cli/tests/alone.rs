@@ -87,6 +87,23 @@ fn the_name_of_a_case_means_that_case_alone() {
 }
 
 #[test]
+fn a_plan_shows_what_a_case_needs_and_applies() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, told, error) = baton(folder.path(), &["plan", "--objects", "deployment-directly"]);
+    assert_eq!(code, Some(0), "{error}");
+    for line in [
+        "  feature gates: Failover=true, StatefulFailoverInjection=true",
+        "# step 2, on control",
+        "kind: PropagationPolicy",
+        "      purgeMode: Directly",
+    ] {
+        assert!(told.lines().any(|it| it == line), "{line}\n{told}");
+    }
+    let (_, told, _) = baton(folder.path(), &["plan", "deployment-directly"]);
+    assert!(!told.contains("apiVersion"), "{told}");
+}
+
+#[test]
 fn a_broken_draft_is_left_out_and_told() {
     let folder = tempfile::tempdir().unwrap();
     let drafts = folder.path().join("cases/mine");

@@ -98,10 +98,13 @@ fn carry_out(cli: &Cli) -> Exit {
         }),
         Command::Explain { requirement } => with_suite(Suite::load(&roots), |suite| explain(&suite, requirement)),
         Command::Case(asked) => case::case(&roots, asked),
-        Command::Plan { cases } => with_suite(Suite::select(&roots, cases), |suite| {
+        Command::Plan { cases, objects } => with_suite(Suite::select(&roots, cases), |suite| {
             for case in &suite.cases {
-                out!("{}", Plan::of(case));
+                out!("{}{}", Plan::of(case), show::needs(case));
                 outln!("  {}", show::sharing(case));
+                if *objects {
+                    out!("{}", show::objects(case));
+                }
             }
             Exit::Conforms
         }),

@@ -217,7 +217,8 @@ impl Action {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {}", self.case, self.title)?;
-        writeln!(f, "on 1 control plane and {} members", self.members)?;
+        let s = if self.members == 1 { "" } else { "s" };
+        writeln!(f, "on 1 control plane and {} member{s}", self.members)?;
         for (number, step) in (1..).zip(&self.steps) {
             writeln!(f, "{number:>3}  {}", step.action)?;
         }
