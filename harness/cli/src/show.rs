@@ -57,16 +57,16 @@ pub fn needs(case: &Case) -> String {
             case.invariants.iter().map(|it| it.name().to_owned()).collect(),
         ),
     ];
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for (what, values) in rows.into_iter().filter(|(_, values)| !values.is_empty()) {
-        text.push_str(&format!("  {what}: {}\n", values.join(", ")));
+        lines.push(format!("  {what}: {}\n", values.join(", ")));
     }
-    text
+    lines.concat()
 }
 
 /// The objects that a case applies, as YAML, each with its step.
 pub fn objects(case: &Case) -> String {
-    let mut text = String::new();
+    let mut documents = Vec::new();
     for (number, step) in (1..).zip(&case.steps) {
         let Action::Apply { on, objects, .. } = &step.action else {
             continue;
@@ -74,10 +74,10 @@ pub fn objects(case: &Case) -> String {
         let on: Vec<String> = on.iter().map(ToString::to_string).collect();
         for object in objects {
             let object = plain::write(object).unwrap_or_default();
-            text.push_str(&format!("---\n# step {number}, on {}\n{object}", on.join(" and ")));
+            documents.push(format!("---\n# step {number}, on {}\n{object}", on.join(" and ")));
         }
     }
-    text
+    documents.concat()
 }
 
 /// Whether a case can be run beside others on one control plane.
