@@ -97,6 +97,22 @@ impl Task {
     }
 }
 
+/// The Directly tasks of a workload that ran on one cluster.
+#[derive(Debug)]
+pub struct Migrations<'t>(pub Vec<&'t Task>);
+
+impl Migrations<'_> {
+    /// Whether what is on these clusters at an entry is there in a migration: a task stands in the binding, or one of the
+    /// clusters is that which a task has the workload leave. A policy that moves a workload later may do it in any order.
+    pub fn concern<'c>(&self, seq: u64, clusters: impl IntoIterator<Item = &'c ClusterName>) -> bool {
+        let clusters: BTreeSet<&ClusterName> = clusters.into_iter().collect();
+        self.0.iter().any(|task| {
+            let is_pending = task.written.seq < seq && task.is_pending_at(seq);
+            is_pending || (task.is_to_remove_at(seq) && clusters.contains(&task.from))
+        })
+    }
+}
+
 /// All eviction tasks of a timeline, in the order in which they were first written.
 pub fn tasks(entries: &[Entry]) -> Vec<Task> {
     let mut tasks: Vec<Task> = Vec::new();

@@ -6,7 +6,7 @@ use super::{Found, History, finding, history::key, pods};
 use crate::{
     case::model::Invariant,
     judge::{
-        failovers::Task,
+        failovers::{Migrations, Task},
         order::{Before, Placed, Precedence},
     },
     names::ClusterName,
@@ -25,14 +25,14 @@ pub(super) fn origin_gone_first(history: &History<'_>) -> Found {
         let mut is_first = true;
         for (place, (entry, revision)) in copies.iter().enumerate() {
             let elsewhere = revision.cluster != task.from && !revision.cluster.is_control();
-            let created = revision.change == Change::Added && elsewhere && task.is_to_remove_at(entry.seq);
-            if !created {
+            let created = revision.change == Change::Added && elsewhere;
+            if !created || entry.seq < task.written.seq {
                 continue;
             }
             let was_there = was_there(copies, place, &task.from, &history.precedence);
             // The task may be cleared with the decision where the new copy goes, before that is there. Why one is cleared
             // while the old copy is there is not known here; PRG-03 does not ask.
-            let is_shown = is_first && matches!(was_there, There::No);
+            let is_shown = is_first && task.is_to_remove_at(entry.seq) && matches!(was_there, There::No);
             is_first = false;
             if !is_shown && !task.is_pending_at(entry.seq) {
                 continue;
@@ -118,21 +118,6 @@ fn too_close(gone: Placed<'_>, created: Placed<'_>) -> String {
         created.1.cluster,
         gone.0.at.abs_diff(created.0.at).as_secs_f64() * 1e3
     )
-}
-
-/// The Directly tasks of a workload that ran on one cluster.
-pub(super) struct Migrations<'t>(Vec<&'t Task>);
-
-impl Migrations<'_> {
-    /// Whether what is on these clusters at an entry is there in a migration: a task stands in the binding, or one of the
-    /// clusters is that which a task has the workload leave. A policy that moves a workload later may do it in any order.
-    pub(super) fn concern<'c>(&self, seq: u64, clusters: impl IntoIterator<Item = &'c ClusterName>) -> bool {
-        let clusters: BTreeSet<&ClusterName> = clusters.into_iter().collect();
-        self.0.iter().any(|task| {
-            let is_pending = task.written.seq < seq && task.is_pending_at(seq);
-            is_pending || (task.is_to_remove_at(seq) && clusters.contains(&task.from))
-        })
-    }
 }
 
 /// PRG-03: while a workload that ran on one cluster leaves it under Directly, no two members hold it at once.

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Finding, History, copies::Migrations, finding, history::Workload};
+use super::{Finding, History, finding, history::Workload};
 use crate::{
     case::model::Invariant,
-    judge::failovers::Task,
+    judge::failovers::{Migrations, Task},
     names::ClusterName,
     timeline::{Change, ObjectId, Revision},
 };
