@@ -77,6 +77,16 @@ fn all_errors_of_a_target_file_are_told_at_once() {
 }
 
 #[test]
+fn a_profile_that_is_declared_as_a_feature_is_spelled_out() {
+    let text = fs::read_to_string(common::root().join("fixtures/targets/minimal.yaml")).unwrap();
+    let text = text.replacen("features:", "features: [Core] #", 1);
+    let told = common::lines(&read_bytes(Path::new("t.yaml"), text.as_bytes()).unwrap_err());
+    let help = "unknown feature `Core` (the profile Core is LabelInjection, NoExecuteEviction, Propagation, PurgeDirectly, \
+                StatePreservation)";
+    assert!(told.contains(help), "{told}");
+}
+
+#[test]
 fn a_target_that_runs_in_no_way_or_in_two_is_refused() {
     let text = fs::read_to_string(common::root().join("fixtures/targets/karmada.yaml")).unwrap();
     let told = |run: &str| {

@@ -359,8 +359,13 @@ pub(crate) fn features(catalogue: &Catalogue, node: &Node, decoder: &mut Decoder
         if known.contains(&feature) {
             features.insert(feature);
         } else {
-            let names: Vec<_> = known.iter().map(|it| it.as_str()).collect();
-            let help = decoder.suggestion(&text, names);
+            let help = if text.eq_ignore_ascii_case("core") {
+                let core: Vec<_> = catalogue.core().iter().map(Feature::as_str).collect();
+                format!("the profile Core is {}", core.join(", "))
+            } else {
+                let names: Vec<_> = known.iter().map(|it| it.as_str()).collect();
+                decoder.suggestion(&text, names)
+            };
             decoder.error(item, format!("unknown feature `{text}`"), help);
         }
     }
