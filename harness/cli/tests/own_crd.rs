@@ -82,6 +82,7 @@ fn mistakes_with_a_kind_of_ones_own_are_found_before() {
             "on: control, file: stream/crd",
         ),
         (CASE, "[member1, member2]", "[member1, memb2]"),
+        (CASE, "effect: NoExecute", "effect: NoSchedule"),
         (CASE, "[member1, member2]", "[member1]"),
         (
             CASE,

@@ -49,6 +49,7 @@ pub(super) fn warnings(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
             }
         }
     }
+    found.extend(taints_that_move_nothing(case, sources));
     found.extend(misspelt_gates(case, sources));
     found.extend(switched_off(case, sources));
     found
@@ -63,6 +64,32 @@ fn looked_at(step: &Step) -> Vec<&Subject> {
         Action::Capture { of, .. } => vec![of],
         _ => Vec::new(),
     }
+}
+
+/// Taints after which a workload is waited for elsewhere, though they evict nothing and nothing else happens.
+fn taints_that_move_nothing(case: &Case, sources: &Sources<'_>) -> Option<Diagnostic> {
+    let waits = |step: &Step| matches!(&step.action, Action::BindRole { not, .. } if !not.is_empty());
+    let before = &case.steps[..case.steps.iter().position(waits)?];
+    let acts = before.iter().filter(|step| step.action.acts());
+    let mut taints = Vec::new();
+    for step in acts {
+        match &step.action {
+            Action::Apply { objects, .. } if objects.iter().all(|it| it["kind"] != "ClusterTaintPolicy") => {}
+            Action::Taint { taint, .. } if taint.effect.ends_with("NoSchedule") => taints.push((step, taint)),
+            _ => return None,
+        }
+    }
+    let (step, taint) = taints.last()?;
+    let message = format!(
+        "{} evicts nothing, and a workload is waited for on another cluster",
+        taint.effect
+    );
+    Some(sources.of_step(
+        case,
+        step,
+        message,
+        "NoExecute evicts, and PreferNoExecute what has `failover.cluster`",
+    ))
 }
 
 /// Gates of nearly the same name as one that the documents have. Other implementations may have more of them.

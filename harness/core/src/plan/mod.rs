@@ -186,7 +186,7 @@ impl Plan {
 
 impl Action {
     /// Whether it changes something, so that the target has a reason to act.
-    fn acts(&self) -> bool {
+    pub fn acts(&self) -> bool {
         match self {
             Self::Apply { .. }
             | Self::Admission { .. }
