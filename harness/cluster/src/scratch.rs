@@ -44,7 +44,7 @@ impl Scratch {
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(parent)?;
         let (unlocked, name) = (folder.path().join("new"), folder.path().join(LOCK));
-        let lock = File::create(&unlocked)?;
+        let lock = new_private(&unlocked)?;
         lock.lock()?;
         // Nobody sees it unlocked under its name.
         fs::rename(unlocked, name)?;
@@ -67,8 +67,11 @@ impl Scratch {
 /// # Errors
 /// If it is there already, or cannot be written.
 pub(crate) fn write_private(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
-    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(content.as_ref())
+    new_private(path)?.write_all(content.as_ref())
+}
+
+fn new_private(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Folders of an owner whose lock nobody holds. What is somebody else's could be a trap, such as a pipe for a lock.
