@@ -34,7 +34,8 @@ words='fmt|describe|first_line|list|shorten|stopped_because'
 rm -rf "$folder/diffs"
 mkdir "$folder/diffs"
 (cd "$tree" && cargo mutants --list --json --diff --package baton-decide \
-    --exclude '**/api/crds.rs' --exclude-re 'schemars::Schema|without_default|compile' --exclude-re " (in|replace) (.*::)?($words)( |\$)") >"$folder/list.json"
+    --exclude '**/api/crds.rs' --exclude-re 'schemars::Schema|without_default|compile' \
+    --exclude-re " (in|replace) (.*::)?($words)( |\$)") >"$folder/list.json"
 order=$(
     jq --raw-output '.[] | [.name, .diff | @base64] | @tsv' "$folder/list.json" |
         while IFS=$'\t' read -r name diff; do

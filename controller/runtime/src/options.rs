@@ -253,7 +253,7 @@ pub enum OptionsError {
 }
 
 /// The feature gates that are known. The last is deprecated and has no effect.
-pub const FEATURE_GATES: [&str; 3] = ["Failover", "StatefulFailoverInjection", "GracefulEviction"];
+const FEATURE_GATES: [&str; 3] = ["Failover", "StatefulFailoverInjection", "GracefulEviction"];
 
 impl Options {
     /// Sets an option by its name.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use baton_core::{
-    case::model::{Action, Case, Condition, Expect, Mode, Step, Subject},
+    case::model::{Action, Case, Condition, Expect, Mode, Step, Subject, behaviors},
     pattern::Pattern,
     yaml::Diagnostic,
 };
 use serde_json::Value;
 
-use super::{paths::behaviors, place::Sources, policies::policies};
+use super::{place::Sources, policies::policies};
 
 /// An assertion that proves more than this many requirements should say which of its fields shows which.
 const WITHOUT_FIELDS: usize = 2;

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::{
-    case::model::{Action, Case, Step, Subject},
+    case::model::{Action, Case, Step, Subject, behaviors},
     spelling::suggestion,
     yaml::Diagnostic,
 };
@@ -172,12 +172,6 @@ fn policies<'s>(
         found.push((kinds.clone(), object));
     }
     found
-}
-
-/// What a policy says of failovers of clusters and of applications.
-pub(super) fn behaviors(policy: &Value) -> impl Iterator<Item = &Value> {
-    let behaviors = ["cluster", "application"].map(|of| policy.pointer(&format!("/spec/failover/{of}")));
-    behaviors.into_iter().flatten()
 }
 
 /// The paths of a policy's state preservation rules.

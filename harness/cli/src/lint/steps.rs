@@ -1,9 +1,9 @@
 //! Steps that cannot be carried out, and those that can show nothing: about objects that no timeline has, or about a
 //! failover that nothing switches on.
 
-use baton_controller::options::FEATURE_GATES;
 use baton_core::{
     case::model::{Action, Case, Step, Subject},
+    implementation::setup::KNOWN_GATES,
     spelling::nearest,
     yaml::Diagnostic,
 };
@@ -95,8 +95,8 @@ fn taints_that_move_nothing(case: &Case, sources: &Sources<'_>) -> Option<Diagno
 /// Gates of nearly the same name as one that the documents have. Other implementations may have more of them.
 fn misspelt_gates(case: &Case, sources: &Sources<'_>) -> Vec<Diagnostic> {
     let unknown = case.controller.feature_gates.keys();
-    let unknown = unknown.filter(|gate| !FEATURE_GATES.contains(&gate.as_str()));
-    let misspelt = unknown.filter_map(|gate| Some((gate, nearest(gate, FEATURE_GATES)?)));
+    let unknown = unknown.filter(|gate| !KNOWN_GATES.contains(&gate.as_str()));
+    let misspelt = unknown.filter_map(|gate| Some((gate, nearest(gate, KNOWN_GATES)?)));
     let told = misspelt.map(|(gate, known)| {
         let way = ["spec", "controller", "featureGates", gate].map(|key| Segment::Key(key.to_owned()));
         let message = format!("no document has a feature gate {gate}");

@@ -136,17 +136,14 @@ impl Target<'_> {
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         let written = api.patch_status(&self.key.name, &params, &patch).await;
         let outcome = outcome(&self.key.kind, written)?;
-        match &outcome {
-            Outcome::Written(objects)
-                if objects
-                    .iter()
-                    .all(|(_, object)| object.get("status").unwrap_or(&json!({})) == &before) =>
-            {
-                let kind = self.key.kind.kind.clone();
-                Err(ActError::Dropped { kind, fields })
-            }
-            Outcome::Written(_) | Outcome::Nothing => Ok(outcome),
+        let is_as_before = |object: &Value| object.get("status").unwrap_or(&json!({})) == &before;
+        if let Outcome::Written(objects) = &outcome
+            && objects.iter().all(|(_, object)| is_as_before(object))
+        {
+            let kind = self.key.kind.kind.clone();
+            return Err(ActError::Dropped { kind, fields });
         }
+        Ok(outcome)
     }
 
     /// Sets the finalizers, unless they are so already.

@@ -64,19 +64,19 @@ pub struct Case {
 impl Case {
     /// Whether a policy of it preserves state on some failover.
     pub fn preserves_state(&self) -> bool {
-        let of_cluster = "/spec/failover/cluster/statePreservation";
-        let of_application = "/spec/failover/application/statePreservation";
-        let preserves = |object: &Value| {
-            [of_cluster, of_application]
-                .iter()
-                .any(|it| object.pointer(it).is_some())
-        };
+        let preserves = |object: &Value| behaviors(object).any(|it| it.get("statePreservation").is_some());
         self.steps.iter().any(|step| match &step.action {
             Action::Apply { objects, .. } => objects.iter().any(preserves),
             Action::Patch { merge, .. } => preserves(merge),
             _ => false,
         })
     }
+}
+
+/// What a policy says of failovers of clusters and of applications, as far as it says something.
+pub fn behaviors(policy: &Value) -> impl Iterator<Item = &Value> {
+    let behaviors = ["cluster", "application"].map(|of| policy.pointer(&format!("/spec/failover/{of}")));
+    behaviors.into_iter().flatten()
 }
 
 /// How a target is set up for a case.

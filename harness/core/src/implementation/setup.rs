@@ -8,6 +8,9 @@ use crate::case::model::ControllerSetup;
 /// Gates that the specification knows; each is off by default (GAT-01, GAT-02).
 pub const OFF_BY_DEFAULT: [&str; 2] = ["Failover", INJECTION];
 
+/// Gates that the specification knows, with the one that is deprecated (GAT-04).
+pub const KNOWN_GATES: [&str; 3] = ["Failover", INJECTION, "GracefulEviction"];
+
 /// The gate without which no state is injected.
 const INJECTION: &str = "StatefulFailoverInjection";
 

@@ -11,7 +11,7 @@ use crate::names::RequirementId;
 pub enum Invariant {
     /// Under Directly an object is created on the next cluster only when it is absent from the one it left.
     OriginGoneBeforeDestinationCreated,
-    /// Under Directly no two members hold the workload, or pods of it, at the same moment.
+    /// While a workload leaves a cluster under Directly, no two members hold it, or pods of it, at the same moment.
     AtMostOneLiveCopy,
     /// No template ever carries an injected label that its owner did not give it.
     NoLabelOnTemplate,
