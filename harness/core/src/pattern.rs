@@ -10,15 +10,17 @@
 //!
 //! - here: what a pattern is, how it is read and said;
 //! - `after`: times by how long they are after others;
-//! - `compare`: where an object differs from it, and by how much;
+//! - `compare`: where an object differs from it, and by how much; `difference`: the kinds of differences;
 //! - [`path`]: the places of an object, as texts.
 
 mod after;
 mod compare;
+mod difference;
 pub mod path;
 
 pub use after::After;
 pub use compare::weight;
+pub use difference::DifferenceKind;
 
 use std::{collections::BTreeMap, fmt};
 
@@ -81,6 +83,8 @@ pub struct Mismatch {
     pub expected: String,
     /// What is there.
     pub seen: String,
+    /// How what is there differs.
+    pub kind: DifferenceKind,
     /// How many demands of the pattern are not met here; a whole element that is missing counts all of its own.
     pub weight: usize,
 }
@@ -251,6 +255,28 @@ impl Pattern {
             | Self::After(_)
             | Self::Total { .. } => {}
         }
+    }
+
+    /// The place that it is about, as [`path::field`] writes it: the innermost one that all its demands share. Nothing if
+    /// that is the whole object.
+    pub fn field(&self) -> Option<String> {
+        let mut place = String::new();
+        let mut inner = self;
+        loop {
+            inner = match inner {
+                Self::Map(members) if members.len() == 1 => {
+                    let (key, member) = members.iter().next()?;
+                    place = path::join(&place, key);
+                    member
+                }
+                Self::Contains(items) | Self::Exactly(items) | Self::Lacks(items) if items.len() == 1 => {
+                    place.push_str("[0]");
+                    &items[0]
+                }
+                _ => break,
+            };
+        }
+        (!place.is_empty()).then(|| path::field(&place, &|_| false))
     }
 
     /// The keys that lead to what must be there, whichever of its alternatives matches.

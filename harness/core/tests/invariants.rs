@@ -603,6 +603,8 @@ fn what_belongs_to_no_requirement_is_asked_of_all() {
     let all: BTreeSet<_> = Invariant::ALL.into_iter().flat_map(Invariant::proves).collect();
     let idle = || judge::Finding {
         requirements: BTreeSet::new(),
+        field: None,
+        kind: judge::DifferenceKind::Other,
         title: judge::invariants::title(Invariant::NoWriteChangesNothing),
         step: None,
         expected: String::new(),

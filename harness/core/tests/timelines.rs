@@ -10,7 +10,7 @@ mod common;
 use std::{collections::BTreeSet, path::Path};
 
 use baton_core::{
-    judge::{self, Verdict},
+    judge::{self, DifferenceKind, Verdict},
     plan::Plan,
     timeline::{Event, HotLoop, Mark, StepEnd, Timeline},
 };
@@ -121,5 +121,32 @@ fn a_run_that_cannot_go_on_is_a_finding(#[case] marks: Vec<Mark>, #[case] end: S
     assert_eq!(
         judge::judge(&Plan::of(&case), &Timeline::read(text.as_slice()).unwrap()),
         verdict
+    );
+}
+
+/// One defect, found by an assertion and by an invariant.
+#[test]
+fn an_assertion_and_an_invariant_that_miss_the_same_name_the_same_field() {
+    let found = verdict("deployment-directly", "task-without-predecessors").findings;
+    let differences: BTreeSet<_> = found.iter().map(|it| (it.field.as_deref(), it.kind)).collect();
+    let of_steps = found.iter().filter(|it| it.step.is_some()).count();
+    assert!(of_steps > 0 && of_steps < found.len(), "{found:#?}");
+    let field = Some("spec.gracefulEvictionTasks[].clustersBeforeFailover");
+    assert_eq!(differences, BTreeSet::from([(field, DifferenceKind::Missing)]));
+}
+
+/// A label that the new copy lacks: the same field for every key.
+#[rstest]
+fn labels_are_one_field_whatever_their_keys(
+    #[values("deployment-directly", "statefulset-directly", "flink-jobid-directly")] case: &str,
+) {
+    let found = verdict(case, "label-missing").findings;
+    let labels = found
+        .iter()
+        .find(|it| it.requirements.contains(&"REC-01".into()))
+        .unwrap();
+    assert_eq!(
+        (labels.field.as_deref(), labels.kind),
+        (Some("metadata.labels[]"), DifferenceKind::Missing)
     );
 }

@@ -130,6 +130,8 @@ mod tests {
     fn verdict(findings: &[&[&str]]) -> Verdict {
         let finding = |ids: &&[&str]| Finding {
             requirements: ids.iter().map(|id| RequirementId::new(*id)).collect(),
+            field: None,
+            kind: crate::judge::DifferenceKind::Other,
             title: String::new(),
             step: None,
             expected: String::new(),

@@ -2,13 +2,25 @@
 
 use std::{collections::BTreeSet, fmt, time::Duration};
 
-use crate::{names::RequirementId, pattern::Mismatch, timeline::ObjectId};
+use crate::{
+    names::RequirementId,
+    pattern::{Mismatch, path},
+    timeline::ObjectId,
+    watch::Known,
+};
+
+pub use crate::pattern::DifferenceKind;
 
 /// One thing that was not as it should be: what, expected, seen, where and when.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The requirements that it refutes; empty if a step failed that proves none.
     pub requirements: BTreeSet<RequirementId>,
+    /// The field that differs, written the same way for every case, such as `spec.gracefulEvictionTasks[].purgeMode`; none
+    /// if it is about no field, or about several.
+    pub field: Option<String>,
+    /// How it differs. Findings with the same requirement, field and kind show one defect.
+    pub kind: DifferenceKind,
     /// What was looked at, as a phrase.
     pub title: String,
     /// The step of the plan that it belongs to, from 0; none for invariants.
@@ -25,6 +37,13 @@ pub struct Finding {
     pub at: Duration,
     /// The places where the object is not as expected.
     pub mismatches: Vec<Mismatch>,
+}
+
+/// Field and kind of the first place where an object differs.
+pub(super) fn difference(mismatches: &[Mismatch], known: &Known) -> Option<(Option<String>, DifferenceKind)> {
+    let first = mismatches.first()?;
+    let is_name = |key: &str| known.members.iter().any(|it| it.as_str() == key);
+    Some((Some(path::field(&first.path, &is_name)), first.kind))
 }
 
 impl fmt::Display for Finding {

@@ -18,6 +18,7 @@ mod bindings;
 mod blocked;
 mod cluster;
 mod copies;
+mod difference;
 mod gates;
 mod history;
 mod instances;
@@ -35,7 +36,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::{history::History, instances::Target};
 use super::{
-    Finding,
+    DifferenceKind, Finding,
     failovers::{self, Task},
     order::Precedence,
     steps::before_clean_up,
@@ -225,7 +226,7 @@ fn task_names_predecessors(history: &History<'_>) -> Found {
             task.result_before.clone()
         };
         if let (Some((entry, _)), true) = (history.written(task), task.before != expected) {
-            found.findings.push(finding(
+            let told = finding(
                 Invariant::TaskNamesPredecessors,
                 entry,
                 Some(task.binding.clone()),
@@ -235,7 +236,13 @@ fn task_names_predecessors(history: &History<'_>) -> Found {
                     task.from
                 ),
                 format!("[{}]", listed(&task.before)),
-            ));
+            );
+            let kind = if task.before.is_empty() {
+                DifferenceKind::Missing
+            } else {
+                DifferenceKind::Different
+            };
+            found.findings.push(Finding { kind, ..told });
         }
     }
     found
@@ -311,8 +318,11 @@ pub fn title(invariant: Invariant) -> String {
 }
 
 fn finding(invariant: Invariant, entry: &Entry, object: Option<ObjectId>, expected: String, seen: String) -> Finding {
+    let (field, kind) = difference::of(invariant);
     Finding {
         requirements: invariant.proves(),
+        field: field.map(str::to_owned),
+        kind,
         title: title(invariant),
         step: None,
         expected,

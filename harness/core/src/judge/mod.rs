@@ -26,7 +26,7 @@ use crate::{
     timeline::{Mark, Timeline},
 };
 
-pub use finding::Finding;
+pub use finding::{DifferenceKind, Finding};
 pub use invariants::Judged;
 pub use snapshots::SnapshotText;
 
@@ -180,6 +180,8 @@ fn vacuous<'a>(
         .filter(|invariant| judged.get(invariant).copied().unwrap_or_default() == 0)
         .map(move |invariant| Finding {
             requirements: BTreeSet::new(),
+            field: None,
+            kind: DifferenceKind::Never,
             title: format!("the invariant {} had nothing to judge", invariant.name()),
             step: None,
             expected: "an eviction that it applies to".to_owned(),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{
     Finding,
+    finding::DifferenceKind,
     steps::{Judged, Ran, known_at},
 };
 use crate::{
@@ -30,6 +31,11 @@ pub fn order(
     let known = known_at(timeline, entries.len());
     let first = first_moment(&sequence.first, entries, &known);
     let then = first_moment(&sequence.then, entries, &known);
+    let kind = if first.is_some() && then.is_some() {
+        DifferenceKind::Order
+    } else {
+        DifferenceKind::Never
+    };
     let seen = match (first, then) {
         (Some(first), Some(then)) if too_close(first, then, timeline) => {
             let reason = format!(
@@ -52,6 +58,8 @@ pub fn order(
         .map_or((&entries[run.entries.start], None), |(entry, it)| (entry, Some(it)));
     judged.findings.push(Finding {
         requirements: sequence.proves.clone(),
+        field: None,
+        kind,
         title: "the order of two things".to_owned(),
         step: Some(number),
         expected: format!("first {}; then {}", sequence.first, sequence.then),
@@ -144,6 +152,8 @@ pub fn metric(
     };
     judged.findings.push(Finding {
         requirements: assertion.proves.clone(),
+        field: Some(assertion.metric.name.clone()),
+        kind: mismatches.first().map_or(DifferenceKind::Different, |first| first.kind),
         title: format!("{}: a metric", assertion.mode),
         step: Some(number),
         expected: assertion.metric.to_string(),

@@ -13,7 +13,13 @@ use std::{
 use assertions::Ground;
 use stops::{ended_badly, hot_loop, not_reached, target_ended};
 
-use super::{Finding, SnapshotText, several, situations::Situations, snapshots};
+use super::{
+    Finding, SnapshotText,
+    finding::{DifferenceKind, difference},
+    several,
+    situations::Situations,
+    snapshots,
+};
 use crate::{
     case::model::{Action, Expect},
     names::RequirementId,

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Bindings, resolve};
+use super::{Bindings, DifferenceKind, resolve};
 use crate::yaml::decode::parse_duration;
 
 /// How long after another moment a time must be; the bounds count, too.
@@ -46,13 +46,28 @@ pub(super) fn read(given: &serde_json::Map<String, Value>) -> Result<After, Stri
 impl After {
     /// Whether a text is a time in these bounds.
     pub(super) fn holds(&self, seen: &str, bindings: &Bindings) -> bool {
-        let time = |text: &str| text.parse::<Timestamp>().ok();
-        let (Some(seen), Some(other)) = (time(seen), time(&resolve(&self.time, bindings))) else {
+        let Some(after) = self.after(seen, bindings) else {
             return false;
         };
-        let bound = |time: Duration| SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
-        let after = seen.duration_since(other);
         self.at_least.is_none_or(|least| after >= bound(least)) && self.at_most.is_none_or(|most| after <= bound(most))
+    }
+
+    /// How a text differs that is not a time in these bounds.
+    pub(super) fn kind(&self, seen: &str, bindings: &Bindings) -> DifferenceKind {
+        let Some(after) = self.after(seen, bindings) else {
+            return DifferenceKind::Different;
+        };
+        if self.at_least.is_some_and(|least| after < bound(least)) {
+            DifferenceKind::TooEarly
+        } else {
+            DifferenceKind::TooLate
+        }
+    }
+
+    /// Time from the other moment to this one.
+    fn after(&self, seen: &str, bindings: &Bindings) -> Option<SignedDuration> {
+        let time = |text: &str| text.parse::<Timestamp>().ok();
+        Some(time(seen)?.duration_since(time(&resolve(&self.time, bindings))?))
     }
 
     /// It in words.
@@ -66,4 +81,8 @@ impl After {
             resolve(&self.time, bindings)
         )
     }
+}
+
+fn bound(time: Duration) -> SignedDuration {
+    SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Bindings, Mismatch, Pattern, path::join, resolve, total};
+use super::{Bindings, DifferenceKind, Mismatch, Pattern, path::join, resolve, total};
 
 /// How many demands of a pattern these leave unmet.
 pub fn weight(mismatches: &[Mismatch]) -> usize {
@@ -38,6 +38,7 @@ impl Pattern {
                 path: shown(path),
                 expected,
                 seen: value.map_or("nothing".to_owned(), brief),
+                kind: self.kind(value, bindings),
                 weight: self.demands(),
             });
         };
@@ -103,6 +104,16 @@ impl Pattern {
         }
     }
 
+    /// How a value differs that does not match.
+    fn kind(&self, value: Option<&Value>, bindings: &Bindings) -> DifferenceKind {
+        match (self, value) {
+            (Self::Absent, _) => DifferenceKind::Unexpected,
+            (_, None | Some(Value::Null)) => DifferenceKind::Missing,
+            (Self::After(after), Some(Value::String(seen))) => after.kind(seen, bindings),
+            (_, Some(_)) => DifferenceKind::Different,
+        }
+    }
+
     /// Where a list has another total.
     fn wrong_total(
         &self,
@@ -117,6 +128,7 @@ impl Pattern {
             path: shown(path),
             expected: self.describe(bindings),
             seen: format!("a total of {total}"),
+            kind: DifferenceKind::Different,
             weight: 1,
         })
     }
@@ -164,10 +176,11 @@ impl Pattern {
 
     fn compare_list(&self, items: &[Value], bindings: &Bindings, path: &str, found: &mut Vec<Mismatch>) {
         let seen = || brief(&Value::Array(items.to_vec()));
-        let whole = |expected: String, seen: String, weight: usize| Mismatch {
+        let whole = |expected: String, seen: String, kind: DifferenceKind, weight: usize| Mismatch {
             path: shown(path),
             expected,
             seen,
+            kind,
             weight,
         };
         match self {
@@ -180,7 +193,7 @@ impl Pattern {
                         found.extend(differs);
                     } else {
                         let expected = format!("an element like {}", pattern.describe(bindings));
-                        found.push(whole(expected, seen(), pattern.demands()));
+                        found.push(whole(expected, seen(), DifferenceKind::Missing, pattern.demands()));
                     }
                 }
             }
@@ -191,14 +204,19 @@ impl Pattern {
                     }
                 } else {
                     let expected = format!("exactly {}", self.describe(bindings));
-                    found.push(whole(expected, seen(), self.demands()));
+                    let kind = match (patterns.is_empty(), items.is_empty()) {
+                        (true, _) => DifferenceKind::Unexpected,
+                        (_, true) => DifferenceKind::Missing,
+                        (false, false) => DifferenceKind::Different,
+                    };
+                    found.push(whole(expected, seen(), kind, self.demands()));
                 }
             }
             Self::Lacks(patterns) => {
                 for pattern in patterns {
                     if let Some(item) = items.iter().find(|item| pattern.matches(Some(item), bindings)) {
                         let expected = format!("no element like {}", pattern.describe(bindings));
-                        found.push(whole(expected, brief(item), 1));
+                        found.push(whole(expected, brief(item), DifferenceKind::Unexpected, 1));
                     }
                 }
             }

@@ -38,3 +38,65 @@ pub fn keys(path: &str) -> Vec<String> {
     }
     keys
 }
+
+/// Maps whose keys users choose.
+const MAPS: [&str; 7] = [
+    "annotations",
+    "data",
+    "labels",
+    "matchLabels",
+    "nodeSelector",
+    "preservedLabelState",
+    "stringData",
+];
+
+/// The field at a place, written the same way for every case: no numbers of elements, no keys that users choose, no names
+/// of clusters or roles. An element as a whole counts for its list.
+///
+/// ```
+/// use baton_core::pattern::path::field;
+/// let field = |path| field(path, &|key| key == "member1");
+/// assert_eq!(field("spec.clusters[0].name"), "spec.clusters[].name");
+/// assert_eq!(field("spec.clusters[1]"), "spec.clusters");
+/// assert_eq!(field(r#"metadata.labels["a.b/c"]"#), "metadata.labels[]");
+/// assert_eq!(field("metadata.labels.app"), "metadata.labels[]");
+/// assert_eq!(field("status.member1.health"), "status[].health");
+/// ```
+pub fn field(path: &str, is_name: &dyn Fn(&str) -> bool) -> String {
+    let mut field = String::new();
+    let mut last = String::new();
+    let mut rest = path;
+    let mut ends_with_number = false;
+    while !rest.is_empty() {
+        ends_with_number = false;
+        if let Some(quoted) = rest.strip_prefix("[\"") {
+            let (_, behind) = quoted.split_once("\"]").unwrap_or((quoted, ""));
+            field.push_str("[]");
+            last.clear();
+            rest = behind;
+        } else if let Some(number) = rest.strip_prefix('[') {
+            field.push_str("[]");
+            ends_with_number = true;
+            rest = number.split_once(']').map_or("", |(_, behind)| behind);
+        } else {
+            let plain = rest.strip_prefix('.').unwrap_or(rest);
+            let end = plain.find(['.', '[']).unwrap_or(plain.len());
+            let key = &plain[..end];
+            if MAPS.contains(&last.as_str()) || is_name(key) {
+                field.push_str("[]");
+                last.clear();
+            } else {
+                if !field.is_empty() {
+                    field.push('.');
+                }
+                field.push_str(key);
+                key.clone_into(&mut last);
+            }
+            rest = &plain[end..];
+        }
+    }
+    if ends_with_number {
+        field.truncate(field.len().saturating_sub(2));
+    }
+    field
+}

@@ -158,3 +158,63 @@ fn the_only_candidate_of_a_list_is_explained() {
         ["l[0].v: expected 2, seen 1"]
     );
 }
+
+#[test]
+fn a_difference_has_a_kind() {
+    let kind = |pattern: &Value, value: &Value| {
+        let found = Pattern::from_value(pattern)
+            .unwrap()
+            .mismatches(Some(value), &Bindings::new());
+        found.into_iter().next().unwrap().kind
+    };
+    let time = json!("2026-01-01T00:00:10Z");
+    let after = |bounds: Value| {
+        let mut bounds = bounds;
+        bounds["time"] = json!("2026-01-01T00:00:00Z");
+        json!({"a": {"after": bounds}})
+    };
+    for (pattern, value, expected) in [
+        (json!({"a": 1}), json!({}), DifferenceKind::Missing),
+        (json!({"a": 1}), json!({"a": null}), DifferenceKind::Missing),
+        (json!({"a": 1}), json!({"a": 2}), DifferenceKind::Different),
+        (json!({"a": null}), json!({"a": 2}), DifferenceKind::Unexpected),
+        (json!({"a": {"contains": [1]}}), json!({}), DifferenceKind::Missing),
+        (
+            json!({"a": {"contains": [1]}}),
+            json!({"a": [2]}),
+            DifferenceKind::Different,
+        ),
+        (
+            json!({"a": {"exactly": []}}),
+            json!({"a": [2]}),
+            DifferenceKind::Unexpected,
+        ),
+        (
+            json!({"a": {"lacks": [2]}}),
+            json!({"a": [2]}),
+            DifferenceKind::Unexpected,
+        ),
+        (
+            after(json!({"atLeast": "20s"})),
+            json!({"a": time}),
+            DifferenceKind::TooEarly,
+        ),
+        (
+            after(json!({"atMost": "5s"})),
+            json!({"a": time}),
+            DifferenceKind::TooLate,
+        ),
+    ] {
+        assert_eq!(kind(&pattern, &value), expected, "{pattern} {value}");
+    }
+}
+
+#[test]
+fn a_pattern_is_about_the_place_that_all_its_demands_share() {
+    let field = |pattern: &Value| Pattern::from_value(pattern).unwrap().field();
+    let label = json!({"metadata": {"labels": {"a.b/c": "d"}}});
+    assert_eq!(field(&label).as_deref(), Some("metadata.labels[]"));
+    let task = json!({"spec": {"gracefulEvictionTasks": {"contains": [{"fromCluster": "x", "purgeMode": "Never"}]}}});
+    assert_eq!(field(&task).as_deref(), Some("spec.gracefulEvictionTasks"));
+    assert_eq!(field(&json!({"a": 1, "b": 2})), None);
+}

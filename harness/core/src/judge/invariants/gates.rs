@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Found, History, bindings, blaming, finding, instances::Target, taints};
+use super::{Finding, Found, History, bindings, blaming, difference, finding, instances::Target, taints};
 use crate::{
     case::model::{Action, Invariant},
     plan::Plan,
@@ -53,7 +53,8 @@ pub(super) fn off_moves_nothing(history: &History<'_>, target: &Target<'_>, plan
                 expected,
                 format!("{key}:{effect}"),
             );
-            found.findings.push(blaming(told, "GAT-06"));
+            let field = Some(difference::TAINTS.to_owned());
+            found.findings.push(blaming(Finding { field, ..told }, "GAT-06"));
         }
     }
     for task in history.tasks.iter().filter(|task| task.written.seq < until) {

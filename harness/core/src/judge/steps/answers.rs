@@ -1,7 +1,7 @@
 //! Steps that look at an answer: to a start with another set-up, to a request, to a command. It stands in a mark of the
 //! step.
 
-use super::{Finding, Judged, Ran, stops::ended_badly};
+use super::{DifferenceKind, Finding, Judged, Ran, stops::ended_badly};
 use crate::{
     case::model::{Action, CommandRun, Expected, Refused, Start},
     timeline::{Event, Mark, Timeline},
@@ -19,13 +19,20 @@ pub(super) fn start(number: usize, start: &Start, run: &Ran<'_>, timeline: &Time
         return judged.findings.extend(ended);
     };
     let mentions = |message: &String| start.mentions.iter().all(|text| message.contains(text.as_str()));
-    if runs == (start.expect == Expected::Warning) && said.iter().any(mentions) {
+    let as_expected = runs == (start.expect == Expected::Warning);
+    if as_expected && said.iter().any(mentions) {
         return judged.proved.extend(start.proves.iter().cloned());
     }
     let outcome = if runs { "it started" } else { "it refused" };
     let words = nearest_words(said, &start.mentions);
     judged.findings.push(Finding {
         requirements: start.proves.clone(),
+        field: None,
+        kind: if as_expected {
+            DifferenceKind::Missing
+        } else {
+            DifferenceKind::Unexpected
+        },
         title: "a start with another set-up".to_owned(),
         step: Some(number),
         expected: start.to_string(),
@@ -54,6 +61,12 @@ pub(super) fn refused(number: usize, refused: &Refused, run: &Ran<'_>, timeline:
     }
     judged.findings.push(Finding {
         requirements: refused.proves.clone(),
+        field: None,
+        kind: if status.is_some() {
+            DifferenceKind::Different
+        } else {
+            DifferenceKind::Unexpected
+        },
         title: "a request that must be refused".to_owned(),
         step: Some(number),
         expected: refused.to_string(),
@@ -80,7 +93,8 @@ pub(super) fn command(number: usize, command: &CommandRun, run: &Ran<'_>, timeli
         return judged.findings.extend(ended);
     };
     let says = |text: &String| said.iter().any(|line| line.contains(text.as_str()));
-    if exit == Some(i32::from(command.exits)) && command.says.iter().all(says) {
+    let exits_well = exit == Some(i32::from(command.exits));
+    if exits_well && command.says.iter().all(says) {
         return judged.proved.extend(command.proves.iter().cloned());
     }
     let outcome = exit.map_or_else(
@@ -90,6 +104,12 @@ pub(super) fn command(number: usize, command: &CommandRun, run: &Ran<'_>, timeli
     let words = nearest_words(said, &command.says);
     judged.findings.push(Finding {
         requirements: command.proves.clone(),
+        field: None,
+        kind: if exits_well {
+            DifferenceKind::Missing
+        } else {
+            DifferenceKind::Unexpected
+        },
         title: "a command of the implementation".to_owned(),
         step: Some(number),
         expected: command.to_string(),

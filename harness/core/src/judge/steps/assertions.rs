@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Finding, Judged, Ran, before_clean_up};
+use super::{DifferenceKind, Finding, Judged, Ran, before_clean_up, difference, known_at};
 use crate::{
     case::model::{Assertion, Expect, Mode},
     names::RequirementId,
     pattern::path,
     timeline::{StepEnd, Timeline},
-    watch::{Evidence, Outcome, Standpoint, Watch},
+    watch::{Evidence, Known, Outcome, Standpoint, Watch},
 };
 
 /// What the steps so far leave to those that follow.
@@ -97,7 +97,8 @@ pub(super) fn judge(
         judged.leave_open(std::mem::take(&mut refuted), &reason);
     }
     ground.note_state(number, &evidence);
-    let finding = failed(number, assertion, refuted, evidence, run);
+    let difference = how_it_differs(assertion, &evidence, &known_at(timeline, run.entries.end));
+    let finding = failed((number, assertion), refuted, evidence, difference, run);
     match assertion.mode {
         Mode::Eventually => judged.tell(finding, &assertion.condition.expect, run, timeline),
         // Nobody waits here: whoever is judged has gone on though something was not gone.
@@ -128,11 +129,28 @@ fn outcome(assertion: &Assertion, standpoint: Standpoint, run: &Ran<'_>, timelin
     Some(watch.finish())
 }
 
+/// The field in which what was seen differs, and how.
+fn how_it_differs(assertion: &Assertion, evidence: &Evidence, known: &Known) -> (Option<String>, DifferenceKind) {
+    let of_objects = !matches!(assertion.condition.expect, Expect::Count(_));
+    if let Some(difference) = difference(&evidence.mismatches, known).filter(|_| of_objects) {
+        return difference;
+    }
+    match (&assertion.condition.expect, assertion.mode == Mode::Never) {
+        (Expect::NoMatch(pattern), false) | (Expect::Match(pattern), true) => {
+            (pattern.field(), DifferenceKind::Unexpected)
+        }
+        (Expect::NoMatch(pattern), true) => (pattern.field(), DifferenceKind::Missing),
+        (Expect::Present, true) | (Expect::Absent, false) => (None, DifferenceKind::Unexpected),
+        (Expect::Present | Expect::Match(_), false) | (Expect::Absent, true) => (None, DifferenceKind::Missing),
+        (Expect::Count(_), _) => (None, DifferenceKind::Different),
+    }
+}
+
 fn failed(
-    number: usize,
-    assertion: &Assertion,
+    (number, assertion): (usize, &Assertion),
     requirements: BTreeSet<RequirementId>,
     evidence: Evidence,
+    (field, kind): (Option<String>, DifferenceKind),
     run: &Ran<'_>,
 ) -> Finding {
     let mut seen = match (&evidence.object, evidence.mismatches.is_empty()) {
@@ -146,6 +164,8 @@ fn failed(
     }
     Finding {
         requirements,
+        field,
+        kind,
         title: format!("{}: {}", assertion.mode, assertion.condition.of),
         step: Some(number),
         expected: if assertion.mode == Mode::Never {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Ran};
+use super::{DifferenceKind, Finding, Ran, difference, known_at};
 use crate::{
     case::model::{Action, Mode},
     plan::Plan,
@@ -13,7 +13,7 @@ use crate::{
 /// A step that acts or waits: it failed if the runner says so.
 pub(super) fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timeline: &Timeline) -> Option<Finding> {
     let entries = timeline.entries();
-    let (seen, entry) = match run.end {
+    let (seen, entry, kind) = match run.end {
         // That the target ended, or time did, is told once, and not again for the step.
         Some((StepEnd::Done | StepEnd::TargetEnded | StepEnd::HotLoop(_) | StepEnd::Unsupported { .. }, _)) => {
             return None;
@@ -21,15 +21,23 @@ pub(super) fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timelin
         Some((StepEnd::TimedOut { phase, waited_secs }, entry)) => (
             format!("nothing of the kind for {waited_secs} s (phase {phase})"),
             entry,
+            DifferenceKind::Never,
         ),
-        Some((StepEnd::Refused { message }, entry)) => (format!("refused: {message}"), entry),
-        None => ("the run ended in the middle of this step".to_owned(), entries.last()?),
+        Some((StepEnd::Refused { message }, entry)) => {
+            (format!("refused: {message}"), entry, DifferenceKind::Unexpected)
+        }
+        None => {
+            let seen = "the run ended in the middle of this step".to_owned();
+            (seen, entries.last()?, DifferenceKind::Other)
+        }
     };
     let mut finding = Finding {
         requirements: match (action, run.end) {
             (Action::Apply { proves, .. }, Some((StepEnd::Refused { .. }, _))) => proves.clone(),
             _ => BTreeSet::new(),
         },
+        field: None,
+        kind,
         title: "a step of the case could not be carried out".to_owned(),
         step: Some(number),
         expected: action.to_string(),
@@ -46,6 +54,9 @@ pub(super) fn ended_badly(number: usize, action: &Action, run: &Ran<'_>, timelin
             .iter()
             .for_each(|entry| watch.feed(entry));
         if let Outcome::Failed(nearest) = watch.finish() {
+            if let Some((field, kind)) = difference(&nearest.mismatches, &known_at(timeline, run.entries.end)) {
+                (finding.field, finding.kind) = (field, kind);
+            }
             finding.mismatches = nearest.mismatches;
             finding.object = nearest.object;
         }
@@ -66,6 +77,8 @@ pub(super) fn target_ended(timeline: &Timeline) -> Option<Finding> {
         }
         Some(Finding {
             requirements: BTreeSet::new(),
+            field: None,
+            kind: DifferenceKind::Other,
             title: "the implementation under test did not go on running".to_owned(),
             step: None,
             expected: "that it runs until the case stops it".to_owned(),
@@ -94,6 +107,8 @@ pub(super) fn hot_loop(timeline: &Timeline) -> Option<Finding> {
         };
         Some(Finding {
             requirements: BTreeSet::new(),
+            field: None,
+            kind: DifferenceKind::Other,
             title: "an object is written in a hot loop".to_owned(),
             step,
             expected: "that whoever writes waits for something before writing again".to_owned(),
@@ -121,6 +136,8 @@ pub(super) fn not_reached(plan: &Plan, number: usize, timeline: &Timeline) -> Op
     });
     (!stopped).then(|| Finding {
         requirements: BTreeSet::new(),
+        field: None,
+        kind: DifferenceKind::Other,
         title: "the timeline ends before the case does".to_owned(),
         step: Some(number),
         expected: plan.steps[number].action.to_string(),
