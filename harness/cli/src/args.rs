@@ -200,6 +200,9 @@ pub struct Run {
     /// built-in reference controller]
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
+    /// Count remarks as deviations: a broken SHOULD or ADVICE ends the run with exit code 1
+    #[arg(long)]
+    pub strict: bool,
     /// Skip the preflight check
     ///
     /// The preflight lets one workload fail over before the first case, to find a target that is not set up for it.

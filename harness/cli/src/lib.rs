@@ -11,9 +11,8 @@
 //! 6. [`run`]: plans each case, carries it out on its own fleet, has the timeline judged and compares [`snapshots`].
 //!    `watchdog` gives a case up that keeps its thread. [`evidence`] keeps timelines and logs, [`pause`] keeps the
 //!    clusters of a failed case, [`interrupt`] is Ctrl-C.
-//! 7. The events of the run go to [`output`] (what people see), [`report`] (files) and [`stale_baseline`] (entries of the
-//!    baseline that no case breaks any more). [`signature`] signs reports. [`show`] formats tables and errors for all
-//!    commands, [`terminal`] prints them.
+//! 7. The events of the run go to [`output`] (what people see), [`report`] (files). [`signature`] signs
+//!    reports. [`show`] formats tables and errors for all commands, [`terminal`] prints them.
 
 #![deny(
     clippy::print_stdout,
@@ -43,7 +42,6 @@ pub mod settings;
 pub mod show;
 pub mod signature;
 pub mod snapshots;
-pub mod stale_baseline;
 pub mod terminal;
 mod timeouts;
 mod watchdog;

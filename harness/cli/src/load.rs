@@ -323,6 +323,7 @@ pub fn target(roots: &Roots, file: &Path, suite: &Suite) -> Result<TargetSpec, L
     let context = implementation::read::ReadContext {
         catalogue: &suite.catalogue,
         cases: &cases,
+        variable: &|name| std::env::var(name).ok(),
     };
     let text = files::read(file).or_else(|error| match (error.kind(), file.to_str()) {
         (io::ErrorKind::NotFound, Some(name)) => roots.read(name),

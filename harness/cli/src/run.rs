@@ -23,13 +23,12 @@ pub(crate) use self::case::planned;
 pub use self::case::{Ran, execute, run_case, unsupported};
 use self::side_by_side::{Confirmed, Layout, Weight};
 
-/// Runs cases and tells what happens; returns when all have ended.
-pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) -> Summary {
-    let began = Instant::now();
+/// The start of a run of these cases.
+pub fn start(cases: &[Case], settings: &Settings) -> RunStart {
     let count = usize::try_from(settings.repeat)
         .unwrap_or(usize::MAX)
         .saturating_mul(cases.len());
-    let start = RunStart {
+    RunStart {
         started: Timestamp::now(),
         cases: count,
         suite: Suite {
@@ -39,8 +38,16 @@ pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) ->
         backend: settings.backend.name().to_owned(),
         target: settings.target.implementation(),
         features: settings.target.features(),
+        claims: settings.target.documents(),
         baseline: settings.target.baseline(),
-    };
+    }
+}
+
+/// Runs cases and tells what happens; returns when all have ended.
+pub fn run(cases: &[Case], settings: &Settings, mut emit: impl FnMut(&Event)) -> Summary {
+    let began = Instant::now();
+    let start = start(cases, settings);
+    let count = start.cases;
     let settings = &Settings {
         provenance: Some(Arc::new(provenance(&start, cases, settings))),
         stored: Some(settings.stored(cases)),

@@ -1,7 +1,6 @@
 //! How cases are run: on which clusters, against which implementation, how often, for how long.
 
 use std::{
-    collections::BTreeSet,
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
@@ -16,7 +15,10 @@ use baton_cluster::{
     simulator::Rules,
 };
 use baton_core::{
-    case::model::Case, catalogue::Catalogue, event::Suite, implementation::Launch, names::RequirementId,
+    case::model::Case,
+    catalogue::{Asked, Catalogue},
+    event::Suite,
+    implementation::Launch,
     timeline::Provenance,
 };
 
@@ -43,8 +45,8 @@ pub struct Settings {
     pub rules: Option<Arc<Rules>>,
     /// The implementation under test.
     pub target: Arc<dyn Target>,
-    /// The requirements that are not asked of it, since it does not declare their features.
-    pub unasked: BTreeSet<RequirementId>,
+    /// The consequence of each requirement for it.
+    pub asked: Asked,
     /// How many run at once, if the backend has as many fleets.
     pub jobs: usize,
     /// What decides where chance is allowed.
@@ -97,7 +99,7 @@ impl Settings {
             }),
             rules: None,
             target: Arc::new(Reference),
-            unasked: BTreeSet::new(),
+            asked: Asked::default(),
             jobs,
             seed: 0,
             timeouts: Timeouts::default(),
@@ -142,11 +144,11 @@ impl Settings {
         Ok(self)
     }
 
-    /// Asks of the target what it declares, and nothing else.
+    /// Gives each requirement of a catalogue the consequence that it has for the target.
     #[must_use]
     pub fn asking(self, catalogue: &Catalogue) -> Self {
-        let unasked = catalogue.unasked(&self.target.features());
-        Self { unasked, ..self }
+        let asked = Asked::of(catalogue, &self.target.features(), &self.target.documents());
+        Self { asked, ..self }
     }
 
     /// What the files of snapshots say; those of these cases are read if nobody has read any before.

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write as _, fs, time::Duration};
 use crate::terminal;
 use baton_core::{
     case::model::{Action, Case},
-    catalogue::{Catalogue, Level, Requirement},
+    catalogue::{Catalogue, Level, Requirement, Source},
     names::RequirementId,
     yaml::{Diagnostic, plain},
 };
@@ -103,7 +103,7 @@ pub fn requirements(catalogue: &Catalogue, cases: &[Case]) -> String {
             .map_or_else(|| "-".to_owned(), |cases| cases.join(", "));
         table.add_row([
             requirement.id.as_str(),
-            level(requirement),
+            requirement.level.word(),
             requirement.feature.as_str(),
             &cases,
         ]);
@@ -113,37 +113,66 @@ pub fn requirements(catalogue: &Catalogue, cases: &[Case]) -> String {
     format!("{}\n\n{shown} of {all} requirements have a case", table.trim_fmt())
 }
 
-/// One requirement: all that the catalogue says of it, and the cases that prove it.
-pub fn requirement(requirement: &Requirement, all: &[Case]) -> String {
+/// One requirement: the statement, its grounds, our reading and others, and the cases that prove it.
+pub fn requirement(requirement: &Requirement, catalogue: &Catalogue, all: &[Case]) -> String {
     let Requirement {
         id,
+        level,
         feature,
-        source,
         text,
-        ..
+        sources,
+        reading,
+        others,
     } = requirement;
+    let mut lines = vec![
+        format!(
+            "{id}\n\nlevel    {}: {}\nfeature  {feature}",
+            level.word(),
+            consequence(*level)
+        ),
+        text.clone(),
+        "grounds".to_owned(),
+    ];
+    lines.extend(sources.iter().map(|source| ground(source, catalogue)));
+    lines.extend(reading.iter().map(|reading| format!("our reading\n  {reading}")));
+    if !others.is_empty() {
+        lines.push(format!("other readings\n  {}", others.join("\n  ")));
+    }
     let proving = all.iter().filter(|case| case.requirements.contains(id));
     let mut table = table(&["CASE", "TITLE"]);
     for case in proving {
         table.add_row([format!("{}/{}", case.area, case.id), case.title.clone()]);
     }
-    let proved = match table.row_count() {
+    lines.push(match table.row_count() {
         0 => "no case proves it".to_owned(),
         count => format!(
             "{}\n\nproved by {}; run with `baton run --requirement {id}`",
             table.trim_fmt(),
             self::count(count, "case")
         ),
-    };
-    let level = level(requirement);
-    format!("{id}\n\nlevel    {level}\nfeature  {feature}\nsource   {source}\n\n{text}\n\n{proved}")
+    });
+    lines.join("\n\n")
 }
 
-fn level(requirement: &Requirement) -> &'static str {
-    match requirement.level {
-        Level::Must => "MUST",
-        Level::Should => "SHOULD",
-        Level::May => "MAY",
+/// A source in a few lines: its document with title and standing, the passage, and its address.
+fn ground(source: &Source, catalogue: &Catalogue) -> String {
+    let mut lines = vec![format!("  {source}")];
+    if let Source::Passage(passage) = source
+        && let Some(document) = catalogue.documents().get(&passage.document)
+    {
+        let (id, title, standing) = (&passage.document, &document.title, document.standing);
+        lines.push(format!("  {id} is “{title}”, {standing}. {}", document.note));
+    }
+    lines.extend(catalogue.link(source).map(|link| format!("  {link}")));
+    lines.join("\n")
+}
+
+/// What it means to break a requirement of a level.
+fn consequence(level: Level) -> &'static str {
+    match level {
+        Level::Must => "a case that breaks it deviates",
+        Level::Should | Level::Advice => "a case that breaks it conforms with a remark",
+        Level::May => "it is never broken",
     }
 }
 

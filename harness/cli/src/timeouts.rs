@@ -43,6 +43,8 @@ pub(crate) fn learn(settings: &Settings, timeline: &Timeline) {
 fn leaves_things_behind(settings: &Settings) -> bool {
     let proved = Invariant::NothingLeftAfterCleanUp.proves();
     let baseline = settings.target.baseline();
-    let mut everywhere = baseline.entries.iter().filter(|entry| entry.cases.is_empty());
-    everywhere.any(|entry| proved.contains(&entry.requirement))
+    let everywhere = baseline.entries.iter().filter(|entry| entry.cases.is_empty());
+    everywhere
+        .filter_map(|entry| entry.requirement())
+        .any(|id| proved.contains(id))
 }

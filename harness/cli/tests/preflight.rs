@@ -29,7 +29,12 @@ use baton_cluster::{
 };
 use baton_core::{
     case::model::{ControllerSetup, ObjectRef, Taint},
-    implementation::{Launch, TargetSpec, TargetTimeouts, baseline::KnownDeviation},
+    implementation::{
+        Launch, TargetSpec, TargetTimeouts,
+        baseline::{KnownDefect, Subject},
+        versions::VersionRange,
+    },
+    judge::DifferenceKind,
     names::Feature,
 };
 use serde_json::json;
@@ -309,10 +314,13 @@ fn what_is_not_declared_or_known_not_to_work_is_not_asked_for() {
     preflight(&modest, &["Failover"]).unwrap();
     let mut known = spec("karmada.yaml");
     for requirement in ["STP-01", "REC-01"] {
-        known.baseline.entries.push(KnownDeviation {
-            requirement: requirement.into(),
+        known.baseline.entries.push(KnownDefect {
+            of: Subject::Requirement(requirement.into()),
+            field: None,
+            difference: DifferenceKind::Never,
             reason: "not yet".to_owned(),
             link: None,
+            versions: VersionRange::default(),
             cases: BTreeSet::new(),
             sometimes: false,
             line: 1,

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what fails here fails a test")]
 
-use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fs, path::Path, process::Command, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use baton::{
@@ -19,7 +19,7 @@ use baton_cluster::{
 use baton_core::{
     case::model::ControllerSetup,
     event::{CaseOutcome, CaseResult},
-    implementation::{Exec, Launch, TargetSpec, baseline::KnownDeviation},
+    implementation::{Exec, Launch, TargetSpec},
     names::Feature,
 };
 use tokio::time::Instant;
@@ -151,40 +151,45 @@ fn nothing_is_installed_on_clusters_that_begin_empty() {
     assert!(matches!(error, TargetFileError::NothingInstalled));
 }
 
-/// The built-in controller, with gaps in the baseline that it does not have.
+/// The built-in controller, with entries in the baseline for defects that it does not have.
 #[test]
-fn an_entry_of_the_baseline_that_no_longer_fails_is_told() {
-    use baton::stale_baseline::StaleBaseline;
-    use baton_core::event::Event;
-
-    let all = Suite::load(&roots()).unwrap().cases;
-    let suite = Suite::select(
-        &roots(),
-        &["longest-label-value".to_owned(), "deployment-directly".to_owned()],
-    )
-    .unwrap();
-    let entry = |requirement: &str, case: &str| KnownDeviation {
-        requirement: requirement.into(),
-        reason: "it was so once".to_owned(),
-        link: None,
-        cases: [case.into()].into(),
-        sometimes: false,
-        line: 12,
+fn an_entry_of_the_baseline_that_no_case_shows_any_more_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("target.yaml");
+    let entry = |case: &str| {
+        format!(
+            "    - {{requirement: REC-01, field: metadata.labels[], difference: missing, reason: once, cases: [{case}]}}\n"
+        )
     };
-    let baseline = baton_core::implementation::baseline::Baseline {
-        file: "target.yaml".into(),
-        entries: vec![
-            entry("REC-01", "deployment-directly"),
-            entry("REC-01", "statefulset-directly"),
-        ],
-    };
-    let mut outdated = StaleBaseline::new(&all);
-    run::run(&suite.cases, &Settings::new(roots()), |event: &Event| {
-        outdated.on_event(event);
-    });
-    let told = outdated.of(&baseline);
-    let expected = "target.yaml:12: REC-01 is in the baseline, but no case breaks it any more; remove the entry";
-    assert_eq!(told, [expected], "the other entry is about a case that was not run");
+    let baseline = format!(
+        "  baseline:\n{}{}",
+        entry("deployment-directly"),
+        entry("statefulset-directly")
+    );
+    let text = fs::read_to_string(roots().path("fixtures/targets/reference.yaml")).unwrap();
+    let (head, _) = text.split_once("  run:\n").unwrap();
+    fs::write(&target, format!("{head}  run: {{reference: {{}}}}\n{baseline}")).unwrap();
+    let line = head.lines().count() + 3;
+    let ran = Command::new(env!("CARGO_BIN_EXE_baton"))
+        .arg("--root")
+        .arg(roots().folder())
+        .args(["run", "--target"])
+        .arg(&target)
+        .args(["deployment-directly", "longest-label-value"])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&ran.stderr);
+    let stale: Vec<&str> = told.lines().filter(|line| line.contains("in the baseline")).collect();
+    let expected = format!(
+        "error: {}:{line}: REC-01 (metadata.labels[]) is in the baseline, but no case shows it any more; remove the entry",
+        target.display()
+    );
+    assert_eq!(
+        stale,
+        [expected],
+        "the other entry is about a case that was not run: {told}"
+    );
+    assert_eq!(ran.status.code(), Some(1));
 }
 
 /// The reference controller, but gone after 100 seconds.

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    catalogue::{Asked, DocumentClaims},
     cause,
     digest::Digest,
     excerpt,
@@ -86,6 +87,8 @@ pub struct RunStart {
     pub target: Implementation,
     /// The features that it declares.
     pub features: BTreeSet<Feature>,
+    /// The documents that it claims.
+    pub claims: DocumentClaims,
     /// The deviations of it that are known.
     pub baseline: Baseline,
 }
@@ -176,8 +179,8 @@ pub struct CaseResult {
     pub evidence: Option<Evidence>,
     /// Where what the target wrote was put, if it is a program and its timeline was written.
     pub log: Option<PathBuf>,
-    /// The entries of the target's baseline that its deviation is put down to, all of it; empty if it is not known.
-    pub known: BTreeSet<RequirementId>,
+    /// Whether the target's baseline covers all that makes it deviate.
+    pub known: bool,
     /// The snapshots that were written because the run accepts them.
     pub accepted: Vec<PathBuf>,
     /// Why earlier tries failed, in a line each; empty unless it was tried again. The result is that of the last try.
@@ -252,6 +255,10 @@ pub struct SnapshotDifference {
 pub struct Summary {
     /// Cases that conform.
     pub conforming: usize,
+    /// Cases that conform, but break a SHOULD or an ADVICE.
+    pub with_remarks: usize,
+    /// Cases that conform, and in which an invariant found a deviation that they are not about and no baseline covers.
+    pub showing_others: usize,
     /// Cases that do not, though the target's baseline does not say so.
     pub deviating: usize,
     /// Cases of which something cannot be told.
@@ -293,6 +300,27 @@ impl CaseOutcome {
         Self::Inconclusive {
             excerpt: around(verdict.inconclusive.first()),
             verdict,
+        }
+    }
+
+    /// Whether a baseline covers all deviations that the judge found; not if a snapshot differs, or nothing deviates.
+    pub fn is_known(&self, case: &CaseId, baseline: &Baseline, asked: &Asked) -> bool {
+        match self {
+            Self::Conforms(verdict) => baseline.knows_all(case, verdict, asked),
+            Self::Deviates { verdict, snapshots, .. } => {
+                snapshots.is_empty() && baseline.knows_all(case, verdict, asked)
+            }
+            Self::Inconclusive { .. } | Self::Unsupported { .. } | Self::Broken { .. } => false,
+        }
+    }
+
+    /// The judge's verdict, if the case was judged.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        match self {
+            Self::Conforms(verdict) | Self::Deviates { verdict, .. } | Self::Inconclusive { verdict, .. } => {
+                Some(verdict)
+            }
+            Self::Unsupported { .. } | Self::Broken { .. } => None,
         }
     }
 
@@ -339,8 +367,15 @@ impl Summary {
     /// Counts a result.
     pub fn count(&mut self, result: &CaseResult) {
         match &result.outcome {
-            CaseOutcome::Conforms(_) => self.conforming += 1,
-            CaseOutcome::Deviates { .. } if !result.known.is_empty() => self.known += 1,
+            CaseOutcome::Conforms(verdict) => {
+                if verdict.remarks.is_empty() {
+                    self.conforming += 1;
+                } else {
+                    self.with_remarks += 1;
+                }
+                self.showing_others += usize::from(!verdict.elsewhere.is_empty() && !result.known);
+            }
+            CaseOutcome::Deviates { .. } if result.known => self.known += 1,
             CaseOutcome::Deviates { .. } => self.deviating += 1,
             CaseOutcome::Inconclusive { .. } => self.inconclusive += 1,
             CaseOutcome::Unsupported { .. } => self.unsupported += 1,

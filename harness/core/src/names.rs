@@ -57,6 +57,10 @@ name! {
     /// A capability that an implementation declares, such as `PurgeDirectly`.
     Feature
 }
+name! {
+    /// A specification document that the catalogue cites, such as `SCF`.
+    DocumentId
+}
 
 impl ClusterName {
     /// The name under which the control plane stands in every timeline.

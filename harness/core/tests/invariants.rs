@@ -11,8 +11,9 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use baton_core::{
     case::model::Invariant,
+    catalogue::Consequence,
     event::CaseOutcome,
-    judge::{self, Finding},
+    judge::{self, Finding, Weighed},
     names::RequirementId,
     plan::Plan,
     timeline::{Change, Entry, Event, Mark, Revision, StepEnd, Timeline},
@@ -582,11 +583,15 @@ fn a_late_eviction_is_explained(#[case] seen: Seen, #[case] busy: bool, #[case] 
 }
 
 #[test]
-fn what_is_not_asked_is_not_held_against_anybody() {
-    let found = |unasked: &[&str]| {
-        let unasked = unasked.iter().map(|id| RequirementId::new(*id)).collect();
-        let judged = judged(late(Seen::Nothing, true, true)).without(&unasked);
-        let ids = judged.findings.iter().flat_map(|finding| &finding.requirements);
+fn a_requirement_without_a_consequence_is_held_against_no_target() {
+    let found = |allowed: &[&str]| {
+        let asked = allowed
+            .iter()
+            .map(|id| (RequirementId::new(*id), Consequence::None))
+            .collect();
+        let judged = judged(late(Seen::Nothing, true, true));
+        let found = Weighed::of(judged.findings, &asked, Consequence::Deviation);
+        let ids = found.deviations.iter().flat_map(|finding| &finding.requirements);
         ids.map(ToString::to_string).collect::<BTreeSet<_>>()
     };
     let all = found(&[]);
@@ -598,14 +603,12 @@ fn what_is_not_asked_is_not_held_against_anybody() {
 }
 
 #[test]
-fn what_belongs_to_no_requirement_is_asked_of_all() {
-    let timeline = common::spoiled::good("deployment-directly");
-    let all: BTreeSet<_> = Invariant::ALL.into_iter().flat_map(Invariant::proves).collect();
-    let idle = || judge::Finding {
-        requirements: BTreeSet::new(),
+fn a_finding_goes_where_the_gravest_of_its_requirements_belongs() {
+    let finding = |ids: &[&str]| judge::Finding {
+        requirements: ids.iter().map(|id| RequirementId::new(*id)).collect(),
         field: None,
         kind: judge::DifferenceKind::Other,
-        title: judge::invariants::title(Invariant::NoWriteChangesNothing),
+        title: ids.join(" "),
         step: None,
         expected: String::new(),
         seen: String::new(),
@@ -614,7 +617,33 @@ fn what_belongs_to_no_requirement_is_asked_of_all() {
         at: Duration::ZERO,
         mismatches: Vec::new(),
     };
-    let mut judged = judge::judge_recording(&timeline);
-    judged.findings = vec![idle()];
-    assert_eq!(judged.without(&all).findings, [idle()]);
+    let asked = [
+        ("A-01", Consequence::Deviation),
+        ("B-01", Consequence::Remark),
+        ("C-01", Consequence::Proposed),
+        ("D-01", Consequence::None),
+    ];
+    let asked = asked.map(|(id, consequence)| (RequirementId::new(id), consequence));
+    let all = [
+        &["A-01", "B-01"][..],
+        &["B-01", "C-01"],
+        &["C-01", "D-01"],
+        &["D-01"],
+        &[],
+    ];
+    let found = Weighed::of(
+        all.map(finding).into(),
+        &asked.into_iter().collect(),
+        Consequence::Remark,
+    );
+    let titles = |findings: &[judge::Finding]| findings.iter().map(|it| it.title.clone()).collect::<Vec<_>>();
+    assert_eq!(titles(&found.deviations), ["A-01 B-01"]);
+    assert_eq!(
+        titles(&found.remarks),
+        ["B-01 C-01", ""],
+        "a finding without requirements is as grave as said"
+    );
+    assert_eq!(titles(&found.proposed), ["C-01 D-01"]);
+    assert_eq!(found.proposed[0].requirements, ["C-01".into()].into());
+    assert_eq!(found.allowed, ["D-01".into()].into());
 }

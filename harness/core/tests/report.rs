@@ -7,7 +7,7 @@ mod reports;
 use std::collections::BTreeSet;
 
 use baton_core::{
-    catalogue::Catalogue,
+    catalogue::{Asked, Catalogue},
     event::{CaseOutcome, CaseResult, Shard},
     names::Feature,
     report::{
@@ -19,7 +19,7 @@ use baton_core::{
     },
 };
 use common::spoiled;
-use reports::{KNOWN, events, mixed, report, report_with, result, timelines, unsupported, verified};
+use reports::{events, known, mixed, report, report_with, result, timelines, unsupported, verified};
 
 /// Digests are those of cases and fixtures, which may change without a report becoming another one.
 fn assert_snapshot(name: &str, text: &str) {
@@ -46,16 +46,24 @@ fn ci_systems_are_told_what_failed_was_skipped_and_needed_two_tries() {
 fn what_can_be_claimed_follows_from_the_musts() {
     use ProfileResult::{Conforms, Deviates, Partial, Unsupported};
     use RequirementResult::{Broken, KnownDeviation, Shown};
-    let catalogue = Catalogue::parse(
-        "core: [A]\nrequirements:\n\
-         - {id: A-01, level: MUST, feature: A, source: S, text: T.}\n\
-         - {id: A-02, level: SHOULD, feature: A, source: S, text: T.}\n\
-         - {id: B-01, level: MUST, feature: B, source: S, text: T.}\n\
-         - {id: C-01, level: MUST, feature: C, source: S, text: T.}\n",
-    )
-    .unwrap();
+    const DOCUMENT: &str = "{title: T, url: u, standing: merged, note: n, lines: 9, sections: [{heading: H, line: 1}]}";
+    let entry = |(id, level, feature): (&str, &str, &str)| {
+        let sources = "[{document: S, section: H, lines: 1, basis: said}]";
+        format!("- {{id: {id}, level: {level}, feature: {feature}, text: T., sources: {sources}}}\n")
+    };
+    let entries = [
+        ("A-01", "MUST", "A"),
+        ("A-02", "SHOULD", "A"),
+        ("B-01", "MUST", "B"),
+        ("C-01", "MUST", "C"),
+    ];
+    let entries = entries.map(entry).concat();
+    let catalogue = Catalogue::parse(&format!(
+        "documents: {{S: {DOCUMENT}}}\ncore: [A]\nrequirements:\n{entries}"
+    ));
+    let catalogue = catalogue.unwrap();
     let claimed = |declared: &[&str], results: &[(&str, RequirementResult)]| {
-        let mut requirements = build::asked(&catalogue);
+        let mut requirements = build::listed(&catalogue, &Asked::default());
         for requirement in &mut requirements {
             let given = results.iter().find(|(id, _)| requirement.id.as_str() == *id);
             requirement.result = given.map_or(RequirementResult::NotShown, |(_, result)| *result);
@@ -215,7 +223,7 @@ fn a_picture_draws_every_finding() {
 
 #[test]
 fn what_is_known_is_neither_broken_nor_conforms() {
-    let report = report_with(KNOWN, mixed(), None);
+    let report = report_with(&known(), mixed(), None);
     let yaml = report.to_yaml().unwrap();
     assert_eq!(ConformanceReport::parse(&yaml).unwrap(), report);
     assert_eq!((report.summary.cases.known, report.summary.cases.deviating), (1, 0));
@@ -226,13 +234,13 @@ fn what_is_known_is_neither_broken_nor_conforms() {
     let junit = junit::xml(&report).unwrap();
     assert!(junit.contains("type=\"known deviation\""), "{junit}");
     assert!(
-        junit.contains("<property name=\"baseline\" value=\"REC-02 statefulset-directly: "),
+        junit.contains("<property name=\"baseline\" value=\"REC-02 metadata.labels[] missing statefulset-directly: "),
         "{junit}"
     );
     assert_eq!(junit.matches("<testcase").count(), report.cases.len());
     assert!(!junit.contains("<failure"), "{junit}");
     // Half of it is known: then it is not.
-    let half = report_with(&KNOWN[..1], mixed(), None);
+    let half = report_with(&known()[..1], mixed(), None);
     assert_eq!((half.summary.cases.known, half.summary.cases.deviating), (0, 1));
 }
 
@@ -245,7 +253,7 @@ fn an_entry_that_no_case_breaks_is_outdated() {
             unsupported("flink-jobid-directly"),
         ]
     };
-    let report = report_with(KNOWN, good(), None);
+    let report = report_with(&known(), good(), None);
     assert!(
         report.baseline.iter().all(|entry| entry.outdated),
         "{:?}",
@@ -254,9 +262,11 @@ fn an_entry_that_no_case_breaks_is_outdated() {
     assert_eq!(verified(&report, &timelines(&report)).objections, []);
     let junit = junit::xml(&report).unwrap();
     let suites = junit.matches("<testsuite ").count();
-    assert_eq!(junit.matches("baseline.outdated").count(), 3 * suites, "{junit}");
-    let comparison = compare::compare(&report_with(KNOWN, mixed(), None), &report);
-    assert_eq!(comparison.notes.len(), 3, "{:?}", comparison.notes);
+    let entries = known().len();
+    assert!(entries > 1);
+    assert_eq!(junit.matches("baseline.outdated").count(), entries * suites, "{junit}");
+    let comparison = compare::compare(&report_with(&known(), mixed(), None), &report);
+    assert_eq!(comparison.notes.len(), entries, "{:?}", comparison.notes);
     // A report that keeps silent about it.
     let mut silent = report.clone();
     silent.baseline[0].outdated = false;
@@ -272,21 +282,21 @@ fn an_entry_that_no_case_breaks_is_outdated() {
     race.baseline[0].sometimes = true;
     race.baseline[0].outdated = false;
     let rebuilt = baseline::judged(&race.baseline, &race.cases);
-    assert_eq!(rebuilt.iter().filter(|entry| entry.outdated).count(), 2);
+    assert_eq!(rebuilt.iter().filter(|entry| entry.outdated).count(), entries - 1);
     // Of a part of the cases nothing can be told.
-    let part = report_with(KNOWN, vec![result("deployment-directly", "good")], None);
+    let part = report_with(&known(), vec![result("deployment-directly", "good")], None);
     assert!(part.baseline.iter().all(|entry| !entry.outdated), "{:?}", part.baseline);
 }
 
 #[test]
 fn shards_judge_the_baseline_together() {
     let shard = |number| Some(Shard { number, of: 2 });
-    let one = report_with(KNOWN, vec![result("deployment-directly", "good")], shard(1));
+    let one = report_with(&known(), vec![result("deployment-directly", "good")], shard(1));
     let rest = vec![
         result("statefulset-directly", "good"),
         unsupported("flink-jobid-directly"),
     ];
-    let two = report_with(KNOWN, rest, shard(2));
+    let two = report_with(&known(), rest, shard(2));
     assert!(one.baseline.iter().chain(&two.baseline).any(|entry| !entry.outdated));
     let merged = merge::merge(&[one.clone(), two]).unwrap();
     assert!(
@@ -294,7 +304,7 @@ fn shards_judge_the_baseline_together() {
         "{:?}",
         merged.baseline
     );
-    let other = report_with(&KNOWN[..1], vec![result("statefulset-directly", "good")], shard(2));
+    let other = report_with(&known()[..1], vec![result("statefulset-directly", "good")], shard(2));
     let error = merge::merge(&[one, other]).unwrap_err();
     assert!(error.to_string().contains("its baseline is"), "{error}");
 }
@@ -302,7 +312,7 @@ fn shards_judge_the_baseline_together() {
 #[test]
 fn what_becomes_known_is_neither_better_nor_worse() {
     let before = report(mixed(), None);
-    let after = report_with(KNOWN, mixed(), None);
+    let after = report_with(&known(), mixed(), None);
     let comparison = compare::compare(&before, &after);
     assert_eq!((comparison.better.len(), comparison.worse.len()), (0, 0));
     let other: Vec<_> = comparison.other.iter().map(|moved| moved.what.as_str()).collect();

@@ -1,17 +1,17 @@
 //! `baton judge`.
 
 use crate::terminal::{errln, out, outln};
-use std::{collections::BTreeSet, fs, io::BufReader, path::Path};
+use std::{fs, io::BufReader, path::Path};
 
 use baton_cluster::error_chain::error_chain;
 use baton_core::{
     case::model::Case,
+    catalogue::{Asked, Consequence},
     excerpt,
     judge::{
-        self, Finding, Verdict,
+        self, Finding, Verdict, Weighed,
         recorded::{self, Recorded},
     },
-    names::RequirementId,
     plan::Plan,
     timeline::{Timeline, TimelineError},
 };
@@ -41,19 +41,19 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
         errln!("error: {} is empty: there is nothing to judge", file.display());
         return Exit::BadInput;
     }
-    let unasked = match arguments.target.as_deref().map(|file| unasked(roots, file)).transpose() {
-        Ok(unasked) => unasked.unwrap_or_default(),
+    let asked = match arguments.target.as_deref().map(|file| asked(roots, file)).transpose() {
+        Ok(asked) => asked.unwrap_or_default(),
         Err(error) => return not_loaded(&error),
     };
     if arguments.recording.is_some() {
         let Some(case) = &arguments.case else {
-            return by_invariants(&timeline, &unasked);
+            return by_invariants(&timeline, &asked);
         };
         return with_suite(Suite::select(roots, std::slice::from_ref(case)), |suite| {
             let plans = suite
                 .cases
                 .iter()
-                .map(|case| (case, Plan::of(case).without(unasked.clone())));
+                .map(|case| (case, Plan::of(case).asking(asked.clone())));
             let exits = plans.map(|(case, plan)| recorded_by(case, &plan, &timeline));
             exits.fold(Exit::Conforms, Exit::and)
         });
@@ -83,21 +83,24 @@ pub(super) fn judge(roots: &Roots, arguments: &args::Judge) -> Exit {
             );
             return Exit::BadInput;
         };
-        judge_by(case, &Plan::of(case).without(unasked), roots, &timeline)
+        judge_by(case, &Plan::of(case).asking(asked), roots, &timeline)
     })
 }
 
-/// What an implementation does not declare, by its target file.
-fn unasked(roots: &Roots, target: &Path) -> Result<BTreeSet<RequirementId>, LoadError> {
+/// The consequences of the requirements for the implementation of a target file.
+fn asked(roots: &Roots, target: &Path) -> Result<Asked, LoadError> {
     let suite = Suite::load(roots)?;
     let target = load::target(roots, target, &suite)?;
-    Ok(suite.catalogue.unasked(&target.features))
+    Ok(Asked::of(&suite.catalogue, &target.features, &target.documents))
 }
 
 /// Judges a recording by the invariants alone.
-fn by_invariants(timeline: &Timeline, unasked: &BTreeSet<RequirementId>) -> Exit {
-    let judged = judge::judge_recording(timeline).without(unasked);
-    let exit = report(&judged.findings, &judged.inconclusive, timeline);
+fn by_invariants(timeline: &Timeline, asked: &Asked) -> Exit {
+    let judged = judge::judge_recording(timeline);
+    let found = Weighed::of(judged.findings, asked, Consequence::Deviation);
+    let open = Weighed::of(judged.inconclusive, asked, Consequence::Deviation);
+    let exit = report(&found.deviations, &open.deviations, timeline);
+    remarks(&found.remarks, &found.proposed);
     let judged = judged
         .judged
         .iter()
@@ -122,7 +125,7 @@ fn recorded_by(case: &Case, plan: &Plan, timeline: &Timeline) -> Exit {
     for step in assumed {
         outln!("assumed, since it leaves no trace in a recording: {step}");
     }
-    let exit = report(&verdict.findings, &verdict.inconclusive, timeline);
+    let exit = of_verdict(&verdict, timeline);
     outln!("shown: {}", show::ids(verdict.shown.iter()));
     for line in output::not_judged(&verdict) {
         out!("{line}");
@@ -149,7 +152,7 @@ fn judge_by(case: &Case, plan: &Plan, roots: &Roots, timeline: &Timeline) -> Exi
         );
         outln!("{}", difference.diff.as_deref().unwrap_or("the file does not exist"));
     }
-    let exit = report(&verdict.findings, &verdict.inconclusive, timeline);
+    let exit = of_verdict(&verdict, timeline);
     outln!("shown: {}", show::ids(verdict.shown.iter()));
     for line in output::not_judged(&verdict) {
         out!("{line}");
@@ -166,6 +169,21 @@ fn unsupported(verdict: &Verdict, exit: Exit) -> Exit {
     };
     outln!("unsupported: {reason}");
     exit.and(Exit::Broken)
+}
+
+/// Prints the findings of a verdict.
+fn of_verdict(verdict: &Verdict, timeline: &Timeline) -> Exit {
+    let deviations: Vec<Finding> = verdict.findings.iter().chain(&verdict.elsewhere).cloned().collect();
+    let exit = report(&deviations, &verdict.inconclusive, timeline);
+    remarks(&verdict.remarks, &verdict.proposed);
+    exit
+}
+
+/// Prints findings that make no case deviate.
+fn remarks(remarks: &[Finding], proposed: &[Finding]) {
+    for (word, findings) in [("remark", remarks), ("proposed", proposed)] {
+        findings.iter().for_each(|finding| outln!("{word}: {finding}\n"));
+    }
 }
 
 /// Prints the findings. What is inconclusive neither deviates nor conforms.

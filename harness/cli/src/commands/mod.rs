@@ -170,7 +170,7 @@ fn print_schema(of: Schema, suite: &Suite) -> Exit {
 
 fn explain(suite: &Suite, id: &str) -> Exit {
     if let Some(requirement) = suite.catalogue.get(&RequirementId::new(id)) {
-        outln!("{}", show::requirement(requirement, &suite.cases));
+        outln!("{}", show::requirement(requirement, &suite.catalogue, &suite.cases));
         return Exit::Conforms;
     }
     let help = suite.catalogue.suggestion(id);

@@ -11,8 +11,10 @@ use std::{
 use baton_cluster::error_chain::error_chain;
 use baton_core::{
     case::sharing,
+    catalogue::Consequence,
     event::{Event, Summary},
-    implementation::TargetSpec,
+    implementation::{TargetSpec, baseline::Baseline},
+    report::ConformanceReport,
 };
 
 use super::{Exit, bad_input, not_loaded, wrong_rules};
@@ -30,7 +32,7 @@ use crate::{
     last_run::LastRun,
     lint,
     load::{self, Suite},
-    output::Output,
+    output::{self, Output},
     preflight::{self, Preflight},
     provision::BootError,
     report::Reports,
@@ -40,7 +42,6 @@ use crate::{
     settings::Settings,
     show,
     snapshots::Stored,
-    stale_baseline::StaleBaseline,
 };
 
 /// Runs the cases of a suite as the arguments say. Invalid arguments are reported before any cluster boots. What the
@@ -131,9 +132,16 @@ fn run_right(suite: Suite, all: &Suite, roots: &Roots, arguments: &args::Run, sp
     if let Err(exit) = run_preflight(preflight.as_ref(), &settings) {
         return exit;
     }
-    let outdated = StaleBaseline::new(&all.cases);
     let output = Output::new(arguments.target.clone());
-    carry_out(&selected, &settings, output, reports, last_run, outdated, &folder)
+    carry_out(
+        &selected,
+        &settings,
+        output,
+        reports,
+        last_run,
+        arguments.strict,
+        &folder,
+    )
 }
 
 /// Removes what runs long ago have left in the folder that is Baton's own.
@@ -186,7 +194,7 @@ fn carry_out(
     mut output: Output,
     mut reports: Reports,
     mut last_run: LastRun,
-    mut outdated: StaleBaseline,
+    strict: bool,
     folder: &Path,
 ) -> Exit {
     if let Some(words) = Layout::of(&selected.cases, settings).words() {
@@ -197,9 +205,12 @@ fn carry_out(
         if let Event::CaseEnded(result) = event {
             last_run.case_ended(result);
         }
-        outdated.on_event(event);
         output.on_event(event);
     });
+    let report = reports.report();
+    if let Some(report) = &report {
+        output.end(&summary, report);
+    }
     if let Err(error) = last_run.write(folder) {
         // What the run came to does not depend on it.
         errln!(
@@ -218,15 +229,38 @@ fn carry_out(
     if settings.interrupt.is_asked() {
         return Exit::Interrupted;
     }
-    let outdated = outdated.of(&settings.target.baseline());
-    for line in &outdated {
+    let stale = report
+        .iter()
+        .flat_map(|report| stale(&settings.target.baseline(), report))
+        .collect::<Vec<_>>();
+    for line in &stale {
         errln!("error: {line}");
     }
+    let has_remarks = report.as_ref().is_some_and(|report| {
+        let mut remarks = output::defects::with(report, Consequence::Remark);
+        remarks.any(|defect| !defect.known)
+    });
     match exit(&summary) {
-        Exit::Conforms if !outdated.is_empty() => Exit::Deviates,
-        Exit::Conforms if summary.conforming + summary.known == 0 => nothing_judged(&summary),
+        Exit::Conforms if !stale.is_empty() || (strict && has_remarks) => Exit::Deviates,
+        Exit::Conforms if summary.conforming + summary.with_remarks + summary.known == 0 => nothing_judged(&summary),
         exit => exit,
     }
+}
+
+/// The entries of a baseline that no case shows any more, an error a line.
+fn stale(baseline: &Baseline, report: &ConformanceReport) -> Vec<String> {
+    let entries = baseline.holding().zip(&report.baseline);
+    let stale = entries.filter(|(_, judged)| judged.outdated);
+    let lines = stale.map(|(entry, judged)| {
+        let (file, line, about) = (baseline.file.display(), entry.line, judged.about());
+        let field = judged
+            .field
+            .as_deref()
+            .map(|field| format!(" ({field})"))
+            .unwrap_or_default();
+        format!("{file}:{line}: {about}{field} is in the baseline, but no case shows it any more; remove the entry")
+    });
+    lines.collect()
 }
 
 /// A run in which nothing was judged says nothing of the target.
@@ -257,7 +291,8 @@ fn tell_reports(reports: Reports) -> bool {
 
 fn exit(summary: &Summary) -> Exit {
     // What is inconclusive is no fault of the target, and no proof either.
-    match (summary.broken, summary.deviating, summary.inconclusive) {
+    let deviating = summary.deviating + summary.showing_others;
+    match (summary.broken, deviating, summary.inconclusive) {
         (0, 0, 0) => Exit::Conforms,
         (0, 1.., _) => Exit::Deviates,
         (_, _, _) => Exit::Broken,

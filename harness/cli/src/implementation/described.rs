@@ -16,6 +16,7 @@ use baton_cluster::{
 };
 use baton_core::{
     case::model::{Action, Case, ControllerSetup, Expected, Fault, Start},
+    catalogue::DocumentClaims,
     implementation::{Implementation, Launch, TargetSpec, baseline::Baseline},
     metrics::{self, Names, Sample},
     names::Feature,
@@ -196,6 +197,10 @@ impl Target for Described {
 
     fn features(&self) -> BTreeSet<Feature> {
         self.spec.features.clone()
+    }
+
+    fn documents(&self) -> DocumentClaims {
+        self.spec.documents.clone()
     }
 
     fn baseline(&self) -> Baseline {

@@ -133,7 +133,7 @@ impl Preflight {
             switches: spec.switches.clone(),
             programs,
             silence: spec.timeouts.longest().map_or(SILENCE, |time| time.max(SILENCE)),
-            known: all_cases.map(|entry| entry.requirement.clone()).collect(),
+            known: all_cases.filter_map(|entry| entry.requirement().cloned()).collect(),
         }))
     }
 

@@ -17,7 +17,7 @@ use baton_core::{
     case::model::Case,
     catalogue::Catalogue,
     event::Event,
-    report::{Builder, junit, lines, model::ReportError, summary, timeline_view::TimelineView},
+    report::{Builder, ConformanceReport, junit, lines, model::ReportError, summary, timeline_view::TimelineView},
 };
 use thiserror::Error;
 
@@ -178,6 +178,11 @@ impl Reports {
             file.write_all(line.as_bytes()).map_err(WriteError::of(path))?;
         }
         Ok(())
+    }
+
+    /// The report of what it has taken in; none if the run has not begun.
+    pub fn report(&self) -> Option<ConformanceReport> {
+        self.builder.report()
     }
 
     /// Writes what is written as a whole, and says of each report whether it is there: its file, or what went wrong.

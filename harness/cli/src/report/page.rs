@@ -353,10 +353,10 @@ fn view<'a>(
         shown: ids(&case.shown),
         broken: ids(&case.broken),
         not_judged: &case.not_judged,
-        broken_as: if case.known.is_empty() {
-            RequirementResult::Broken
-        } else {
+        broken_as: if case.known {
             RequirementResult::KnownDeviation
+        } else {
+            RequirementResult::Broken
         },
         evidence: case.evidence.as_ref(),
         timeline_view,

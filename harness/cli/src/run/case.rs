@@ -1,7 +1,7 @@
 //! Runs one case: on a fleet of its own, to its result.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
@@ -99,7 +99,7 @@ fn asked(case: &Case, setup: &ControllerSetup) -> ControllerSetup {
 
 /// The plan of a case, with its periods as short as it can bear and the settings want.
 pub(crate) fn planned(case: &Case, settings: &Settings) -> Plan {
-    let plan = Plan::of(case).without(settings.unasked.clone());
+    let plan = Plan::of(case).asking(settings.asked.clone());
     let setup = settings.target.setup_of(case);
     let factor = plan.bearable(&asked(case, &setup), settings.time_factor);
     if settings.target.takes(&faster_setup(&setup, factor)) {
@@ -135,7 +135,7 @@ fn try_case(case: &Case, plan: &Plan, settings: &Settings, attempt: u32, emit: &
         timeline: None,
         evidence: None,
         log: None,
-        known: BTreeSet::new(),
+        known: false,
         accepted: Vec::new(),
         failed_tries: Vec::new(),
     };
@@ -362,13 +362,9 @@ fn report(case: &Case, settings: &Settings, attempt: u32, ran: Ran, result: &mut
     result.migration = measure::first_migration(&timeline, &HARNESS);
     result.virtual_time = timeline.entries().last().map(|entry| entry.at).unwrap_or_default();
     result.outcome = CaseOutcome::judged(verdict, snapshots, &timeline);
-    if let CaseOutcome::Deviates { verdict, snapshots, .. } = &result.outcome {
-        let known = settings
-            .target
-            .baseline()
-            .covers(&case.id, verdict, !snapshots.is_empty());
-        result.known = known.unwrap_or_default();
-    }
+    result.known = result
+        .outcome
+        .is_known(&case.id, &settings.target.baseline(), &settings.asked);
     let may_count = side_by_side::weight(result, settings) != Weight::Nothing;
     if may_count && (settings.timelines.is_some() || !conforms) {
         keep(&timeline, case, settings, attempt, result);
@@ -394,11 +390,13 @@ fn keep(timeline: &Timeline, case: &Case, settings: &Settings, attempt: u32, res
     let headline = result.outcome.headline();
     let reason = format!("{error}; the case itself: {headline}");
     result.outcome = CaseOutcome::Broken { reason };
-    result.known = BTreeSet::new();
+    result.known = false;
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn inconclusive(too_close: bool) -> CaseOutcome {
@@ -406,6 +404,9 @@ mod tests {
             verdict: Verdict {
                 case: "a-case".into(),
                 findings: Vec::new(),
+                elsewhere: Vec::new(),
+                remarks: Vec::new(),
+                proposed: Vec::new(),
                 inconclusive: Vec::new(),
                 too_close,
                 shown: BTreeSet::new(),

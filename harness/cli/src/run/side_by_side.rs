@@ -103,7 +103,7 @@ pub fn weight(result: &CaseResult, settings: &Settings) -> Weight {
     }
     match &result.outcome {
         CaseOutcome::Conforms(_) | CaseOutcome::Unsupported { .. } => Weight::Counts,
-        CaseOutcome::Deviates { verdict, snapshots, .. } if !result.known.is_empty() => {
+        CaseOutcome::Deviates { verdict, snapshots, .. } if result.known => {
             let all_named = verdict.findings.iter().all(|finding| !finding.requirements.is_empty());
             if all_named && snapshots.is_empty() {
                 Weight::IfAlsoAlone

@@ -16,16 +16,16 @@ use baton::{
     implementation::Described,
     interrupt::Interrupt,
     load::{self, LoadError, Suite},
-    output,
+    output, run,
     settings::Settings,
     show,
-    stale_baseline::StaleBaseline,
 };
 use baton_cluster::error_chain::error_chain;
 use baton_core::{
     case::model::Case,
     event::{CaseOutcome, CaseResult, Event},
     judge::Verdict,
+    report::Builder,
 };
 
 /// The variable with what stands behind `--backend` on the command line, options of that backend included.
@@ -121,19 +121,26 @@ pub fn target(file: &Path) -> Described {
     Described::new(spec).unwrap_or_else(|error| panic!("{TARGET}: {error}; {}", error.help()))
 }
 
-/// What a case came to, if that is no failure: its verdict, or a line that says why there is none to look at.
+/// The verdict on a case that passed, or a line that says why there is none to look at. The built-in controller must pass
+/// without remarks; a target that a file describes may have some.
 pub fn passed(result: &CaseResult) -> Result<&Verdict, String> {
+    let is_described = variable(TARGET).is_some();
     match &result.outcome {
         CaseOutcome::Unsupported { reasons } => Err(format!("unsupported: {}", reasons.join("; "))),
-        CaseOutcome::Deviates { .. } if !result.known.is_empty() => Err(format!(
+        CaseOutcome::Deviates { verdict, .. } | CaseOutcome::Conforms(verdict) if result.known => Err(format!(
             "deviates as the baseline says: {}",
-            show::ids(result.known.iter())
+            show::ids(verdict.broken().iter())
         )),
-        CaseOutcome::Conforms(verdict) | CaseOutcome::Deviates { verdict, .. } if verdict.conforms() => Ok(verdict),
-        _ => panic!(
-            "\n{}",
-            output::explanation(result, None).unwrap_or_else(|| format!("{:?}", result.outcome))
-        ),
+        CaseOutcome::Conforms(verdict) if verdict.is_clean() || (is_described && verdict.elsewhere.is_empty()) => {
+            Ok(verdict)
+        }
+        outcome => {
+            let verdict = outcome.verdict();
+            let findings = verdict.into_iter().flat_map(Verdict::all_findings);
+            let findings: Vec<String> = findings.map(|finding| format!("{finding}\n")).collect();
+            let more = output::explanation(result, None).unwrap_or_else(|| outcome.headline());
+            panic!("\n{}\n{more}", findings.concat())
+        }
     }
 }
 
@@ -143,23 +150,33 @@ pub fn say(case: &Case, line: &str) {
     let _ = writeln!(std::io::stderr(), "{}: {line}", case.id);
 }
 
-/// Fails if a case is the last one that an entry of the baseline waited for, and none of them broke it.
+/// Fails if a case is the last one that an entry of the baseline waited for, and none of them shows it.
 pub fn check_baseline(result: CaseResult, settings: &Settings) {
-    static SO_FAR: OnceLock<Mutex<StaleBaseline>> = OnceLock::new();
-    let baseline = settings.target.baseline();
-    if baseline.entries.is_empty() {
+    static SO_FAR: OnceLock<Mutex<Builder>> = OnceLock::new();
+    if settings.target.baseline().entries.is_empty() {
         return;
     }
     let so_far = SO_FAR.get_or_init(|| {
-        let all = Suite::load(&settings.roots).unwrap_or_else(|error| panic!("{}", told(error)));
-        Mutex::new(StaleBaseline::new(&all.cases))
+        let all = suite();
+        let mut builder = Builder::new(&all.catalogue, &all.cases);
+        builder.on_event(&Event::RunStarted(Box::new(run::start(&all.cases, settings))));
+        Mutex::new(builder)
     });
     let new: Vec<String> = {
         let mut so_far = so_far.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = so_far.of(&baseline);
+        let before = stale(&so_far);
         so_far.on_event(&Event::CaseEnded(Box::new(result)));
-        let now = so_far.of(&baseline);
-        now.into_iter().filter(|line| !before.contains(line)).collect()
+        let now = stale(&so_far);
+        now.into_iter().filter(|entry| !before.contains(entry)).collect()
     };
-    assert!(new.is_empty(), "{}", new.join("\n"));
+    assert!(new.is_empty(), "no case shows any more: {}", new.join("; "));
+}
+
+/// The entries of the baseline that no case shows any more.
+fn stale(builder: &Builder) -> Vec<String> {
+    let entries = builder.report().map(|report| report.baseline).unwrap_or_default();
+    let stale = entries.iter().filter(|entry| entry.outdated);
+    stale
+        .map(|entry| format!("{} {}", entry.about(), entry.field.as_deref().unwrap_or_default()))
+        .collect()
 }

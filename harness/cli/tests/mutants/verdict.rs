@@ -142,15 +142,13 @@ impl Trial {
         let verdict = self.verdict(mutant, case)?;
         let mut broken: BTreeSet<String> = verdict.broken().iter().map(ToString::to_string).collect();
         let of_invariants = verdict
-            .findings
-            .iter()
+            .all_findings()
             .filter_map(|it| it.title.strip_prefix("invariant "));
         broken.extend(of_invariants.map(str::to_owned));
-        if broken.is_empty() && !verdict.conforms() {
+        if broken.is_empty() {
             broken.extend(
                 verdict
-                    .findings
-                    .iter()
+                    .all_findings()
                     .map(|finding| format!("{} ({})", finding.title, finding.expected)),
             );
         }
@@ -159,7 +157,7 @@ impl Trial {
 
     fn findings(&self, mutant: &Mutant, case: &Case) -> Result<Vec<String>, String> {
         let verdict = self.verdict(mutant, case)?;
-        let all = verdict.findings.iter().chain(&verdict.inconclusive);
+        let all = verdict.all_findings().chain(&verdict.inconclusive);
         Ok(all.map(ToString::to_string).collect())
     }
 }

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fmt, path::Path, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use baton_core::{
     case::model::{Case, ControllerSetup},
+    catalogue::DocumentClaims,
     implementation::{Implementation, baseline::Baseline},
     metrics::Sample,
     names::Feature,
@@ -78,7 +79,12 @@ pub trait Target: fmt::Debug + Send + Sync {
     /// The features that it declares. A case that needs another one is unsupported.
     fn features(&self) -> BTreeSet<Feature>;
 
-    /// The deviations of it that are known.
+    /// The specification documents that it claims.
+    fn documents(&self) -> DocumentClaims {
+        DocumentClaims::default()
+    }
+
+    /// The defects of it that are known.
     fn baseline(&self) -> Baseline {
         Baseline::default()
     }

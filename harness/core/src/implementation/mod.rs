@@ -2,19 +2,22 @@
 //!
 //! - [`TargetSpec`]: a file such as those below `fixtures/targets/`; [`read`](mod@read): reads one; [`shapes`]: what it may
 //!   hold;
+//! - `overlay`: what differs from one version of the implementation to another, laid over the rest before it is read;
 //! - [`programs`]: what a target consists of that is started for every case;
 //! - [`template`]: arguments of a command with places to fill in;
 //! - [`setup`]: what a case asks of a target, and whether the target can be had that way;
 //! - [`switch`]: what switches features on;
-//! - [`baseline`]: the deviations that are known.
+//! - [`baseline`]: the defects that are known; [`versions`]: the versions of the implementation that have them.
 
 pub mod baseline;
+mod overlay;
 pub mod programs;
 pub mod read;
 pub mod setup;
 pub mod shapes;
 pub mod switch;
 pub mod template;
+pub mod versions;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,6 +27,7 @@ use std::{
 
 use crate::{
     case::model::{ControllerSetup, Phase},
+    catalogue::DocumentClaims,
     metrics::Names,
     names::Feature,
 };
@@ -74,6 +78,8 @@ pub struct TargetSpec {
     pub implementation: Implementation,
     /// `spec.features`: what it declares. A case that needs another one is unsupported.
     pub features: BTreeSet<Feature>,
+    /// `spec.documents`: the specification documents that it claims.
+    pub documents: DocumentClaims,
     /// `spec.controller`: the gates and options that it runs with where a case does not ask for others.
     pub controller: ControllerSetup,
     /// `spec.settable`: the gates and options that it can be started with anew for a case.

@@ -4,11 +4,18 @@ mod run;
 
 pub use run::PLACES;
 
-use std::{collections::BTreeSet, path::Path, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    time::Duration,
+};
+
+use semver::Version;
 
 use super::{
     Implementation, MetricsSource, TargetSpec, TargetTimeouts,
-    baseline::{Baseline, KnownDeviation},
+    baseline::{Baseline, KnownDefect, Subject},
+    overlay,
     setup::Settable,
     shapes,
     switch::{Setting, Switch},
@@ -19,9 +26,10 @@ use crate::{
         read::{API_VERSION, controller_setup},
         refs,
     },
-    catalogue::Catalogue,
+    catalogue::{Catalogue, DocumentClaims},
+    judge::finding::DifferenceKind,
     metrics::Names,
-    names::{CaseId, Feature, RequirementId},
+    names::{CaseId, DocumentId, Feature, RequirementId},
     yaml::{
         self, Data, Diagnostic, Node,
         decode::{Decoder, Fields},
@@ -29,12 +37,13 @@ use crate::{
 };
 
 /// What checking a target needs from outside.
-#[derive(Debug)]
 pub struct ReadContext<'a> {
     /// The requirements and features that there are.
     pub catalogue: &'a Catalogue,
     /// The cases that there are.
     pub cases: &'a BTreeSet<CaseId>,
+    /// The value of a variable of the environment.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 /// Reads a target file.
@@ -42,10 +51,18 @@ pub struct ReadContext<'a> {
 /// # Errors
 /// Everything that is wrong with the file, in its order.
 pub fn read(file: &Path, bytes: &[u8], context: &ReadContext<'_>) -> Result<TargetSpec, Vec<Diagnostic>> {
-    let (root, found) = yaml::parse(file, bytes).map_err(|diagnostic| vec![*diagnostic])?;
+    let (mut root, found) = yaml::parse(file, bytes).map_err(|diagnostic| vec![*diagnostic])?;
     let mut decoder = Decoder::new(file);
     decoder.extend(found);
-    let mut reader = Reader { context, decoder };
+    let version = match root.get_mut("spec") {
+        Some(spec) => overlay::apply(spec, context.variable, &mut decoder),
+        None => None,
+    };
+    let mut reader = Reader {
+        context,
+        decoder,
+        version,
+    };
     let target = reader.target(&root);
     let diagnostics = reader.decoder.into_diagnostics();
     match target {
@@ -57,6 +74,8 @@ pub fn read(file: &Path, bytes: &[u8], context: &ReadContext<'_>) -> Result<Targ
 struct Reader<'a> {
     context: &'a ReadContext<'a>,
     decoder: Decoder,
+    /// Version of the implementation, if it is a semantic version.
+    version: Option<Version>,
 }
 
 impl Reader<'_> {
@@ -88,6 +107,10 @@ impl Reader<'_> {
             self.check_control_plane(&spec, &control_plane, run);
         }
         let features = features_of?;
+        let documents = spec
+            .get("documents")
+            .map(|node| self.documents(node))
+            .unwrap_or_default();
         let switches = spec.get("switches").map(|node| self.switches(node, &features));
         let baseline = spec.get("baseline").map(|node| self.baseline(node, &features));
         Some(TargetSpec {
@@ -95,6 +118,7 @@ impl Reader<'_> {
             file: self.decoder.file().to_owned(),
             implementation: implementation?,
             features,
+            documents,
             controller: controller.unwrap_or_default(),
             settable,
             switches: switches.unwrap_or_default(),
@@ -261,43 +285,87 @@ impl Reader<'_> {
         Some(time)
     }
 
+    fn documents(&mut self, node: &Node) -> DocumentClaims {
+        let mut claimed = BTreeMap::new();
+        for item in self.decoder.list(node, "documents") {
+            if let Data::Map(members) = &item.data {
+                for (key, features) in members {
+                    let features = refs::features(self.context.catalogue, features, &mut self.decoder);
+                    claimed.extend(self.document(key, key.key()).map(|id| (id, Some(features))));
+                }
+            } else if let Some(text) = self.decoder.text(item, "a document") {
+                claimed.extend(self.document(item, &text).map(|id| (id, None)));
+            }
+        }
+        DocumentClaims::of(claimed)
+    }
+
+    fn document(&mut self, node: &Node, text: &str) -> Option<DocumentId> {
+        let id = DocumentId::new(text);
+        let documents = self.context.catalogue.documents();
+        if documents.contains_key(&id) {
+            return Some(id);
+        }
+        let help = self.decoder.suggestion(text, documents.keys().map(DocumentId::as_str));
+        self.decoder.error(node, format!("unknown document `{text}`"), help);
+        None
+    }
+
     fn baseline(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Baseline {
-        let mut entries: Vec<KnownDeviation> = Vec::new();
+        let mut entries: Vec<KnownDefect> = Vec::new();
         for item in self.decoder.list(node, "baseline") {
-            let Some(entry) = self.known_deviation(item, features) else {
+            let Some(entry) = self.known_defect(item, features) else {
                 continue;
             };
-            let twice = |it: &&KnownDeviation| it.requirement == entry.requirement && it.cases == entry.cases;
+            let twice = |it: &&KnownDefect| {
+                it.is(&entry.of, entry.field.as_deref(), entry.difference)
+                    && (&it.cases, &it.versions) == (&entry.cases, &entry.versions)
+            };
             if let Some(first) = entries.iter().find(twice) {
-                let message = format!(
-                    "{} stands in the baseline already, in line {}",
-                    entry.requirement, first.line
-                );
+                let message = format!("this defect is in the baseline already, in line {}", first.line);
                 self.decoder.error(item, message, "keep one of them");
             }
             entries.push(entry);
         }
         Baseline {
             file: self.decoder.file().to_owned(),
+            version: self.version.clone(),
             entries,
         }
     }
 
-    fn known_deviation(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<KnownDeviation> {
-        let fields = self.decoder.shape(node, &shapes::KNOWN_DEVIATION)?;
+    fn known_defect(&mut self, node: &Node, features: &BTreeSet<Feature>) -> Option<KnownDefect> {
+        let fields = self.decoder.shape(node, &shapes::KNOWN_DEFECT)?;
+        let cases = fields.get("cases").map(|node| self.cases(node)).unwrap_or_default();
         let requirement = fields
             .get("requirement")
-            .and_then(|node| self.requirement(node, features));
-        let reason = self.text(&fields, "reason");
+            .and_then(|node| self.requirement(node, features))
+            .map(Subject::Requirement);
+        let step = self.text(&fields, "step").map(Subject::Step);
+        if step.is_some() && cases.is_empty() {
+            let help = "a step proves nothing, so that its failure is known in these cases only";
+            self.decoder.error(node, "`step` needs `cases`", help);
+        }
+        let names = DifferenceKind::ALL.map(|kind| (kind.name(), kind));
+        let difference = fields
+            .get("difference")
+            .and_then(|node| self.decoder.one_of(node, "difference", &names));
+        let versions = fields.get("versions").and_then(|node| {
+            let bounds = self.decoder.shape(node, &shapes::VERSION_RANGE)?;
+            Some(overlay::range(node, &bounds, &mut self.decoder))
+        });
+        let (field, reason) = (self.text(&fields, "field"), self.text(&fields, "reason"));
         let link = self.text(&fields, "link");
-        let cases = fields.get("cases").map(|node| self.cases(node)).unwrap_or_default();
         let sometimes = fields
             .get("sometimes")
             .and_then(|node| self.decoder.boolean(node, "sometimes"));
-        Some(KnownDeviation {
-            requirement: requirement?,
+        Some(KnownDefect {
+            of: requirement.or(step)?,
+            field,
+            difference: difference?,
             reason: reason?,
             link,
+            versions: versions.unwrap_or_default(),
             cases,
             sometimes: sometimes.unwrap_or_default(),
             line: node.line,

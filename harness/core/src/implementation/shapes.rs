@@ -3,6 +3,7 @@
 use crate::{
     case::{read::API_VERSION, shapes::CONTROLLER},
     implementation::programs::Part,
+    judge::finding::DifferenceKind,
     yaml::shape::{Choice, Field, Holds, Shape},
 };
 
@@ -44,6 +45,18 @@ pub static SPEC: Shape = Shape::closed(
             "The features that it declares. A case that needs another one is unsupported.",
         ),
         Field::optional(
+            "documents",
+            Holds::List(&Holds::Either(document_claims)),
+            "The specification documents that it claims: SCF, or {OCF: [EvictionRate]} for some features. All, if left out. \
+             What other documents demand is reported as proposed and makes no case deviate.",
+        ),
+        Field::optional(
+            "versions",
+            Holds::List(&Holds::Map(&VERSION)),
+            "What differs from one version of the implementation to another. The entries whose range contains \
+             `implementation.version` are laid over `spec`.",
+        ),
+        Field::optional(
             "controller",
             Holds::Map(&CONTROLLER),
             "The feature gates and options that it runs with where a case does not ask for others.",
@@ -78,11 +91,43 @@ pub static SPEC: Shape = Shape::closed(
         Field::needed("run", Holds::Map(&RUN), "How it comes to run: one of the three."),
         Field::optional(
             "baseline",
-            Holds::List(&Holds::Map(&KNOWN_DEVIATION)),
+            Holds::List(&Holds::Map(&KNOWN_DEFECT)),
             "Deviations that are known. An entry that no longer fails is an error.",
         ),
     ],
 );
+
+/// An entry of `spec.documents`.
+fn document_claims() -> Vec<Holds> {
+    vec![Holds::Text, Holds::Named(&Holds::OneOrMore(&Holds::Feature))]
+}
+
+/// An entry of `spec.versions`.
+pub static VERSION: Shape = Shape::closed(
+    "an entry of versions",
+    &[
+        FROM,
+        BEFORE,
+        Field::needed(
+            "spec",
+            Holds::Named(&Holds::Anything),
+            "What is laid over `spec`: maps are merged, lists are appended to, and their items with the same `name` are merged.",
+        ),
+    ],
+);
+
+/// The start of a range of versions.
+const FROM: Field = Field::optional(
+    "from",
+    Holds::Text,
+    "The first version, such as v1.16.0; a pre-release counts as its release.",
+);
+
+/// The end of a range of versions.
+const BEFORE: Field = Field::optional("before", Holds::Text, "The first version after it.");
+
+/// `versions` of an entry of `spec.baseline`.
+pub static VERSION_RANGE: Shape = Shape::closed("versions", &[FROM, BEFORE]);
 
 /// `spec.metrics`.
 pub static METRICS: Shape = Shape::closed(
@@ -315,26 +360,38 @@ pub static WEBHOOKS: Shape = Shape::closed(
 );
 
 /// An entry of `spec.baseline`.
-pub static KNOWN_DEVIATION: Shape = Shape::closed(
-    "an entry of the baseline",
-    &[
+pub static KNOWN_DEFECT: Shape = Shape {
+    name: "an entry of the baseline",
+    choice: Choice::OneOf(&["requirement", "step"]),
+    fields: &[
+        Field::optional("requirement", Holds::Requirement, "The requirement that it breaks."),
+        Field::optional(
+            "step",
+            Holds::Text,
+            "Or the step that fails and proves no requirement, as findings name it. Needs `cases`.",
+        ),
+        Field::optional(
+            "field",
+            Holds::Text,
+            "The field that differs, as findings name it: spec.gracefulEvictionTasks[].purgeMode. Left out if no field does.",
+        ),
         Field::needed(
-            "requirement",
-            Holds::Requirement,
-            "The requirement that it does not show.",
+            "difference",
+            Holds::OneOf(DifferenceKind::names),
+            "How it differs, as findings name it.",
         ),
         Field::needed("reason", Holds::Text, "Why, or what is seen instead."),
         Field::optional("link", Holds::Text, "Where it is discussed."),
         Field::optional(
-            "cases",
-            NAMES,
-            "The cases in which it is known; all, if left out. In those that are named, steps that cannot be carried \
-             out and snapshots that differ are put down to it too.",
+            "versions",
+            Holds::Map(&VERSION_RANGE),
+            "The versions that have the defect; all, if left out.",
         ),
+        Field::optional("cases", NAMES, "The cases in which it is known; all, if left out."),
         Field::optional(
             "sometimes",
             Holds::Boolean,
             "true, if it shows in some runs only, such as a race: a run without it is no error then.",
         ),
     ],
-);
+};

@@ -61,22 +61,6 @@ pub struct Judged {
     pub judged: BTreeMap<Invariant, usize>,
 }
 
-impl Judged {
-    /// Leaves out findings that concern only these requirements, which are not asked of the implementation. Findings that
-    /// concern no requirement stay.
-    #[must_use]
-    pub fn without(mut self, unasked: &BTreeSet<RequirementId>) -> Self {
-        let asked = |finding: &mut Finding| {
-            let of_none = finding.requirements.is_empty();
-            finding.requirements.retain(|id| !unasked.contains(id));
-            of_none || !finding.requirements.is_empty()
-        };
-        self.findings.retain_mut(asked);
-        self.inconclusive.retain_mut(asked);
-        self
-    }
-}
-
 /// Judges a timeline by all invariants but the exempt ones. Some ask what the target was started with: the plan says it.
 pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Plan>) -> Judged {
     let history = History::of(before_clean_up(timeline), Precedence::of(timeline));

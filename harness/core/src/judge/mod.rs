@@ -3,6 +3,7 @@
 //! - [`judge`] walks through the steps of a plan along the marks of its timeline and checks the invariants;
 //! - [`judge_recording`] checks the invariants alone, on a timeline that no case belongs to; [`recorded`] also looks for
 //!   the steps of a case in it;
+//! - [`Weighed`] sorts findings by their consequence for the implementation;
 //! - [`failovers`] finds the eviction tasks in a timeline, [`invariants`] judges them; `order` tells what came first,
 //!   where that can be told;
 //! - [`snapshots`] makes the texts that are compared with files under `snapshots/`.
@@ -16,11 +17,13 @@ mod several;
 mod situations;
 pub mod snapshots;
 mod steps;
+mod weighed;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     case::model::Invariant,
+    catalogue::Consequence,
     names::{CaseId, RequirementId},
     plan::Plan,
     timeline::{Mark, Timeline},
@@ -29,15 +32,22 @@ use crate::{
 pub use finding::{DifferenceKind, Finding};
 pub use invariants::Judged;
 pub use snapshots::SnapshotText;
+pub use weighed::Weighed;
 
 /// What the judge says of one run of one case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// The case.
     pub case: CaseId,
-    /// Everything that was not as the case or an invariant says, in the order of the timeline. None: it conforms,
-    /// as far as snapshots do not say otherwise.
+    /// Findings that make the case deviate, in the order of the timeline.
     pub findings: Vec<Finding>,
+    /// Deviations that invariants found and that the case is not about: they count for their requirements, and do not
+    /// make the case deviate.
+    pub elsewhere: Vec<Finding>,
+    /// Findings that break nothing graver than a SHOULD or an ADVICE: the case conforms with remarks.
+    pub remarks: Vec<Finding>,
+    /// Findings about proposals that the target does not claim: they have no effect on the case.
+    pub proposed: Vec<Finding>,
     /// What cannot be told: on a timeline whose order is not exact, events too close to each other to know which came
     /// first; and invariants that the case counts on and that had nothing to judge. What they would have proved is not
     /// shown.
@@ -74,6 +84,9 @@ impl Verdict {
         Self {
             case,
             findings: Vec::new(),
+            elsewhere: Vec::new(),
+            remarks: Vec::new(),
+            proposed: Vec::new(),
             inconclusive: Vec::new(),
             too_close: false,
             shown: BTreeSet::new(),
@@ -89,9 +102,20 @@ impl Verdict {
         self.findings.is_empty() && self.inconclusive.is_empty()
     }
 
+    /// All findings that refute something, the gravest first.
+    pub fn all_findings(&self) -> impl Iterator<Item = &Finding> {
+        let deviations = self.findings.iter().chain(&self.elsewhere);
+        deviations.chain(&self.remarks).chain(&self.proposed)
+    }
+
+    /// Whether it conforms and nothing at all was found.
+    pub fn is_clean(&self) -> bool {
+        self.conforms() && self.all_findings().next().is_none()
+    }
+
     /// The requirements that findings refute.
     pub fn broken(&self) -> BTreeSet<RequirementId> {
-        requirements(&self.findings)
+        requirements(self.all_findings())
     }
 
     /// The requirements of which something cannot be told.
@@ -100,8 +124,10 @@ impl Verdict {
     }
 }
 
-fn requirements(findings: &[Finding]) -> BTreeSet<RequirementId> {
-    let ids = findings.iter().flat_map(|finding| finding.requirements.iter().cloned());
+fn requirements<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> BTreeSet<RequirementId> {
+    let ids = findings
+        .into_iter()
+        .flat_map(|finding| finding.requirements.iter().cloned());
     ids.collect()
 }
 
@@ -113,7 +139,7 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     let as_run = timeline.begin().map(|begin| plan.as_run(begin));
     let plan = as_run.as_deref().unwrap_or(plan);
     let mut steps = steps::judge(plan, timeline);
-    let invariants = invariants::judge(timeline, &plan.exempt, Some(plan)).without(&plan.unasked);
+    let invariants = invariants::judge(timeline, &plan.exempt, Some(plan));
     let mut proved: BTreeSet<RequirementId> = std::mem::take(&mut steps.proved);
     // An invariant proves something only for the case that counts on it; everywhere else it can only refute.
     for invariant in &plan.invariants {
@@ -132,22 +158,34 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
         .findings
         .into_iter()
         .partition(|finding| !of_reference && finding.title == invariants::title(Invariant::NoWriteChangesNothing));
-    let mut findings = steps.findings;
-    findings.extend(broken);
-    findings.sort_by_key(|finding| (finding.seq, finding.step));
-    let mut inconclusive = steps.inconclusive;
-    inconclusive.extend(invariants.inconclusive);
-    if findings.is_empty() {
+    // A step that proves nothing stands in the way of all that the case is about.
+    let of_case = plan.asked.gravest(&plan.about).unwrap_or(Consequence::Deviation);
+    let weigh = |findings: Vec<Finding>| Weighed::of(findings, &plan.asked, of_case);
+    let found = weigh(steps.findings.into_iter().chain(broken).collect());
+    let open = weigh(steps.inconclusive.into_iter().chain(invariants.inconclusive).collect());
+    // What cannot be decided makes the case inconclusive only if it could make it deviate.
+    let mut inconclusive = open.deviations;
+    for finding in open.remarks.iter().chain(&open.proposed) {
+        steps.left_open.extend(undecided(finding));
+    }
+    if found.deviations.is_empty() {
         inconclusive.extend(vacuous(plan, &invariants.judged, timeline));
     }
-    let mut told = requirements(&findings);
+    let mut told = requirements(found.deviations.iter().chain(&found.remarks).chain(&found.proposed));
+    let (findings, elsewhere) = found
+        .deviations
+        .into_iter()
+        .partition(|finding| is_of_case(finding, plan));
     told.extend(requirements(&inconclusive));
     let mut not_judged = steps.left_open;
     not_judged.retain(|id, _| !told.contains(id));
-    proved.retain(|id| !told.contains(id) && !not_judged.contains_key(id));
+    proved.retain(|id| !told.contains(id) && !not_judged.contains_key(id) && !found.allowed.contains(id));
     Verdict {
         case: plan.case.clone(),
         findings,
+        elsewhere,
+        remarks: found.remarks,
+        proposed: found.proposed,
         inconclusive,
         too_close: invariants.too_close,
         shown: proved,
@@ -156,6 +194,18 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
         unsupported: None,
         snapshots: if of_reference { steps.snapshots } else { Vec::new() },
     }
+}
+
+/// Whether a finding is about what its case is about: a step found it, or it refutes a requirement of the case. What
+/// refutes no requirement makes the run untrustworthy, whatever the case is about.
+fn is_of_case(finding: &Finding, plan: &Plan) -> bool {
+    finding.step.is_some() || finding.requirements.is_empty() || !finding.requirements.is_disjoint(&plan.about)
+}
+
+/// The requirements of a finding that nobody can decide, with the reason.
+fn undecided(finding: &Finding) -> impl Iterator<Item = (RequirementId, String)> {
+    let reason = format!("{}: {}", finding.title, finding.seen);
+    finding.requirements.iter().map(move |id| (id.clone(), reason.clone()))
 }
 
 /// Judges a timeline that no case belongs to, such as a recording, by the invariants alone.

@@ -26,6 +26,39 @@ pub enum DifferenceKind {
     Other,
 }
 
+impl DifferenceKind {
+    /// All kinds.
+    pub const ALL: [Self; 8] = [
+        Self::Missing,
+        Self::Unexpected,
+        Self::Different,
+        Self::TooEarly,
+        Self::TooLate,
+        Self::Never,
+        Self::Order,
+        Self::Other,
+    ];
+
+    /// Its name in reports and target files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Unexpected => "unexpected",
+            Self::Different => "different",
+            Self::TooEarly => "tooEarly",
+            Self::TooLate => "tooLate",
+            Self::Never => "never",
+            Self::Order => "order",
+            Self::Other => "other",
+        }
+    }
+
+    /// The names of all kinds.
+    pub fn names() -> Vec<&'static str> {
+        Self::ALL.map(Self::name).into()
+    }
+}
+
 impl fmt::Display for DifferenceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

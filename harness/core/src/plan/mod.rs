@@ -9,6 +9,7 @@ use std::{borrow::Cow, collections::BTreeSet, fmt, time::Duration};
 
 use crate::{
     case::model::{Action, Case, ControllerSetup, Invariant, Mode},
+    catalogue::Asked,
     names::{CaseId, RequirementId},
     timeline::{Begin, DEFAULT_NAMESPACE},
 };
@@ -34,8 +35,10 @@ pub struct Plan {
     pub invariants: BTreeSet<Invariant>,
     /// The invariants that are not judged.
     pub exempt: BTreeSet<Invariant>,
-    /// The requirements that no invariant holds against the target: it does not declare their features.
-    pub unasked: BTreeSet<RequirementId>,
+    /// The requirements that the case is about.
+    pub about: BTreeSet<RequirementId>,
+    /// The consequence of each requirement for the target.
+    pub asked: Asked,
 }
 
 /// One step of a plan. Its number is its place in [`Plan::steps`].
@@ -128,7 +131,8 @@ impl Plan {
             steps: steps.collect(),
             invariants: BTreeSet::new(),
             exempt: BTreeSet::new(),
-            unasked: BTreeSet::new(),
+            about: BTreeSet::new(),
+            asked: Asked::default(),
         }
     }
 
@@ -169,18 +173,15 @@ impl Plan {
             steps: steps.collect(),
             invariants: case.invariants.clone(),
             exempt: case.exempt.keys().copied().collect(),
-            unasked: BTreeSet::new(),
+            about: case.requirements.iter().cloned().collect(),
+            asked: Asked::default(),
         }
     }
 
-    /// For a target of which these requirements are not asked ([`Catalogue::unasked`]).
-    ///
-    /// The assertions of a case need no such thing: a case that proves one of them is unsupported.
-    ///
-    /// [`Catalogue::unasked`]: crate::catalogue::Catalogue::unasked
+    /// The plan for a target that breaks requirements with these consequences.
     #[must_use]
-    pub fn without(self, unasked: BTreeSet<RequirementId>) -> Self {
-        Self { unasked, ..self }
+    pub fn asking(self, asked: Asked) -> Self {
+        Self { asked, ..self }
     }
 }
 

@@ -6,24 +6,25 @@ use jiff::Timestamp;
 
 use super::{
     baseline::{self, About},
+    defects,
     model::{
-        Backend, CaseNumbers, CaseOutcome, CaseReport, ConformanceReport, EvidenceReport, FindingReport, KIND, Profile,
-        ProfileReport, ProfileResult, RequirementNumbers, RequirementReport, RequirementResult, Summary, Timing,
+        Backend, CaseNumbers, CaseOutcome, CaseReport, ConformanceReport, DocumentReport, EvidenceReport,
+        FindingReport, KIND, Profile, ProfileReport, ProfileResult, RequirementNumbers, RequirementReport,
+        RequirementResult, Summary, Timing,
     },
 };
 use crate::{
     case::{model::Case, read::API_VERSION},
-    catalogue::{Catalogue, Level, Requirement},
+    catalogue::{Asked, Catalogue, Consequence, Document, Level, Requirement},
     event::{self, CaseResult, Event, RunStart},
-    judge::Finding,
-    names::{CaseId, Feature, RequirementId},
+    judge::{Finding, Verdict},
+    names::{CaseId, DocumentId, Feature, RequirementId},
 };
 
 /// Takes in events, and gives the report of what it has taken in.
 #[derive(Debug)]
 pub struct Builder {
-    core: BTreeSet<Feature>,
-    requirements: Vec<RequirementReport>,
+    catalogue: Catalogue,
     about: About,
     start: Option<RunStart>,
     kubernetes_versions: BTreeSet<String>,
@@ -35,8 +36,7 @@ impl Builder {
     /// For a run of some of these cases, which cite this catalogue.
     pub fn new<'a>(catalogue: &Catalogue, all: impl IntoIterator<Item = &'a Case>) -> Self {
         Self {
-            core: catalogue.core().clone(),
-            requirements: asked(catalogue),
+            catalogue: catalogue.clone(),
             about: baseline::about(all),
             start: None,
             kubernetes_versions: BTreeSet::new(),
@@ -62,8 +62,10 @@ impl Builder {
     /// The report; none if the run has not begun.
     pub fn report(&self) -> Option<ConformanceReport> {
         let start = self.start.as_ref()?;
-        let cases: Vec<CaseReport> = self.cases.values().cloned().collect();
-        let requirements = requirements(self.requirements.clone(), &start.features, &cases);
+        let asked = Asked::of(&self.catalogue, &start.features, &start.claims);
+        let mut cases: Vec<CaseReport> = self.cases.values().cloned().collect();
+        settle(&mut cases);
+        let requirements = requirements(listed(&self.catalogue, &asked), &start.features, &cases);
         Some(ConformanceReport {
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),
@@ -76,8 +78,11 @@ impl Builder {
                 kubernetes_versions: self.kubernetes_versions.clone(),
             },
             features: start.features.clone(),
-            profiles: profiles(&self.core, &start.features, &requirements),
+            claims: start.claims.clone(),
+            documents: documents(&self.catalogue),
+            profiles: profiles(self.catalogue.core(), &start.features, &requirements),
             summary: summary(&requirements, &cases, self.wall_secs),
+            defects: defects::of(&cases, &start.baseline, &asked),
             baseline: baseline::judged(&baseline::entries(&start.baseline, &self.about), &cases),
             requirements,
             cases,
@@ -85,19 +90,63 @@ impl Builder {
     }
 }
 
-/// What a report asks for, before any case has told of it.
-pub fn asked(catalogue: &Catalogue) -> Vec<RequirementReport> {
-    let asked = |requirement: &Requirement| RequirementReport {
+/// The documents of a catalogue, as a report lists them.
+pub fn documents(catalogue: &Catalogue) -> BTreeMap<DocumentId, DocumentReport> {
+    let of = |(id, document): (&DocumentId, &Document)| {
+        let report = DocumentReport {
+            title: document.title.clone(),
+            url: document.url.clone(),
+            standing: document.standing,
+        };
+        (id.clone(), report)
+    };
+    catalogue.documents().iter().map(of).collect()
+}
+
+/// Decides the result of each case in view of all cases. A deviation that a case is not about makes it deviate unless
+/// another case, which is about it, shows the same.
+pub fn settle(cases: &mut [CaseReport]) {
+    let results: Vec<CaseOutcome> = cases.iter().map(|case| settled(case, cases)).collect();
+    for (case, result) in cases.iter_mut().zip(results) {
+        case.result = result;
+    }
+}
+
+fn settled(case: &CaseReport, all: &[CaseReport]) -> CaseOutcome {
+    if !case.result.is_judged() {
+        return case.result;
+    }
+    let unexplained = |finding: &FindingReport| !defects::is_shown_more_clearly(all, finding);
+    let deviates = !case.findings.is_empty() || !case.snapshots.is_empty() || case.elsewhere.iter().any(unexplained);
+    match (deviates, case.known, case.remarks.is_empty()) {
+        (true, true, _) => CaseOutcome::KnownDeviation,
+        (true, false, _) => CaseOutcome::Deviates,
+        (false, _, false) => CaseOutcome::Remarks,
+        (false, _, true) => CaseOutcome::Conforms,
+    }
+}
+
+/// The requirements of a catalogue as a report lists them, before any case was judged.
+pub fn listed(catalogue: &Catalogue, asked: &Asked) -> Vec<RequirementReport> {
+    let listed = |requirement: &Requirement| RequirementReport {
         id: requirement.id.clone(),
         level: requirement.level,
         feature: requirement.feature.clone(),
         text: requirement.text.clone(),
+        sources: requirement.sources.clone(),
+        consequence: asked.consequence(&requirement.id),
         result: RequirementResult::NotShown,
         shown_by: BTreeSet::new(),
         broken_by: BTreeSet::new(),
         not_judged_by: BTreeSet::new(),
     };
-    catalogue.iter().map(asked).collect()
+    catalogue.iter().map(listed).collect()
+}
+
+/// The consequences that the requirements of a report list.
+pub fn asked_of(requirements: &[RequirementReport]) -> Asked {
+    let of = |requirement: &RequirementReport| (requirement.id.clone(), requirement.consequence);
+    requirements.iter().map(of).collect()
 }
 
 /// What cases come to for each requirement; what the requirements said before does not matter.
@@ -121,7 +170,9 @@ pub fn requirements(
         let nobody_could = asking.peek().is_some() && asking.all(|case| case.result == CaseOutcome::Unsupported);
         let mut breaking = cases.iter().filter(|case| case.broken.contains(id)).peekable();
         let broken = breaking.peek().is_some();
-        requirement.result = if broken && breaking.all(|case| case.result == CaseOutcome::KnownDeviation) {
+        requirement.result = if broken && requirement.consequence == Consequence::Remark {
+            RequirementResult::Remark
+        } else if broken && breaking.all(|case| case.known) {
             RequirementResult::KnownDeviation
         } else if broken {
             RequirementResult::Broken
@@ -149,13 +200,15 @@ pub fn summary(requirements: &[RequirementReport], cases: &[CaseReport], wall_se
     Summary {
         cases: CaseNumbers {
             conforming: cases_with(CaseOutcome::Conforms),
+            with_remarks: cases_with(CaseOutcome::Remarks),
             deviating: cases_with(CaseOutcome::Deviates),
             known: cases_with(CaseOutcome::KnownDeviation),
             inconclusive: cases_with(CaseOutcome::Inconclusive),
             unsupported: cases_with(CaseOutcome::Unsupported),
             broken: cases_with(CaseOutcome::Broken),
         },
-        requirements: numbers(requirements),
+        requirements: numbers(requirements.iter().filter(|it| it.consequence != Consequence::Proposed)),
+        proposed: numbers(requirements.iter().filter(|it| it.consequence == Consequence::Proposed)),
         wall_secs,
     }
 }
@@ -167,6 +220,7 @@ fn numbers<'a>(requirements: impl IntoIterator<Item = &'a RequirementReport>) ->
             RequirementResult::Shown => &mut numbers.shown,
             RequirementResult::Broken => &mut numbers.broken,
             RequirementResult::KnownDeviation => &mut numbers.known,
+            RequirementResult::Remark => &mut numbers.remarks,
             RequirementResult::NotJudged => &mut numbers.not_judged,
             RequirementResult::NotShown => &mut numbers.not_shown,
             RequirementResult::Unsupported => &mut numbers.unsupported,
@@ -193,7 +247,8 @@ pub fn profiles(
         let musts = numbers(
             requirements
                 .iter()
-                .filter(|it| it.level == Level::Must && supported.contains(&it.feature)),
+                .filter(|it| it.level == Level::Must && supported.contains(&it.feature))
+                .filter(|it| it.consequence != Consequence::Proposed),
         );
         let claimed = match name {
             Profile::Core => unsupported.is_empty(),
@@ -244,8 +299,11 @@ impl CaseReport {
             shown: BTreeSet::new(),
             broken: BTreeSet::new(),
             not_judged: BTreeMap::new(),
-            known: result.known.clone(),
+            known: result.known,
             findings: Vec::new(),
+            elsewhere: Vec::new(),
+            remarks: Vec::new(),
+            proposed: Vec::new(),
             warnings: Vec::new(),
             snapshots: Vec::new(),
             reasons: Vec::new(),
@@ -262,28 +320,23 @@ impl CaseReport {
         };
         match &result.outcome {
             event::CaseOutcome::Conforms(verdict) => {
-                report.shown.clone_from(&verdict.shown);
-                report.not_judged.clone_from(&verdict.not_judged);
-                report.warnings = verdict.warnings.iter().map(FindingReport::of).collect();
+                report.take(verdict);
+                if !report.remarks.is_empty() {
+                    report.result = CaseOutcome::Remarks;
+                }
             }
             event::CaseOutcome::Deviates { verdict, snapshots, .. } => {
-                report.result = if result.known.is_empty() {
-                    CaseOutcome::Deviates
-                } else {
+                report.take(verdict);
+                report.result = if result.known {
                     CaseOutcome::KnownDeviation
+                } else {
+                    CaseOutcome::Deviates
                 };
-                report.shown.clone_from(&verdict.shown);
-                report.not_judged.clone_from(&verdict.not_judged);
-                report.warnings = verdict.warnings.iter().map(FindingReport::of).collect();
-                report.broken = verdict.broken();
-                report.findings = verdict.findings.iter().map(FindingReport::of).collect();
                 report.snapshots = snapshots.iter().map(|snapshot| snapshot.name.clone()).collect();
             }
             event::CaseOutcome::Inconclusive { verdict, .. } => {
+                report.take(verdict);
                 report.result = CaseOutcome::Inconclusive;
-                report.shown.clone_from(&verdict.shown);
-                report.not_judged.clone_from(&verdict.not_judged);
-                report.warnings = verdict.warnings.iter().map(FindingReport::of).collect();
                 report.findings = verdict.inconclusive.iter().map(FindingReport::of).collect();
             }
             event::CaseOutcome::Unsupported { reasons } => {
@@ -296,6 +349,19 @@ impl CaseReport {
             }
         }
         report
+    }
+
+    /// Takes in what a verdict found.
+    fn take(&mut self, verdict: &Verdict) {
+        let reports = |findings: &[Finding]| findings.iter().map(FindingReport::of).collect();
+        self.shown.clone_from(&verdict.shown);
+        self.broken = verdict.broken();
+        self.not_judged.clone_from(&verdict.not_judged);
+        self.findings = reports(&verdict.findings);
+        self.elsewhere = reports(&verdict.elsewhere);
+        self.remarks = reports(&verdict.remarks);
+        self.proposed = reports(&verdict.proposed);
+        self.warnings = reports(&verdict.warnings);
     }
 }
 
@@ -318,6 +384,8 @@ impl FindingReport {
             expected: finding.expected.clone(),
             seen: finding.seen.clone(),
             differences: finding.mismatches.iter().map(ToString::to_string).collect(),
+            field: finding.field.clone(),
+            difference: finding.kind,
             object: finding.object.as_ref().map(ToString::to_string),
             step: finding.step.map(|step| step + 1),
             at_secs: millis(finding.at.as_secs_f64()),

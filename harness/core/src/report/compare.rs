@@ -46,8 +46,9 @@ fn requirements(report: &ConformanceReport) -> Results {
     let rank = |result| match result {
         // Whether it is known says something of the target file, not of the implementation.
         RequirementResult::Broken | RequirementResult::KnownDeviation => 0,
-        RequirementResult::NotJudged | RequirementResult::NotShown | RequirementResult::Unsupported => 1,
-        RequirementResult::Shown => 2,
+        RequirementResult::Remark => 1,
+        RequirementResult::NotJudged | RequirementResult::NotShown | RequirementResult::Unsupported => 2,
+        RequirementResult::Shown => 3,
     };
     let asked_for: BTreeSet<_> = report.cases.iter().flat_map(|case| &case.requirements).collect();
     // That nobody asked says nothing of the implementation: the report is of a part of the cases.
@@ -66,8 +67,9 @@ fn cases(report: &ConformanceReport) -> Results {
         CaseOutcome::Broken => 1,
         CaseOutcome::Inconclusive => 2,
         CaseOutcome::Unsupported => 3,
-        CaseOutcome::Conforms if !case.failed_tries.is_empty() => 4,
-        CaseOutcome::Conforms => 5,
+        CaseOutcome::Conforms | CaseOutcome::Remarks if !case.failed_tries.is_empty() => 4,
+        CaseOutcome::Remarks => 5,
+        CaseOutcome::Conforms => 6,
     };
     let mut results = Results::new();
     for case in &report.cases {
@@ -120,8 +122,8 @@ fn notes(before: &ConformanceReport, after: &ConformanceReport) -> Vec<String> {
     ];
     let outdated = after.baseline.iter().filter(|entry| entry.outdated);
     let outdated = outdated.map(|entry| {
-        let id = &entry.requirement;
-        format!("{id} is in the baseline of the later report, and no case breaks it any more")
+        let about = entry.about();
+        format!("{about} is in the baseline of the later report, and no case shows it any more")
     });
     let differing = pairs.into_iter().filter(|(_, before, after)| before != after);
     differing

@@ -61,8 +61,14 @@ fn test(report: &ConformanceReport, case: &CaseReport) -> TestCase {
     for (key, ids) in [
         ("requirement", &case.requirements),
         ("requirement.shown", &case.shown),
-        ("requirement.broken", &case.broken),
-        ("requirement.known", &case.known),
+        (
+            if case.known {
+                "requirement.known"
+            } else {
+                "requirement.broken"
+            },
+            &case.broken,
+        ),
     ] {
         test.add_properties(ids.iter().map(|id| Property::new(key, id.as_str())));
     }
@@ -83,19 +89,20 @@ fn entry(entry: &BaselineEntry) -> Property {
     } else {
         "baseline"
     };
-    let of = format!("{} {}", entry.requirement, cases.join(" "));
+    let field = entry.field.as_deref().unwrap_or_default();
+    let of = format!("{} {field} {} {}", entry.about(), entry.difference, cases.join(" "));
     Property::new(name, format!("{}: {}", of.trim_end(), entry.reason))
 }
 
 fn status(case: &CaseReport) -> TestCaseStatus {
     let mut status = match case.result {
-        CaseOutcome::Conforms => TestCaseStatus::success(),
+        CaseOutcome::Conforms | CaseOutcome::Remarks => TestCaseStatus::success(),
         CaseOutcome::Unsupported | CaseOutcome::KnownDeviation | CaseOutcome::Inconclusive => TestCaseStatus::skipped(),
         CaseOutcome::Deviates => TestCaseStatus::non_success(NonSuccessKind::Failure),
         CaseOutcome::Broken => TestCaseStatus::non_success(NonSuccessKind::Error),
     };
     match case.result {
-        CaseOutcome::Conforms => {}
+        CaseOutcome::Conforms | CaseOutcome::Remarks => {}
         CaseOutcome::Unsupported => {
             status.set_message(case.reasons.join("; "));
         }

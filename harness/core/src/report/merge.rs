@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use super::{
-    baseline, build,
+    baseline, build, defects,
     model::{BaselineEntry, CaseReport, ConformanceReport},
 };
 use crate::{
@@ -70,7 +70,10 @@ pub fn merge(reports: &[ConformanceReport]) -> Result<ConformanceReport, MergeEr
         .flat_map(|report| report.backend.kubernetes_versions.iter().cloned())
         .collect();
     let wall_secs = reports.iter().map(|report| report.summary.wall_secs).sum();
+    build::settle(&mut cases);
+    let asked = build::asked_of(&merged.requirements);
     merged.requirements = build::requirements(merged.requirements, &merged.features, &cases);
+    merged.defects = defects::of(&cases, &baseline::of_report(&merged), &asked);
     merged.baseline = baseline::judged(&merged.baseline, &cases);
     merged.profiles = build::profiles(&build::core_of(&first.profiles), &merged.features, &merged.requirements);
     merged.summary = build::summary(&merged.requirements, &cases, wall_secs);
@@ -87,10 +90,11 @@ fn same(first: &ConformanceReport, other: &ConformanceReport) -> Result<(), Merg
         let names: Vec<_> = report.features.iter().map(Feature::as_str).collect();
         names.join(", ")
     };
+    let claims = |report: &ConformanceReport| report.claims.to_string();
     let known = |report: &ConformanceReport| {
         let told = |entry: &BaselineEntry| {
             let cases: Vec<_> = entry.cases.iter().map(CaseId::as_str).collect();
-            format!("{} {}", entry.requirement, cases.join(" "))
+            format!("{} {} {}", entry.about(), entry.difference, cases.join(" "))
                 .trim_end()
                 .to_owned()
         };
@@ -109,6 +113,7 @@ fn same(first: &ConformanceReport, other: &ConformanceReport) -> Result<(), Merg
         ),
         ("the implementation", name(first), name(other)),
         ("what it declares", features(first), features(other)),
+        ("the documents that it claims", claims(first), claims(other)),
         ("its baseline", known(first), known(other)),
         ("the backend", first.backend.name.clone(), other.backend.name.clone()),
         (

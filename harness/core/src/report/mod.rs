@@ -2,7 +2,7 @@
 //! and from nothing else.
 //!
 //! - [`model`]: the ConformanceReport, an API type that others can read; [`build`]: from events to it;
-//! - [`baseline`]: which known deviations still hold;
+//! - [`defects`]: the findings of all cases, each difference once; [`baseline`]: the known defects that still show;
 //! - [`junit`] and [`summary`]: a report for CI systems, as XML and as Markdown; [`lines`]: the events, a line of JSON each;
 //! - [`timeline_view`]: a timeline as swim lanes, for people to look at; [`difference`]: what a revision changed;
 //! - [`verify`]: makes a report again from its evidence; [`settled`]: what of it timelines carry; [`compare`]: what became
@@ -11,6 +11,7 @@
 pub mod baseline;
 pub mod build;
 pub mod compare;
+pub mod defects;
 pub mod difference;
 pub mod junit;
 pub mod lines;

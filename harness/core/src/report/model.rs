@@ -10,11 +10,12 @@ use thiserror::Error;
 
 use crate::{
     case::read::API_VERSION,
-    catalogue::Level,
+    catalogue::{Consequence, DocumentClaims, Level, Source, Standing, document},
     digest::Digest,
     event::Suite,
-    implementation::Implementation,
-    names::{CaseId, Feature, RequirementId},
+    implementation::{Implementation, versions::VersionRange},
+    judge::finding::DifferenceKind,
+    names::{CaseId, DocumentId, Feature, RequirementId},
     yaml::plain::{self, YamlError},
 };
 
@@ -41,11 +42,20 @@ pub struct ConformanceReport {
     pub backend: Backend,
     /// The features that the implementation declares.
     pub features: BTreeSet<Feature>,
+    /// The documents that the implementation claims, as a whole or for some features; all of them if left out.
+    #[serde(default, skip_serializing_if = "DocumentClaims::is_all")]
+    pub claims: DocumentClaims,
+    /// The documents that requirements cite.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub documents: BTreeMap<DocumentId, DocumentReport>,
     /// What the implementation can claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<ProfileReport>,
     /// The numbers.
     pub summary: Summary,
+    /// Defects: what cases found, each difference once. Deviations first, then remarks, then proposals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defects: Vec<Defect>,
     /// The deviations that the target file says are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<BaselineEntry>,
@@ -53,6 +63,41 @@ pub struct ConformanceReport {
     pub requirements: Vec<RequirementReport>,
     /// Every case that was asked, by name and seed.
     pub cases: Vec<CaseReport>,
+}
+
+/// A document that requirements cite.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DocumentReport {
+    /// Title.
+    pub title: String,
+    /// Address.
+    pub url: String,
+    /// Status of the document in its project.
+    pub standing: Standing,
+}
+
+/// One difference between what a requirement demands and what cases saw, however many cases saw it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Defect {
+    /// The requirements that it breaks; none if a step failed that proves nothing.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub requirements: BTreeSet<RequirementId>,
+    /// What it means for the implementation.
+    pub consequence: Consequence,
+    /// Path of the field that differs, without indices and names; none if no field does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// How it differs.
+    pub difference: DifferenceKind,
+    /// Whether the baseline covers it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
+    /// The finding of the case that shows it most clearly: the first of `cases`.
+    pub finding: FindingReport,
+    /// The cases that show it, the clearest first.
+    pub cases: Vec<CaseId>,
 }
 
 /// The clusters that an implementation was tested on.
@@ -73,6 +118,9 @@ pub struct Summary {
     pub cases: CaseNumbers,
     /// Results of requirements.
     pub requirements: RequirementNumbers,
+    /// Results of requirements of documents that the implementation does not claim.
+    #[serde(default)]
+    pub proposed: RequirementNumbers,
     /// How long the run took, on the wall; the sum if it was several.
     pub wall_secs: f64,
 }
@@ -83,6 +131,9 @@ pub struct Summary {
 pub struct CaseNumbers {
     /// Everything was as they say.
     pub conforming: usize,
+    /// They conform, but break a SHOULD or an ADVICE.
+    #[serde(default)]
+    pub with_remarks: usize,
     /// Something was not.
     pub deviating: usize,
     /// Something was not, as the baseline says.
@@ -171,6 +222,9 @@ pub struct RequirementNumbers {
     /// Refuted by cases, all of it as the baseline says.
     #[serde(default)]
     pub known: usize,
+    /// A SHOULD or an ADVICE that a case refutes.
+    #[serde(default)]
+    pub remarks: usize,
     /// Neither, because a step failed on which it depends.
     #[serde(default)]
     pub not_judged: usize,
@@ -183,7 +237,7 @@ pub struct RequirementNumbers {
 impl RequirementNumbers {
     /// How many there are.
     pub fn all(&self) -> usize {
-        self.shown + self.broken + self.known + self.not_judged + self.not_shown + self.unsupported
+        self.shown + self.broken + self.known + self.remarks + self.not_judged + self.not_shown + self.unsupported
     }
 }
 
@@ -197,6 +251,8 @@ pub enum RequirementResult {
     Broken,
     /// Some case refutes it, and the baseline says so.
     KnownDeviation,
+    /// Some case refutes it, and it is a SHOULD or an ADVICE.
+    Remark,
     /// No case shows it and none refutes it: in those that ask, an earlier step failed or a situation did not last.
     NotJudged,
     /// No case shows it, and none refutes it.
@@ -207,9 +263,10 @@ pub enum RequirementResult {
 
 impl RequirementResult {
     /// All of them, in the order in which people want to see them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Broken,
         Self::KnownDeviation,
+        Self::Remark,
         Self::NotJudged,
         Self::NotShown,
         Self::Shown,
@@ -222,6 +279,7 @@ impl RequirementResult {
             Self::Shown => "shown",
             Self::Broken => "broken",
             Self::KnownDeviation => "known deviation",
+            Self::Remark => "remark",
             Self::NotJudged => "not judged",
             Self::NotShown => "not shown",
             Self::Unsupported => "unsupported",
@@ -241,6 +299,11 @@ pub struct RequirementReport {
     pub feature: Feature,
     /// The statement.
     pub text: String,
+    /// Its grounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<Source>,
+    /// What it means for the implementation to break it.
+    pub consequence: Consequence,
     /// What was found.
     pub result: RequirementResult,
     /// The cases that show it.
@@ -254,27 +317,39 @@ pub struct RequirementReport {
     pub not_judged_by: BTreeSet<CaseId>,
 }
 
-/// A deviation that the target file says is known.
+/// A defect that the target file says is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BaselineEntry {
-    /// The requirement.
-    pub requirement: RequirementId,
-    /// Why, or what is seen instead.
+    /// The requirement that it breaks; none for a step that fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requirement: Option<RequirementId>,
+    /// The step that fails, as findings name it; none for a requirement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// Path of the field that differs; none if no field does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// How it differs.
+    pub difference: DifferenceKind,
+    /// Why it is known, or what is seen instead.
     pub reason: String,
     /// Where it is discussed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
+    /// The versions that have it; all if left out.
+    #[serde(default, skip_serializing_if = "VersionRange::is_all")]
+    pub versions: VersionRange,
     /// The cases in which it is known; empty for all.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub cases: BTreeSet<CaseId>,
-    /// Whether it shows in some runs only: then it is never outdated.
+    /// Whether it shows in some runs only: then it is never stale.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sometimes: bool,
-    /// The cases of the whole suite, run here or not, that can tell whether it still holds.
+    /// The cases of the whole suite, run here or not, that can show it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub told_by: BTreeSet<CaseId>,
-    /// Whether all of them that the target supports were run, and none showed it: it should be removed then.
+    /// Whether all of them that the target supports were judged, and none showed it: it should be removed then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outdated: bool,
 }
@@ -285,6 +360,8 @@ pub struct BaselineEntry {
 pub enum CaseOutcome {
     /// Everything was as it says.
     Conforms,
+    /// It conforms, but breaks a SHOULD or an ADVICE.
+    Remarks,
     /// Something was not.
     Deviates,
     /// Something was not, and the baseline says so of all of it.
@@ -299,19 +376,29 @@ pub enum CaseOutcome {
 
 impl CaseOutcome {
     /// All of them, in the order in which people want to see them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Broken,
         Self::Deviates,
         Self::KnownDeviation,
         Self::Inconclusive,
+        Self::Remarks,
         Self::Conforms,
         Self::Unsupported,
     ];
+
+    /// Whether the case ran to an end, so that its findings count.
+    pub fn is_judged(self) -> bool {
+        match self {
+            Self::Conforms | Self::Remarks | Self::Deviates | Self::KnownDeviation => true,
+            Self::Inconclusive | Self::Unsupported | Self::Broken => false,
+        }
+    }
 
     /// It in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Conforms => "conforms",
+            Self::Remarks => "conforms with remarks",
             Self::Deviates => "deviates",
             Self::KnownDeviation => "known deviation",
             Self::Inconclusive => "inconclusive",
@@ -351,12 +438,21 @@ pub struct CaseReport {
     /// What it was to show and neither showed nor refuted, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub not_judged: BTreeMap<RequirementId, String>,
-    /// The entries of the baseline that its deviation is put down to, if that is known.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub known: BTreeSet<RequirementId>,
-    /// Everything that was not as it says.
+    /// Whether the baseline covers all that makes it deviate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
+    /// Everything that was not as it says and breaks a MUST; if it is inconclusive, what cannot be decided.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingReport>,
+    /// Deviations that invariants found and that the case is not about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<FindingReport>,
+    /// Everything that breaks a SHOULD or an ADVICE.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<FindingReport>,
+    /// Everything that breaks a proposal that the implementation does not claim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposed: Vec<FindingReport>,
     /// What is no fault, but worth knowing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<FindingReport>,
@@ -399,6 +495,11 @@ pub struct FindingReport {
     /// The places where the object is not as expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<String>,
+    /// Path of the field that differs, without indices and names; none if no field does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// How it differs.
+    pub difference: DifferenceKind,
     /// The object that it was seen on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
@@ -472,6 +573,22 @@ impl ConformanceReport {
             return Err(ReportError::Kind { kind, api_version });
         }
         plain::read(text).map_err(ReportError::Format)
+    }
+
+    /// Address of a source of one of its requirements.
+    pub fn link(&self, source: &Source) -> Option<String> {
+        match source {
+            Source::Passage(passage) => {
+                let document = self.documents.get(&passage.document)?;
+                Some(document::link(
+                    &document.url,
+                    document.standing,
+                    &passage.section,
+                    passage.lines,
+                ))
+            }
+            Source::Fixed(number) | Source::Issue(number) => Some(document::issue(*number)),
+        }
     }
 
     /// Writes YAML.

@@ -9,14 +9,13 @@ use super::{
     model::{BaselineEntry, ConformanceReport},
 };
 use crate::{
+    catalogue::DocumentClaims,
     digest::Digest,
     event::{RunStart, Suite},
-    implementation::Implementation,
-    names::{CaseId, Feature, RequirementId},
+    implementation::{Implementation, versions::VersionRange},
+    judge::finding::DifferenceKind,
+    names::{CaseId, Feature},
 };
-
-/// What timelines of earlier versions say nothing of.
-pub const ADDED_LATER: &str = "deviations that show only sometimes";
 
 /// The digests of a run that begins, by what they are of.
 pub fn of_start(start: &RunStart) -> BTreeMap<String, String> {
@@ -28,6 +27,7 @@ pub fn of_start(start: &RunStart) -> BTreeMap<String, String> {
         suite: &start.suite,
         backend: &start.backend,
         features: &start.features,
+        claims: &start.claims,
         baseline: &entries,
     }
     .digests()
@@ -41,6 +41,7 @@ pub fn of_report(report: &ConformanceReport) -> BTreeMap<String, String> {
         suite: &report.suite,
         backend: &report.backend.name,
         features: &report.features,
+        claims: &report.claims,
         baseline: &report.baseline,
     }
     .digests()
@@ -52,16 +53,21 @@ struct Settled<'a> {
     suite: &'a Suite,
     backend: &'a str,
     features: &'a BTreeSet<Feature>,
+    claims: &'a DocumentClaims,
     baseline: &'a [BaselineEntry],
 }
 
-/// What the target file says of a known deviation, without what cases show of it.
+/// An entry of the baseline as the target file has it, without what cases show.
 #[derive(Serialize)]
 struct Known<'a> {
-    requirement: &'a RequirementId,
+    about: &'a str,
+    field: &'a Option<String>,
+    difference: DifferenceKind,
     reason: &'a str,
     link: &'a Option<String>,
+    versions: &'a VersionRange,
     cases: &'a BTreeSet<CaseId>,
+    sometimes: bool,
 }
 
 impl Settled<'_> {
@@ -75,13 +81,16 @@ impl Settled<'_> {
             .baseline
             .iter()
             .map(|entry| Known {
-                requirement: &entry.requirement,
+                about: entry.about(),
+                field: &entry.field,
+                difference: entry.difference,
                 reason: &entry.reason,
                 link: &entry.link,
+                versions: &entry.versions,
                 cases: &entry.cases,
+                sometimes: entry.sometimes,
             })
             .collect();
-        let sometimes: Vec<bool> = self.baseline.iter().map(|entry| entry.sometimes).collect();
         BTreeMap::from(
             [
                 ("version of Baton", digest(&self.baton_version)),
@@ -89,8 +98,8 @@ impl Settled<'_> {
                 ("selected cases", digest(&suite)),
                 ("backend", digest(&self.backend)),
                 ("features", digest(self.features)),
+                ("claimed documents", digest(self.claims)),
                 ("baseline", digest(&known)),
-                (ADDED_LATER, digest(&sometimes)),
             ]
             .map(|(what, digest)| (what.to_owned(), digest)),
         )

@@ -119,6 +119,17 @@ impl Node {
         }
     }
 
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Self> {
+        match &mut self.data {
+            Data::Map(members) => members
+                .iter_mut()
+                .find(|(key, _)| key.key() == name)
+                .map(|(_, value)| value),
+            Data::Scalar { .. } | Data::List(_) => None,
+        }
+    }
+
     /// The items of a list; none if it is no list.
     pub fn items(&self) -> &[Self] {
         match &self.data {

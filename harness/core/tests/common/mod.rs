@@ -62,10 +62,17 @@ pub fn read_cases(file: &Path) -> Result<Vec<Case>, Vec<Diagnostic>> {
     read_bytes(file, &std::fs::read(file).unwrap_or_default())
 }
 
+/// The catalogue of the repository.
+pub fn catalogue() -> &'static Catalogue {
+    static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
+        let text = std::fs::read_to_string(root().join("cases/requirements.yaml")).unwrap_or_default();
+        Catalogue::parse(&text).unwrap_or_default()
+    });
+    &CATALOGUE
+}
+
 /// Reads cases with the repository around it; any path whose braces are balanced passes for a JSONPath.
 pub fn read_bytes(file: &Path, bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic>> {
-    let catalogue = std::fs::read_to_string(root().join("cases/requirements.yaml")).unwrap_or_default();
-    let catalogue = Catalogue::parse(&catalogue).unwrap_or_default();
     let fixture = |name: &str| {
         std::fs::read_to_string(root().join("fixtures").join(name)).map_err(|error| error.kind().to_string())
     };
@@ -80,7 +87,7 @@ pub fn read_bytes(file: &Path, bytes: &[u8]) -> Result<Vec<Case>, Vec<Diagnostic
     ]
     .map(str::to_owned);
     let context = ReadContext {
-        catalogue: &catalogue,
+        catalogue: catalogue(),
         fixture: &fixture,
         fixtures: &fixtures,
         check_path: &check_path,

@@ -14,12 +14,13 @@ use std::{
 
 use baton_core::{
     case::model::Case,
-    catalogue::Catalogue,
+    catalogue::{Asked, Catalogue, DocumentClaims},
     digest::Digest,
     event::{CaseOutcome, CaseResult, Event, Evidence, RunStart, Shard, Suite, Summary},
     implementation::{
         Implementation,
-        baseline::{Baseline, KnownDeviation},
+        baseline::{Baseline, KnownDefect, Subject},
+        versions::VersionRange,
     },
     judge, measure,
     names::{CaseId, ClusterName},
@@ -37,12 +38,13 @@ use super::common::{self, spoiled};
 
 /// A requirement that the cases show, one that a bad timeline breaks, one that nobody asks for, one undeclared.
 pub const CATALOGUE: &str = "
+documents: {S: {title: T, url: u, standing: merged, note: n, lines: 9, sections: [{heading: H, line: 1}]}}
 core: [PurgeDirectly]
 requirements:
-- {id: PRG-03, level: MUST, feature: PurgeDirectly, source: S, text: One copy at most.}
-- {id: REC-01, level: MUST, feature: LabelInjection, source: S, text: Labels from the first revision on.}
-- {id: REC-11, level: SHOULD, feature: LabelInjection, source: S, text: Labels stay.}
-- {id: APP-01, level: MAY, feature: ApplicationFailover, source: S, text: An unhealthy workload stays.}
+- {id: PRG-03, level: MUST, feature: PurgeDirectly, sources: [{document: S, section: H, lines: 1, basis: said}], text: One copy at most.}
+- {id: REC-01, level: MUST, feature: LabelInjection, sources: [{document: S, section: H, lines: 1, basis: said}], text: Labels from the first revision on.}
+- {id: REC-11, level: SHOULD, feature: LabelInjection, sources: [{document: S, section: H, lines: 1, basis: said}], text: Labels stay.}
+- {id: APP-01, level: MAY, feature: ApplicationFailover, sources: [{document: S, section: H, lines: 1, basis: said}], text: An unhealthy workload stays.}
 ";
 
 pub fn case(name: &str) -> Case {
@@ -53,7 +55,7 @@ pub fn case(name: &str) -> Case {
 pub fn result(name: &str, fixture: &str) -> CaseResult {
     let (case, text) = (case(name), spoiled::bytes(name, fixture));
     let timeline = Timeline::read(text.as_slice()).unwrap();
-    let verdict = judge::judge(&Plan::of(&case), &timeline);
+    let verdict = judge::judge(&Plan::of(&case).asking(asked()), &timeline);
     let outcome = CaseOutcome::judged(verdict, Vec::new(), &timeline);
     CaseResult {
         case: case.id.clone(),
@@ -73,7 +75,7 @@ pub fn result(name: &str, fixture: &str) -> CaseResult {
             digest: Digest::of_bytes(&text),
         }),
         log: None,
-        known: BTreeSet::new(),
+        known: false,
         accepted: Vec::new(),
         failed_tries: Vec::new(),
     }
@@ -114,6 +116,7 @@ pub fn events(results: Vec<CaseResult>, shard: Option<Shard>) -> Vec<Event> {
             ..Implementation::named("the reference controller")
         },
         features: BTreeSet::from(["LabelInjection".into(), "PurgeDirectly".into()]),
+        claims: DocumentClaims::default(),
         baseline: Baseline::default(),
     };
     let mut events = vec![Event::RunStarted(Box::new(start))];
@@ -135,6 +138,9 @@ pub fn report(results: Vec<CaseResult>, shard: Option<Shard>) -> ConformanceRepo
     sealed(builder.report().unwrap())
 }
 
+/// The bad timeline of the StatefulSet.
+const BAD: &str = "label-missing";
+
 pub fn mixed() -> Vec<CaseResult> {
     let retried = CaseResult {
         failed_tries: vec!["first seen: no such object".to_owned()],
@@ -142,7 +148,7 @@ pub fn mixed() -> Vec<CaseResult> {
     };
     vec![
         retried,
-        result("statefulset-directly", "label-missing"),
+        result("statefulset-directly", BAD),
         unsupported("flink-jobid-directly"),
     ]
 }
@@ -206,24 +212,14 @@ pub fn verified_where_there_is(
     )
 }
 
-/// The report of a run against a target with these entries in its baseline.
-pub fn report_with(entries: &[(&str, &[&str])], results: Vec<CaseResult>, shard: Option<Shard>) -> ConformanceReport {
-    let entry = |(id, cases): &(&str, &[&str])| KnownDeviation {
-        requirement: (*id).into(),
-        reason: "seen in the field".to_owned(),
-        link: None,
-        cases: cases.iter().map(|case| CaseId::new(*case)).collect(),
-        sometimes: false,
-        line: 1,
-    };
+/// The report of a run against a target with this baseline.
+pub fn report_with(entries: &[KnownDefect], results: Vec<CaseResult>, shard: Option<Shard>) -> ConformanceReport {
     let baseline = Baseline {
-        entries: entries.iter().map(entry).collect(),
+        entries: entries.to_vec(),
         ..Baseline::default()
     };
     let put_down = |mut result: CaseResult| {
-        if let CaseOutcome::Deviates { verdict, .. } = &result.outcome {
-            result.known = baseline.covers(&result.case, verdict, false).unwrap_or_default();
-        }
+        result.known = result.outcome.is_known(&result.case, &baseline, &asked());
         result
     };
     let all = ["deployment-directly", "flink-jobid-directly", "statefulset-directly"].map(case);
@@ -237,5 +233,40 @@ pub fn report_with(entries: &[(&str, &[&str])], results: Vec<CaseResult>, shard:
     sealed(builder.report().unwrap())
 }
 
-/// What the bad timeline of the StatefulSet refutes.
-pub const KNOWN: &[(&str, &[&str])] = &[("REC-01", &[]), ("REC-02", &["statefulset-directly"]), ("STP-13", &[])];
+/// The consequences of the catalogue for the implementation of these reports.
+pub fn asked() -> Asked {
+    let features = BTreeSet::from(["LabelInjection".into(), "PurgeDirectly".into()]);
+    Asked::of(
+        &Catalogue::parse(CATALOGUE).unwrap(),
+        &features,
+        &DocumentClaims::default(),
+    )
+}
+
+/// A baseline with everything that the bad timeline of the StatefulSet breaks.
+pub fn known() -> Vec<KnownDefect> {
+    let bad = result("statefulset-directly", BAD);
+    let verdict = bad.outcome.verdict().unwrap();
+    let deviations = verdict.findings.iter().chain(&verdict.elsewhere);
+    let entries = deviations.flat_map(|finding| {
+        finding.requirements.iter().map(|id| KnownDefect {
+            of: Subject::Requirement(id.clone()),
+            field: finding.field.clone(),
+            difference: finding.kind,
+            reason: "seen in the field".to_owned(),
+            link: None,
+            versions: VersionRange::default(),
+            cases: BTreeSet::new(),
+            sometimes: false,
+            line: 1,
+        })
+    });
+    let mut known: Vec<KnownDefect> = Vec::new();
+    for entry in entries {
+        if !known.contains(&entry) {
+            known.push(entry);
+        }
+    }
+    known[1].cases = ["statefulset-directly".into()].into();
+    known
+}

@@ -5,6 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use super::{Objection, VerifyContext};
 use crate::{
     case::model::Case,
+    catalogue::Asked,
     digest::Digest,
     event::{CaseOutcome, CaseResult},
     judge, measure,
@@ -41,15 +42,12 @@ pub(super) fn judge_again(
         file: evidence.timeline.clone(),
     })?;
     let here = case(reported, context)?;
-    let plan = Plan::of(here).without(context.catalogue.unasked(&report.features));
+    let asked = Asked::of(context.catalogue, &report.features, &report.claims);
+    let plan = Plan::of(here).asking(asked.clone());
     let verdict = judge::judge(&plan, &timeline);
     let snapshots = (context.snapshots)(here, &verdict);
     let mut result = unjudged(here, CaseOutcome::judged(verdict, snapshots, &timeline));
-    if let CaseOutcome::Deviates { verdict, snapshots, .. } = &result.outcome {
-        let baseline = baseline::of_report(&report.baseline);
-        let known = baseline.covers(&here.id, verdict, !snapshots.is_empty());
-        result.known = known.unwrap_or_default();
-    }
+    result.known = result.outcome.is_known(&here.id, &baseline::of_report(report), &asked);
     result.seed = provenance.seed;
     result.migration = measure::first_migration(&timeline, &HARNESS);
     result.virtual_time = timeline.entries().last().map(|entry| entry.at).unwrap_or_default();
@@ -81,7 +79,7 @@ fn unjudged(case: &Case, outcome: CaseOutcome) -> CaseResult {
         timeline: None::<Arc<Timeline>>,
         evidence: None,
         log: None,
-        known: [].into(),
+        known: false,
         accepted: Vec::new(),
         failed_tries: Vec::new(),
     }

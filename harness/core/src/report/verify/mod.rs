@@ -10,13 +10,13 @@ mod objection;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    baseline, build,
+    baseline, build, defects,
     model::{CaseOutcome, CaseReport, ConformanceReport},
     settled,
 };
 use crate::{
     case::model::Case,
-    catalogue::Catalogue,
+    catalogue::{Asked, Catalogue},
     digest::Digest,
     event::{self, SnapshotDifference},
     judge::Verdict,
@@ -95,10 +95,23 @@ pub fn verify(report: &ConformanceReport, context: &VerifyContext<'_>) -> Verifi
             verification.objections.push(objection);
             reported.clone()
         });
+        // The result depends on all cases and is compared below.
+        let case = CaseReport {
+            result: reported.result,
+            ..case
+        };
         let differing = differ::objections(&case.name.to_string(), reported, &case);
         verification.confirmed += usize::from(judged && differing.is_empty());
         verification.objections.extend(differing);
         cases.push(case);
+    }
+    build::settle(&mut cases);
+    for (reported, case) in report.cases.iter().zip(&cases) {
+        let result = |case: &CaseReport| BTreeMap::from([("result", case.result)]);
+        let of = case.name.to_string();
+        verification
+            .objections
+            .extend(differ::objections(&of, &result(reported), &result(case)));
     }
     verification.not_selected = context.cases.len().saturating_sub(report.suite.cases);
     verification.missing = selected(report).saturating_sub(report.cases.len());
@@ -131,7 +144,11 @@ fn without_evidence(
         CaseOutcome::Broken => event::CaseOutcome::Broken {
             reason: reported.reasons.first().cloned().unwrap_or_default(),
         },
-        CaseOutcome::Conforms | CaseOutcome::Deviates | CaseOutcome::KnownDeviation | CaseOutcome::Inconclusive => {
+        CaseOutcome::Conforms
+        | CaseOutcome::Remarks
+        | CaseOutcome::Deviates
+        | CaseOutcome::KnownDeviation
+        | CaseOutcome::Inconclusive => {
             return Err(Objection::NoEvidence(here.id.clone()));
         }
     };
@@ -190,11 +207,7 @@ fn origin(report: &ConformanceReport, provenances: &[Provenance], all_readable: 
     for provenance in provenances {
         let differing = of_report
             .iter()
-            .filter(|(what, digest)| match provenance.settled.get(*what) {
-                Some(settled) => settled != *digest,
-                // The run was of a version that did not say it.
-                None => *what != settled::ADDED_LATER,
-            });
+            .filter(|(what, digest)| provenance.settled.get(*what) != Some(*digest));
         found.extend(differing.map(|(what, _)| Objection::Settled(what.clone())));
     }
     let with_evidence = report.cases.iter().filter(|case| case.evidence.is_some());
@@ -224,7 +237,8 @@ fn origin(report: &ConformanceReport, provenances: &[Provenance], all_readable: 
 
 /// Where the report does not follow from the catalogue, its baseline and these cases.
 fn whole(report: &ConformanceReport, cases: &[CaseReport], context: &VerifyContext<'_>) -> Vec<Objection> {
-    let requirements = build::requirements(build::asked(context.catalogue), &report.features, cases);
+    let asked = Asked::of(context.catalogue, &report.features, &report.claims);
+    let requirements = build::requirements(build::listed(context.catalogue, &asked), &report.features, cases);
     let mut found = Vec::new();
     let ids = report.requirements.iter().chain(&requirements).map(|it| &it.id);
     for id in ids.collect::<BTreeSet<_>>() {
@@ -239,12 +253,16 @@ fn whole(report: &ConformanceReport, cases: &[CaseReport], context: &VerifyConte
             }),
         }
     }
+    let documents = build::documents(context.catalogue);
+    found.extend(differ::objections("the documents", &report.documents, &documents));
     let about = baseline::about(context.cases.values());
-    let baseline = baseline::entries(&baseline::of_report(&report.baseline), &about);
-    let baseline = baseline::judged(&baseline, cases);
+    let of_report = baseline::of_report(report);
+    let defects = defects::of(cases, &of_report, &asked);
+    found.extend(differ::objections("the defects", &report.defects, &defects));
+    let baseline = baseline::judged(&baseline::entries(&of_report, &about), cases);
     let in_report: BTreeSet<&CaseId> = cases.iter().map(|case| &case.name).collect();
     for (reported, mut again) in report.baseline.iter().zip(baseline) {
-        let of = format!("{} in the baseline", again.requirement);
+        let of = format!("{} in the baseline", again.about());
         // The run need not have known of a case that it did not select: it may have come later, or be somebody's own.
         again
             .told_by

@@ -1,4 +1,6 @@
-//! What a run looks like: while it goes on, and at its end. Consumers of its events, and nothing else.
+//! What a run prints: while it goes on, and at its end. [`defects`]: the part about defects.
+
+pub mod defects;
 
 use crate::terminal::{self, outln};
 use std::{
@@ -8,9 +10,11 @@ use std::{
 };
 
 use baton_core::{
-    event::{CaseOutcome, CaseResult, Event, RunStart, Summary},
+    catalogue::Consequence,
+    event::{CaseOutcome, CaseResult, Event, RunStart, SnapshotDifference, Summary},
     judge::Verdict,
     names::{CaseId, ClusterName, RequirementId},
+    report::{ConformanceReport, model::Defect},
 };
 use comfy_table::{Cell, Color};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -79,7 +83,10 @@ impl Output {
                 };
                 self.results.insert((kept.case.clone(), kept.seed), kept);
             }
-            Event::RunEnded(summary) => self.end(summary),
+            Event::RunEnded(_) => match self.progress.take() {
+                Some(progress) => progress.finish_and_clear(),
+                None => outln!(),
+            },
         }
     }
 
@@ -100,25 +107,70 @@ impl Output {
         }
     }
 
-    fn end(&mut self, summary: &Summary) {
-        match self.progress.take() {
-            Some(progress) => progress.finish_and_clear(),
-            None => outln!(),
-        }
+    /// Prints the results of a run that has ended: a table, the defects, and the cases that tell nothing of the target.
+    pub fn end(&self, summary: &Summary, report: &ConformanceReport) {
         outln!("{}\n", results(self.results.values()));
+        for defect in defects::new_deviations(report) {
+            outln!("--- {}", defects::headline(defect));
+            outln!("{}", defects::details(defect, report));
+            if let Some(text) = self.clearest(defect) {
+                outln!("{text}");
+            }
+        }
         for result in self.results.values() {
             if let Some(text) = explanation(result, self.target.as_deref()) {
                 outln!("{text}");
             }
         }
+        for (words, consequence) in [
+            ("remarks: a SHOULD or an ADVICE is broken", Consequence::Remark),
+            (
+                "proposed: documents that the target does not claim",
+                Consequence::Proposed,
+            ),
+        ] {
+            let lines: Vec<_> = defects::with(report, consequence).map(defects::headline).collect();
+            if !lines.is_empty() {
+                outln!("{words}\n  {}\n", lines.join("\n  "));
+            }
+        }
+        let new = defects::new_deviations(report).count();
+        let known = defects::with(report, Consequence::Deviation)
+            .filter(|defect| defect.known)
+            .count();
+        if new + known > 0 {
+            let known = if known > 0 {
+                format!(", {known} more as the baseline says")
+            } else {
+                String::new()
+            };
+            outln!("{}{known}", show::count(new, "defect"));
+        }
         outln!("{}", sum(summary));
     }
+
+    /// The evidence of the case that shows a defect most clearly.
+    fn clearest(&self, defect: &Defect) -> Option<String> {
+        let name = defect.cases.first()?;
+        let mut runs = self.results.range((name.clone(), 0)..=(name.clone(), u64::MAX));
+        let (_, result) = runs.find(|(_, result)| shows(result, defect))?;
+        Some(evidence(result, self.target.as_deref()))
+    }
+}
+
+/// Whether a run of a case has the finding of a defect.
+fn shows(result: &CaseResult, defect: &Defect) -> bool {
+    let verdict = result.outcome.verdict();
+    let mut findings = verdict.into_iter().flat_map(Verdict::all_findings);
+    findings.any(|finding| (finding.seq, &finding.title) == (defect.finding.entry, &defect.finding.title))
 }
 
 fn word(result: &CaseResult) -> &'static str {
     match &result.outcome {
+        CaseOutcome::Conforms(verdict) if !verdict.elsewhere.is_empty() => "conforms, shows others",
+        CaseOutcome::Conforms(verdict) if !verdict.remarks.is_empty() => "conforms with remarks",
         CaseOutcome::Conforms(_) => "conforms",
-        CaseOutcome::Deviates { .. } if !result.known.is_empty() => "deviates",
+        CaseOutcome::Deviates { .. } if result.known => "deviates",
         CaseOutcome::Deviates { .. } => "DEVIATES",
         CaseOutcome::Inconclusive { .. } => "inconclusive",
         CaseOutcome::Unsupported { .. } => "unsupported",
@@ -128,8 +180,9 @@ fn word(result: &CaseResult) -> &'static str {
 
 fn colour(result: &CaseResult) -> Color {
     match &result.outcome {
+        CaseOutcome::Conforms(verdict) if !verdict.elsewhere.is_empty() && !result.known => Color::Red,
         CaseOutcome::Conforms(_) => Color::Green,
-        CaseOutcome::Deviates { .. } if !result.known.is_empty() => Color::Yellow,
+        CaseOutcome::Deviates { .. } if result.known => Color::Yellow,
         CaseOutcome::Deviates { .. } => Color::Red,
         CaseOutcome::Inconclusive { .. } | CaseOutcome::Unsupported { .. } => Color::Yellow,
         CaseOutcome::Broken { .. } => Color::Magenta,
@@ -171,9 +224,12 @@ pub fn results<'a>(results: impl Iterator<Item = &'a CaseResult>) -> String {
     let mut table = show::table(&["CASE", "RESULT", "REQUIREMENTS", "TIME", "WRITES"]);
     for result in results {
         let requirements = match &result.outcome {
+            CaseOutcome::Conforms(verdict) if !verdict.broken().is_empty() => {
+                format!("shows broken: {}", show::ids(verdict.broken().iter()))
+            }
             CaseOutcome::Conforms(verdict) => show::ids(verdict.shown.iter()),
-            CaseOutcome::Deviates { .. } if !result.known.is_empty() => {
-                format!("known: {}", show::ids(result.known.iter()))
+            CaseOutcome::Deviates { verdict, .. } if result.known => {
+                format!("known: {}", show::ids(verdict.broken().iter()))
             }
             CaseOutcome::Deviates { verdict, .. } if !verdict.broken().is_empty() => {
                 format!("broken: {}", show::ids(verdict.broken().iter()))
@@ -214,61 +270,76 @@ pub fn not_judged(verdict: &Verdict) -> Vec<String> {
         .collect()
 }
 
-/// Why a case did not conform, for a reader who has never seen it; `target` is the target file that it was run with.
+/// What there is to say of one case, apart from its defects: why it could not be judged, snapshots that differ, earlier tries.
 pub fn explanation(result: &CaseResult, target: Option<&Path>) -> Option<String> {
-    let head = format!("--- {} {}: {}", named(result), word(result), result.title);
-    let mut lines = vec![head];
+    let mut lines = Vec::new();
     for (number, failed) in (1..).zip(&result.failed_tries) {
         lines.push(format!("try {number} failed: {failed}"));
     }
     match &result.outcome {
-        CaseOutcome::Conforms(_) if result.failed_tries.is_empty() && result.accepted.is_empty() => return None,
-        CaseOutcome::Conforms(_) => {}
-        CaseOutcome::Unsupported { .. } => return None,
-        // The target file tells why.
-        CaseOutcome::Deviates { .. } if !result.known.is_empty() => return None,
+        CaseOutcome::Conforms(_) | CaseOutcome::Unsupported { .. } => {}
         CaseOutcome::Broken { reason } => lines.push(reason.clone()),
         CaseOutcome::Inconclusive { verdict, excerpt } => {
-            lines.push("no deviation was found, but this cannot be told:".to_owned());
+            lines.push("no deviation was found, but the order or the outcome of this is unknown:".to_owned());
             lines.extend(verdict.inconclusive.iter().map(|finding| format!("{finding}\n")));
-            lines.push(format!(
-                "timeline around the first finding (time, entry, cluster, event):\n{}\n",
-                excerpt.join("\n")
-            ));
+            lines.push(around(excerpt));
+            lines.extend(files(result, target));
         }
-        CaseOutcome::Deviates {
-            verdict,
-            snapshots,
-            excerpt,
-            likely_cause,
-        } => {
-            if let Some(cause) = likely_cause {
-                lines.push(format!("likely cause: {cause}\n"));
+        CaseOutcome::Deviates { verdict, snapshots, .. } => {
+            lines.extend(snapshots.iter().map(|snapshot| differing(snapshot, result)));
+            if !result.known {
+                lines.extend(not_judged(verdict));
+                lines.extend(verdict.warnings.iter().map(|warning| format!("warning: {warning}\n")));
             }
-            lines.extend(verdict.findings.iter().map(|finding| format!("{finding}\n")));
-            lines.extend(not_judged(verdict));
-            lines.extend(verdict.warnings.iter().map(|warning| format!("warning: {warning}\n")));
-            for snapshot in snapshots {
-                let file = snapshot.file.display();
-                match &snapshot.diff {
-                    Some(diff) => lines.push(format!("snapshot {} differs from {file}:\n{diff}", snapshot.name)),
-                    None => lines.push(format!(
-                        "snapshot {} has no file {file} yet; write it with `baton run --accept-snapshots {}`\n",
-                        snapshot.name, result.case
-                    )),
-                }
-            }
-            if !excerpt.is_empty() {
-                lines.push(format!(
-                    "timeline around the first finding (time, entry, cluster, event):\n{}\n",
-                    excerpt.join("\n")
-                ));
+            if !snapshots.is_empty() {
+                lines.extend(files(result, target));
             }
         }
     }
     for file in &result.accepted {
         lines.push(format!("snapshot written: {}", file.display()));
     }
+    let head = format!("--- {} {}: {}", named(result), word(result), result.title);
+    (!lines.is_empty()).then(|| format!("{head}\n{}", lines.join("\n")))
+}
+
+/// The evidence of a case that shows a defect: the likely cause, the timeline around it, and its files.
+fn evidence(result: &CaseResult, target: Option<&Path>) -> String {
+    let mut lines = vec![format!("shown by {}: {}", named(result), result.title)];
+    if let CaseOutcome::Deviates {
+        excerpt, likely_cause, ..
+    } = &result.outcome
+    {
+        lines.extend(likely_cause.iter().map(|cause| format!("likely cause: {cause}\n")));
+        lines.push(around(excerpt));
+    }
+    lines.push(format!("run it alone:  baton run {}", result.case));
+    lines.extend(files(result, target));
+    lines.join("\n")
+}
+
+/// The part of a timeline around a finding.
+fn around(excerpt: &[String]) -> String {
+    format!(
+        "timeline around the first finding (time, entry, cluster, event):\n{}\n",
+        excerpt.join("\n")
+    )
+}
+
+fn differing(snapshot: &SnapshotDifference, result: &CaseResult) -> String {
+    let file = snapshot.file.display();
+    match &snapshot.diff {
+        Some(diff) => format!("snapshot {} differs from {file}:\n{diff}", snapshot.name),
+        None => format!(
+            "snapshot {} has no file {file} yet; write it with `baton run --accept-snapshots {}`\n",
+            snapshot.name, result.case
+        ),
+    }
+}
+
+/// The files that a case left, and the command that judges them again.
+fn files(result: &CaseResult, target: Option<&Path>) -> Vec<String> {
+    let mut lines = Vec::new();
     if let Some(evidence) = &result.evidence {
         let file = evidence.file.display();
         lines.push(format!("full timeline: {file}"));
@@ -281,7 +352,7 @@ pub fn explanation(result: &CaseResult, target: Option<&Path>) -> Option<String>
     if let Some(file) = &result.log {
         lines.push(format!("output of the target: {}\n", file.display()));
     }
-    Some(lines.join("\n"))
+    lines
 }
 
 fn sum(summary: &Summary) -> String {
@@ -292,7 +363,9 @@ fn sum(summary: &Summary) -> String {
         verb(summary.conforming, "conform")
     )];
     let known = format!("{} as the baseline says", verb(summary.known, "deviate"));
+    let with_remarks = format!("{} with remarks", verb(summary.with_remarks, "conform"));
     for (number, words) in [
+        (summary.with_remarks, with_remarks.as_str()),
         (summary.deviating, verb(summary.deviating, "deviate").as_str()),
         (summary.inconclusive, "inconclusive"),
         (summary.known, &known),
