@@ -153,14 +153,11 @@ fn problem(rule: &StatePreservationRule, kind: ProblemKind) -> RuleProblem {
 
 fn extract(rule: &StatePreservationRule, status: &Value) -> Result<String, ProblemKind> {
     let template = Template::parse(&rule.json_path).map_err(|error| ProblemKind::Path(error.to_string()))?;
-    let value = template.evaluate(status).map_err(|error| {
+    let value = template.find(status).map_err(|error| {
         let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
         ProblemKind::Missing(format!("{error}{help}"))
     })?;
-    // A filter that nothing passes is an empty text in this language; for a rule that is nothing all the same.
-    if value.is_empty() {
-        return Err(ProblemKind::Missing("it yields an empty text".to_owned()));
-    }
+    let value = value.ok_or_else(|| ProblemKind::Missing("nothing passes its filter".to_owned()))?;
     match why_no_label_value(&value) {
         Some(why) => Err(ProblemKind::Value { value, why }),
         None => Ok(value),
@@ -240,6 +237,19 @@ mod tests {
         }
         let obstacle = preserve(&rules(&[("k", "{.v")]), Some(&json!({"v": 1})), &none()).unwrap_err();
         assert_eq!(obstacle.reason(), "StatePathInvalid");
+    }
+
+    #[test]
+    fn an_empty_text_is_a_value_and_a_filter_that_nothing_passes_is_none() {
+        let status = json!({"v": "", "paused": false, "share": 0.25, "list": [{"n": "a"}]});
+        for (path, expected) in [("{.v}", ""), ("{.paused}", "false"), ("{.share}", "0.25")] {
+            let state = preserve(&rules(&[("k", path)]), Some(&status), &none()).unwrap();
+            assert_eq!(state["k"], expected, "{path}");
+        }
+        for path in ["{.list[?(@.n==\"b\")].n}", "{range .list[?(@.n==\"b\")]}{.n}{end}"] {
+            let obstacle = preserve(&rules(&[("k", path)]), Some(&status), &none()).unwrap_err();
+            assert_eq!(obstacle.reason(), "StatePathMissing", "{path}");
+        }
     }
 
     #[test]

@@ -73,6 +73,11 @@ impl Template {
     /// Several results of one action are joined by a space. A key that is not there is an error ([`EvaluateError`])
     /// and never an empty text; a list that a filter leaves empty is an empty text, as in Kubernetes.
     pub fn evaluate(&self, value: &Value) -> Result<String, EvaluateError> {
+        self.find(value).map(Option::unwrap_or_default)
+    }
+
+    /// The same; `None` if the text is empty because no value was found. An empty text that was found is one.
+    pub fn find(&self, value: &Value) -> Result<Option<String>, EvaluateError> {
         evaluate::evaluate(&self.parts, value).map_err(|failure| failure.locate(&self.source))
     }
 

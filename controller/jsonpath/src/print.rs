@@ -9,15 +9,15 @@ use crate::limits::{MAX_DEPTH, MAX_OUTPUT_BYTES};
 /// Below this, a float that is whole holds exactly the number that was written.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The text so far.
-pub(crate) struct Printer(String);
+/// The text so far; `None` until something is printed.
+pub(crate) struct Printer(Option<String>);
 
 impl Printer {
     pub fn new() -> Self {
-        Self(String::new())
+        Self(None)
     }
 
-    pub fn into_text(self) -> String {
+    pub fn into_text(self) -> Option<String> {
         self.0
     }
 
@@ -77,10 +77,11 @@ impl Printer {
     }
 
     fn push(&mut self, text: &str) -> Result<(), EvaluateErrorKind> {
-        if self.0.len() + text.len() > MAX_OUTPUT_BYTES {
+        let printed = self.0.get_or_insert_default();
+        if printed.len() + text.len() > MAX_OUTPUT_BYTES {
             return Err(EvaluateErrorKind::TooLong);
         }
-        self.0.push_str(text);
+        printed.push_str(text);
         Ok(())
     }
 }
@@ -246,8 +247,8 @@ mod tests {
         assert_eq!(printer.print(&items), Ok(()));
         assert_eq!(printer.print(&[Item::Json(&value)]), Ok(()));
         assert_eq!(
-            printer.into_text(),
-            "0 1000000 1734462491693 18446744073709551615[0,1000000,1734462491693,18446744073709551615]"
+            printer.into_text().as_deref(),
+            Some("0 1000000 1734462491693 18446744073709551615[0,1000000,1734462491693,18446744073709551615]")
         );
     }
 

@@ -17,8 +17,8 @@ use crate::print::Printer;
 use crate::slice::slice;
 use filter::filter;
 
-/// The text that the parts make of the value.
-pub(crate) fn evaluate(parts: &[Part], value: &Value) -> Result<String, Failure> {
+/// The text that the parts make of the value; `None` if nothing was printed.
+pub(crate) fn evaluate(parts: &[Part], value: &Value) -> Result<Option<String>, Failure> {
     let mut run = Run {
         work: Work::new(),
         begun: 0,
