@@ -44,7 +44,10 @@ pub fn eviction_time(binding: &Binding, cluster: &str, settings: &Settings, now:
     let Ok(due) = since.checked_add(tolerated) else {
         return EvictionTime::Never;
     };
-    match due.max(delayed(item, conditions.delay_seconds).unwrap_or(due)) {
+    let Some(delayed) = delayed(item, conditions.delay_seconds) else {
+        return EvictionTime::Never;
+    };
+    match due.max(delayed) {
         due if due <= now => EvictionTime::Now,
         due => EvictionTime::At(due),
     }
@@ -54,9 +57,12 @@ fn seconds(seconds: i32) -> SignedDuration {
     SignedDuration::from_secs(i64::from(seconds))
 }
 
-/// Failover is held back until that long after the first status (APP-05).
+/// The end of `delaySeconds`, which begin with the first status; `None` before the first status (APP-05).
 fn delayed(item: &AggregatedStatusItem, delay_seconds: Option<i32>) -> Option<Timestamp> {
-    item.creation_timestamp?.checked_add(seconds(delay_seconds?)).ok()
+    let Some(delay_seconds) = delay_seconds else {
+        return Some(Timestamp::MIN);
+    };
+    item.creation_timestamp?.checked_add(seconds(delay_seconds)).ok()
 }
 
 /// The binding's spec without the cluster, with a task, and with the record that keeps the scheduler off it (APP-08).
@@ -172,6 +178,18 @@ mod tests {
                 EvictionTime::At(at(10)),
             ),
             ("held back", &delayed, none.clone(), EvictionTime::At(at(100))),
+            (
+                "the first status came late",
+                &delayed,
+                json!({"creationTimestamp": "2026-01-01T00:00:04Z"}),
+                EvictionTime::At(at(104)),
+            ),
+            (
+                "no status yet",
+                &delayed,
+                json!({"creationTimestamp": null}),
+                EvictionTime::Never,
+            ),
         ] {
             assert_eq!(
                 eviction_time(&sick(application, &item), "member1", &settings(), at(5)),
