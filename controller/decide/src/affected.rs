@@ -1,61 +1,115 @@
-//! Which taints a binding was affected by when they came (EVQ-06).
+//! The evictions that each taint gave rise to when it came (EVQ-05, EVQ-06).
 //!
-//! A workload that comes to be affected only by a change of its policy, made after the cluster failed, is not evicted by
-//! that failure. Kept in memory; after a restart the present policy counts.
+//! A policy that is edited after a cluster failed gives no workload a claim to leave it, and takes none away: a workload
+//! that the failure did not affect stays, one that it affected leaves, after the time that its policy granted. While a
+//! policy still has the workload leave, it says when and how. Kept in memory; after a restart the present policy counts.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-use crate::api::{BindingSpec, Cluster, Taint};
+use crate::api::failover::ClusterFailoverBehavior;
+use crate::api::{BindingSpec, Cluster, Taint, TaintEffect};
 use crate::evict;
 use crate::keys::ObjectKey;
 use crate::settings::Settings;
-use crate::taints::EvictionTime;
+use crate::taints::{self, EvictionTime};
 
 /// What tells one taint of a cluster from another.
 type TaintKey = (String, &'static str);
 
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    time_added: Option<Timestamp>,
-    is_affected: bool,
+/// When and how a workload leaves because of a taint.
+#[derive(Clone, Debug, PartialEq)]
+struct Claim {
+    tolerated_for: SignedDuration,
+    behavior: Option<ClusterFailoverBehavior>,
 }
 
-/// For each binding and cluster, the taints that were seen there, and whether they affected the binding then.
+impl Claim {
+    /// The claim by the present policy; `None` if it has the workload stay.
+    fn present(spec: &BindingSpec, taint: &Taint, settings: &Settings) -> Option<Self> {
+        let behavior = evict::behavior(spec).filter(|_| taint.effect == TaintEffect::PreferNoExecute);
+        Some(Self {
+            tolerated_for: evict::tolerated_for(spec, taint, settings)?,
+            behavior: behavior.cloned(),
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Seen {
+    time_added: Option<Timestamp>,
+    /// The last claim; `None` if the taint did not affect the binding when it came.
+    claim: Option<Claim>,
+}
+
+/// When a cluster's taints have a binding leave it, and with which failover behaviour.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Eviction {
+    /// When.
+    pub time: EvictionTime,
+    /// The `failover.cluster` that the policy had, if the binding leaves because of it.
+    behavior: Option<ClusterFailoverBehavior>,
+}
+
+impl Eviction {
+    /// The binding's spec, with the `failover.cluster` that counts if its policy has none by now.
+    pub fn spec<'a>(&self, spec: &'a BindingSpec) -> Cow<'a, BindingSpec> {
+        let lost = self.behavior.as_ref().filter(|_| evict::behavior(spec).is_none());
+        let Some(behavior) = lost else {
+            return Cow::Borrowed(spec);
+        };
+        let mut spec = spec.clone();
+        spec.failover.get_or_insert_default().cluster = Some(behavior.clone());
+        Cow::Owned(spec)
+    }
+}
+
+/// For each binding and cluster, the taints that were seen there, and the claims that they gave the binding.
 #[derive(Clone, Debug, Default)]
 pub struct Affected(BTreeMap<ObjectKey, BTreeMap<String, BTreeMap<TaintKey, Seen>>>);
 
 impl Affected {
-    /// Takes note of a cluster's taints, and returns those that may evict the binding: those that affected it when they
-    /// were first seen.
-    pub fn taints(
+    /// Takes note of a cluster's taints, and returns when they have the binding leave.
+    pub fn eviction(
         &mut self,
         binding: &ObjectKey,
         spec: &BindingSpec,
         cluster: &Cluster,
         settings: &Settings,
-    ) -> Vec<Taint> {
+    ) -> Eviction {
         let seen = self.0.entry(binding.clone()).or_default();
         let seen = seen.entry(cluster.name().to_owned()).or_default();
         let key = |taint: &Taint| (taint.key.clone(), taint.effect.name());
-        let present = &cluster.spec.taints;
-        seen.retain(|known, _| present.iter().any(|taint| key(taint) == *known));
-        let mut may_evict = |taint: &Taint| {
-            let is_affected =
-                || evict::eviction_time(spec, std::slice::from_ref(taint), settings) != EvictionTime::Never;
+        let taints = &cluster.spec.taints;
+        seen.retain(|known, _| taints.iter().any(|taint| key(taint) == *known));
+        let mut eviction = Eviction {
+            time: EvictionTime::Never,
+            behavior: None,
+        };
+        for taint in taints {
+            let present = Claim::present(spec, taint, settings);
             let known = seen.entry(key(taint)).or_insert_with(|| Seen {
                 time_added: taint.time_added,
-                is_affected: is_affected(),
+                claim: present.clone(),
             });
             // A taint that gets its time later is the same; with another time it has come anew.
             if known.time_added.is_some() && known.time_added != taint.time_added {
-                known.is_affected = is_affected();
+                known.claim.clone_from(&present);
             }
             known.time_added = taint.time_added;
-            known.is_affected
-        };
-        present.iter().filter(|taint| may_evict(taint)).cloned().collect()
+            let Some(claim) = &mut known.claim else { continue };
+            if let Some(present) = present {
+                *claim = present;
+            }
+            let time = taints::eviction_time(taint, claim.tolerated_for);
+            if time < eviction.time {
+                eviction.time = time;
+                eviction.behavior.clone_from(&claim.behavior);
+            }
+        }
+        eviction
     }
 
     /// Forgets a binding's clusters, except these: it may be scheduled there anew.
@@ -71,8 +125,8 @@ impl Affected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{binding, cluster, no_execute};
-    use serde_json::json;
+    use crate::testing::{at, binding, cluster, no_execute};
+    use serde_json::{Value, json};
 
     fn settings() -> Settings {
         Settings {
@@ -81,41 +135,84 @@ mod tests {
         }
     }
 
+    fn tolerates(tolerations: &Value) -> BindingSpec {
+        binding(&json!({"placement": {"clusterTolerations": tolerations}})).spec
+    }
+
+    fn key() -> ObjectKey {
+        ObjectKey::new(Some("ns"), "a")
+    }
+
     #[test]
-    fn a_toleration_that_goes_after_the_taint_came_makes_no_difference() {
-        let tolerations = json!({"placement": {"clusterTolerations": [{"operator": "Exists"}]}});
-        let (tolerant, plain) = (binding(&tolerations).spec, binding(&json!({})).spec);
-        let (key, failed) = (ObjectKey::new(Some("ns"), "a"), cluster("member1", &no_execute()));
+    fn what_a_failure_did_not_affect_stays_until_the_next() {
+        let (tolerant, plain) = (tolerates(&json!([{"operator": "Exists"}])), tolerates(&json!([])));
+        let for_a_time = tolerates(&json!([{"operator": "Exists", "tolerationSeconds": 5}]));
+        let failed = cluster("member1", &no_execute());
         let mut affected = Affected::default();
-        let mut count = |spec, cluster: &_| affected.taints(&key, spec, cluster, &settings()).len();
-        assert_eq!(count(&tolerant, &failed), 0);
-        assert_eq!(count(&plain, &failed), 0, "the failure came before the change");
-        let mut again = failed.clone();
-        again.spec.taints[0].time_added = Some(crate::testing::at(9));
-        assert_eq!(count(&plain, &again), 1, "the cluster failed anew");
+        let mut time = |spec, cluster: &_| affected.eviction(&key(), spec, cluster, &settings()).time;
+        assert_eq!(time(&tolerant, &failed), EvictionTime::Never);
+        assert_eq!(time(&plain, &failed), EvictionTime::Never, "the failure came before");
         assert_eq!(
-            count(&tolerant, &again),
-            1,
-            "what was affected stays so; its policy decides when it leaves"
+            time(&for_a_time, &failed),
+            EvictionTime::Never,
+            "the failure came before"
         );
-        assert_eq!(count(&tolerant, &cluster("member1", &json!([]))), 0);
-        assert_eq!(count(&tolerant, &failed), 0);
-        affected.keep_only(&key, &[]);
+        let mut again = failed.clone();
+        again.spec.taints[0].time_added = Some(at(9));
+        assert_eq!(time(&plain, &again), EvictionTime::Now, "the cluster failed anew");
+        assert_eq!(time(&plain, &cluster("member1", &json!([]))), EvictionTime::Never);
+        assert_eq!(time(&tolerant, &failed), EvictionTime::Never);
+        affected.keep_only(&key(), &[]);
+        let time = affected.eviction(&key(), &plain, &failed, &settings()).time;
+        assert_eq!(time, EvictionTime::Now, "scheduled there anew");
+    }
+
+    #[test]
+    fn what_a_failure_affected_leaves_after_the_last_time_that_a_policy_granted() {
+        let for_ever = tolerates(&json!([{"operator": "Exists"}]));
+        let for_60 = tolerates(&json!([{"operator": "Exists", "tolerationSeconds": 60}]));
+        let for_90 = tolerates(&json!([{"operator": "Exists", "tolerationSeconds": 90}]));
+        let failed = cluster("member1", &no_execute());
+        let mut affected = Affected::default();
+        let mut time = |spec| affected.eviction(&key(), spec, &failed, &settings()).time;
+        assert_eq!(time(&for_60), EvictionTime::At(at(60)));
+        assert_eq!(time(&for_ever), EvictionTime::At(at(60)));
         assert_eq!(
-            affected.taints(&key, &plain, &failed, &settings()).len(),
-            1,
-            "scheduled there anew"
+            time(&for_90),
+            EvictionTime::At(at(90)),
+            "it still leaves: its policy says when"
+        );
+        assert_eq!(time(&for_ever), EvictionTime::At(at(90)));
+    }
+
+    #[test]
+    fn a_policy_that_loses_its_failover_counts_as_it_was() {
+        let prefer = json!([{"key": "down", "effect": "PreferNoExecute", "timeAdded": "2026-01-01T00:00:00Z"}]);
+        let failed = cluster("member1", &prefer);
+        let with = binding(&json!({"failover": {"cluster": {"purgeMode": "Directly", "tolerationSeconds": 60}}})).spec;
+        let without = binding(&json!({"failover": null})).spec;
+        let mut affected = Affected::default();
+        let mut eviction = |spec| affected.eviction(&key(), spec, &failed, &settings());
+        assert_eq!(eviction(&with).time, EvictionTime::At(at(60)));
+        let left = eviction(&without);
+        assert_eq!(left.time, EvictionTime::At(at(60)));
+        assert_eq!(left.spec(&without).failover, with.failover);
+        let mut gains = Affected::default();
+        let mut time = |spec| gains.eviction(&key(), spec, &failed, &settings()).time;
+        assert_eq!(
+            (time(&without), time(&with)),
+            (EvictionTime::Never, EvictionTime::Never)
         );
     }
 
     #[test]
     fn a_taint_that_gets_its_time_later_is_the_same() {
-        let spec = binding(&json!({"placement": {"clusterTolerations": [{"operator": "Exists"}]}})).spec;
+        let tolerant = tolerates(&json!([{"operator": "Exists"}]));
         let mut failed = cluster("member1", &json!([{"key": "down", "effect": "NoExecute"}]));
-        let (key, mut affected) = (ObjectKey::new(None, "a"), Affected::default());
-        assert!(affected.taints(&key, &spec, &failed, &settings()).is_empty());
-        failed.spec.taints[0].time_added = Some(crate::testing::at(1));
-        let plain = binding(&json!({})).spec;
-        assert!(affected.taints(&key, &plain, &failed, &settings()).is_empty());
+        let mut affected = Affected::default();
+        let mut time = |spec, cluster: &_| affected.eviction(&key(), spec, cluster, &settings()).time;
+        assert_eq!(time(&tolerant, &failed), EvictionTime::Never);
+        failed.spec.taints[0].time_added = Some(at(1));
+        assert_eq!(time(&tolerates(&json!([])), &failed), EvictionTime::Never);
     }
 }

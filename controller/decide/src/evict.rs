@@ -1,6 +1,6 @@
 //! Whether and how a workload leaves a cluster that failed.
 //!
-//! [`eviction_time`] says when, [`infeasible`] whether it would be in vain, [`task`] writes down how, with the preserved state,
+//! [`tolerated_for`] says when (see [`crate::affected`]), [`infeasible`] whether it would be in vain, [`task`] writes down how, with the preserved state,
 //! and [`carry_out`] makes that the binding's new spec. The queue (see [`crate::queue`]) stands between.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::api::{BindingSpec, Cluster, GracefulEvictionTask, PurgeMode, StatePre
 use crate::preserve::{self, Obstacle};
 use crate::selector;
 use crate::settings::Settings;
-use crate::taints::{self, EvictionTime};
+use crate::taints;
 
 /// Reason of evictions because of taints (PRG-07).
 pub const TAINT_UNTOLERATED: &str = "TaintUntolerated";
@@ -35,11 +35,11 @@ pub fn is_faulty(cluster: &Cluster) -> bool {
     cluster.spec.taints.iter().any(|taint| faulty(taint.effect))
 }
 
-/// When the workload has to leave a cluster with these taints. `Never` while the gate `Failover` or the taint manager is
-/// off (GAT-01, GAT-07).
-pub fn eviction_time(spec: &BindingSpec, taints: &[Taint], settings: &Settings) -> EvictionTime {
+/// The time from the taint to the eviction; `None` if the workload stays, also while the gate `Failover` or the taint
+/// manager is off (GAT-01, GAT-07).
+pub fn tolerated_for(spec: &BindingSpec, taint: &Taint, settings: &Settings) -> Option<SignedDuration> {
     if !settings.failover || !settings.controllers.taint_manager {
-        return EvictionTime::Never;
+        return None;
     }
     let tolerations = spec
         .placement
@@ -50,7 +50,7 @@ pub fn eviction_time(spec: &BindingSpec, taints: &[Taint], settings: &Settings) 
             SignedDuration::from_secs(i64::from(seconds))
         })
     });
-    taints::eviction_time(taints, tolerations, prefer_after)
+    taints::tolerated_for(taint, tolerations, prefer_after)
 }
 
 /// Why no cluster could ever take what leaves this one; `None` if one could (PRE-01, PRE-02). Only the affinity counts:
@@ -135,7 +135,8 @@ pub(crate) fn state(
     preserve::preserve(preservation, collected, earlier)
 }
 
-fn behavior(spec: &BindingSpec) -> Option<&ClusterFailoverBehavior> {
+/// The policy's `failover.cluster`.
+pub(crate) fn behavior(spec: &BindingSpec) -> Option<&ClusterFailoverBehavior> {
     spec.failover.as_ref()?.cluster.as_ref()
 }
 

@@ -37,21 +37,13 @@ fn the_task_says_what_happened() {
 fn gates_rule_eviction_and_state() {
     let spec = binding(&stateful("Directly")).spec;
     let failed = cluster("member1", &no_execute());
-    assert_eq!(
-        eviction_time(&spec, &failed.spec.taints, &settings()),
-        EvictionTime::Now
-    );
-    assert_eq!(
-        eviction_time(
-            &spec,
-            &failed.spec.taints,
-            &Settings {
-                failover: false,
-                ..settings()
-            }
-        ),
-        EvictionTime::Never
-    );
+    let tolerated = |settings: &Settings| tolerated_for(&spec, &failed.spec.taints[0], settings);
+    assert_eq!(tolerated(&settings()), Some(SignedDuration::ZERO));
+    let off = Settings {
+        failover: false,
+        ..settings()
+    };
+    assert_eq!(tolerated(&off), None);
     let without = Settings {
         stateful_injection: false,
         ..settings()

@@ -48,44 +48,39 @@ pub enum EvictionTime {
     Never,
 }
 
-/// When `NoExecute` taints drive a workload away: at the earliest of its taints; of several tolerations for one taint
-/// the shortest counts, and what nothing tolerates counts at once (TNT-03, TNT-04). `PreferNoExecute` taints count only
-/// with `prefer_after`, and tolerations have no say over them (PNE-01 to PNE-03).
-pub fn eviction_time(
-    taints: &[Taint],
+/// The time from the taint to the eviction; `None` if the workload stays. Of several tolerations for a `NoExecute` taint
+/// the shortest counts, and without one it leaves at once (TNT-03, TNT-04). `PreferNoExecute` taints count only with
+/// `prefer_after`, and tolerations have no say over them (PNE-01 to PNE-03).
+pub fn tolerated_for(
+    taint: &Taint,
     tolerations: &[Toleration],
     prefer_after: Option<SignedDuration>,
-) -> EvictionTime {
-    taints
-        .iter()
-        .map(|taint| match taint.effect {
-            TaintEffect::NoExecute => no_execute_time(taint, tolerations),
-            TaintEffect::PreferNoExecute => prefer_after.map_or(EvictionTime::Never, |after| time_after(taint, after)),
-            TaintEffect::NoSchedule | TaintEffect::PreferNoSchedule => EvictionTime::Never,
-        })
-        .min()
-        .unwrap_or(EvictionTime::Never)
-}
-
-fn no_execute_time(taint: &Taint, tolerations: &[Toleration]) -> EvictionTime {
-    let matching = || tolerations.iter().filter(|toleration| tolerates(toleration, taint));
-    if matching().next().is_none() {
-        return EvictionTime::Now;
-    }
-    match matching().filter_map(|toleration| toleration.toleration_seconds).min() {
-        Some(seconds) => time_after(taint, SignedDuration::from_secs(seconds.max(0))),
-        None => EvictionTime::Never,
+) -> Option<SignedDuration> {
+    match taint.effect {
+        TaintEffect::NoExecute => {
+            let mut matching = tolerations.iter().filter(|it| tolerates(it, taint)).peekable();
+            if matching.peek().is_none() {
+                return Some(SignedDuration::ZERO);
+            }
+            let shortest = matching.filter_map(|toleration| toleration.toleration_seconds).min();
+            shortest.map(|seconds| SignedDuration::from_secs(seconds.max(0)))
+        }
+        TaintEffect::PreferNoExecute => prefer_after,
+        TaintEffect::NoSchedule | TaintEffect::PreferNoSchedule => None,
     }
 }
 
-fn time_after(taint: &Taint, after: SignedDuration) -> EvictionTime {
-    if after <= SignedDuration::ZERO {
+/// When the workload has to leave that tolerates the taint for this time.
+pub fn eviction_time(taint: &Taint, tolerated_for: SignedDuration) -> EvictionTime {
+    if tolerated_for <= SignedDuration::ZERO {
         return EvictionTime::Now;
     }
     let Some(since) = taint.time_added else {
         return EvictionTime::OnceStamped;
     };
-    since.checked_add(after).map_or(EvictionTime::Never, EvictionTime::At)
+    since
+        .checked_add(tolerated_for)
+        .map_or(EvictionTime::Never, EvictionTime::At)
 }
 
 #[cfg(test)]
@@ -122,6 +117,15 @@ mod tests {
                 "{toleration}"
             );
         }
+    }
+
+    /// When the earliest of these taints has a workload leave.
+    fn earliest(taints: &[Taint], tolerations: &[Toleration], prefer_after: Option<SignedDuration>) -> EvictionTime {
+        let time = |taint: &Taint| {
+            let tolerated_for = tolerated_for(taint, tolerations, prefer_after)?;
+            Some(eviction_time(taint, tolerated_for))
+        };
+        taints.iter().filter_map(time).min().unwrap_or(EvictionTime::Never)
     }
 
     #[test]
@@ -166,7 +170,7 @@ mod tests {
         ] {
             let taints: Vec<Taint> = serde_json::from_value(taints).unwrap();
             assert_eq!(
-                eviction_time(&taints, &tolerations(tolerated.clone()), None),
+                earliest(&taints, &tolerations(tolerated.clone()), None),
                 expected,
                 "{tolerated}"
             );
@@ -179,13 +183,10 @@ mod tests {
             json!({"key": "k", "effect": "PreferNoExecute", "timeAdded": "2026-01-01T00:00:00Z"}),
         )];
         let all = tolerations(json!([{"operator": "Exists"}]));
-        assert_eq!(eviction_time(&taints, &all, None), EvictionTime::Never);
-        assert_eq!(
-            eviction_time(&taints, &all, Some(SignedDuration::ZERO)),
-            EvictionTime::Now
-        );
+        assert_eq!(earliest(&taints, &all, None), EvictionTime::Never);
+        assert_eq!(earliest(&taints, &all, Some(SignedDuration::ZERO)), EvictionTime::Now);
         assert!(matches!(
-            eviction_time(&taints, &all, Some(SignedDuration::from_secs(1))),
+            earliest(&taints, &all, Some(SignedDuration::from_secs(1))),
             EvictionTime::At(_)
         ));
         assert!(repel(&taints, &all, true) && !repel(&taints, &all, false));

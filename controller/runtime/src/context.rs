@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use baton_decide::affected::Affected;
-use baton_decide::api::{BindingSpec, Cluster, Resource, Taint};
+use baton_decide::affected::{Affected, Eviction};
+use baton_decide::api::{BindingSpec, Cluster, Resource};
 use baton_decide::evict;
 use baton_decide::keys::{Gvk, ObjectKey};
 use baton_decide::queue::{self, Entry, EvictionQueue};
@@ -172,10 +172,10 @@ impl Context {
             .text(&self.evictions(), faulty, clusters.len(), self.now())
     }
 
-    /// The taints of a cluster that may evict the binding (EVQ-06).
-    pub fn affecting_taints(&self, binding: &ObjectKey, spec: &BindingSpec, cluster: &Cluster) -> Vec<Taint> {
+    /// When the taints of a cluster have the binding leave it (EVQ-05, EVQ-06).
+    pub fn eviction(&self, binding: &ObjectKey, spec: &BindingSpec, cluster: &Cluster) -> Eviction {
         let mut affected = self.inner.affected.lock().unwrap_or_else(PoisonError::into_inner);
-        affected.taints(binding, spec, cluster, self.settings())
+        affected.eviction(binding, spec, cluster, self.settings())
     }
 
     /// Forgets which taints affected the binding, except on these clusters.

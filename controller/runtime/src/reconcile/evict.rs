@@ -65,8 +65,8 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
             binding: key.clone(),
             cluster: name.clone(),
         };
-        collect_first(context, key, &entry).await?;
-        let Some(view) = gather(context, key) else {
+        let leaves = |view: &View| leaves(context, view, &entry);
+        let Some(view) = status::gather_collected(context, key, name, leaves).await? else {
             return Ok(());
         };
         match decide(context, &view, &entry) {
@@ -100,16 +100,17 @@ fn decide(context: &Context, view: &View, entry: &Entry) -> Step {
         return decide_drain(context, view, entry, cluster);
     }
     let settings = context.settings();
-    // A queued binding stays queued while its cluster is faulty, even if its policy changes (EVQ-05).
-    let is_queued = context.evictions().has(entry) && is_faulty(cluster);
-    let taints = context.affecting_taints(&entry.binding, spec, cluster);
-    match evict::eviction_time(spec, &taints, settings) {
+    // A queued binding stays queued while taints affect it, even if its policy grants it more time (EVQ-05).
+    let is_queued = context.evictions().has(entry);
+    let eviction = context.eviction(&entry.binding, spec, cluster);
+    match eviction.time {
+        EvictionTime::OnceStamped | EvictionTime::Never => return Step::Stay,
         _ if is_queued => {}
         EvictionTime::Now => {}
         EvictionTime::At(at) if at <= context.now() => {}
         EvictionTime::At(at) => return Step::Wait(at),
-        EvictionTime::OnceStamped | EvictionTime::Never => return Step::Stay,
     }
+    let spec = &eviction.spec(spec);
     if let Some(why) = evict::infeasible(spec, &entry.cluster, &view.clusters) {
         let message = format!("eviction from {} is given up: {why}", entry.cluster);
         return Step::Blocked(Outcome::Infeasible, ConditionUpdate::yes("NoClusterMatches", message));
@@ -150,21 +151,11 @@ fn decide_drain(context: &Context, view: &View, entry: &Entry, cluster: &Cluster
     }
 }
 
-/// The state is taken from what the binding shows; what its Works already know has to be shown first (STP-11).
-async fn collect_first(context: &Context, key: &ObjectKey, entry: &Entry) -> Result<(), Failure> {
-    let Some(view) = gather(context, key) else {
-        return Ok(());
-    };
-    let leaves = view.clusters.get(&entry.cluster).is_some_and(|cluster| {
-        let by_taint = || evict::eviction_time(&view.binding.spec, &cluster.spec.taints, context.settings());
-        is_drained(cluster) || (is_faulty(cluster) && by_taint() != EvictionTime::Never)
-    });
-    let shown = aggregate::collected(&view.binding.status, &entry.cluster);
-    let present = aggregate::binding_status(&view.binding, &view.works, context.now());
-    if leaves && aggregate::collected(&present, &entry.cluster) != shown {
-        status::run(context, key, &Notes::default()).await?;
-    }
-    Ok(())
+/// Returns true if the binding is to leave the cluster, now or later.
+fn leaves(context: &Context, view: &View, entry: &Entry) -> bool {
+    let by_taint = |cluster| context.eviction(&entry.binding, &view.binding.spec, cluster).time;
+    let cluster = view.clusters.get(&entry.cluster);
+    cluster.is_some_and(|cluster| is_drained(cluster) || by_taint(cluster) != EvictionTime::Never)
 }
 
 async fn take_turn(

@@ -14,6 +14,31 @@ use crate::events::{self, About, EventType};
 use crate::object_api::Part;
 use crate::source::Source;
 
+/// Reads what is known of a binding. If it is to leave the cluster, what its Works report of it becomes its status first:
+/// the state is taken from what the binding shows (STP-11).
+pub async fn gather_collected(
+    context: &Context,
+    key: &ObjectKey,
+    cluster: &str,
+    leaves: impl Fn(&View) -> bool,
+) -> Result<Option<View>, Failure> {
+    let Some(view) = gather(context, key) else {
+        return Ok(None);
+    };
+    let shown = aggregate::collected(&view.binding.status, cluster);
+    let present = aggregate::binding_status(&view.binding, &view.works, context.now());
+    if aggregate::collected(&present, cluster) == shown || !leaves(&view) {
+        return Ok(Some(view));
+    }
+    let mut changed = view.binding.as_ref().clone();
+    changed.status = present;
+    let source = Source::bindings(key.namespace.as_deref());
+    context
+        .change(&source, key, &view.binding, &changed, Part::Status)
+        .await?;
+    Ok(gather(context, key))
+}
+
 /// Writes the binding's status, and events on binding and resource: about evictions, and when a failover is blocked or
 /// goes on again.
 pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<(), Failure> {
@@ -24,18 +49,21 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<()
     let mut status = aggregate::binding_status(&view.binding, &view.works, now);
     if let Some(scheduled) = &notes.scheduled {
         conditions::set(&mut status.conditions, conditions::SCHEDULED, scheduled.clone(), now);
-        let blocked = notes.blocked.clone().or_else(|| obstacle(&view, scheduled));
-        let over = ConditionUpdate::no("NotBlocked", "what blocked the failover is gone");
-        set_while(&mut status, conditions::FAILOVER_BLOCKED, blocked, over, now);
-        let over = ConditionUpdate::no("NotPending", "no eviction waits");
-        set_while(
-            &mut status,
-            conditions::EVICTION_PENDING,
-            notes.pending.clone(),
-            over,
-            now,
-        );
     }
+    let blocked = notes
+        .blocked
+        .clone()
+        .or_else(|| obstacle(&view, notes.scheduled.as_ref()));
+    let over = ConditionUpdate::no("NotBlocked", "what blocked the failover is gone");
+    set_while(&mut status, conditions::FAILOVER_BLOCKED, blocked, over, now);
+    let over = ConditionUpdate::no("NotPending", "no eviction waits");
+    set_while(
+        &mut status,
+        conditions::EVICTION_PENDING,
+        notes.pending.clone(),
+        over,
+        now,
+    );
     let before = conditions::get(&view.binding.status.conditions, conditions::FAILOVER_BLOCKED).cloned();
     let after = conditions::get(&status.conditions, conditions::FAILOVER_BLOCKED).cloned();
     let mut changed = view.binding.as_ref().clone();
@@ -86,11 +114,12 @@ fn set_while(
 
 /// What keeps a failover from going on, apart from the eviction itself: an old copy that cannot be removed (PRG-02,
 /// PRG-04), no cluster to go to (GRE-02), rules that can never work (VAL-02).
-fn obstacle(view: &View, scheduled: &ConditionUpdate) -> Option<ConditionUpdate> {
+fn obstacle(view: &View, scheduled: Option<&ConditionUpdate>) -> Option<ConditionUpdate> {
     let spec = &view.binding.spec;
     let stuck = view.works.iter().find_map(|(cluster, work)| stuck(cluster, work));
     let homeless = || {
-        let is_homeless = scheduled.reason == "NoClusterFits" && !spec.graceful_eviction_tasks.is_empty();
+        let fits_none = scheduled.is_some_and(|scheduled| scheduled.reason == "NoClusterFits");
+        let is_homeless = fits_none && !spec.graceful_eviction_tasks.is_empty();
         let what = if view.works.is_empty() {
             "it runs nowhere"
         } else {

@@ -8,7 +8,8 @@ use baton_decide::unhealthy;
 
 use super::evict::EVICTED;
 use super::notes::Notes;
-use super::view::gather;
+use super::status;
+use super::view::{View, gather};
 use crate::context::{Context, Failure};
 use crate::object_api::Part;
 use crate::source::Source;
@@ -26,11 +27,13 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Resul
         .map(|target| target.name.clone())
         .collect();
     for name in names {
-        let Some(view) = gather(context, key) else {
+        let (now, settings) = (context.now(), context.settings());
+        let time = |view: &View| unhealthy::eviction_time(&view.binding, &name, settings, now);
+        let leaves = |view: &View| time(view) == EvictionTime::Now;
+        let Some(view) = status::gather_collected(context, key, &name, leaves).await? else {
             return Ok(());
         };
-        let (now, settings) = (context.now(), context.settings());
-        match unhealthy::eviction_time(&view.binding, &name, settings, now) {
+        match time(&view) {
             EvictionTime::OnceStamped | EvictionTime::Never => continue,
             EvictionTime::At(at) => {
                 notes.look_at(Some(at));
