@@ -30,6 +30,8 @@ pub const POLICY_NAME: &str = "propagationpolicy.karmada.io/name";
 pub const POLICY_NAMESPACE: &str = "propagationpolicy.karmada.io/namespace";
 /// On bindings: name of the `ClusterPropagationPolicy`.
 pub const CLUSTER_POLICY_NAME: &str = "clusterpropagationpolicy.karmada.io/name";
+/// The scheduler of bindings that name none.
+pub const SCHEDULER: &str = "default-scheduler";
 
 /// What the namespaces of Works begin with.
 const EXECUTION_SPACE: &str = "karmada-es-";

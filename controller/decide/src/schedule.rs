@@ -11,6 +11,7 @@ use crate::conditions::{self, ConditionUpdate};
 use crate::dependencies;
 use crate::drain;
 use crate::evict::mode_of;
+use crate::names;
 use crate::selector;
 use crate::taints;
 
@@ -41,6 +42,12 @@ pub struct Decision {
     pub scheduled: ConditionUpdate,
     /// When to look again, if nothing changes before.
     pub again: Option<Timestamp>,
+}
+
+/// Returns true if this scheduler schedules the binding, false if the binding names another one.
+pub fn is_ours(spec: &BindingSpec) -> bool {
+    let name = spec.scheduler_name.as_deref().unwrap_or_default();
+    name.is_empty() || name == names::SCHEDULER || dependencies::follows(spec)
 }
 
 /// Decides the scheduling result.

@@ -273,3 +273,19 @@ fn a_drained_cluster_takes_nobody_and_nobody_leaves_it_for_nowhere() {
     clusters.remove("member1");
     assert!(!leaves(&clusters, "member2"));
 }
+
+#[test]
+fn a_binding_of_another_scheduler_is_not_ours() {
+    for (name, expected) in [
+        (json!(null), true),
+        (json!(""), true),
+        (json!("default-scheduler"), true),
+        (json!("another-scheduler"), false),
+    ] {
+        assert_eq!(
+            is_ours(&binding(&json!({"schedulerName": name})).spec),
+            expected,
+            "{name}"
+        );
+    }
+}

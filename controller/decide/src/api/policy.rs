@@ -49,7 +49,7 @@ pub struct PropagationSpec {
     /// Whether member objects stay when policy or resource are deleted (DRN-02).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preserve_resources_on_deletion: Option<bool>,
-    /// The scheduler to use; carried along, this controller has one.
+    /// The scheduler to use; unset, this controller's (`default-scheduler`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler_name: Option<String>,
 }

@@ -9,11 +9,14 @@ use crate::context::{Context, Failure};
 use crate::object_api::Part;
 use crate::source::Source;
 
-/// Schedules the binding.
+/// Schedules the binding, unless it names another scheduler.
 pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Result<(), Failure> {
     let Some(view) = gather(context, key) else {
         return Ok(());
     };
+    if !schedule::is_ours(&view.binding.spec) {
+        return Ok(());
+    }
     let occupied = view.occupied();
     let decision = schedule::decide(Snapshot {
         binding: &view.binding,

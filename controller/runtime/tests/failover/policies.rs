@@ -166,3 +166,47 @@ async fn a_changed_resource_reaches_the_member() {
     fleet.pass(Duration::from_secs(1)).await;
     assert_eq!(fleet.copies("deploy"), ["member1"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_binding_of_another_scheduler_is_left_to_it() {
+    let mut fleet = Fleet::start(&["member1", "member2"]).await;
+    fleet.control(stateful());
+    fleet.create("control", DEPLOYMENTS, deployment("deploy")).await;
+    let mut named = policy("deploy", &["member1", "member2"], &directly());
+    named["spec"]["schedulerName"] = json!("another-scheduler");
+    fleet.create("control", POLICIES, named).await;
+    fleet.pass(Duration::from_secs(5)).await;
+    let binding = fleet.binding();
+    assert_eq!(binding["spec"]["schedulerName"], "another-scheduler");
+    assert_eq!(binding["spec"].get("clusters"), None);
+    assert_eq!(fleet.copies("deploy"), Vec::<String>::new());
+    // What the other one decides is carried out, also when a cluster fails.
+    let path = "/apis/work.karmada.io/v1alpha2/namespaces/ns/resourcebindings/deploy-deployment";
+    let to = |cluster: &str| json!({"spec": {"clusters": [{"name": cluster, "replicas": 2}]}});
+    fleet.patch("control", path, &to("member1")).await;
+    fleet.pass(Duration::from_secs(5)).await;
+    assert_eq!(fleet.copies("deploy"), ["member1"]);
+    fleet
+        .patch(
+            "member1",
+            &format!("{DEPLOYMENT}/status"),
+            &json!({"status": {"replicas": 2, "readyReplicas": 2}}),
+        )
+        .await;
+    fleet.pass(Duration::from_secs(5)).await;
+    fleet.taint("member1", "NoExecute").await;
+    fleet.pass(Duration::from_secs(5)).await;
+    let binding = fleet.binding();
+    assert_eq!(binding["spec"]["gracefulEvictionTasks"][0]["fromCluster"], "member1");
+    assert_eq!(binding["spec"].get("clusters"), None);
+    fleet.patch("control", path, &to("member2")).await;
+    fleet.pass(Duration::from_secs(5)).await;
+    assert_eq!(fleet.copies("deploy"), ["member2"]);
+    // The policy names the scheduler of this controller again.
+    let ours =
+        json!({"spec": {"schedulerName": null, "placement": {"clusterAffinity": {"clusterNames": ["member1"]}}}});
+    fleet.untaint("member1").await;
+    fleet.patch("control", POLICY, &ours).await;
+    fleet.pass(Duration::from_secs(5)).await;
+    assert_eq!(fleet.copies("deploy"), ["member1"]);
+}
