@@ -1,7 +1,11 @@
 //! Workloads that leave because they are not healthy.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
@@ -15,6 +19,7 @@ pub fn mutants() -> Vec<Mutant> {
     mutants.extend(health());
     mutants.extend(how());
     mutants.extend(spellings());
+    mutants.extend(first_status());
     mutants
 }
 
@@ -230,6 +235,94 @@ fn spellings() -> Vec<Mutant> {
             },
         },
     ]
+}
+
+fn first_status() -> Vec<Mutant> {
+    vec![
+        Mutant {
+            name: "delay-from-the-creation",
+            breaks: "APP-05",
+            defect: "the time of delaySeconds begins before a status is collected",
+            fault: |clock| {
+                let now = clock();
+                Fault::none().written(Of::Works, move |work| {
+                    for manifest in list(work, "/status/manifestStatuses") {
+                        manifest["firstCollected"] = json!(now.to_string());
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "first-moment-moves",
+            breaks: "POL-10",
+            defect: "creationTimestamp is the moment of the last status, not of the first",
+            fault: |clock| {
+                let clock = Arc::clone(clock);
+                Fault::none().written(Of::Works, move |work| {
+                    for manifest in list(work, "/status/manifestStatuses") {
+                        if manifest.get("firstCollected").is_some() {
+                            manifest["firstCollected"] = json!(clock().to_string());
+                        }
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "settled-on-one-is-settled-on-all",
+            breaks: "POL-10",
+            defect: "a workload that was healthy on one cluster is settled on all",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |binding| {
+                    if list(binding, "/status/aggregatedStatus").any(|item| item["settled"] == true) {
+                        list(binding, "/status/aggregatedStatus").for_each(|item| item["settled"] = json!(true));
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "rules-of-the-cluster-alone",
+            breaks: "APP-09",
+            defect: "an application failover preserves what the rules for the failure of clusters say",
+            fault: |_| rules_for_both("cluster", "application"),
+        },
+        Mutant {
+            name: "rules-of-the-application-alone",
+            breaks: "STP-01",
+            defect: "a cluster failover preserves what the rules for the failure of the application say",
+            fault: |_| rules_for_both("application", "cluster"),
+        },
+        Mutant {
+            name: "application-state-lost-in-a-restart",
+            breaks: "APP-09",
+            defect: "a controller that starts anew does not know the state of unhealthy workloads that it has preserved",
+            fault: |clock| {
+                let started = clock();
+                Fault::none().read(Of::Bindings, move |binding| {
+                    tasks(binding)
+                        .filter(|task| text(task, "/reason") == "ApplicationFailure")
+                        .filter(|task| is_before(task, started))
+                        .for_each(|task| remove(task, "", "preservedLabelState"));
+                })
+            },
+        },
+    ]
+}
+
+/// Returns true if a task is older than the present life of the controller.
+fn is_before(task: &Value, started: Timestamp) -> bool {
+    let created = text(task, "/creationTimestamp").parse::<Timestamp>();
+    created.is_ok_and(|created| created < started)
+}
+
+/// The rules for one kind of failover count for the other too, if a policy has both.
+fn rules_for_both(from: &'static str, to: &'static str) -> Fault {
+    Fault::none().read(Of::Policies, move |policy| {
+        let [from, to] = [from, to].map(|kind| format!("/spec/failover/{kind}/statePreservation"));
+        let rules = policy.pointer(&from).cloned();
+        if let (Some(rules), Some(place)) = (rules, policy.pointer_mut(&to)) {
+            *place = rules;
+        }
+    })
 }
 
 /// Changes what policies say of unhealthy workloads, where they do.

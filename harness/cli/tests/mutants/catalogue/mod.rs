@@ -4,6 +4,7 @@ mod application;
 mod clearing;
 mod dependencies;
 mod drain;
+mod edits;
 mod flink;
 mod gates;
 mod interpretation;
@@ -47,6 +48,7 @@ pub fn all() -> Vec<Mutant> {
         leader::mutants(),
         flink::mutants(),
         writers::mutants(),
+        edits::mutants(),
     ];
     let mut mutants: Vec<Mutant> = areas.into_iter().flatten().collect();
     mutants.extend(invariants::mutants(&mutants));

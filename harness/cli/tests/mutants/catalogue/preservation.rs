@@ -1,6 +1,6 @@
 //! State, as it is read and kept in the eviction task.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -19,6 +19,8 @@ pub fn mutants() -> Vec<Mutant> {
     mutants.extend(statuses_misread());
     mutants.push(unfit());
     mutants.extend(over_time());
+    mutants.push(lost_without_a_status());
+    mutants.push(empty_text_dropped());
     mutants
 }
 
@@ -321,6 +323,43 @@ fn over_time() -> Vec<Mutant> {
             },
         },
     ]
+}
+
+fn lost_without_a_status() -> Mutant {
+    Mutant {
+        name: "state-lost-without-a-status",
+        breaks: "STP-14",
+        defect: "a second failover from a cluster that never reported a status drops the state of the first",
+        fault: |_| {
+            let reported: Memory<BTreeSet<String>> = Memory::new();
+            let seen = reported.clone();
+            Fault::none()
+                .read(Of::Bindings, move |binding| {
+                    let items = list(binding, "/status/aggregatedStatus");
+                    let items = items.filter(|item| item.get("status").is_some());
+                    seen.get()
+                        .extend(items.map(|item| text(item, "/clusterName").to_owned()));
+                })
+                .written(Of::Bindings, move |body| {
+                    tasks(body)
+                        .filter(|task| !reported.get().contains(text(task, "/fromCluster")))
+                        .for_each(|task| remove(task, "", "preservedLabelState"));
+                })
+        },
+    }
+}
+
+fn empty_text_dropped() -> Mutant {
+    Mutant {
+        name: "empty-text-dropped",
+        breaks: "STP-02",
+        defect: "a value that is an empty text is not recorded",
+        fault: |_| {
+            Fault::none().written(Of::Bindings, |body| {
+                states(body, |state| state.retain(|_, value| value.as_str() != Some("")));
+            })
+        },
+    }
 }
 
 fn states(body: &mut Value, edit: impl Fn(&mut Map<String, Value>)) {

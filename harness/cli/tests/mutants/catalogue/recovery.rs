@@ -37,6 +37,12 @@ fn on_destination() -> Vec<Mutant> {
             fault: |_| labels_added_later(),
         },
         Mutant {
+            name: "empty-label-left-out",
+            breaks: "REC-02",
+            defect: "a preserved text that is empty does not become a label",
+            fault: |_| labelled(|_, _, labels| labels.retain(|_, value| value.as_str() != Some(""))),
+        },
+        Mutant {
             name: "labels-under-another-key",
             breaks: "REC-02",
             defect: "the labels carry the value under another key than the rule's alias",

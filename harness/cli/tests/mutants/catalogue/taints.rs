@@ -149,6 +149,18 @@ fn times() -> Vec<Mutant> {
 fn tolerations_misread() -> Vec<Mutant> {
     vec![
         Mutant {
+            name: "tolerations-for-no-execute-alone",
+            breaks: "TNT-09",
+            defect: "a toleration does not count for NoSchedule taints",
+            fault: |_| {
+                Fault::none().read(Of::Policies, |policy| {
+                    for toleration in list(policy, "/spec/placement/clusterTolerations") {
+                        toleration["effect"] = json!("NoExecute");
+                    }
+                })
+            },
+        },
+        Mutant {
             name: "equal-never-tolerates",
             breaks: "TNT-09",
             defect: "a toleration with the operator Equal, or without one, tolerates nothing",
