@@ -1,4 +1,4 @@
-//! What users change after a failure, and failures that come together.
+//! Edits of users after a failure, and failures that come together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ fn claims() -> Vec<Mutant> {
     ]
 }
 
-/// Workloads that move because somebody wrote something else.
+/// Workloads that move because of another change.
 fn moved() -> Vec<Mutant> {
     vec![
         Mutant {
