@@ -105,7 +105,7 @@ impl Running for Rewriting {
     }
 }
 
-async fn run(action: Action, target: &Hot) -> Result<Timeline, RunError> {
+async fn run(action: Action, target: &dyn Target) -> Result<Timeline, RunError> {
     let fleet = fleet(1, Time::Virtual).await;
     let plan = Plan::of_actions("hot", 1, [action.clone(), action]);
     let setup = ControllerSetup::default();
@@ -114,6 +114,51 @@ async fn run(action: Action, target: &Hot) -> Result<Timeline, RunError> {
     let ran = runner::run(&plan, &setup, &*fleet, target, timeouts, log, &|_, _| {}).await;
     fleet.shut_down().await.unwrap();
     ran
+}
+
+/// Says that all members are ready, then writes 200 objects, each 30 times, in turn.
+#[derive(Debug)]
+struct Busy;
+
+async fn write_many(client: Client) {
+    let deployments: Api<DynamicObject> =
+        Api::namespaced_with(client, common::NAMESPACE, &dynamic("apps", "v1", "Deployment"));
+    for number in 0..30 {
+        for object in 0..200 {
+            let name = format!("deploy-{object}");
+            let labels = json!({"app": name});
+            let patch = Patch::Apply(json!({
+                "apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": name, "annotations": {"number": number.to_string()}},
+                "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": {
+                    "metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "nginx:1.27"}]}}},
+            }));
+            let params = PatchParams::apply("busy");
+            deployments.patch(&name, &params, &patch).await.unwrap();
+        }
+    }
+}
+
+#[async_trait]
+impl Target for Busy {
+    fn name(&self) -> &'static str {
+        "a controller of many workloads"
+    }
+
+    fn features(&self) -> BTreeSet<Feature> {
+        BTreeSet::new()
+    }
+
+    async fn start(
+        &self,
+        fleet: &dyn Fleet,
+        _setup: &ControllerSetup,
+        _log: &Path,
+    ) -> Result<Box<dyn Running>, TargetError> {
+        let client = fleet.control().client("busy");
+        say_ready(&client, fleet).await;
+        Ok(Box::new(Rewriting(tokio::spawn(write_many(client)), Stop::AtOnce)))
+    }
 }
 
 fn wait_for_nothing() -> Action {
@@ -133,7 +178,7 @@ fn wait_for_nothing() -> Action {
 fn is_the_loop(hot: &HotLoop) {
     assert_eq!(hot.object, "Deployment default/deploy on control");
     assert_eq!(hot.by.as_deref(), Some("hot"));
-    assert!(hot.times >= 4_900 && hot.times <= hot.revisions, "{hot:?}");
+    assert!(hot.times >= 990 && hot.times <= hot.revisions, "{hot:?}");
     let told = hot.to_string();
     assert!(
         told.starts_with("Deployment default/deploy on control was written "),
@@ -190,4 +235,13 @@ async fn before_the_first_step_the_run_does_not_begin() {
         unreachable!("{error:?}")
     };
     is_the_loop(hot);
+}
+
+#[tokio::test(start_paused = true)]
+async fn thousands_of_writes_of_many_objects_at_one_moment_are_none() {
+    let timeline = run(Action::Elapse(Duration::from_secs(1)), &Busy).await.unwrap();
+    let ends = ends(&timeline);
+    assert!(matches!(ends.as_slice(), [StepEnd::Done, StepEnd::Done]), "{ends:?}");
+    let at_once = timeline.revisions().filter(|(entry, _)| entry.at == Duration::ZERO);
+    assert!(at_once.count() >= 6_000);
 }
