@@ -117,11 +117,6 @@ impl ApiError {
         Self::new(413, "RequestEntityTooLarge", message, Some(json!({})))
     }
 
-    pub(crate) fn timeout() -> Self {
-        let message = "Timeout: request did not complete within the allotted timeout";
-        Self::new(504, "Timeout", message, Some(json!({})))
-    }
-
     pub(crate) fn forbidden(about: About<'_>, cause: &str) -> Self {
         let message = format!("{} {:?} is forbidden: {cause}", about.qualified(), about.name);
         Self::new(403, "Forbidden", message, Some(about.details().into()))

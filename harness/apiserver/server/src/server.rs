@@ -16,7 +16,6 @@ use crate::admission::Admission;
 use crate::backlog::Backlog;
 use crate::controllers;
 use crate::fault_injection::{FaultInjector, Side};
-use crate::handlers::aggregation::Aggregation;
 use crate::handlers::authentication::User;
 use crate::handlers::authentication::keys::Keys;
 use crate::handlers::codecs::body::ResponseBody;
@@ -51,7 +50,6 @@ impl ApiServer {
             ids: Ids::new(&options.name, options.seed),
             keys: Keys::default(),
             faults: FaultInjector::new(store.clone()),
-            aggregation: Aggregation::default(),
             backlog: Backlog::default(),
             admission: Admission::default(),
             buckets: store.well_known(),
@@ -100,7 +98,6 @@ impl ApiServer {
         let loopback = Ipv4Addr::LOCALHOST.into();
         let identity = Identity::certified_by(keys.authority()?, loopback)?;
         let token = keys.administrator()?.to_owned();
-        self.core.publish_trust()?;
         controllers::ensure_running(&self.core);
         let serving = serving::open(self.core.clone(), &options.name, loopback, identity, token).await?;
         self.core.publish_service_and_role(serving.addr());

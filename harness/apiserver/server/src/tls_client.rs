@@ -1,20 +1,16 @@
-//! Connections to servers elsewhere, webhooks and aggregated API servers: whom to trust there, and what went wrong, in the
-//! words of a Go client.
+//! Connections to webhooks: which certificates to trust, and what went wrong, in the words of a Go client.
 
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-
-use crate::tls::{self, Certified};
 
 /// A connection to the first address of a host that takes it; the error names the last one.
 pub(crate) async fn dial(host: &str, port: u16) -> Result<TcpStream, String> {
@@ -104,34 +100,15 @@ fn other_name(wanted: &str, presented: &[String]) -> String {
 
 const UNKNOWN_AUTHORITY: &str = "x509: certificate signed by unknown authority";
 
-/// Whom a client trusts.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Trust<'a> {
-    /// Who is certified by one of these certificates, as PEM, or shows one of them.
-    Certificates(&'a [u8]),
-    /// Everybody.
-    Anybody,
-}
-
-/// What a client trusts, and the certificate that it shows.
-pub(crate) fn config(trust: Trust<'_>, shown: Option<&Certified>) -> Result<ClientConfig, String> {
+/// TLS of a client that trusts servers certified by one of these certificates, as PEM, and those that show one of them.
+pub(crate) fn config(ca: &[u8]) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        Trust::Certificates(ca) => Arc::new(Trusting::read(ca, provider.clone())?),
-        Trust::Anybody => Arc::new(Anybody(provider.signature_verification_algorithms)),
-    };
+    let verifier = Arc::new(Trusting::read(ca, provider.clone())?);
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .dangerous()
-        .with_custom_certificate_verifier(verifier);
-    let Some(shown) = shown else {
-        return Ok(builder.with_no_client_auth());
-    };
-    let chain = tls::certificate(&shown.certificate).map_err(|error| error.to_string())?;
-    let key = PrivateKeyDer::from_pem_slice(shown.key.as_bytes()).map_err(|error| error.to_string())?;
-    let config = builder.with_client_auth_cert(vec![chain], key);
-    config.map_err(|error| error.to_string())
+        .map_err(|error| error.to_string())?;
+    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+    Ok(builder.with_no_client_auth())
 }
 
 /// Trusts chains that end in given certificates, and these themselves: a server may show the very certificate that its
@@ -199,45 +176,6 @@ impl ServerCertVerifier for Trusting {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.chains.supported_verify_schemes()
-    }
-}
-
-/// Trusts everybody who holds the key of the certificate that they show.
-#[derive(Debug)]
-struct Anybody(WebPkiSupportedAlgorithms);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_schemes()
     }
 }
 

@@ -47,7 +47,6 @@ impl Core {
                     .push(Task::Definition(meta::name(object).unwrap_or_default().to_owned()));
             }
         }
-        self.look_at_remotes(committed);
         if deleted && let Some(definition) = self.backlog.definition_waiting_for(*bucket) {
             self.backlog.push(Task::Definition(definition));
         }
@@ -110,36 +109,8 @@ impl Core {
             let _ = self.write_definition(definition, settled);
             return;
         }
-        let (api_services, _) = self.store.list(self.buckets.api_services, "");
-        let api_services: Vec<Arc<Value>> = api_services.iter().map(|stored| stored.value()).collect();
-        let (definitions, api_services) = (objects.iter(), api_services.iter());
-        self.registry.rebuild(
-            &self.store,
-            definitions.map(|object| &**object),
-            api_services.map(|object| &**object),
-        );
-    }
-
-    /// Has aggregated API servers looked at again if it may matter to them.
-    fn look_at_remotes(self: &Arc<Self>, committed: &Committed) {
-        let Committed {
-            bucket,
-            stored,
-            previous,
-            ..
-        } = committed;
-        let spec = |object: &Value| object.get("spec").cloned();
-        if *bucket == self.buckets.api_services {
-            let before = previous.as_ref().and_then(|previous| spec(&previous.value()));
-            if committed.change == Change::Deleted || spec(&stored.value()) != before {
-                self.settle_definitions();
-                self.aggregation.look(self);
-            }
-        } else if (*bucket == self.buckets.services || *bucket == self.buckets.endpoint_slices)
-            && !self.registry.current().remotes().is_empty()
-        {
-            self.aggregation.look(self);
-        }
+        let definitions = objects.iter().map(|object| &**object);
+        self.registry.rebuild(&self.store, definitions);
     }
 
     /// Writes a definition, or removes it if nothing holds it any more.

@@ -12,8 +12,7 @@ use super::codecs::reply::Reply;
 use super::route::Route;
 use crate::api_error::{About, ApiError};
 use crate::openapi;
-use crate::registry::remote::is_built_in;
-use crate::registry::{Catalogue, Group, Resource, Subresource, Version};
+use crate::registry::{Catalogue, Group, Resource, Subresource, Version, is_built_in};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -334,9 +333,6 @@ fn aggregated_group(group: &Group) -> Value {
         .versions
         .iter()
         .map(|version| {
-            if let Some(remote) = &version.remote {
-                return remote.discovery();
-            }
             let resources: Vec<Value> = version
                 .resources
                 .iter()

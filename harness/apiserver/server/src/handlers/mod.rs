@@ -2,12 +2,10 @@
 //!
 //! [`Core::handle`] is the path of every request: injected faults, who asks ([`Caller`]), where the path leads ([`route`]),
 //! what is to be done ([`verbs`]) and in which form the answer goes out ([`codecs`]). On the way a write is brought into
-//! the form of its kind ([`strategy`], `versioning`, `field_managers`) and admitted ([`admission`]). What a server elsewhere
-//! serves is passed on to it ([`aggregation`], `passing_on`).
+//! the form of its kind ([`strategy`], `versioning`, `field_managers`) and admitted ([`admission`]).
 
 mod admission;
 mod after_commit;
-pub(crate) mod aggregation;
 pub(crate) mod authentication;
 pub(crate) mod codecs;
 pub(crate) mod discovery;
@@ -30,7 +28,6 @@ use crate::api_error::{About, ApiError};
 use crate::backlog::Backlog;
 use crate::conversion::Conversions;
 use crate::fault_injection::{FaultInjector, RequestInfo, Side};
-use crate::handlers::aggregation::Aggregation;
 use crate::handlers::authentication::User;
 use crate::handlers::authentication::keys::Keys;
 use crate::ids::Ids;
@@ -67,7 +64,6 @@ pub(crate) struct Core {
     pub(crate) faults: FaultInjector,
     /// Webhooks and policies.
     pub(crate) admission: Admission,
-    pub(crate) aggregation: Aggregation,
     /// What garbage collection and the like have to look at.
     pub(crate) backlog: Backlog,
 }
@@ -193,9 +189,6 @@ impl Core {
             Err(error) => return Err(std::io::Error::other(error)),
         };
         let catalogue = self.registry.current();
-        if let Some(remote) = catalogue.remote_of(parts.uri.path()) {
-            return self.pass_on(remote, parts, body, caller).await;
-        }
         let mut warnings = Vec::new();
         let mut form = accept::any(&parts.headers);
         let query = Query::parse(parts.uri.query());

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::registry::remote::is_built_in;
-use crate::registry::{Catalogue, Resource};
+use crate::registry::{Catalogue, Resource, is_built_in};
 
 use super::query::decode_segment;
 

@@ -78,9 +78,6 @@ fn v3_index(catalogue: &Catalogue) -> Value {
 /// Changes whenever the document does, so that clients may keep it.
 fn hash(version: &Version) -> String {
     let mut digest = Sha256::new();
-    if let Some(remote) = &version.remote {
-        digest.update(serde_json::to_vec(&*remote.known().resources).unwrap_or_default());
-    }
     for resource in &version.resources {
         digest.update(&resource.plural);
         digest.update([0]);

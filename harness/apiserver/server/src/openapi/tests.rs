@@ -20,7 +20,7 @@ fn catalogue() -> Arc<Catalogue> {
                      "type": "object", "properties": {"spec": {"type": "object", "nullable": true}}}}}]},
         "status": {"conditions": [{"type": "Established", "status": "True"}]},
     });
-    registry.rebuild(&store, std::iter::once(&definition), std::iter::empty());
+    registry.rebuild(&store, std::iter::once(&definition));
     registry.current()
 }
 

@@ -16,7 +16,6 @@ pub(super) fn groups(store: &Store) -> Vec<Group> {
             .iter()
             .map(|entry| Arc::new(resource(store, entry)))
             .collect(),
-        remote: None,
     };
     resources::GROUPS
         .iter()

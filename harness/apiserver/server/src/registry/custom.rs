@@ -137,7 +137,6 @@ fn insert(groups: &mut Vec<Group>, resource: Arc<Resource>) {
             versions.push(Version {
                 name: resource.version.clone(),
                 resources: Vec::new(),
-                remote: None,
             });
             versions.len() - 1
         });

@@ -4,7 +4,6 @@
 
 mod builtins;
 pub(crate) mod custom;
-pub(crate) mod remote;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -15,7 +14,6 @@ use baton_apimachinery::merge::types::TypeModel;
 use baton_apimachinery::meta;
 use serde_json::Value;
 
-use self::remote::Remote;
 use crate::conversion::Converter;
 use crate::store::{BucketId, Store};
 
@@ -115,8 +113,6 @@ impl Resource {
 pub(crate) struct Version {
     pub(crate) name: String,
     pub(crate) resources: Vec<Arc<Resource>>,
-    /// Who serves it, if the server itself does not; it has no resources here then.
-    pub(crate) remote: Option<Arc<Remote>>,
 }
 
 /// A group, its versions in order of preference.
@@ -132,11 +128,10 @@ pub(crate) struct Catalogue {
     /// In the order of discovery; the first is the core group.
     pub(crate) groups: Vec<Group>,
     by_path: BTreeMap<String, Arc<Resource>>,
-    remotes: Vec<Arc<Remote>>,
 }
 
 impl Catalogue {
-    fn new(groups: Vec<Group>, remotes: Vec<Arc<Remote>>) -> Self {
+    fn new(groups: Vec<Group>) -> Self {
         let mut by_path = BTreeMap::new();
         for resource in groups
             .iter()
@@ -148,27 +143,7 @@ impl Catalogue {
                 resource.clone(),
             );
         }
-        Self {
-            groups,
-            by_path,
-            remotes,
-        }
-    }
-
-    /// The versions of groups that aggregated API servers serve.
-    pub(crate) fn remotes(&self) -> &[Arc<Remote>] {
-        &self.remotes
-    }
-
-    /// Who answers requests for a path in the place of the server: those below a version, and for its schemas.
-    pub(crate) fn remote_of(&self, path: &str) -> Option<&Arc<Remote>> {
-        if self.remotes.is_empty() {
-            return None;
-        }
-        let path = path.strip_prefix("/openapi/v3").unwrap_or(path);
-        let mut words = path.strip_prefix("/apis/")?.split('/');
-        let (group, version) = (words.next()?, words.next()?);
-        self.version(group, version)?.remote.as_ref()
+        Self { groups, by_path }
     }
 
     /// The resource of an `apiVersion` and a kind.
@@ -213,6 +188,11 @@ impl Catalogue {
     }
 }
 
+/// Reports whether a group is built in.
+pub(crate) fn is_built_in(group: &str) -> bool {
+    resources::GROUPS.iter().any(|each| each.name == group)
+}
+
 fn path_of(group: &str, version: &str, plural: &str) -> String {
     format!("{group}/{version}/{plural}")
 }
@@ -227,7 +207,7 @@ pub(crate) struct Registry {
 impl Registry {
     pub(crate) fn new(store: &Store) -> Self {
         let builtin = builtins::groups(store);
-        let catalogue = Catalogue::new(builtin.clone(), Vec::new());
+        let catalogue = Catalogue::new(builtin.clone());
         Self {
             builtin,
             current: RwLock::new(Arc::new(catalogue)),
@@ -239,19 +219,12 @@ impl Registry {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces the custom resources by those of these definitions, and what others serve by what these `APIServices` say.
-    pub(crate) fn rebuild<'a>(
-        &self,
-        store: &Store,
-        definitions: impl Iterator<Item = &'a Value>,
-        api_services: impl Iterator<Item = &'a Value>,
-    ) {
+    /// Replaces the custom resources by those of these definitions.
+    pub(crate) fn rebuild<'a>(&self, store: &Store, definitions: impl Iterator<Item = &'a Value>) {
         let mut groups = self.builtin.clone();
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         *compiled = custom::add(store, &mut groups, definitions, &compiled);
-        let remotes = remote::read(api_services, self.current().remotes());
-        remote::add(&mut groups, &remotes);
-        let catalogue = Arc::new(Catalogue::new(groups, remotes));
+        let catalogue = Arc::new(Catalogue::new(groups));
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = catalogue;
     }
 }

@@ -81,9 +81,7 @@ pub(crate) struct WellKnown {
     pub(crate) quotas: BucketId,
     pub(crate) secrets: BucketId,
     pub(crate) accounts: BucketId,
-    pub(crate) api_services: BucketId,
     pub(crate) services: BucketId,
-    pub(crate) endpoint_slices: BucketId,
 }
 
 /// The store of one server.
@@ -119,9 +117,7 @@ impl Store {
             quotas: self.bucket("", "resourcequotas"),
             secrets: self.bucket("", "secrets"),
             accounts: self.bucket("", "serviceaccounts"),
-            api_services: self.bucket("apiregistration.k8s.io", "apiservices"),
             services: self.bucket("", "services"),
-            endpoint_slices: self.bucket("discovery.k8s.io", "endpointslices"),
         }
     }
 

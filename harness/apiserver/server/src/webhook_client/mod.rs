@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use serde_json::Value;
 
-use crate::tls_client::{self, Trust};
+use crate::tls_client;
 
 /// How large an answer may be.
 const MAX_ANSWER: usize = 4 << 20;
@@ -113,7 +113,7 @@ async fn post(call: &Request<'_>) -> Result<Answered, Failed> {
     let port = uri.port_u16().unwrap_or(443);
     let stream = tls_client::dial(&host, port).await.map_err(Failed::Call)?;
     let name = ServerName::try_from(host.clone()).map_err(|error| Failed::Call(error.to_string()))?;
-    let tls = tls_client::config(Trust::Certificates(ca), None).map_err(Failed::Call)?;
+    let tls = tls_client::config(ca).map_err(Failed::Call)?;
     let stream = tls_client::secure(stream, name, Arc::new(tls))
         .await
         .map_err(Failed::Call)?;

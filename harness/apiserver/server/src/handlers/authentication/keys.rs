@@ -4,27 +4,7 @@ use std::io;
 use std::sync::OnceLock;
 
 use super::jws::SigningKey;
-use crate::tls::{self, Authority, Certified};
-
-/// As whom the server asks aggregated API servers.
-pub(crate) const FRONT_PROXY: &str = "front-proxy-client";
-
-/// Who certifies front proxies, and a certificate as one of them.
-pub(crate) struct FrontProxy {
-    pub(crate) authority: Authority,
-    pub(crate) client: Certified,
-}
-
-/// What servers show aggregated API servers. All servers of a process are the same front proxy: whoever has one of them has
-/// all, and most never pass anything on.
-pub(crate) fn front_proxy() -> io::Result<&'static FrontProxy> {
-    static MADE: OnceLock<FrontProxy> = OnceLock::new();
-    made(&MADE, || {
-        let authority = Authority::generate("front-proxy-ca")?;
-        let client = authority.client(FRONT_PROXY, None)?;
-        Ok(FrontProxy { authority, client })
-    })
-}
+use crate::tls::{self, Authority};
 
 /// The keys of one server.
 #[derive(Default)]
