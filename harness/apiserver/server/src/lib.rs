@@ -40,7 +40,7 @@
 //! - `registry`: which resources there are; `openapi`: their schemas; `selector`: which objects a list is about;
 //! - `handlers`: the path of a request through the server, verb by verb; in it `authentication`, who somebody is, with the
 //!   tokens of service accounts;
-//! - `admission`: webhooks and policies; `conversion`: versions that a webhook converts; `webhook_client`: how webhooks are called;
+//! - `admission`: webhooks; `conversion`: versions that a webhook converts; `webhook_client`: how webhooks are called;
 //! - `tls`: certificates; `tls_client`: how webhooks are reached;
 //! - `backlog`: what follows from commits; `controllers`: who does it: garbage, namespaces, deleted definitions and token Secrets;
 //! - `serving`: HTTPS; `fault_injection` and `gate`: what a test does to a server's connections and requests;

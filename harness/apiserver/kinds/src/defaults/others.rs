@@ -29,7 +29,6 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
             "spec",
             &[Each("limits", &[If("type", "Container", &[Do(container_limits)])])],
         )],
-        ("apiregistration.k8s.io", "APIService") => &[In("spec", &[In("service", &[Int("port", 443)])])],
         ("discovery.k8s.io", "EndpointSlice") => &[Each("ports", &[Do(port_name), TextIfNone("protocol", "TCP")])],
         ("autoscaling", "HorizontalPodAutoscaler") => AUTOSCALER,
         ("networking.k8s.io", "NetworkPolicy") => NETWORK_POLICY,
@@ -47,16 +46,6 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
             "webhooks",
             &[Also(WEBHOOK), TextIfNone("reinvocationPolicy", "Never")],
         )],
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => &[In(
-            "spec",
-            &[
-                TextIfNone("failurePolicy", "Fail"),
-                In("matchConstraints", MATCH_RESOURCES),
-            ],
-        )],
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
-            &[In("spec", &[In("matchResources", MATCH_RESOURCES)])]
-        }
         _ => &[],
     }
 }
@@ -185,14 +174,6 @@ const WEBHOOK: &[Rule] = &[
     Int("timeoutSeconds", 10),
     Each("rules", RULES),
     In("clientConfig", &[In("service", &[Int("port", 443)])]),
-];
-
-const MATCH_RESOURCES: &[Rule] = &[
-    TextIfNone("matchPolicy", "Equivalent"),
-    Empty("namespaceSelector"),
-    Empty("objectSelector"),
-    Each("resourceRules", RULES),
-    Each("excludeResourceRules", RULES),
 ];
 
 const AUTOSCALER: &[Rule] = &[In(

@@ -48,7 +48,6 @@ pub fn columns(group: &str, kind: &str) -> &'static [Column] {
     match (group, kind) {
         ("", "Pod") => POD,
         ("", "Service") => SERVICE,
-        ("apiregistration.k8s.io", "APIService") => API_SERVICE,
         ("", "ConfigMap") => const { &[NAME, column("Data", Of(cells::data_count)), AGE] },
         ("", "Secret") => {
             const {
@@ -142,26 +141,6 @@ fn other(group: &str, kind: &str) -> &'static [Column] {
         ("discovery.k8s.io", _) => SLICE,
         ("scheduling.k8s.io", _) => PRIORITY,
         ("node.k8s.io", _) => const { &[NAME, column("Handler", At(&["handler"])), AGE] },
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
-            const {
-                &[
-                    NAME,
-                    integer("Validations", Length(&["spec", "validations"])),
-                    column("ParamKind", Of(objects::parameter_kind)),
-                    AGE,
-                ]
-            }
-        }
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
-            const {
-                &[
-                    NAME,
-                    column("PolicyName", At(&["spec", "policyName"])),
-                    column("ParamRef", Of(objects::parameters)),
-                    AGE,
-                ]
-            }
-        }
         ("admissionregistration.k8s.io", _) => const { &[NAME, integer("Webhooks", Length(&["webhooks"])), AGE] },
         _ => OTHER,
     }
@@ -349,13 +328,6 @@ const BINDING: &[Column] = &[
     wide("Users", Of(objects::users)),
     wide("Groups", Of(objects::groups)),
     wide("ServiceAccounts", Of(objects::service_accounts)),
-];
-
-const API_SERVICE: &[Column] = &[
-    NAME,
-    column("Service", Of(objects::api_service)),
-    column("Available", Of(objects::availability)),
-    AGE,
 ];
 
 const BUDGET: &[Column] = &[

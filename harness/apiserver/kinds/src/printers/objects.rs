@@ -258,27 +258,6 @@ pub(super) fn service_accounts(object: &Value, _: Timestamp) -> Value {
     subjects(object, "ServiceAccount")
 }
 
-/// The service that serves a version of a group.
-pub(super) fn api_service(object: &Value, _: Timestamp) -> Value {
-    match at(object, &["spec", "service"]).filter(|service| service.is_object()) {
-        Some(service) => format!("{}/{}", text(service, &["namespace"]), text(service, &["name"])).into(),
-        None => "Local".into(),
-    }
-}
-
-/// Whether it does, and why not.
-pub(super) fn availability(object: &Value, _: Timestamp) -> Value {
-    let conditions = at(object, &["status", "conditions"]).and_then(Value::as_array);
-    let mut conditions = conditions.into_iter().flatten();
-    let Some(condition) = conditions.find(|condition| text(condition, &["type"]) == "Available") else {
-        return "Unknown".into();
-    };
-    match (text(condition, &["status"]), text(condition, &["reason"])) {
-        (status, reason) if status == "True" || reason.is_empty() => status.into(),
-        (status, reason) => format!("{status} ({reason})").into(),
-    }
-}
-
 pub(super) fn or_not_available(object: &Value, field: &str) -> Value {
     match at(object, &["spec", field]) {
         Some(Value::String(text)) => Value::from(text.clone()),
@@ -376,85 +355,4 @@ fn quota_of(quota: &Value, limits: bool) -> Value {
         })
         .collect();
     Value::from(texts.join(", "))
-}
-
-/// Which parameters a binding means.
-pub(super) fn parameters(binding: &Value, _: Timestamp) -> Value {
-    let Some(reference) = at(binding, &["spec", "paramRef"]) else {
-        return Value::from("<unset>");
-    };
-    let selector = reference.get("selector").filter(|selector| selector.is_object());
-    Value::from(match (text(reference, &["namespace"]), text(reference, &["name"])) {
-        (_, "") => selector.map(selector_in_go).unwrap_or_default(),
-        ("", name) => format!("*/{name}"),
-        (namespace, name) => format!("{namespace}/{name}"),
-    })
-}
-
-/// A label selector as Go prints its type.
-fn selector_in_go(selector: &Value) -> String {
-    let labels = at(selector, &["matchLabels"]).and_then(Value::as_object);
-    let labels = labels.into_iter().flatten();
-    let labels: Vec<String> = labels
-        .map(|(name, value)| format!("{name}: {},", value.as_str().unwrap_or_default()))
-        .collect();
-    let expressions = at(selector, &["matchExpressions"]).and_then(Value::as_array);
-    let expressions = expressions.into_iter().flatten();
-    let expressions: Vec<String> = expressions
-        .map(|expression| {
-            let values = at(expression, &["values"]).and_then(Value::as_array);
-            let values: Vec<&str> = values.into_iter().flatten().filter_map(Value::as_str).collect();
-            format!(
-                "LabelSelectorRequirement{{Key:{},Operator:{},Values:[{}],}},",
-                text(expression, &["key"]),
-                text(expression, &["operator"]),
-                values.join(" ")
-            )
-        })
-        .collect();
-    format!(
-        "&LabelSelector{{MatchLabels:map[string]string{{{}}},MatchExpressions:[]LabelSelectorRequirement{{{}}},}}",
-        labels.concat(),
-        expressions.concat()
-    )
-}
-
-/// The kind of the parameters of a policy.
-pub(super) fn parameter_kind(policy: &Value, _: Timestamp) -> Value {
-    let text = |key: &str| text(policy, &["spec", "paramKind", key]);
-    match (text("apiVersion"), text("kind")) {
-        (_, "") => Value::from("<unset>"),
-        (version, kind) => Value::from(format!("{version}/{kind}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_parameters_of_a_binding_are_told_as_the_api_server_does() {
-        let selector = json!({"matchLabels": {"a": "b"},
-            "matchExpressions": [{"key": "k", "operator": "In", "values": ["v", "w"]}, {"key": "z", "operator": "Exists"}]});
-        for (reference, told) in [
-            (Value::Null, "<unset>"),
-            (json!({"name": "a"}), "*/a"),
-            (json!({"name": "a", "namespace": "n"}), "n/a"),
-            (
-                json!({"selector": {}, "namespace": "n"}),
-                "&LabelSelector{MatchLabels:map[string]string{},MatchExpressions:[]LabelSelectorRequirement{},}",
-            ),
-            (
-                json!({"selector": selector}),
-                "&LabelSelector{MatchLabels:map[string]string{a: b,},MatchExpressions:[]LabelSelectorRequirement{\
-                 LabelSelectorRequirement{Key:k,Operator:In,Values:[v w],},\
-                 LabelSelectorRequirement{Key:z,Operator:Exists,Values:[],},},}",
-            ),
-        ] {
-            let binding = json!({"spec": {"paramRef": reference}});
-            assert_eq!(parameters(&binding, Timestamp::UNIX_EPOCH), json!(told));
-        }
-    }
 }

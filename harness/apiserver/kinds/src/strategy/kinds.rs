@@ -32,7 +32,6 @@ pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
         }
         ("", "PersistentVolumeClaim") => storage::data_sources(members, None),
         ("", "ServiceAccount") => storage::names_of_secrets(members),
-        ("apiregistration.k8s.io", _) => local_api_service(members),
         ("storage.k8s.io", "CSIDriver") => storage::drop_scheduling(members),
         ("apps", "DaemonSet") => set_template_generation(members, 1),
         ("batch", "Job") => job_selector(members),
@@ -49,24 +48,6 @@ fn namespace_finalizer(members: &mut Map<String, Value>) {
         Some(held) if held.iter().any(|each| each == HOLDER) => {}
         Some(held) => held.push(HOLDER.into()),
         None => *finalizers = json!([HOLDER]),
-    }
-}
-
-/// What the server itself serves is there.
-fn local_api_service(members: &mut Map<String, Value>) {
-    let is_local = members
-        .get("spec")
-        .and_then(|spec| spec.get("service"))
-        .is_none_or(Value::is_null);
-    let created = members
-        .get("metadata")
-        .and_then(|metadata| metadata.get("creationTimestamp"));
-    if let Some(created) = created.cloned().filter(|_| is_local) {
-        let condition = json!({
-            "type": "Available", "status": "True", "lastTransitionTime": created,
-            "reason": "Local", "message": "Local APIServices are always available",
-        });
-        put(members, &["status", "conditions"], json!([condition]));
     }
 }
 
@@ -165,9 +146,7 @@ pub(super) fn update_status(
     let kept: &[&str] = match (resource.group, resource.kind) {
         ("apps", "Deployment") => &["labels"],
         ("", "Pod") => &["ownerReferences"],
-        ("storage.k8s.io", "VolumeAttachment")
-        | ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy")
-        | ("apiregistration.k8s.io", _) => &["annotations", "finalizers", "labels", "ownerReferences"],
+        ("storage.k8s.io", "VolumeAttachment") => &["annotations", "finalizers", "labels", "ownerReferences"],
         _ => return,
     };
     let none = Map::new();

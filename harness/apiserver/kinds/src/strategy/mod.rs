@@ -36,10 +36,7 @@ fn generation_of(resource: &Resource) -> Generation {
         ("", "Pod" | "ReplicationController")
         | ("apps", "DaemonSet" | "ReplicaSet" | "StatefulSet" | "Deployment")
         | ("batch" | "policy", _)
-        | ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy")
-        | ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding") => {
-            Generation::Of(&["spec"])
-        }
+        | ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy") => Generation::Of(&["spec"]),
         ("admissionregistration.k8s.io", _) => Generation::Of(&["webhooks"]),
         ("", "PodTemplate") => Generation::Of(&["template"]),
         ("discovery.k8s.io", _) => Generation::Of(&["addressType", "endpoints", "ports"]),

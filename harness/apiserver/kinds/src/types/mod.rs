@@ -111,9 +111,7 @@ fn ignored_by_status(group: &str, kind: &str) -> &'static [types::Path] {
             &["metadata", "deletionTimestamp"],
             &["metadata", "ownerReferences"],
         ],
-        ("apiextensions.k8s.io" | "apiregistration.k8s.io", _)
-        | ("storage.k8s.io", "VolumeAttachment")
-        | ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => &[&["spec"], &["metadata"]],
+        ("apiextensions.k8s.io", _) | ("storage.k8s.io", "VolumeAttachment") => &[&["spec"], &["metadata"]],
         _ => &[&["spec"]],
     }
 }

@@ -3,7 +3,6 @@
 //! `checks` is the language of the simple rules; the tables and what no rule can say are in a module per family of
 //! kinds, which is a folder where there is much to say. The functions here put together what a create, an update and a write of the status have to pass.
 
-mod api_services;
 mod autoscalers;
 pub mod certificates;
 mod checks;
@@ -19,7 +18,6 @@ mod namespaces;
 mod networking;
 mod nodes;
 mod pods;
-mod policies;
 mod priority_classes;
 mod quota;
 mod rbac;
@@ -131,7 +129,7 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
 /// Kinds that check the whole of `metadata` again when they are updated.
 fn checks_metadata_on_update(resource: &Resource) -> bool {
     match resource.group {
-        "rbac.authorization.k8s.io" | "discovery.k8s.io" | "certificates.k8s.io" | "apiregistration.k8s.io" => true,
+        "rbac.authorization.k8s.io" | "discovery.k8s.io" | "certificates.k8s.io" => true,
         "storage.k8s.io" => matches!(resource.kind, "StorageClass" | "VolumeAttributesClass"),
         "" => matches!(
             resource.kind,
@@ -166,7 +164,7 @@ pub fn name_rule(resource: &Resource) -> NameRule {
     match (resource.group, resource.kind) {
         ("", "Namespace" | "Service") | ("apps", "StatefulSet") => names::is_dns_label,
         ("networking.k8s.io", "IPAddress") => networking::ranges::address_name,
-        ("rbac.authorization.k8s.io" | "certificates.k8s.io" | "apiregistration.k8s.io", _) => names::path_segment,
+        ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => names::path_segment,
         _ => names::is_dns_subdomain,
     }
 }
@@ -183,9 +181,6 @@ fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
         ("apps", _) | ("", "ReplicationController") => workloads::body(resource.kind, object, found),
         ("batch", _) => jobs::body(resource.kind, object, found),
         ("rbac.authorization.k8s.io", _) => rbac::body(resource.kind, object, found),
-        ("admissionregistration.k8s.io", kind) if kind.starts_with("ValidatingAdmissionPolicy") => {
-            policies::body(kind, object, found);
-        }
         ("admissionregistration.k8s.io", _) => webhooks::body(object, found),
         ("networking.k8s.io", "IPAddress") => networking::ranges::address(object, found),
         // They are looked at when they are new, and stay as they are.
@@ -196,7 +191,6 @@ fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
         ("storage.k8s.io", kind) => storage::body(kind, object, found),
         ("coordination.k8s.io", "Lease") => leases::body(object, found),
         ("policy", "PodDisruptionBudget") => disruption_budgets::body(object, found),
-        ("apiregistration.k8s.io", _) => api_services::body(object, found),
         ("scheduling.k8s.io", "PriorityClass") => priority_classes::body(object, found),
         ("node.k8s.io", "RuntimeClass") => runtime_classes::body(object, found),
         ("", "ConfigMap") => config_maps::config_map(object, found),
@@ -248,7 +242,6 @@ fn status(resource: &Resource, new: &Value, found: &mut ErrorList) {
         ("", "Service") => services::status(new, found),
         ("storage.k8s.io", "VolumeAttachment") => storage::attachment_status(new, found),
         ("networking.k8s.io", "Ingress") => networking::ingress_status(new, found),
-        ("apiregistration.k8s.io", _) => api_services::status(new, found),
         ("apps", _) => workloads::status(resource.kind, new, found),
         ("batch", "Job") => jobs::status(new, found),
         _ => {}

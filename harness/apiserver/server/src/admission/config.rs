@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::matching::{Matcher, Subject};
 use crate::webhook_client::Endpoint;
 
-/// What all conditions of one webhook or policy may cost together.
+/// Cost limit for all conditions of a webhook together.
 const BUDGET: u64 = 2_500_000;
 
 /// Conditions in CEL that a write must meet.
@@ -34,7 +34,7 @@ impl Conditions {
 
     /// Whether all hold; one that does not decides even if another fails.
     pub(crate) fn hold<'a>(&'a self, variables: &[(&'a str, Val<'a>)]) -> Result<bool, String> {
-        let scope = Scope::root(variables, &[]);
+        let scope = Scope::root(variables);
         let mut failed = Vec::new();
         for (name, expression, program) in &self.0 {
             let outcome = match program {

@@ -1,4 +1,4 @@
-//! Which writes a webhook or policy is about.
+//! The writes that a webhook is called for.
 
 use baton_apimachinery::meta;
 use serde_json::Value;
@@ -14,7 +14,6 @@ pub(crate) struct Subject<'a> {
     pub(crate) equivalent: &'a [String],
     pub(crate) plural: &'a str,
     pub(crate) subresource: Option<&'a str>,
-    pub(crate) name: &'a str,
     pub(crate) namespaced: bool,
     /// The namespace that the object is in, or the object itself if it is one.
     pub(crate) namespace: Option<&'a Value>,
@@ -22,14 +21,13 @@ pub(crate) struct Subject<'a> {
     pub(crate) old: Option<&'a Value>,
 }
 
-/// One rule of a webhook or policy.
+/// One rule of a webhook.
 #[derive(Debug, Clone, Default)]
 struct Rule {
     groups: Vec<String>,
     versions: Vec<String>,
     operations: Vec<String>,
     resources: Vec<String>,
-    names: Vec<String>,
     scope: String,
 }
 
@@ -40,7 +38,6 @@ impl Rule {
             versions: strings(rule, "apiVersions"),
             operations: strings(rule, "operations"),
             resources: strings(rule, "resources"),
-            names: strings(rule, "resourceNames"),
             scope: rule.get("scope").and_then(Value::as_str).unwrap_or("*").to_owned(),
         }
     }
@@ -56,7 +53,6 @@ impl Rule {
             && has(&self.groups, subject.group)
             && has(&self.versions, version)
             && in_scope
-            && (self.names.is_empty() || self.names.iter().any(|name| name == subject.name))
             && self
                 .resources
                 .iter()
@@ -82,47 +78,27 @@ fn resource_matches(resource: &str, subject: &Subject<'_>) -> bool {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Matcher {
     rules: Vec<Rule>,
-    excluded: Vec<Rule>,
     exact: bool,
     namespace_selector: Value,
     object_selector: Value,
 }
 
 impl Matcher {
-    /// Reads `rules` or `resourceRules` and the selectors beside them.
-    pub(crate) fn read(source: &Value) -> Self {
-        let rules = |key: &str| -> Vec<Rule> {
-            source
-                .get(key)
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .map(Rule::read)
-                .collect()
-        };
-        let mut all = rules("rules");
-        all.extend(rules("resourceRules"));
-        let member = |key: &str| source.get(key).cloned().unwrap_or(Value::Null);
+    /// Reads the rules and selectors of a webhook.
+    pub(crate) fn read(webhook: &Value) -> Self {
+        let rules = webhook.get("rules").and_then(Value::as_array);
+        let member = |key: &str| webhook.get(key).cloned().unwrap_or(Value::Null);
         Self {
-            rules: all,
-            excluded: rules("excludeResourceRules"),
-            exact: source.get("matchPolicy").and_then(Value::as_str) == Some("Exact"),
+            rules: rules.into_iter().flatten().map(Rule::read).collect(),
+            exact: webhook.get("matchPolicy").and_then(Value::as_str) == Some("Exact"),
             namespace_selector: member("namespaceSelector"),
             object_selector: member("objectSelector"),
         }
     }
 
-    /// Whether there are rules at all; bindings may leave them out and mean everything.
-    pub(crate) fn has_rules(&self) -> bool {
-        !self.rules.is_empty()
-    }
-
     /// The version in which the subject matches: its own, or an equivalent one.
     pub(crate) fn version<'s>(&self, subject: &Subject<'s>) -> Option<&'s str> {
         let fits = |version: &str| self.rules.iter().any(|rule| rule.matches(subject, version));
-        if self.excluded.iter().any(|rule| rule.matches(subject, subject.version)) {
-            return None;
-        }
         if fits(subject.version) {
             return Some(subject.version);
         }

@@ -1,19 +1,18 @@
-//! Dynamic admission: webhooks and `ValidatingAdmissionPolicy`.
+//! Dynamic admission: webhooks.
 //!
 //! [`Admission`] keeps what is configured, read anew when a configuration changes. A write asks it twice, before and
 //! after defaulting and validation (`handlers::admission` does so). Calls to webhooks take time, writes do not wait:
 //! a write that needs an answer stops with it noted in its [`Memo`], the answer is fetched, and the write starts
 //! again from what is stored by then, this time with the answer at hand.
 //!
-//! - `matching`: rules, selectors and conditions; - `config`: webhooks as configured; `policy`: policies and their
-//!   bindings; `check`: what is refused when they are written; - `review`: the `AdmissionReview` that is sent and what comes back;
-//! - `memo`: calls and answers of one write.
+//! - `matching`: rules and selectors; `config`: webhooks as configured, with their conditions;
+//! - `check`: conditions that are refused when they are written;
+//! - `review`: the `AdmissionReview` that is sent and what comes back; `memo`: calls and answers of one write.
 
 pub(crate) mod check;
 mod config;
 pub(crate) mod matching;
 mod memo;
-mod policy;
 mod review;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -21,18 +20,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::Value;
 
 pub(crate) use config::Webhook;
-pub(crate) use matching::{Subject, selected};
+pub(crate) use matching::Subject;
 pub(crate) use memo::{Memo, Pending};
-pub(crate) use policy::{Context, Policies};
 pub(crate) use review::{Answer, patched, read_answer, refusal, review};
 
 /// The kinds that configure admission; they are not subject to it themselves.
-pub(crate) const KINDS: [&str; 4] = [
-    "mutatingwebhookconfigurations",
-    "validatingwebhookconfigurations",
-    "validatingadmissionpolicies",
-    "validatingadmissionpolicybindings",
-];
+pub(crate) const KINDS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 
 /// The group of [`KINDS`].
 pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
@@ -44,24 +37,21 @@ pub(crate) struct Plan {
     pub(crate) mutating: Vec<Webhook>,
     /// Validating webhooks.
     pub(crate) validating: Vec<Webhook>,
-    /// Policies and bindings.
-    pub(crate) policies: Policies,
 }
 
 impl Plan {
     /// Reads the objects of [`KINDS`], each in order of name.
-    pub(crate) fn read(objects: &[Vec<Arc<Value>>; 4]) -> Self {
+    pub(crate) fn read(objects: &[Vec<Arc<Value>>; 2]) -> Self {
         let webhooks = |configurations: &[Arc<Value>]| -> Vec<Webhook> {
             configurations
                 .iter()
                 .flat_map(|configuration| Webhook::read_all(configuration))
                 .collect()
         };
-        let [mutating, validating, policies, bindings] = objects;
+        let [mutating, validating] = objects;
         Self {
             mutating: webhooks(mutating),
             validating: webhooks(validating),
-            policies: Policies::read(policies, bindings),
         }
     }
 }

@@ -62,7 +62,7 @@ pub(crate) struct Core {
     pub(crate) ids: Ids,
     pub(crate) keys: Keys,
     pub(crate) faults: FaultInjector,
-    /// Webhooks and policies.
+    /// Webhooks.
     pub(crate) admission: Admission,
     /// What garbage collection and the like have to look at.
     pub(crate) backlog: Backlog,

@@ -370,10 +370,9 @@ pub(super) fn creates_on_update(resource: &Resource) -> bool {
 
 /// Whether an update may leave out which version it is based on.
 pub(super) fn updates_unconditionally(resource: &Resource) -> bool {
-    const GROUPS: [&str; 5] = [
+    const GROUPS: [&str; 4] = [
         "admissionregistration.k8s.io",
         "apiextensions.k8s.io",
-        "apiregistration.k8s.io",
         "coordination.k8s.io",
         "node.k8s.io",
     ];

@@ -131,37 +131,8 @@ impl Evaluator {
 
     fn select<'a>(&mut self, select: &'a SelectExpr, scope: &Scope<'_, 'a>) -> Outcome<'a> {
         self.spend(1)?;
-        if let Expr::Ident(name) = &select.operand.expr
-            && let Some(found) = self.lazy_member(name, &select.field, scope)
-        {
-            return if select.test { Ok(Val::Bool(true)) } else { found };
-        }
         let operand = self.eval(&select.operand, scope)?;
         member(&operand, &select.field, select.test)
-    }
-
-    /// A member of `variables`.
-    fn lazy_member<'a>(&mut self, name: &str, field: &str, scope: &Scope<'_, 'a>) -> Option<Outcome<'a>> {
-        if name != "variables" {
-            return None;
-        }
-        let (lazy, inner) = scope.lazy(field)?;
-        if let Some(known) = lazy.value.borrow().as_ref() {
-            return Some(known.clone());
-        }
-        let outcome = match lazy.expr {
-            Some(expr) => self.eval(expr, &inner).map_err(|error| match error {
-                CelError::Eval(why) => {
-                    CelError::Eval(format!("composited variable {field:?} fails to evaluate: {why}"))
-                }
-                CelError::Cost => CelError::Cost,
-            }),
-            None => Err(CelError::Eval(format!(
-                "composited variable {field:?} fails to compile"
-            ))),
-        };
-        *lazy.value.borrow_mut() = Some(outcome.clone());
-        Some(outcome)
     }
 
     fn call<'a>(&mut self, call: &'a CallExpr, scope: &Scope<'_, 'a>) -> Outcome<'a> {

@@ -92,7 +92,7 @@ fn evaluate(rule: &Rule, node: &Node, value: &Value, old: Option<&Value>, path: 
         (None, false) => Val::Null,
     };
     let bound = [("self", Val::of_json(value, Some(node))), ("oldSelf", old)];
-    let scope = Scope::root(&bound, &[]);
+    let scope = Scope::root(&bound);
     let mut evaluator = Evaluator::new(PER_RULE.min(run.budget));
     let outcome = evaluator.eval(program.expr(), &scope);
     run.budget = run.budget.saturating_sub(evaluator.cost());

@@ -1,69 +1,33 @@
 //! What the names in an expression stand for.
 
-use std::cell::RefCell;
-
 use ::cel::common::ast::{Expr, IdedExpr};
 
 use super::eval::{CelError, Outcome};
 use super::value::Val;
-
-/// A variable that is evaluated when it is first asked for.
-#[derive(Debug)]
-pub struct Lazy<'a> {
-    /// The member of `variables`.
-    pub name: &'a str,
-    /// Its expression; `None` when it did not compile.
-    pub expr: Option<&'a IdedExpr>,
-    /// What came of it.
-    pub value: RefCell<Option<Outcome<'a>>>,
-}
 
 /// The variables that an expression sees.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'e, 'a> {
     parent: Option<&'e Scope<'e, 'a>>,
     bound: &'e [(&'a str, Val<'a>)],
-    lazy: &'e [Lazy<'a>],
 }
 
 impl<'e, 'a> Scope<'e, 'a> {
-    /// The outermost scope; `lazy` are the members of `variables`.
-    pub fn root(bound: &'e [(&'a str, Val<'a>)], lazy: &'e [Lazy<'a>]) -> Self {
-        Self {
-            parent: None,
-            bound,
-            lazy,
-        }
+    /// The outermost scope.
+    pub fn root(bound: &'e [(&'a str, Val<'a>)]) -> Self {
+        Self { parent: None, bound }
     }
 
     pub(super) fn inner<'f>(&'f self, bound: &'f [(&'a str, Val<'a>)]) -> Scope<'f, 'a> {
         Scope {
             parent: Some(self),
             bound,
-            lazy: self.lazy,
         }
     }
 
     pub(super) fn find(&self, name: &str) -> Option<&Val<'a>> {
         let own = self.bound.iter().rev().find(|(bound, _)| *bound == name);
         own.map(|(_, value)| value).or_else(|| self.parent?.find(name))
-    }
-
-    /// A member of `variables` with the scope of its expression: the outermost, and the members before it.
-    pub(super) fn lazy(&self, name: &str) -> Option<(&'e Lazy<'a>, Self)> {
-        let index = self.lazy.iter().position(|lazy| lazy.name == name)?;
-        let (before, rest) = self.lazy.split_at_checked(index)?;
-        let mut outermost = self;
-        while let Some(parent) = outermost.parent {
-            outermost = parent;
-        }
-        Some((
-            rest.first()?,
-            Self {
-                lazy: before,
-                ..*outermost
-            },
-        ))
     }
 }
 

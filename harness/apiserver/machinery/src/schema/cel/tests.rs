@@ -9,7 +9,7 @@ use super::value::Val;
 fn eval(source: &str, object: &Value) -> String {
     let program = Program::parse(source).unwrap_or_else(|error| panic!("{source}: {error}"));
     let bound = [("self", Val::of_json(object, None))];
-    match Evaluator::new(1_000_000).eval(program.expr(), &Scope::root(&bound, &[])) {
+    match Evaluator::new(1_000_000).eval(program.expr(), &Scope::root(&bound)) {
         Ok(value) => display(&value),
         Err(error) => format!("error: {error}"),
     }

@@ -1,4 +1,4 @@
-//! Whether a write is admitted: by the plugins that are built in, and by the webhooks and policies of users.
+//! Whether a write is admitted: by the plugins that are built in, and by the webhooks of users.
 
 pub(crate) mod plugins;
 mod webhooks;

@@ -1,4 +1,4 @@
-//! Webhooks and policies in the way of a write.
+//! Webhooks in the way of a write.
 
 use std::sync::Arc;
 
@@ -6,18 +6,17 @@ use baton_apimachinery::meta;
 use baton_apimachinery::schema::cel::value::Val;
 use serde_json::{Map, Value, json};
 
-use crate::admission::{self, Answer, Context, Pending, Plan, Subject, Webhook};
+use crate::admission::{self, Answer, Pending, Plan, Subject, Webhook};
 use crate::api_error::ApiError;
 use crate::handlers::admission::plugins::{AdmissionRequest, Operation};
 use crate::handlers::verbs::scale::scale_of;
 use crate::handlers::versioning::in_version;
 use crate::handlers::{Call, Core, strategy};
-use crate::store::key;
 
 /// What webhooks that only say yes or no are called with.
 const VALIDATING: &str = "validating";
 
-/// A write as webhooks and policies look at it, at one moment.
+/// A write as webhooks see it, at one moment.
 struct View<'a> {
     request: &'a AdmissionRequest<'a>,
     object: Option<&'a Value>,
@@ -35,7 +34,6 @@ impl View<'_> {
             equivalent: &self.equivalent,
             plural: &resource.plural,
             subresource: self.request.subresource,
-            name: self.request.name,
             namespaced: resource.namespaced,
             namespace: self.namespace.as_deref(),
             object: self.object,
@@ -53,7 +51,7 @@ impl Core {
             return None;
         }
         let plan = self.admission.plan();
-        let empty = plan.mutating.is_empty() && plan.validating.is_empty() && plan.policies.is_empty();
+        let empty = plan.mutating.is_empty() && plan.validating.is_empty();
         (!empty).then_some(plan)
     }
 
@@ -137,7 +135,7 @@ impl Core {
         Ok(changed)
     }
 
-    /// Policies and validating webhooks; all are asked, the first refusal counts.
+    /// Validating webhooks; all are asked, the first refusal counts.
     pub(in crate::handlers) fn call_validating(
         &self,
         request: &AdmissionRequest<'_>,
@@ -147,9 +145,6 @@ impl Core {
             return Ok(());
         };
         let view = self.view(request, object);
-        if !plan.policies.is_empty() {
-            self.check_policies(&plan, &view)?;
-        }
         let mut refusal = None;
         for webhook in &plan.validating {
             let outcome = self.ask(webhook, &view, VALIDATING);
@@ -180,69 +175,6 @@ impl Core {
             }
         }
         self.call_validating(&request, None)
-    }
-
-    fn check_policies(&self, plan: &Plan, view: &View<'_>) -> Result<(), ApiError> {
-        let request = view.request;
-        let body = self.request_body(view, &request.resource.version, "");
-        let name = view.object.and_then(meta::name).unwrap_or(request.name);
-        let about = request.call.about(name);
-        let qualified = if about.group.is_empty() {
-            about.kind.to_owned()
-        } else {
-            format!("{}.{}", about.kind, about.group)
-        };
-        let params = |api_version: &str, kind: &str, param_ref: Option<&Value>| {
-            self.params(request, api_version, kind, param_ref)
-        };
-        let context = Context {
-            subject: view.subject(),
-            request: &body,
-            namespace: view
-                .namespace
-                .as_deref()
-                .filter(|_| request.namespace.is_some())
-                .unwrap_or(&Value::Null),
-            about: format!("{qualified} {name:?}"),
-            details: ApiError::forbidden(about, "").details.unwrap_or_default(),
-            params: &params,
-        };
-        let (refusal, warnings) = plan.policies.check(&context);
-        for warning in warnings {
-            request.call.memo.warn(warning);
-        }
-        refusal.map_or(Ok(()), Err)
-    }
-
-    /// The parameters that a binding names; `None` if there is no such kind.
-    fn params(
-        &self,
-        request: &AdmissionRequest<'_>,
-        api_version: &str,
-        kind: &str,
-        param_ref: Option<&Value>,
-    ) -> Option<Vec<Arc<Value>>> {
-        let catalogue = self.registry.current();
-        let resource = catalogue.of_kind(api_version, kind)?;
-        let Some(param_ref) = param_ref else {
-            return Some(Vec::new());
-        };
-        let text = |key: &str| {
-            param_ref
-                .get(key)
-                .and_then(Value::as_str)
-                .filter(|text| !text.is_empty())
-        };
-        let namespace = text("namespace").or(request.namespace).filter(|_| resource.namespaced);
-        if let Some(name) = text("name") {
-            let found = self.store.get(resource.bucket, &key(namespace, name));
-            return Some(found.map(|stored| stored.value()).into_iter().collect());
-        }
-        let prefix = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
-        let selector = param_ref.get("selector").unwrap_or(&Value::Null);
-        let (all, _) = self.store.list(resource.bucket, &prefix);
-        let objects = all.iter().map(|stored| stored.value());
-        Some(objects.filter(|object| admission::selected(selector, object)).collect())
     }
 
     /// Asks one webhook: the version that it was shown and its answer; `None` when it is not concerned or its failure

@@ -8,7 +8,6 @@ mod error_messages;
 mod kinds;
 mod limits;
 mod paths;
-mod policies;
 mod requests;
 mod services;
 mod storage;
