@@ -3,23 +3,20 @@
 //! Read [`resources`] first: the resources with their names, verbs and subresources. Then in the order in which a write
 //! goes through them: [`protobuf`] and [`codec`], what a body becomes when it is read into the types of its kind;
 //! [`defaults`]; [`versions`], kinds in several groups or versions; [`strategy`], what a write keeps, drops and counts;
-//! [`services`], the addresses of Services; [`limits`] and [`quotas`] of namespaces; [`validation`]; [`warnings`].
+//! [`services`], the addresses of Services; [`validation`]; [`warnings`].
 //!
 //! [`types`] are the kinds as merging and `OpenAPI` see them, [`printers`] the columns of `kubectl get`. What several of
-//! them need is in `aggregate` (what containers ask for), `qos`, `members` and [`well_known`].
+//! them need is in `qos`, `members` and [`well_known`].
 //!
 //! What is in `generated/` comes from Kubernetes' own sources (`generate.sh`); new validation is only added for kinds that
 //! a test writes.
 
-mod aggregate;
 pub mod codec;
 pub mod defaults;
-pub mod limits;
 mod members;
 pub mod printers;
 pub mod protobuf;
 mod qos;
-pub mod quotas;
 pub mod resources;
 pub mod services;
 pub mod strategy;

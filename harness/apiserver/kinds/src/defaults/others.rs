@@ -25,10 +25,6 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
             In("status", &[Text("phase", "Pending")]),
         ],
         ("", "PersistentVolume") => PERSISTENT_VOLUME,
-        ("", "LimitRange") => &[In(
-            "spec",
-            &[Each("limits", &[If("type", "Container", &[Do(container_limits)])])],
-        )],
         ("discovery.k8s.io", "EndpointSlice") => &[Each("ports", &[Do(port_name), TextIfNone("protocol", "TCP")])],
         ("autoscaling", "HorizontalPodAutoscaler") => AUTOSCALER,
         ("networking.k8s.io", "NetworkPolicy") => NETWORK_POLICY,
@@ -251,24 +247,6 @@ fn no_empty_name(port: &mut Object) {
 /// The name of a port is a pointer that defaults to no name.
 fn port_name(port: &mut Object) {
     port.entry("name").or_insert_with(|| Value::from(""));
-}
-
-/// Limits that are not given: the default from the maximum, the default request from the default, then the minimum.
-fn container_limits(limit: &mut Object) {
-    for (from, to) in [
-        ("max", "default"),
-        ("default", "defaultRequest"),
-        ("min", "defaultRequest"),
-    ] {
-        let Some(source) = limit.get(from).and_then(Value::as_object).cloned() else {
-            continue;
-        };
-        if let Some(target) = limit.entry(to).or_insert_with(|| json!({})).as_object_mut() {
-            for (resource, quantity) in source {
-                target.entry(resource).or_insert(quantity);
-            }
-        }
-    }
 }
 
 fn policy_types(spec: &mut Object) {

@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 use super::images::is_latest;
 use super::rules::Rule::{Also, Bool, Do, Each, Empty, In, Int, Text, TextIfNone};
 use super::rules::{Object, Rule, set};
-use crate::aggregate;
 
 /// A Pod; more is defaulted here than in the templates of workloads.
 pub(super) const POD: &[Rule] = &[In(
@@ -16,8 +15,6 @@ pub(super) const POD: &[Rule] = &[In(
         Do(host_ports),
         Each("containers", &[In("resources", &[Do(requests_from_limits)])]),
         Each("initContainers", &[In("resources", &[Do(requests_from_limits)])]),
-        Do(limits_of_pages),
-        Do(requests_of_pod),
     ],
 )];
 
@@ -192,62 +189,5 @@ fn requests_from_limits(resources: &mut Object) {
         for (resource, limit) in limits {
             requests.entry(resource).or_insert(limit);
         }
-    }
-}
-
-/// Amounts of a pod as a whole, if it says any.
-fn amounts<'a>(spec: &'a Object, kind: &str) -> Option<&'a Object> {
-    let amounts = spec.get("resources")?.get(kind)?.as_object()?;
-    Some(amounts).filter(|amounts| !amounts.is_empty())
-}
-
-/// What the containers of a pod ask for together, besides what the pod says itself.
-fn missing(spec: &Object, kind: &str) -> Object {
-    let given = amounts(spec, kind);
-    let all = aggregate::of_containers(&Value::Object(spec.clone()), kind);
-    all.into_iter()
-        .filter(|(resource, _)| given.is_none_or(|given| !given.contains_key(resource)))
-        .map(|(resource, amount)| (resource, Value::from(amount.canonical())))
-        .collect()
-}
-
-fn add(spec: &mut Object, kind: &str, more: Object) {
-    let resources = spec.get_mut("resources").and_then(Value::as_object_mut);
-    let amounts = resources.map(|resources| resources.entry(kind).or_insert_with(|| Value::Object(Map::new())));
-    if let Some(amounts) = amounts.and_then(Value::as_object_mut) {
-        amounts.extend(more);
-    }
-}
-
-/// A pod that says what it asks for as a whole has the huge pages of its containers.
-fn limits_of_pages(spec: &mut Object) {
-    let requests = amounts(spec, "requests");
-    if requests.is_none() && amounts(spec, "limits").is_none() {
-        return;
-    }
-    let mut pages = missing(spec, "limits");
-    pages.retain(|resource, _| {
-        resource.starts_with("hugepages-") && requests.is_none_or(|given| !given.contains_key(resource))
-    });
-    if !pages.is_empty() {
-        add(spec, "limits", pages);
-    }
-}
-
-/// A pod that is limited as a whole requests what its containers request, and else all that it is limited to.
-fn requests_of_pod(spec: &mut Object) {
-    let Some(limits) = amounts(spec, "limits").cloned() else {
-        return;
-    };
-    let requests = amounts(spec, "requests").cloned().unwrap_or_default();
-    let mut more = missing(spec, "requests");
-    more.retain(|resource, _| matches!(resource.as_str(), "cpu" | "memory"));
-    for (resource, limit) in limits {
-        if aggregate::is_of_pod(&resource) && !requests.contains_key(&resource) {
-            more.entry(resource).or_insert(limit);
-        }
-    }
-    if !more.is_empty() {
-        add(spec, "requests", more);
     }
 }

@@ -70,20 +70,10 @@ pub fn columns(group: &str, kind: &str) -> &'static [Column] {
         ("batch", "Job") => JOB,
         ("batch", "CronJob") => CRON_JOB,
         ("coordination.k8s.io", "Lease") => const { &[NAME, column("Holder", At(&["spec", "holderIdentity"])), AGE] },
-        ("apiextensions.k8s.io", _) | ("rbac.authorization.k8s.io", "Role" | "ClusterRole") | ("", "LimitRange") => {
+        ("apiextensions.k8s.io", _) | ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => {
             CREATED_AT
         }
         ("", "PodTemplate") => POD_TEMPLATE,
-        ("", "ResourceQuota") => {
-            const {
-                &[
-                    NAME,
-                    column("Request", Of(objects::quota_requests)),
-                    column("Limit", Of(objects::quota_limits)),
-                    AGE,
-                ]
-            }
-        }
         ("rbac.authorization.k8s.io", _) => BINDING,
         _ => other(group, kind),
     }

@@ -333,26 +333,3 @@ pub(super) fn class_parameters(class: &Value, _: Timestamp) -> Value {
         group => format!("{kind}.{group}/{name}"),
     })
 }
-
-/// What a quota grants, of resources whose limits it does not bound: `pods: 1/10, cpu: 0/2`.
-pub(super) fn quota_requests(quota: &Value, _: Timestamp) -> Value {
-    quota_of(quota, false)
-}
-
-/// What a quota grants, of resources whose limits it bounds.
-pub(super) fn quota_limits(quota: &Value, _: Timestamp) -> Value {
-    quota_of(quota, true)
-}
-
-fn quota_of(quota: &Value, limits: bool) -> Value {
-    let hard = at(quota, &["status", "hard"]).and_then(Value::as_object);
-    let granted = hard.into_iter().flatten();
-    let granted = granted.filter(|(resource, _)| resource.starts_with("limits.") == limits);
-    let texts: Vec<String> = granted
-        .map(|(resource, hard)| {
-            let used = at(quota, &["status", "used", resource]).and_then(Value::as_str);
-            format!("{resource}: {}/{}", used.unwrap_or("0"), hard.as_str().unwrap_or("0"))
-        })
-        .collect();
-    Value::from(texts.join(", "))
-}

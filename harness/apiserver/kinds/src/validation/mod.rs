@@ -13,15 +13,12 @@ mod disruption_budgets;
 mod events;
 mod jobs;
 mod leases;
-mod limit_range;
 mod namespaces;
 mod networking;
 mod nodes;
 mod pods;
 mod priority_classes;
-mod quota;
 mod rbac;
-mod resource_names;
 pub mod reviews;
 mod runtime_classes;
 mod secrets;
@@ -195,11 +192,9 @@ fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
         ("node.k8s.io", "RuntimeClass") => runtime_classes::body(object, found),
         ("", "ConfigMap") => config_maps::config_map(object, found),
         ("", "Endpoints") => networking::slices::endpoints(object, found),
-        ("", "LimitRange") => limit_range::range(object, found),
         ("", "Node") => nodes::node(object, found),
         ("", "PersistentVolume") => storage::persistent::volume(object, found),
         ("", "PersistentVolumeClaim") => storage::volume_claims::claim(object, &ROOT, found),
-        ("", "ResourceQuota") => quota::quota(object, found),
         ("", "Secret") => secrets::secret(object, found),
         _ => {}
     }
@@ -227,7 +222,6 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) 
         ("", "Node") => nodes::change(new, old, found),
         ("", "PersistentVolume") => storage::persistent::change(new, old, found),
         ("", "PersistentVolumeClaim") => storage::volume_claims::change(new, old, found),
-        ("", "ResourceQuota") => quota::change(new, old, found),
         ("", "Secret") => secrets::change(new, old, found),
         _ => {}
     }
@@ -238,7 +232,6 @@ fn status(resource: &Resource, new: &Value, found: &mut ErrorList) {
         ("", "Namespace") => namespaces::status(new, found),
         ("", "PersistentVolumeClaim") => storage::volume_claims::status(new, found),
         ("", "Pod") => pods::status(new, found),
-        ("", "ResourceQuota") => quota::status(new, found),
         ("", "Service") => services::status(new, found),
         ("storage.k8s.io", "VolumeAttachment") => storage::attachment_status(new, found),
         ("networking.k8s.io", "Ingress") => networking::ingress_status(new, found),

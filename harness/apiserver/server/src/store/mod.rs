@@ -78,7 +78,6 @@ struct Inner {
 pub(crate) struct WellKnown {
     pub(crate) namespaces: BucketId,
     pub(crate) definitions: BucketId,
-    pub(crate) quotas: BucketId,
     pub(crate) secrets: BucketId,
     pub(crate) accounts: BucketId,
     pub(crate) services: BucketId,
@@ -114,7 +113,6 @@ impl Store {
         WellKnown {
             namespaces: self.bucket("", "namespaces"),
             definitions: self.bucket("apiextensions.k8s.io", "customresourcedefinitions"),
-            quotas: self.bucket("", "resourcequotas"),
             secrets: self.bucket("", "secrets"),
             accounts: self.bucket("", "serviceaccounts"),
             services: self.bucket("", "services"),

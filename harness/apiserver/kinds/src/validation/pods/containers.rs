@@ -163,7 +163,7 @@ fn common(container: &Value, pod: &Pod<'_>, at: &FieldPath<'_>, found: &mut Erro
     mounts::validate(container, &pod.volumes, at, found);
     run(&[OneOf("imagePullPolicy", PULL_POLICIES)], container, at, found);
     if let Some(wanted) = container.get("resources") {
-        resources::of_container(wanted, &pod.claims, &at.child("resources"), found);
+        resources::of_container(wanted, &at.child("resources"), found);
     }
     restarts::on_resize(container, text(pod.spec, "restartPolicy"), at, found);
     if let Some(context) = container.get("securityContext") {

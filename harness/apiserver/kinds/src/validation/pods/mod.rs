@@ -39,7 +39,6 @@ const TAINT_EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const POD_SPEC: &[Check] = &[
     Do(claims::of_pod),
     Do(containers::validate),
-    Do(resources::of_pod),
     Do(containers::ports_of_host),
     OneOf("restartPolicy", RESTART_POLICIES),
     OneOf("dnsPolicy", DNS_POLICIES),
@@ -63,7 +62,6 @@ const POD_SPEC: &[Check] = &[
     Named("priorityClassName", names::dns_subdomain),
     Do(runtime_class),
     Do(preemption),
-    Do(overhead),
     Do(windows::system),
     Do(variables::files),
 ];
@@ -201,14 +199,6 @@ fn preemption(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if spec.get("preemptionPolicy").is_some() {
         let check = OneOf("preemptionPolicy", &["PreemptLowerPriority", "Never"]);
         run(&[check], spec, at, found);
-    }
-}
-
-/// What running a pod costs itself is checked as the limits of a container are.
-fn overhead(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
-    if let Some(overhead) = spec.get("overhead") {
-        let limits = json!({"limits": overhead});
-        resources::of_container(&limits, &BTreeSet::new(), &at.child("overhead"), found);
     }
 }
 

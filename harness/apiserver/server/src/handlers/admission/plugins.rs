@@ -7,8 +7,6 @@
 
 use std::sync::Arc;
 
-use baton_apikinds::limits;
-use baton_apikinds::quotas::{self, Charged};
 use baton_apikinds::services::{Allocations, Refused};
 use baton_apikinds::strategy::{PriorityClass, RuntimeRefused, admit, check_overhead, readmit, run_as_class};
 use baton_apikinds::validation::storage::volume_claims;
@@ -18,7 +16,6 @@ use serde_json::Value;
 use crate::api_error::{About, ApiError};
 use crate::handlers::{Call, Core};
 use crate::registry::Resource;
-use crate::store::{Expect, Stored, Write, key_of};
 
 /// What a write is about, as an `AdmissionReview` tells it.
 pub(crate) struct AdmissionRequest<'a> {
@@ -97,9 +94,6 @@ impl Core {
         if request.resource.is("", "pods") && request.subresource.is_none() {
             match request.operation {
                 Operation::Create => {
-                    for range in self.limit_ranges(request) {
-                        limits::fill(object, &range.value());
-                    }
                     self.admit_pod(request, object)?;
                 }
                 Operation::Update => readmit(object, request.old.unwrap_or(&Value::Null)),
@@ -111,12 +105,10 @@ impl Core {
 
     /// Validating admission: nothing can be changed any more.
     pub(in crate::handlers) fn validate(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
-        self.check_limits(request, object)?;
         self.check_overhead(request, object)?;
         self.check_node_of_resized(request, object)?;
         self.check_growth(request, object)?;
-        self.call_validating(request, Some(object))?;
-        self.charge_quotas(request, object)
+        self.call_validating(request, Some(object))
     }
 
     /// Nothing can be created in a namespace that is not there, or is being deleted.
@@ -141,71 +133,6 @@ impl Core {
             details.insert("causes".to_owned(), serde_json::json!([cause]));
         }
         Err(error)
-    }
-
-    /// The limit ranges that a request must keep to.
-    fn limit_ranges(&self, request: &AdmissionRequest<'_>) -> Vec<Arc<Stored>> {
-        let prefix = request.namespace.map(|namespace| format!("{namespace}/"));
-        let bucket = self.store.bucket("", "limitranges");
-        prefix
-            .map(|prefix| self.store.list(bucket, &prefix).0)
-            .unwrap_or_default()
-    }
-
-    fn check_limits(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
-        let resource = request.resource;
-        let judged = resource.is("", "pods") || resource.is("", "persistentvolumeclaims");
-        let is_new = request.operation == Operation::Create;
-        if !judged || request.subresource.is_some() || !(is_new || resource.is("", "persistentvolumeclaims")) {
-            return Ok(());
-        }
-        for range in self.limit_ranges(request) {
-            let refused = limits::refused(&resource.kind, object, &range.value());
-            let cause = match refused.as_slice() {
-                [] => continue,
-                [one] => one.clone(),
-                several => format!("[{}]", several.join(", ")),
-            };
-            return Err(ApiError::forbidden(request.call.about(request.name), &cause));
-        }
-        Ok(())
-    }
-
-    /// Counts what is stored in the quotas of its namespace, last of all.
-    fn charge_quotas(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
-        let resource = request.resource;
-        let Some(namespace) = request.namespace.filter(|_| request.subresource.is_none()) else {
-            return Ok(());
-        };
-        let charged = Charged {
-            group: &resource.group,
-            plural: &resource.plural,
-            new: object,
-            old: request.old,
-        };
-        let refused = |cause: String| ApiError::forbidden(request.call.about(request.name), &cause);
-        let bucket = self.buckets.quotas;
-        let all = self.store.list(bucket, &format!("{namespace}/")).0;
-        for quota in &all {
-            quotas::charge(&quota.value(), &charged).map_err(refused)?;
-        }
-        if request.call.query.dry_run() {
-            return Ok(());
-        }
-        let by = &request.call.caller.user_agent;
-        for quota in all {
-            let key = key_of(&quota.value());
-            while let Some(quota) = self.store.get(bucket, &key) {
-                let Some(counted) = quotas::charge(&quota.value(), &charged).map_err(refused)? else {
-                    break;
-                };
-                let expect = Expect::Revision(quota.revision);
-                if self.store.commit(bucket, &key, expect, Write::Put(counted), by).is_ok() {
-                    break;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Whether a node can resize a pod is asked of the node.

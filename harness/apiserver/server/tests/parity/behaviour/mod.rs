@@ -6,7 +6,6 @@ mod changes;
 mod documents;
 mod error_messages;
 mod kinds;
-mod limits;
 mod paths;
 mod requests;
 mod services;
