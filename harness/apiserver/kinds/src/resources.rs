@@ -72,13 +72,15 @@ pub struct Subresource {
 /// The groups in the order of discovery, the core group first.
 pub static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| read(include_str!("generated/resources.txt")));
 
-/// Resources of Kubernetes that this server does not serve, because it would store their objects without acting on them.
+/// Resources of Kubernetes that this server does not serve, because it would store their objects without acting on
+/// them, or cannot convert them to the version in which they are stored.
 const NOT_SERVED: &[(&str, &str)] = &[
     ("admissionregistration.k8s.io/v1", "mutatingadmissionpolicies"),
     ("admissionregistration.k8s.io/v1", "mutatingadmissionpolicybindings"),
     ("admissionregistration.k8s.io/v1", "validatingadmissionpolicies"),
     ("admissionregistration.k8s.io/v1", "validatingadmissionpolicybindings"),
     ("apiregistration.k8s.io/v1", "apiservices"),
+    ("autoscaling/v1", "horizontalpodautoscalers"),
     ("flowcontrol.apiserver.k8s.io/v1", "flowschemas"),
     ("flowcontrol.apiserver.k8s.io/v1", "prioritylevelconfigurations"),
     ("resource.k8s.io/v1", "deviceclasses"),

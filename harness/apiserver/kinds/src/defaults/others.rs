@@ -26,7 +26,6 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
         ],
         ("", "PersistentVolume") => PERSISTENT_VOLUME,
         ("discovery.k8s.io", "EndpointSlice") => &[Each("ports", &[Do(port_name), TextIfNone("protocol", "TCP")])],
-        ("autoscaling", "HorizontalPodAutoscaler") => AUTOSCALER,
         ("networking.k8s.io", "NetworkPolicy") => NETWORK_POLICY,
         ("networking.k8s.io", "IngressClass") => &[In("spec", &[In("parameters", &[TextIfNone("scope", "Cluster")])])],
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => ROLE_BINDING,
@@ -172,15 +171,6 @@ const WEBHOOK: &[Rule] = &[
     In("clientConfig", &[In("service", &[Int("port", 443)])]),
 ];
 
-const AUTOSCALER: &[Rule] = &[In(
-    "spec",
-    &[
-        Int("minReplicas", 1),
-        Do(default_metric),
-        In("behavior", &[Do(scaling_behavior)]),
-    ],
-)];
-
 /// `stringData` is a way to write `data`.
 fn string_data(secret: &mut Object) {
     let Some(Value::Object(texts)) = secret.remove("stringData") else {
@@ -260,30 +250,4 @@ fn policy_types(spec: &mut Object) {
 
 fn volume_lifecycle(spec: &mut Object) {
     set(spec, "volumeLifecycleModes", || json!(["Persistent"]));
-}
-
-fn default_metric(spec: &mut Object) {
-    set(spec, "metrics", || {
-        let target = json!({"type": "Utilization", "averageUtilization": 80});
-        json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}])
-    });
-}
-
-fn scaling_behavior(behavior: &mut Object) {
-    let up = json!([
-        {"type": "Pods", "value": 4, "periodSeconds": 15},
-        {"type": "Percent", "value": 100, "periodSeconds": 15},
-    ]);
-    let down = json!([{"type": "Percent", "value": 100, "periodSeconds": 15}]);
-    for (direction, policies) in [("scaleUp", up), ("scaleDown", down)] {
-        set(behavior, direction, || json!({}));
-        let Some(rules) = behavior.get_mut(direction).and_then(Value::as_object_mut) else {
-            continue;
-        };
-        if direction == "scaleUp" {
-            apply(&[Int("stabilizationWindowSeconds", 0)], rules);
-        }
-        apply(&[TextIfNone("selectPolicy", "Max")], rules);
-        set(rules, "policies", || policies);
-    }
 }

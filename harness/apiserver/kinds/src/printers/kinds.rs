@@ -1,7 +1,7 @@
 //! The columns per kind.
 
 use super::Cell::{self, Age, At, Count, Flag, Length, Name, Of, OrNone};
-use super::{Column, autoscalers, cells, objects, pods, storage};
+use super::{Column, cells, objects, pods, storage};
 
 const fn column(name: &'static str, cell: Cell) -> Column {
     Column {
@@ -111,7 +111,6 @@ fn workload(kind: &str) -> &'static [Column] {
 
 fn other(group: &str, kind: &str) -> &'static [Column] {
     match (group, kind) {
-        ("autoscaling", _) => AUTOSCALER,
         ("policy", _) => BUDGET,
         ("networking.k8s.io", "Ingress") => INGRESS,
         ("networking.k8s.io", "IngressClass") => {
@@ -325,16 +324,6 @@ const BUDGET: &[Column] = &[
     column("Min Available", Of(objects::min_available)),
     column("Max Unavailable", Of(objects::max_unavailable)),
     integer("Allowed Disruptions", Count(&["status", "disruptionsAllowed"])),
-    AGE,
-];
-
-const AUTOSCALER: &[Column] = &[
-    NAME,
-    column("Reference", Of(objects::scale_target)),
-    column("Targets", Of(autoscalers::targets)),
-    column("MinPods", Of(autoscalers::fewest)),
-    column("MaxPods", At(&["spec", "maxReplicas"])),
-    column("Replicas", Count(&["status", "currentReplicas"])),
     AGE,
 ];
 

@@ -3,7 +3,6 @@
 //! [`columns`] is the table per kind; a [`Column`] gives its cell for an object and a time. `cells` and `objects` have the cells
 //! that are more than the value at a path, `pods` the status of a pod.
 
-mod autoscalers;
 mod cells;
 mod kinds;
 mod objects;

@@ -274,11 +274,6 @@ pub(super) fn max_unavailable(object: &Value, _: Timestamp) -> Value {
     or_not_available(object, "maxUnavailable")
 }
 
-pub(super) fn scale_target(object: &Value, _: Timestamp) -> Value {
-    let target = at(object, &["spec", "scaleTargetRef"]).unwrap_or(&Value::Null);
-    Value::from(format!("{}/{}", text(target, &["kind"]), text(target, &["name"])))
-}
-
 pub(super) fn ingress_hosts(object: &Value, _: Timestamp) -> Value {
     let hosts = items(object, &["spec", "rules"])
         .iter()

@@ -3,7 +3,6 @@
 //! `checks` is the language of the simple rules; the tables and what no rule can say are in a module per family of
 //! kinds, which is a folder where there is much to say. The functions here put together what a create, an update and a write of the status have to pass.
 
-mod autoscalers;
 pub mod certificates;
 mod checks;
 mod config_maps;
@@ -184,7 +183,6 @@ fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
         ("networking.k8s.io", "ServiceCIDR") | ("certificates.k8s.io", _) => {}
         ("networking.k8s.io", _) => networking::body(resource.kind, object, found),
         ("discovery.k8s.io", _) => networking::slices::body(object, None, found),
-        ("autoscaling", _) => autoscalers::body(object, found),
         ("storage.k8s.io", kind) => storage::body(kind, object, found),
         ("coordination.k8s.io", "Lease") => leases::body(object, found),
         ("policy", "PodDisruptionBudget") => disruption_budgets::body(object, found),

@@ -1,7 +1,6 @@
 //! The kinds that are served in more than one group or version: in which they are stored, and how the objects of one
 //! become those of another.
 
-mod autoscalers;
 mod events;
 
 use baton_apimachinery::meta;
@@ -18,10 +17,6 @@ struct Family {
     storage: (&'static str, &'static str),
     /// Makes an object one of another `apiVersion`.
     convert: fn(&Value, &str) -> Value,
-    /// Whether its objects are prepared and validated as they are stored, and not as they are sent.
-    judged_as_stored: bool,
-    /// Fills in what an object that was read leaves out.
-    complete: fn(&Resource, &mut Value),
 }
 
 const FAMILIES: &[Family] = &[
@@ -30,26 +25,12 @@ const FAMILIES: &[Family] = &[
         groups: &["", "events.k8s.io"],
         storage: ("", "v1"),
         convert: events::convert,
-        judged_as_stored: false,
-        complete: default,
-    },
-    Family {
-        kind: "HorizontalPodAutoscaler",
-        groups: &["autoscaling"],
-        storage: ("autoscaling", "v2"),
-        convert: autoscalers::convert,
-        judged_as_stored: true,
-        complete: autoscalers::complete,
     },
 ];
 
 fn family(group: &str, kind: &str) -> Option<&'static Family> {
     let mut families = FAMILIES.iter();
     families.find(|family| family.kind == kind && family.groups.contains(&group))
-}
-
-fn default(resource: &Resource, object: &mut Value) {
-    defaults::default(resource.group, resource.kind, object);
 }
 
 /// Group and version in which a kind is stored.
@@ -63,14 +44,6 @@ pub fn storage_version_hash(resource: &Resource) -> Option<String> {
         let (group, version) = storage(resource);
         resources::storage_version_hash(group, version, resource.kind)
     })
-}
-
-/// The resource as which the objects of a kind are prepared and validated.
-pub fn judged_as(resource: &'static Resource) -> &'static Resource {
-    family(resource.group, resource.kind)
-        .filter(|family| family.judged_as_stored)
-        .and_then(|family| resources::by_kind(family.storage.0, family.storage.1, family.kind))
-        .unwrap_or(resource)
 }
 
 /// An object in another `apiVersion` of its kind.
@@ -89,9 +62,7 @@ pub fn convert(object: &Value, api_version: &str) -> Value {
 /// The decoder's own words, as those of [`codec::decode`].
 pub fn decode(resource: &Resource, object: &mut Value) -> Result<(), String> {
     codec::decode(resource.group, resource.version, resource.kind, object)?;
-    family(resource.group, resource.kind).map_or(default as fn(&Resource, &mut Value), |family| family.complete)(
-        resource, object,
-    );
+    defaults::default(resource.group, resource.kind, object);
     Ok(())
 }
 

@@ -1,7 +1,5 @@
 //! What each kind does to its objects on their way in. The one place where the modules that know kinds are asked.
 
-use std::borrow::Cow;
-
 use baton_apikinds::{codec, resources, strategy, validation, versions, warnings};
 use baton_apimachinery::field::{ErrorList, FieldError};
 use baton_apimachinery::meta;
@@ -72,7 +70,7 @@ fn decode_metadata(object: &mut Value) -> Result<Vec<String>, String> {
 /// Sets what a new object begins with, and drops what a client must not set.
 pub(super) fn prepare_create(resource: &Resource, object: &mut Value) {
     match kind_of(resource) {
-        Kind::Builtin(entry) => judged(entry, object, strategy::prepare_create),
+        Kind::Builtin(entry) => strategy::prepare_create(entry, object),
         Kind::Definition => {
             crd::prepare_create(object);
             meta::set(object, "generation", 1);
@@ -178,12 +176,7 @@ pub(super) fn change_warnings(resource: &Resource, new: &Value, old: &Value, sub
 /// Keeps what this request cannot change, and counts the generation.
 pub(super) fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subresource: Option<&str>) {
     match kind_of(resource) {
-        Kind::Builtin(entry) => {
-            let (_, old) = as_judged(entry, old);
-            judged(entry, new, |entry, new| {
-                strategy::prepare_update(entry, new, &old, subresource);
-            });
-        }
+        Kind::Builtin(entry) => strategy::prepare_update(entry, new, old, subresource),
         Kind::Definition | Kind::Custom(_) if subresource == Some("status") => {
             keep_all_but_status(new, old);
         }
@@ -245,43 +238,14 @@ fn count_generation(new: &mut Value, old: &Value, status_apart: bool) {
     meta::set(new, "generation", generation + i64::from(changed));
 }
 
-/// An object of a built-in kind in the version in which it is prepared and validated.
-fn as_judged<'a>(
-    entry: &'static resources::Resource,
-    object: &'a Value,
-) -> (&'static resources::Resource, Cow<'a, Value>) {
-    let judged = versions::judged_as(entry);
-    if std::ptr::eq(judged, entry) {
-        (entry, Cow::Borrowed(object))
-    } else {
-        (judged, Cow::Owned(versions::convert(object, &judged.api_version())))
-    }
-}
-
-/// Does something with an object in the version in which it is prepared.
-fn judged(
-    entry: &'static resources::Resource,
-    object: &mut Value,
-    prepare: impl FnOnce(&'static resources::Resource, &mut Value),
-) {
-    match as_judged(entry, object) {
-        (_, Cow::Borrowed(_)) => prepare(entry, object),
-        (judged, Cow::Owned(mut other)) => {
-            prepare(judged, &mut other);
-            *object = versions::convert(&other, &entry.api_version());
-        }
-    }
-}
-
 /// What is wrong with a new object.
 pub(super) fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
     let mut found = ErrorList::default();
     match kind_of(resource) {
         Kind::Builtin(entry) => {
-            let (entry, object) = as_judged(entry, object);
-            found.extend(validation::validate_create(entry, &object));
+            found.extend(validation::validate_create(entry, object));
             if entry.group == admission::GROUP {
-                found.extend(admission::check::check_expressions(&object));
+                found.extend(admission::check::check_expressions(object));
                 found.sort_with(admission::check::in_order_of_items);
             }
         }
@@ -308,10 +272,9 @@ pub(super) fn validate_update(
     let mut found = ErrorList::default();
     match kind_of(resource) {
         Kind::Builtin(entry) => {
-            let ((entry, new), (_, old)) = (as_judged(entry, new), as_judged(entry, old));
-            found.extend(validation::validate_update(entry, &new, &old, subresource));
+            found.extend(validation::validate_update(entry, new, old, subresource));
             if entry.group == admission::GROUP && subresource.is_none() {
-                found.extend(admission::check::check_expressions(&new));
+                found.extend(admission::check::check_expressions(new));
                 found.sort_with(admission::check::in_order_of_items);
             }
         }

@@ -1,10 +1,6 @@
 //! Tables, as `kubectl get` asks for them.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
 use baton_apikinds::printers;
-use baton_apikinds::versions;
 use baton_apimachinery::meta;
 use baton_apimachinery::schema::crd::columns::Column;
 use serde_json::{Value, json};
@@ -13,7 +9,7 @@ use crate::api_error::ApiError;
 use crate::handlers::codecs::accept::MetaVersion;
 use crate::handlers::codecs::negotiate::{Wish, partial};
 use crate::handlers::codecs::reply::Shown;
-use crate::registry::{Origin, Resource};
+use crate::registry::Resource;
 
 /// The `Table` of some objects.
 pub(in crate::handlers) fn table(
@@ -30,19 +26,14 @@ pub(in crate::handlers) fn table(
              'Object', 'None', or empty"
         )));
     }
-    let seen = as_seen(resource, items);
     let (definitions, cells) = match resource.custom() {
         Some(custom) => custom_columns(&custom.spec, items, wish.now),
-        None => builtin_columns(resource, &seen, wish.now),
+        None => builtin_columns(resource, items, wish.now),
     };
     let rows: Vec<Value> = items
         .iter()
-        .zip(&*seen)
         .zip(cells)
-        .map(|((item, seen), cells)| {
-            let item = if include == "Object" { item } else { seen };
-            row(resource, &cells, item, include, version)
-        })
+        .map(|(item, cells)| row(resource, &cells, item, include, version))
         .collect();
     Ok(json!({
         "kind": "Table",
@@ -51,20 +42,6 @@ pub(in crate::handlers) fn table(
         "columnDefinitions": definitions,
         "rows": rows,
     }))
-}
-
-/// Objects as tables see them: in the version in which they are stored, if that is how they are judged.
-fn as_seen<'a>(resource: &Resource, items: &'a [Shown]) -> Cow<'a, [Shown]> {
-    let Origin::Builtin(entry) = &resource.origin else {
-        return Cow::Borrowed(items);
-    };
-    let judged = versions::judged_as(entry);
-    if judged.version == resource.version {
-        return Cow::Borrowed(items);
-    }
-    let api_version = judged.api_version();
-    let seen = |item: &Shown| Shown::Value(Arc::new(versions::convert(&item.value(), &api_version)));
-    Cow::Owned(items.iter().map(seen).collect())
 }
 
 /// Definitions of columns, and the cells of each object.

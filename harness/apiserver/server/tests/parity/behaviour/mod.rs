@@ -1,6 +1,5 @@
 //! What a kube-apiserver v1.36 does, behaviour by behaviour: all of it was compared with one.
 
-mod autoscalers;
 mod bodies;
 mod changes;
 mod documents;
