@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{certificates, copy, object_in, pods, put, storage};
+use super::{copy, object_in, pods, put, storage};
 use crate::members::name_label;
 use crate::resources::Resource;
 use crate::services;
@@ -98,7 +98,6 @@ pub(super) fn update(
         ("", "ServiceAccount") => storage::names_of_secrets(members),
         ("storage.k8s.io", "CSIDriver") => storage::drop_scheduling(members),
         ("", "Node") => no_source(members),
-        ("certificates.k8s.io", _) => certificates::update(members, before, subresource),
         ("apps", "DaemonSet") => {
             let generation = template_generation(before);
             let template =
@@ -134,12 +133,7 @@ pub(super) fn update_status(
     resource: &Resource,
     members: &mut Map<String, Value>,
     before: &Map<String, Value>,
-    subresource: Option<&str>,
 ) {
-    if resource.kind == "CertificateSigningRequest" {
-        certificates::update(members, before, subresource);
-        return;
-    }
     if resource.kind == "Node" {
         no_config(members);
     }

@@ -4,7 +4,6 @@
 //! keeps everything else; the generation grows when what the kind calls its specification changed. `kinds` has what
 //! single kinds do beyond that, `templates` what goes because its feature is off.
 
-mod certificates;
 mod kinds;
 mod pods;
 mod runtimes;
@@ -17,7 +16,6 @@ use crate::codec;
 use crate::members::{copy, object_in, put, unset};
 use crate::resources::Resource;
 
-pub use certificates::{set_requester, stamp_conditions};
 pub use pods::{PriorityClass, PriorityRefused, admit, readmit};
 pub use runtimes::{RuntimeRefused, check_overhead, run_as_class};
 pub use storage::stamp_phase;
@@ -96,7 +94,7 @@ pub fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subreso
             }
         }
         *members = kept;
-        kinds::update_status(resource, members, before, subresource);
+        kinds::update_status(resource, members, before);
     } else {
         if resource.subresource("status").is_some() {
             copy(members, before, "status");

@@ -3,7 +3,6 @@
 //! `checks` is the language of the simple rules; the tables and what no rule can say are in a module per family of
 //! kinds, which is a folder where there is much to say. The functions here put together what a create, an update and a write of the status have to pass.
 
-pub mod certificates;
 mod checks;
 mod config_maps;
 mod controller_revisions;
@@ -49,7 +48,6 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
         ("apps", "ControllerRevision") => controller_revisions::created(object, &mut found),
         ("", "PersistentVolume") => storage::persistent::mount_options(object, &mut found),
         ("", "Namespace") => namespaces::created(object, &mut found),
-        ("certificates.k8s.io", _) => certificates::body(object, &mut found),
         ("events.k8s.io", _) => events::created(object, &mut found),
         ("networking.k8s.io", "Ingress") => networking::created(object, &mut found),
         ("networking.k8s.io", "ServiceCIDR") => networking::ranges::range(object, &mut found),
@@ -108,10 +106,6 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
                 }
             }
         }
-        Some(_) if resource.kind == "CertificateSigningRequest" => {
-            kind_metadata(resource, new, &mut found);
-            certificates::change(new, old, subresource, &mut found);
-        }
         Some("status") if resource.kind == "Node" => nodes::change(new, old, &mut found),
         Some("status") => status(resource, new, &mut found),
         Some("ephemeralcontainers") => pods::changes::ephemeral(new, old, &mut found),
@@ -125,7 +119,7 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
 /// Kinds that check the whole of `metadata` again when they are updated.
 fn checks_metadata_on_update(resource: &Resource) -> bool {
     match resource.group {
-        "rbac.authorization.k8s.io" | "discovery.k8s.io" | "certificates.k8s.io" => true,
+        "rbac.authorization.k8s.io" => true,
         "storage.k8s.io" => matches!(resource.kind, "StorageClass" | "VolumeAttributesClass"),
         "" => matches!(
             resource.kind,
@@ -160,7 +154,7 @@ pub fn name_rule(resource: &Resource) -> NameRule {
     match (resource.group, resource.kind) {
         ("", "Namespace" | "Service") | ("apps", "StatefulSet") => names::is_dns_label,
         ("networking.k8s.io", "IPAddress") => networking::ranges::address_name,
-        ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => names::path_segment,
+        ("rbac.authorization.k8s.io", _) => names::path_segment,
         _ => names::is_dns_subdomain,
     }
 }
@@ -180,7 +174,7 @@ fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
         ("admissionregistration.k8s.io", _) => webhooks::body(object, found),
         ("networking.k8s.io", "IPAddress") => networking::ranges::address(object, found),
         // They are looked at when they are new, and stay as they are.
-        ("networking.k8s.io", "ServiceCIDR") | ("certificates.k8s.io", _) => {}
+        ("networking.k8s.io", "ServiceCIDR") => {}
         ("networking.k8s.io", _) => networking::body(resource.kind, object, found),
         ("discovery.k8s.io", _) => networking::slices::body(object, None, found),
         ("storage.k8s.io", kind) => storage::body(kind, object, found),
@@ -203,7 +197,6 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) 
     match (resource.group, resource.kind) {
         ("", "Pod") => pods::changes::change(new, old, found),
         ("", "Service") => services::change(new, old, found),
-        ("certificates.k8s.io", _) => certificates::change(new, old, None, found),
         ("events.k8s.io", _) => events::change(new, old, found),
         ("apps", "ControllerRevision") => immutable("data", new, old, &ROOT, found),
         ("apps", _) => workloads::change(resource.kind, new, old, found),

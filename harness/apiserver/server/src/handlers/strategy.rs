@@ -91,24 +91,6 @@ pub(super) fn complete_create(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// Says in a request for a certificate who asks for it.
-pub(super) fn set_requester(resource: &Resource, object: &mut Value, user: &Value) {
-    if is_signing(resource) {
-        strategy::set_requester(object, user);
-    }
-}
-
-/// Says in a request for a certificate when what was said about it.
-pub(super) fn stamp_conditions(resource: &Resource, new: &mut Value, old: &Value, now: &str) {
-    if is_signing(resource) {
-        strategy::stamp_conditions(new, old, now);
-    }
-}
-
-fn is_signing(resource: &Resource) -> bool {
-    resource.is("certificates.k8s.io", "certificatesigningrequests")
-}
-
 /// A warning for each format that a changed definition names, that nobody knows and that it did not name before.
 pub(super) fn unusual_formats(resource: &Resource, new: &Value, old: &Value) -> Vec<String> {
     if !is_definition(resource) {

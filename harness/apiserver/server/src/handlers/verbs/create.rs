@@ -52,7 +52,6 @@ impl Core {
         let wants_unique = meta::str_at(&object, &["metadata", "generateName"]).is_some();
         let generated = self.stamp(call, &mut object);
         strategy::prepare_create(&call.resource, &mut object);
-        strategy::set_requester(&call.resource, &mut object, &call.caller.user.info());
         for attempt in 1.. {
             let name = meta::name(&object).unwrap_or_default().to_owned();
             crate::handlers::codecs::decode::check_custom(call, &object)?;
