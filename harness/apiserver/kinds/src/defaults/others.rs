@@ -3,7 +3,6 @@
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use super::pods::SOURCES;
 use super::rules::Rule::{Also, Bool, Do, Each, Empty, If, In, Int, Text, TextIfNone};
 use super::rules::{Object, Rule, apply, set};
 use crate::members::name_label;
@@ -24,18 +23,11 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
             In("spec", &[TextIfNone("volumeMode", "Filesystem")]),
             In("status", &[Text("phase", "Pending")]),
         ],
-        ("", "PersistentVolume") => PERSISTENT_VOLUME,
         ("discovery.k8s.io", "EndpointSlice") => &[Each("ports", &[Do(port_name), TextIfNone("protocol", "TCP")])],
         ("networking.k8s.io", "NetworkPolicy") => NETWORK_POLICY,
         ("networking.k8s.io", "IngressClass") => &[In("spec", &[In("parameters", &[TextIfNone("scope", "Cluster")])])],
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => ROLE_BINDING,
         ("scheduling.k8s.io", "PriorityClass") => &[TextIfNone("preemptionPolicy", "PreemptLowerPriority")],
-        ("storage.k8s.io", "StorageClass") => &[
-            TextIfNone("reclaimPolicy", "Delete"),
-            TextIfNone("volumeBindingMode", "Immediate"),
-        ],
-        ("storage.k8s.io", "CSIDriver") => CSI_DRIVER,
-        ("storage.k8s.io", "VolumeAttachment") => &[In("spec", &[In("source", &[In("inlineVolumeSpec", SOURCES)])])],
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => &[Each("webhooks", WEBHOOK)],
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => &[Each(
             "webhooks",
@@ -114,18 +106,6 @@ fn outer_policy(spec: &mut Object) {
     }
 }
 
-const PERSISTENT_VOLUME: &[Rule] = &[
-    In(
-        "spec",
-        &[
-            Text("persistentVolumeReclaimPolicy", "Retain"),
-            TextIfNone("volumeMode", "Filesystem"),
-            Also(SOURCES),
-        ],
-    ),
-    In("status", &[Text("phase", "Pending")]),
-];
-
 const NETWORK_POLICY: &[Rule] = &[In(
     "spec",
     &[
@@ -145,19 +125,6 @@ const ROLE_BINDING: &[Rule] = &[
         ],
     ),
 ];
-
-const CSI_DRIVER: &[Rule] = &[In(
-    "spec",
-    &[
-        Bool("attachRequired", true),
-        Bool("podInfoOnMount", false),
-        Bool("storageCapacity", false),
-        TextIfNone("fsGroupPolicy", "ReadWriteOnceWithFSType"),
-        Bool("requiresRepublish", false),
-        Bool("seLinuxMount", false),
-        Do(volume_lifecycle),
-    ],
-)];
 
 const RULES: &[Rule] = &[TextIfNone("scope", "*")];
 
@@ -246,8 +213,4 @@ fn policy_types(spec: &mut Object) {
         json!(["Ingress"])
     };
     set(spec, "policyTypes", || types);
-}
-
-fn volume_lifecycle(spec: &mut Object) {
-    set(spec, "volumeLifecycleModes", || json!(["Persistent"]));
 }

@@ -1,7 +1,7 @@
 //! The columns per kind.
 
 use super::Cell::{self, Age, At, Count, Flag, Length, Name, Of, OrNone};
-use super::{Column, cells, objects, pods, storage};
+use super::{Column, cells, objects, pods};
 
 const fn column(name: &'static str, cell: Cell) -> Column {
     Column {
@@ -63,7 +63,6 @@ pub fn columns(group: &str, kind: &str) -> &'static [Column] {
         ("", "Node") => NODE,
         ("" | "events.k8s.io", "Event") => EVENT,
         ("", "Endpoints") => const { &[NAME, column("Endpoints", Of(cells::endpoints)), AGE] },
-        ("", "PersistentVolume") => VOLUME,
         ("", "PersistentVolumeClaim") => CLAIM,
         ("", "ReplicationController") => CONTROLLER,
         ("apps", _) => workload(kind),
@@ -126,22 +125,10 @@ fn other(group: &str, kind: &str) -> &'static [Column] {
         ("networking.k8s.io", "NetworkPolicy") => {
             const { &[NAME, column("Pod-Selector", Of(cells::pod_selector)), AGE] }
         }
-        ("storage.k8s.io", _) => of_storage(kind),
         ("discovery.k8s.io", _) => SLICE,
         ("scheduling.k8s.io", _) => PRIORITY,
         ("node.k8s.io", _) => const { &[NAME, column("Handler", At(&["handler"])), AGE] },
         ("admissionregistration.k8s.io", _) => const { &[NAME, integer("Webhooks", Length(&["webhooks"])), AGE] },
-        _ => OTHER,
-    }
-}
-
-fn of_storage(kind: &str) -> &'static [Column] {
-    match kind {
-        "StorageClass" => STORAGE_CLASS,
-        "CSIDriver" => CSI_DRIVER,
-        "CSINode" => const { &[NAME, integer("Drivers", Length(&["spec", "drivers"])), AGE] },
-        "VolumeAttachment" => ATTACHMENT,
-        "CSIStorageCapacity" => CREATED_AT,
         _ => OTHER,
     }
 }
@@ -204,20 +191,6 @@ const EVENT: &[Column] = &[
         format: "name",
         ..wide("Name", Name)
     },
-];
-
-const VOLUME: &[Column] = &[
-    NAME,
-    column("Capacity", At(&["spec", "capacity", "storage"])),
-    column("Access Modes", Of(objects::access_modes)),
-    column("Reclaim Policy", At(&["spec", "persistentVolumeReclaimPolicy"])),
-    column("Status", Of(objects::phase_or_terminating)),
-    column("Claim", Of(objects::claim)),
-    column("StorageClass", At(&["spec", "storageClassName"])),
-    column("VolumeAttributesClass", Of(objects::unset)),
-    column("Reason", At(&["status", "reason"])),
-    AGE,
-    wide("VolumeMode", At(&["spec", "volumeMode"])),
 ];
 
 const CLAIM: &[Column] = &[
@@ -333,38 +306,6 @@ const INGRESS: &[Column] = &[
     column("Hosts", Of(objects::ingress_hosts)),
     column("Address", Of(objects::ingress_address)),
     column("Ports", Of(objects::ingress_ports)),
-    AGE,
-];
-
-const CSI_DRIVER: &[Column] = &[
-    NAME,
-    boolean("AttachRequired", Flag(&["spec", "attachRequired"])),
-    boolean("PodInfoOnMount", Flag(&["spec", "podInfoOnMount"])),
-    boolean("StorageCapacity", Flag(&["spec", "storageCapacity"])),
-    column("TokenRequests", Of(storage::token_requests)),
-    boolean("RequiresRepublish", Flag(&["spec", "requiresRepublish"])),
-    column("Modes", Of(storage::lifecycle_modes)),
-    AGE,
-];
-
-const ATTACHMENT: &[Column] = &[
-    NAME,
-    column("Attacher", At(&["spec", "attacher"])),
-    column("PV", At(&["spec", "source", "persistentVolumeName"])),
-    column("Node", At(&["spec", "nodeName"])),
-    boolean("Attached", Flag(&["status", "attached"])),
-    AGE,
-];
-
-const STORAGE_CLASS: &[Column] = &[
-    Column {
-        format: "name",
-        ..column("Name", Of(storage::storage_class_name))
-    },
-    column("Provisioner", At(&["provisioner"])),
-    column("ReclaimPolicy", At(&["reclaimPolicy"])),
-    column("VolumeBindingMode", At(&["volumeBindingMode"])),
-    column("AllowVolumeExpansion", At(&["allowVolumeExpansion"])),
     AGE,
 ];
 

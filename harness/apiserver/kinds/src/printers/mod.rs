@@ -7,7 +7,6 @@ mod cells;
 mod kinds;
 mod objects;
 mod pods;
-mod storage;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

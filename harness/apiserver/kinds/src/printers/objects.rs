@@ -215,13 +215,6 @@ pub(super) fn phase_or_terminating(object: &Value, _: Timestamp) -> Value {
     })
 }
 
-pub(super) fn claim(object: &Value, _: Timestamp) -> Value {
-    let claim = at(object, &["spec", "claimRef"]);
-    Value::from(claim.map_or(String::new(), |claim| {
-        format!("{}/{}", text(claim, &["namespace"]), text(claim, &["name"]))
-    }))
-}
-
 pub(super) fn unset(object: &Value, _: Timestamp) -> Value {
     let class = text(object, &["spec", "volumeAttributesClassName"]);
     Value::from(if class.is_empty() { "<unset>" } else { class })

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{copy, object_in, pods, put, storage};
+use super::{copy, object_in, pods, put};
 use crate::members::name_label;
 use crate::resources::Resource;
 use crate::services;
@@ -22,17 +22,7 @@ pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
             not_ready_taint(members);
         }
         ("discovery.k8s.io", _) => no_topology(members),
-        ("", "PersistentVolume") => {
-            let created = members
-                .get("metadata")
-                .and_then(|metadata| metadata.get("creationTimestamp"));
-            if let Some(created) = created.cloned() {
-                put(members, &["status", "lastPhaseTransitionTime"], created);
-            }
-        }
-        ("", "PersistentVolumeClaim") => storage::data_sources(members, None),
-        ("", "ServiceAccount") => storage::names_of_secrets(members),
-        ("storage.k8s.io", "CSIDriver") => storage::drop_scheduling(members),
+        ("", "ServiceAccount") => names_of_secrets(members),
         ("apps", "DaemonSet") => set_template_generation(members, 1),
         ("batch", "Job") => job_selector(members),
         _ => {}
@@ -94,9 +84,7 @@ pub(super) fn update(
             Some(_) | None => {}
         },
         ("", "Service") => services::keep_allocated(members, before),
-        ("", "PersistentVolumeClaim") => storage::data_sources(members, Some(before)),
-        ("", "ServiceAccount") => storage::names_of_secrets(members),
-        ("storage.k8s.io", "CSIDriver") => storage::drop_scheduling(members),
+        ("", "ServiceAccount") => names_of_secrets(members),
         ("", "Node") => no_source(members),
         ("apps", "DaemonSet") => {
             let generation = template_generation(before);
@@ -140,7 +128,6 @@ pub(super) fn update_status(
     let kept: &[&str] = match (resource.group, resource.kind) {
         ("apps", "Deployment") => &["labels"],
         ("", "Pod") => &["ownerReferences"],
-        ("storage.k8s.io", "VolumeAttachment") => &["annotations", "finalizers", "labels", "ownerReferences"],
         _ => return,
     };
     let none = Map::new();
@@ -149,6 +136,14 @@ pub(super) fn update_status(
         for key in kept {
             copy(metadata, before, key);
         }
+    }
+}
+
+/// Secrets of a service account keep their names alone.
+fn names_of_secrets(account: &mut Map<String, Value>) {
+    let secrets = account.get_mut("secrets").and_then(Value::as_array_mut);
+    for secret in secrets.into_iter().flatten().filter_map(Value::as_object_mut) {
+        secret.retain(|field, _| field == "name");
     }
 }
 

@@ -7,7 +7,6 @@
 mod kinds;
 mod pods;
 mod runtimes;
-mod storage;
 mod templates;
 
 use serde_json::{Map, Value};
@@ -18,7 +17,6 @@ use crate::resources::Resource;
 
 pub use pods::{PriorityClass, PriorityRefused, admit, readmit};
 pub use runtimes::{RuntimeRefused, check_overhead, run_as_class};
-pub use storage::stamp_phase;
 
 /// What makes a generation grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +37,6 @@ fn generation_of(resource: &Resource) -> Generation {
         ("", "PodTemplate") => Generation::Of(&["template"]),
         ("discovery.k8s.io", _) => Generation::Of(&["addressType", "endpoints", "ports"]),
         ("scheduling.k8s.io", _) => Generation::Of(&[]),
-        ("storage.k8s.io", "CSIDriver") => Generation::Of(&["spec"]),
         _ => Generation::None,
     }
 }
@@ -55,16 +52,12 @@ pub fn prepare_create(resource: &Resource, object: &mut Value) {
             members.insert("status".to_owned(), status);
         }
     }
-    // A new driver has none yet.
-    if generation_of(resource) != Generation::None && resource.kind != "CSIDriver" {
+    if generation_of(resource) != Generation::None {
         put(members, &["metadata", "generation"], Value::from(1));
     }
     templates::drop_disabled(resource, members);
     kinds::create(resource, members);
-    if matches!(
-        resource.kind,
-        "Namespace" | "PersistentVolume" | "PersistentVolumeClaim"
-    ) {
+    if matches!(resource.kind, "Namespace" | "PersistentVolumeClaim") {
         // Their new status has a phase, which is a default.
         crate::defaults::default(resource.group, resource.kind, object);
     }

@@ -111,7 +111,7 @@ fn ignored_by_status(group: &str, kind: &str) -> &'static [types::Path] {
             &["metadata", "deletionTimestamp"],
             &["metadata", "ownerReferences"],
         ],
-        ("apiextensions.k8s.io", _) | ("storage.k8s.io", "VolumeAttachment") => &[&["spec"], &["metadata"]],
+        ("apiextensions.k8s.io", _) => &[&["spec"], &["metadata"]],
         _ => &[&["spec"]],
     }
 }

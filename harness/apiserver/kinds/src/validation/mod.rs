@@ -4,6 +4,7 @@
 //! kinds, which is a folder where there is much to say. The functions here put together what a create, an update and a write of the status have to pass.
 
 mod checks;
+mod claims;
 mod config_maps;
 mod controller_revisions;
 mod diff;
@@ -22,7 +23,6 @@ mod runtime_classes;
 mod secrets;
 mod selectors;
 pub(super) mod services;
-pub mod storage;
 mod webhooks;
 mod workloads;
 
@@ -46,7 +46,6 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
         ("batch", "CronJob") => jobs::cron_job_name(object, &mut found),
         ("", "Pod") => pods::created(object, &mut found),
         ("apps", "ControllerRevision") => controller_revisions::created(object, &mut found),
-        ("", "PersistentVolume") => storage::persistent::mount_options(object, &mut found),
         ("", "Namespace") => namespaces::created(object, &mut found),
         ("events.k8s.io", _) => events::created(object, &mut found),
         ("networking.k8s.io", "Ingress") => networking::created(object, &mut found),
@@ -83,7 +82,7 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
                 }
                 // Of a priority class only changes are looked at.
                 "PriorityClass" => change(resource, new, old, &mut found),
-                "ConfigMap" | "DaemonSet" | "IngressClass" | "Secret" | "Service" | "VolumeAttributesClass" => {
+                "ConfigMap" | "DaemonSet" | "IngressClass" | "Secret" | "Service" => {
                     change(resource, new, old, &mut found);
                     body(resource, new, &mut found);
                 }
@@ -99,9 +98,6 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
                 }
                 _ => {
                     body(resource, new, &mut found);
-                    if resource.kind == "PersistentVolume" {
-                        body(resource, new, &mut found);
-                    }
                     change(resource, new, old, &mut found);
                 }
             }
@@ -120,12 +116,10 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
 fn checks_metadata_on_update(resource: &Resource) -> bool {
     match resource.group {
         "rbac.authorization.k8s.io" => true,
-        "storage.k8s.io" => matches!(resource.kind, "StorageClass" | "VolumeAttributesClass"),
         "" => matches!(
             resource.kind,
             "ConfigMap"
                 | "Endpoints"
-                | "PersistentVolume"
                 | "PersistentVolumeClaim"
                 | "Pod"
                 | "Secret"
@@ -177,7 +171,6 @@ fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
         ("networking.k8s.io", "ServiceCIDR") => {}
         ("networking.k8s.io", _) => networking::body(resource.kind, object, found),
         ("discovery.k8s.io", _) => networking::slices::body(object, None, found),
-        ("storage.k8s.io", kind) => storage::body(kind, object, found),
         ("coordination.k8s.io", "Lease") => leases::body(object, found),
         ("policy", "PodDisruptionBudget") => disruption_budgets::body(object, found),
         ("scheduling.k8s.io", "PriorityClass") => priority_classes::body(object, found),
@@ -185,8 +178,7 @@ fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
         ("", "ConfigMap") => config_maps::config_map(object, found),
         ("", "Endpoints") => networking::slices::endpoints(object, found),
         ("", "Node") => nodes::node(object, found),
-        ("", "PersistentVolume") => storage::persistent::volume(object, found),
-        ("", "PersistentVolumeClaim") => storage::volume_claims::claim(object, &ROOT, found),
+        ("", "PersistentVolumeClaim") => claims::body(object, found),
         ("", "Secret") => secrets::secret(object, found),
         _ => {}
     }
@@ -202,7 +194,6 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) 
         ("apps", _) => workloads::change(resource.kind, new, old, found),
         ("batch", "Job") => jobs::change(new, old, found),
         ("rbac.authorization.k8s.io", _) => rbac::change(new, old, found),
-        ("storage.k8s.io", kind) => storage::change(kind, new, old, found),
         ("networking.k8s.io", "IPAddress") => networking::ranges::address_change(new, old, found),
         ("networking.k8s.io", "ServiceCIDR") => networking::ranges::range_change(new, old, found),
         ("networking.k8s.io", "IngressClass") => networking::class_change(new, old, found),
@@ -211,8 +202,6 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) 
         ("discovery.k8s.io", "EndpointSlice") => immutable("addressType", new, old, &ROOT, found),
         ("", "ConfigMap") => config_maps::fixed_data(&["data", "binaryData"], new, old, found),
         ("", "Node") => nodes::change(new, old, found),
-        ("", "PersistentVolume") => storage::persistent::change(new, old, found),
-        ("", "PersistentVolumeClaim") => storage::volume_claims::change(new, old, found),
         ("", "Secret") => secrets::change(new, old, found),
         _ => {}
     }
@@ -221,10 +210,8 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) 
 fn status(resource: &Resource, new: &Value, found: &mut ErrorList) {
     match (resource.group, resource.kind) {
         ("", "Namespace") => namespaces::status(new, found),
-        ("", "PersistentVolumeClaim") => storage::volume_claims::status(new, found),
         ("", "Pod") => pods::status(new, found),
         ("", "Service") => services::status(new, found),
-        ("storage.k8s.io", "VolumeAttachment") => storage::attachment_status(new, found),
         ("networking.k8s.io", "Ingress") => networking::ingress_status(new, found),
         ("apps", _) => workloads::status(resource.kind, new, found),
         ("batch", "Job") => jobs::status(new, found),

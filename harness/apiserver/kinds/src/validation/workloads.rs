@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 
 use super::checks::Check::{NotNegative, OneOf};
 use super::checks::{Check, at_most_all, immutable, int_or_percent, list, members, number, run, text};
-use super::storage::volume_claims;
-use super::{ROOT, pods, selectors};
+use super::{ROOT, claims, pods, selectors};
 
 /// The specification of a kind.
 pub(super) fn body(kind: &str, object: &Value, found: &mut ErrorList) {
@@ -308,7 +307,7 @@ fn stateful_set(spec: &Value, is_new: bool, at: &FieldPath<'_>, found: &mut Erro
 fn claim_templates(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("volumeClaimTemplates");
     for (index, template) in list(spec, "volumeClaimTemplates").iter().enumerate() {
-        volume_claims::claim(template, &at.item(index), found);
+        claims::claim(template, &at.item(index), found);
     }
 }
 

@@ -140,13 +140,6 @@ pub(super) fn warnings(resource: &Resource, object: &Value, subresource: Option<
     }
 }
 
-/// Says in the status of a volume since when it has its phase.
-pub(super) fn stamp_phase(resource: &Resource, new: &mut Value, old: &Value, now: &str) {
-    if resource.is("", "persistentvolumes") {
-        strategy::stamp_phase(new, old, now);
-    }
-}
-
 /// What of a change is probably not meant.
 pub(super) fn change_warnings(resource: &Resource, new: &Value, old: &Value, subresource: Option<&str>) -> Vec<String> {
     match kind_of(resource) {

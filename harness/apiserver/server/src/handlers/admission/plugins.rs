@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use baton_apikinds::services::{Allocations, Refused};
 use baton_apikinds::strategy::{PriorityClass, RuntimeRefused, admit, check_overhead, readmit, run_as_class};
-use baton_apikinds::validation::storage::volume_claims;
 use baton_apimachinery::meta;
 use serde_json::Value;
 
@@ -107,7 +106,6 @@ impl Core {
     pub(in crate::handlers) fn validate(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
         self.check_overhead(request, object)?;
         self.check_node_of_resized(request, object)?;
-        self.check_growth(request, object)?;
         self.call_validating(request, Some(object))
     }
 
@@ -149,29 +147,6 @@ impl Core {
         }
         let cause = format!("node {node:?} not found");
         Err(ApiError::forbidden(request.call.about(request.name), &cause))
-    }
-
-    /// A claim grows only where its class says that it can.
-    fn check_growth(&self, request: &AdmissionRequest<'_>, claim: &Value) -> Result<(), ApiError> {
-        let Some(old) = request.old.filter(|_| request.subresource.is_none()) else {
-            return Ok(());
-        };
-        if !request.resource.is("", "persistentvolumeclaims") || !volume_claims::grows(claim, old) {
-            return Ok(());
-        }
-        let forbidden = |cause: &str| Err(ApiError::forbidden(request.call.about(request.name), cause));
-        if meta::str_at(old, &["status", "phase"]) != Some("Bound") {
-            return forbidden("Only bound persistent volume claims can be expanded");
-        }
-        let bucket = self.store.bucket("storage.k8s.io", "storageclasses");
-        let class = volume_claims::class(claim).and_then(|class| self.store.get(bucket, class));
-        if class.is_some_and(|class| class.value().get("allowVolumeExpansion") == Some(&Value::Bool(true))) {
-            return Ok(());
-        }
-        forbidden(
-            "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must \
-             support resize",
-        )
     }
 
     /// Priority, tolerations of nodes that fail, and what the runtime class adds.

@@ -91,7 +91,6 @@ impl Core {
             self.mutate(&request, &mut new)?;
             keep_metadata(&mut new, old);
             strategy::prepare_update(resource, &mut new, old, call.subresource.as_deref());
-            strategy::stamp_phase(resource, &mut new, old, &self.now());
             settle(old, &mut new);
             decode::check_custom(call, &new)?;
             self.allocate(call, &mut new, Some(old))?;

@@ -8,7 +8,6 @@ mod kinds;
 mod paths;
 mod requests;
 mod services;
-mod storage;
 mod subresources;
 mod versions;
 mod writes;

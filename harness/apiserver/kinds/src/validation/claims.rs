@@ -1,0 +1,54 @@
+//! Claims to persistent volumes.
+
+use baton_apimachinery::field::{ErrorList, FieldPath};
+use baton_apimachinery::metadata::names;
+use baton_apimachinery::quantity::Quantity;
+use serde_json::Value;
+
+use super::ROOT;
+use super::checks::Check::{Do, In, Named, OneOfIfSet, Selector};
+use super::checks::{Check, list, run, texts};
+
+const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+
+const CLAIM: &[Check] = &[
+    Do(access_modes),
+    Selector("selector"),
+    Do(storage),
+    Named("storageClassName", names::dns_subdomain),
+    OneOfIfSet("volumeMode", &["Block", "Filesystem"]),
+];
+
+/// Validates the specification of a claim, or of a template of claims.
+pub(super) fn claim(object: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    run(&[In("spec", CLAIM)], object, at, found);
+}
+
+/// Validates a `PersistentVolumeClaim`.
+pub(super) fn body(object: &Value, found: &mut ErrorList) {
+    claim(object, &ROOT, found);
+}
+
+fn access_modes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    let at = at.child("accessModes");
+    if list(spec, "accessModes").is_empty() {
+        found.required(&at, "at least 1 access mode is required");
+    }
+    for mode in texts(spec, "accessModes") {
+        if !ACCESS_MODES.contains(&mode) {
+            found.not_supported(&at, mode, ACCESS_MODES);
+        }
+    }
+}
+
+fn storage(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    let at = at.child("resources").key("storage");
+    let Some(size) = spec.pointer("/resources/requests/storage") else {
+        found.required(&at, "");
+        return;
+    };
+    let nanos = size.as_str().and_then(Quantity::parse).map_or(0, Quantity::nanos);
+    if nanos <= 0 {
+        found.invalid(&at, size.clone(), "must be greater than zero");
+    }
+}
