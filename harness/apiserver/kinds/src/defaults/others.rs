@@ -14,18 +14,11 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
         ("", "Secret") => &[Do(string_data), Text("type", "Opaque")],
         ("coordination.k8s.io", "Lease") => &[In("spec", &[Do(no_strategy)])],
         ("", "Namespace") => &[Do(name_label), In("status", &[Text("phase", "Active")])],
-        ("", "Node") => &[In("spec", &[Do(pod_ranges)]), In("status", &[Do(allocatable)])],
-        ("", "Endpoints") => &[Each(
-            "subsets",
-            &[Each("ports", &[Do(no_empty_name), Text("protocol", "TCP")])],
-        )],
         ("", "PersistentVolumeClaim") => &[
             In("spec", &[TextIfNone("volumeMode", "Filesystem")]),
             In("status", &[Text("phase", "Pending")]),
         ],
-        ("discovery.k8s.io", "EndpointSlice") => &[Each("ports", &[Do(port_name), TextIfNone("protocol", "TCP")])],
         ("networking.k8s.io", "NetworkPolicy") => NETWORK_POLICY,
-        ("networking.k8s.io", "IngressClass") => &[In("spec", &[In("parameters", &[TextIfNone("scope", "Cluster")])])],
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => ROLE_BINDING,
         ("scheduling.k8s.io", "PriorityClass") => &[TextIfNone("preemptionPolicy", "PreemptLowerPriority")],
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => &[Each("webhooks", WEBHOOK)],
@@ -34,18 +27,6 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
             &[Also(WEBHOOK), TextIfNone("reinvocationPolicy", "Never")],
         )],
         _ => &[],
-    }
-}
-
-/// The range of addresses of a node's pods is the first of its ranges.
-fn pod_ranges(spec: &mut Object) {
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
-    let single = text(spec.get("podCIDR"));
-    let first = text(spec.get("podCIDRs").and_then(|ranges| ranges.get(0)));
-    if single.is_empty() && !first.is_empty() {
-        spec.insert("podCIDR".to_owned(), first.into());
-    } else if !single.is_empty() && single != first {
-        spec.insert("podCIDRs".to_owned(), json!([single]));
     }
 }
 
@@ -186,24 +167,6 @@ fn target_port(port: &mut Object) {
     if is_missing {
         port.insert("targetPort".to_owned(), number);
     }
-}
-
-fn allocatable(status: &mut Object) {
-    if let Some(capacity) = status.get("capacity").cloned() {
-        set(status, "allocatable", || capacity);
-    }
-}
-
-/// The name of a port of `Endpoints` is no pointer, unlike that of a slice.
-fn no_empty_name(port: &mut Object) {
-    if port.get("name").and_then(Value::as_str) == Some("") {
-        port.remove("name");
-    }
-}
-
-/// The name of a port is a pointer that defaults to no name.
-fn port_name(port: &mut Object) {
-    port.entry("name").or_insert_with(|| Value::from(""));
 }
 
 fn policy_types(spec: &mut Object) {

@@ -60,9 +60,7 @@ pub fn columns(group: &str, kind: &str) -> &'static [Column] {
             }
         }
         ("", "Namespace") => const { &[NAME, column("Status", At(&["status", "phase"])), AGE] },
-        ("", "Node") => NODE,
         ("" | "events.k8s.io", "Event") => EVENT,
-        ("", "Endpoints") => const { &[NAME, column("Endpoints", Of(cells::endpoints)), AGE] },
         ("", "PersistentVolumeClaim") => CLAIM,
         ("", "ReplicationController") => CONTROLLER,
         ("apps", _) => workload(kind),
@@ -111,21 +109,9 @@ fn workload(kind: &str) -> &'static [Column] {
 fn other(group: &str, kind: &str) -> &'static [Column] {
     match (group, kind) {
         ("policy", _) => BUDGET,
-        ("networking.k8s.io", "Ingress") => INGRESS,
-        ("networking.k8s.io", "IngressClass") => {
-            const {
-                &[
-                    NAME,
-                    column("Controller", At(&["spec", "controller"])),
-                    column("Parameters", Of(objects::class_parameters)),
-                    AGE,
-                ]
-            }
-        }
         ("networking.k8s.io", "NetworkPolicy") => {
             const { &[NAME, column("Pod-Selector", Of(cells::pod_selector)), AGE] }
         }
-        ("discovery.k8s.io", _) => SLICE,
         ("scheduling.k8s.io", _) => PRIORITY,
         ("node.k8s.io", _) => const { &[NAME, column("Handler", At(&["handler"])), AGE] },
         ("admissionregistration.k8s.io", _) => const { &[NAME, integer("Webhooks", Length(&["webhooks"])), AGE] },
@@ -162,19 +148,6 @@ const SERVICE: &[Column] = &[
     column("Port(s)", Of(cells::service_ports)),
     AGE,
     wide("Selector", Of(cells::map_selector)),
-];
-
-const NODE: &[Column] = &[
-    NAME,
-    column("Status", Of(objects::node_status)),
-    column("Roles", Of(objects::node_roles)),
-    AGE,
-    column("Version", At(&["status", "nodeInfo", "kubeletVersion"])),
-    wide("Internal-IP", Of(objects::internal_address)),
-    wide("External-IP", Of(objects::external_node_address)),
-    wide("OS-Image", Of(objects::os_image)),
-    wide("Kernel-Version", Of(objects::kernel)),
-    wide("Container-Runtime", Of(objects::runtime)),
 ];
 
 const EVENT: &[Column] = &[
@@ -297,23 +270,6 @@ const BUDGET: &[Column] = &[
     column("Min Available", Of(objects::min_available)),
     column("Max Unavailable", Of(objects::max_unavailable)),
     integer("Allowed Disruptions", Count(&["status", "disruptionsAllowed"])),
-    AGE,
-];
-
-const INGRESS: &[Column] = &[
-    NAME,
-    column("Class", OrNone(&["spec", "ingressClassName"])),
-    column("Hosts", Of(objects::ingress_hosts)),
-    column("Address", Of(objects::ingress_address)),
-    column("Ports", Of(objects::ingress_ports)),
-    AGE,
-];
-
-const SLICE: &[Column] = &[
-    NAME,
-    column("AddressType", At(&["addressType"])),
-    column("Ports", Of(cells::slice_ports)),
-    column("Endpoints", Of(cells::slice_endpoints)),
     AGE,
 ];
 

@@ -7,66 +7,6 @@ use serde_json::Value;
 
 use super::cells::{age, at, items, joined, length, number, short_duration, shortened, text};
 
-pub(super) fn node_status(object: &Value, _: Timestamp) -> Value {
-    let ready = items(object, &["status", "conditions"])
-        .iter()
-        .find(|each| text(each, &["type"]) == "Ready");
-    let mut status = match ready.map(|ready| text(ready, &["status"])) {
-        Some("True") => "Ready",
-        Some(_) => "NotReady",
-        None => "Unknown",
-    }
-    .to_owned();
-    if at(object, &["spec", "unschedulable"]) == Some(&Value::Bool(true)) {
-        status.push_str(",SchedulingDisabled");
-    }
-    Value::from(status)
-}
-
-pub(super) fn node_roles(object: &Value, _: Timestamp) -> Value {
-    let labels = at(object, &["metadata", "labels"]).and_then(Value::as_object);
-    let role = |(key, value): (&String, &Value)| match key.strip_prefix("node-role.kubernetes.io/") {
-        Some(role) if !role.is_empty() => Some(role.to_owned()),
-        _ if key == "kubernetes.io/role" => value.as_str().map(str::to_owned),
-        _ => None,
-    };
-    let roles: BTreeSet<String> = labels.into_iter().flatten().filter_map(role).collect();
-    joined(roles, "<none>")
-}
-
-fn node_address(object: &Value, kind: &str) -> Value {
-    let all = items(object, &["status", "addresses"]).iter();
-    let found = all
-        .filter(|each| text(each, &["type"]) == kind)
-        .map(|each| text(each, &["address"]).to_owned());
-    joined(found.take(1), "<none>")
-}
-
-pub(super) fn internal_address(object: &Value, _: Timestamp) -> Value {
-    node_address(object, "InternalIP")
-}
-
-pub(super) fn external_node_address(object: &Value, _: Timestamp) -> Value {
-    node_address(object, "ExternalIP")
-}
-
-fn node_info(object: &Value, field: &str) -> Value {
-    let value = text(object, &["status", "nodeInfo", field]);
-    Value::from(if value.is_empty() { "<unknown>" } else { value })
-}
-
-pub(super) fn os_image(object: &Value, _: Timestamp) -> Value {
-    node_info(object, "osImage")
-}
-
-pub(super) fn kernel(object: &Value, _: Timestamp) -> Value {
-    node_info(object, "kernelVersion")
-}
-
-pub(super) fn runtime(object: &Value, _: Timestamp) -> Value {
-    node_info(object, "containerRuntimeVersion")
-}
-
 fn job_condition(object: &Value, kind: &str) -> bool {
     let conditions = items(object, &["status", "conditions"]).iter();
     conditions
@@ -267,32 +207,6 @@ pub(super) fn max_unavailable(object: &Value, _: Timestamp) -> Value {
     or_not_available(object, "maxUnavailable")
 }
 
-pub(super) fn ingress_hosts(object: &Value, _: Timestamp) -> Value {
-    let hosts = items(object, &["spec", "rules"])
-        .iter()
-        .map(|rule| text(rule, &["host"]));
-    let hosts: Vec<String> = hosts.filter(|host| !host.is_empty()).map(str::to_owned).collect();
-    if hosts.is_empty() {
-        Value::from("*")
-    } else {
-        shortened(hosts)
-    }
-}
-
-pub(super) fn ingress_address(object: &Value, _: Timestamp) -> Value {
-    let all = items(object, &["status", "loadBalancer", "ingress"]).iter();
-    let address = all.map(|each| [text(each, &["ip"]), text(each, &["hostname"])].concat());
-    Value::from(address.collect::<Vec<_>>().join(","))
-}
-
-pub(super) fn ingress_ports(object: &Value, _: Timestamp) -> Value {
-    Value::from(if length(object, &["spec", "tls"]) > 0 {
-        "80, 443"
-    } else {
-        "80"
-    })
-}
-
 pub(super) fn owner(object: &Value, _: Timestamp) -> Value {
     let owners = items(object, &["metadata", "ownerReferences"]).iter();
     let mut controllers = owners.filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
@@ -308,16 +222,4 @@ pub(super) fn owner(object: &Value, _: Timestamp) -> Value {
         text(owner, &["kind"]).to_lowercase(),
         text(owner, &["name"])
     ))
-}
-
-/// The parameters of an ingress class: `Kind.group/name`.
-pub(super) fn class_parameters(class: &Value, _: Timestamp) -> Value {
-    let Some(parameters) = at(class, &["spec", "parameters"]).filter(|parameters| parameters.is_object()) else {
-        return Value::from("<none>");
-    };
-    let (kind, name) = (text(parameters, &["kind"]), text(parameters, &["name"]));
-    Value::from(match text(parameters, &["apiGroup"]) {
-        "" => format!("{kind}/{name}"),
-        group => format!("{kind}.{group}/{name}"),
-    })
 }

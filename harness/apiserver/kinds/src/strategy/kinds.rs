@@ -16,12 +16,6 @@ pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
             namespace_finalizer(members);
             name_label(members);
         }
-        ("", "Node") => {
-            no_source(members);
-            no_config(members);
-            not_ready_taint(members);
-        }
-        ("discovery.k8s.io", _) => no_topology(members),
         ("", "ServiceAccount") => names_of_secrets(members),
         ("apps", "DaemonSet") => set_template_generation(members, 1),
         ("batch", "Job") => job_selector(members),
@@ -38,27 +32,6 @@ fn namespace_finalizer(members: &mut Map<String, Value>) {
         Some(held) if held.iter().any(|each| each == HOLDER) => {}
         Some(held) => held.push(HOLDER.into()),
         None => *finalizers = json!([HOLDER]),
-    }
-}
-
-/// Nodes are not configured by the API any more.
-fn no_source(members: &mut Map<String, Value>) {
-    if let Some(spec) = members.get_mut("spec").and_then(Value::as_object_mut) {
-        spec.remove("configSource");
-    }
-}
-
-fn no_config(members: &mut Map<String, Value>) {
-    if let Some(status) = members.get_mut("status").and_then(Value::as_object_mut) {
-        status.remove("config");
-    }
-}
-
-/// The topology of an endpoint is read only.
-pub(super) fn no_topology(members: &mut Map<String, Value>) {
-    let endpoints = members.get_mut("endpoints").and_then(Value::as_array_mut);
-    for endpoint in endpoints.into_iter().flatten().filter_map(Value::as_object_mut) {
-        endpoint.remove("deprecatedTopology");
     }
 }
 
@@ -85,7 +58,6 @@ pub(super) fn update(
         },
         ("", "Service") => services::keep_allocated(members, before),
         ("", "ServiceAccount") => names_of_secrets(members),
-        ("", "Node") => no_source(members),
         ("apps", "DaemonSet") => {
             let generation = template_generation(before);
             let template =
@@ -122,9 +94,6 @@ pub(super) fn update_status(
     members: &mut Map<String, Value>,
     before: &Map<String, Value>,
 ) {
-    if resource.kind == "Node" {
-        no_config(members);
-    }
     let kept: &[&str] = match (resource.group, resource.kind) {
         ("apps", "Deployment") => &["labels"],
         ("", "Pod") => &["ownerReferences"],
@@ -144,20 +113,6 @@ fn names_of_secrets(account: &mut Map<String, Value>) {
     let secrets = account.get_mut("secrets").and_then(Value::as_array_mut);
     for secret in secrets.into_iter().flatten().filter_map(Value::as_object_mut) {
         secret.retain(|field, _| field == "name");
-    }
-}
-
-/// A new node is not ready until somebody says so.
-fn not_ready_taint(members: &mut Map<String, Value>) {
-    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
-    let Some(spec) = object_in(members, "spec") else { return };
-    let taints = spec.entry("taints").or_insert_with(|| json!([]));
-    if let Some(taints) = taints.as_array_mut()
-        && !taints
-            .iter()
-            .any(|each| each.get("key") == taint.get("key") && each.get("effect") == taint.get("effect"))
-    {
-        taints.push(taint);
     }
 }
 

@@ -96,10 +96,6 @@ pub fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subreso
         templates::drop_disabled(resource, members);
     }
     count_generation(resource, members, before, subresource);
-    if resource.kind == "EndpointSlice" {
-        // It counts as a change.
-        kinds::no_topology(members);
-    }
 }
 
 fn count_generation(
@@ -126,9 +122,7 @@ fn count_generation(
             .and_then(|meta| meta.get("annotations"))
             .cloned()
     };
-    let labels = |members: &Map<String, Value>| members.get("metadata").and_then(|meta| meta.get("labels")).cloned();
     let changed = fields.iter().any(|field| members.get(*field) != before.get(*field))
-        || (resource.kind == "EndpointSlice" && labels(members) != labels(before))
         || (resource.kind == "Deployment" && annotations(members) != annotations(before));
     if old.is_none() && !changed {
         unset(members, "generation");

@@ -3,6 +3,7 @@
 //! `checks` is the language of the simple rules; the tables and what no rule can say are in a module per family of
 //! kinds, which is a folder where there is much to say. The functions here put together what a create, an update and a write of the status have to pass.
 
+mod addresses;
 mod checks;
 mod claims;
 mod config_maps;
@@ -13,8 +14,7 @@ mod events;
 mod jobs;
 mod leases;
 mod namespaces;
-mod networking;
-mod nodes;
+mod network_policies;
 mod pods;
 mod priority_classes;
 mod rbac;
@@ -48,8 +48,6 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
         ("apps", "ControllerRevision") => controller_revisions::created(object, &mut found),
         ("", "Namespace") => namespaces::created(object, &mut found),
         ("events.k8s.io", _) => events::created(object, &mut found),
-        ("networking.k8s.io", "Ingress") => networking::created(object, &mut found),
-        ("networking.k8s.io", "ServiceCIDR") => networking::ranges::range(object, &mut found),
         _ => {}
     }
     found.into_vec()
@@ -76,13 +74,9 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
                 kind_metadata(resource, new, &mut found);
             }
             match resource.kind {
-                "EndpointSlice" => {
-                    networking::slices::body(new, Some(old), &mut found);
-                    change(resource, new, old, &mut found);
-                }
                 // Of a priority class only changes are looked at.
                 "PriorityClass" => change(resource, new, old, &mut found),
-                "ConfigMap" | "DaemonSet" | "IngressClass" | "Secret" | "Service" => {
+                "ConfigMap" | "DaemonSet" | "Secret" | "Service" => {
                     change(resource, new, old, &mut found);
                     body(resource, new, &mut found);
                 }
@@ -102,7 +96,6 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
                 }
             }
         }
-        Some("status") if resource.kind == "Node" => nodes::change(new, old, &mut found),
         Some("status") => status(resource, new, &mut found),
         Some("ephemeralcontainers") => pods::changes::ephemeral(new, old, &mut found),
         Some("resize") => pods::resizes::resize(new, old, &mut found),
@@ -119,7 +112,6 @@ fn checks_metadata_on_update(resource: &Resource) -> bool {
         "" => matches!(
             resource.kind,
             "ConfigMap"
-                | "Endpoints"
                 | "PersistentVolumeClaim"
                 | "Pod"
                 | "Secret"
@@ -147,7 +139,6 @@ fn kind_metadata(resource: &Resource, object: &Value, found: &mut ErrorList) {
 pub fn name_rule(resource: &Resource) -> NameRule {
     match (resource.group, resource.kind) {
         ("", "Namespace" | "Service") | ("apps", "StatefulSet") => names::is_dns_label,
-        ("networking.k8s.io", "IPAddress") => networking::ranges::address_name,
         ("rbac.authorization.k8s.io", _) => names::path_segment,
         _ => names::is_dns_subdomain,
     }
@@ -166,18 +157,12 @@ fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
         ("batch", _) => jobs::body(resource.kind, object, found),
         ("rbac.authorization.k8s.io", _) => rbac::body(resource.kind, object, found),
         ("admissionregistration.k8s.io", _) => webhooks::body(object, found),
-        ("networking.k8s.io", "IPAddress") => networking::ranges::address(object, found),
-        // They are looked at when they are new, and stay as they are.
-        ("networking.k8s.io", "ServiceCIDR") => {}
-        ("networking.k8s.io", _) => networking::body(resource.kind, object, found),
-        ("discovery.k8s.io", _) => networking::slices::body(object, None, found),
+        ("networking.k8s.io", "NetworkPolicy") => network_policies::body(object, found),
         ("coordination.k8s.io", "Lease") => leases::body(object, found),
         ("policy", "PodDisruptionBudget") => disruption_budgets::body(object, found),
         ("scheduling.k8s.io", "PriorityClass") => priority_classes::body(object, found),
         ("node.k8s.io", "RuntimeClass") => runtime_classes::body(object, found),
         ("", "ConfigMap") => config_maps::config_map(object, found),
-        ("", "Endpoints") => networking::slices::endpoints(object, found),
-        ("", "Node") => nodes::node(object, found),
         ("", "PersistentVolumeClaim") => claims::body(object, found),
         ("", "Secret") => secrets::secret(object, found),
         _ => {}
@@ -194,14 +179,9 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) 
         ("apps", _) => workloads::change(resource.kind, new, old, found),
         ("batch", "Job") => jobs::change(new, old, found),
         ("rbac.authorization.k8s.io", _) => rbac::change(new, old, found),
-        ("networking.k8s.io", "IPAddress") => networking::ranges::address_change(new, old, found),
-        ("networking.k8s.io", "ServiceCIDR") => networking::ranges::range_change(new, old, found),
-        ("networking.k8s.io", "IngressClass") => networking::class_change(new, old, found),
         ("scheduling.k8s.io", "PriorityClass") => priority_classes::change(new, old, found),
         ("node.k8s.io", "RuntimeClass") => immutable("handler", new, old, &ROOT, found),
-        ("discovery.k8s.io", "EndpointSlice") => immutable("addressType", new, old, &ROOT, found),
         ("", "ConfigMap") => config_maps::fixed_data(&["data", "binaryData"], new, old, found),
-        ("", "Node") => nodes::change(new, old, found),
         ("", "Secret") => secrets::change(new, old, found),
         _ => {}
     }
@@ -212,7 +192,6 @@ fn status(resource: &Resource, new: &Value, found: &mut ErrorList) {
         ("", "Namespace") => namespaces::status(new, found),
         ("", "Pod") => pods::status(new, found),
         ("", "Service") => services::status(new, found),
-        ("networking.k8s.io", "Ingress") => networking::ingress_status(new, found),
         ("apps", _) => workloads::status(resource.kind, new, found),
         ("batch", "Job") => jobs::status(new, found),
         _ => {}

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::ROOT;
 use super::checks::Check::{Labels, NamedIfThere, OneOf, OneOfIfSet};
 use super::checks::{list, number, port, port_number, run, text, texts};
-use super::networking::addresses;
+use super::addresses;
 
 const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];

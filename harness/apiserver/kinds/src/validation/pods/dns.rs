@@ -5,7 +5,7 @@ use baton_apimachinery::metadata::names;
 use serde_json::{Value, json};
 
 use crate::validation::checks::{list, text, texts};
-use crate::validation::networking::addresses;
+use crate::validation::addresses;
 
 const MAX_SERVERS: usize = 3;
 const MAX_SEARCHES: usize = 32;

@@ -29,7 +29,7 @@ use self::affinities::BETWEEN_PODS;
 use super::ROOT;
 use super::checks::Check::{Do, Each, In, Labels, Named, OneOf};
 use super::checks::{Check, is_true, list, members, number, run, text, texts};
-use super::networking::addresses;
+use super::addresses;
 
 const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
 const DNS_POLICIES: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
