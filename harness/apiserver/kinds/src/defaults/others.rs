@@ -20,7 +20,6 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
         ],
         ("networking.k8s.io", "NetworkPolicy") => NETWORK_POLICY,
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => ROLE_BINDING,
-        ("scheduling.k8s.io", "PriorityClass") => &[TextIfNone("preemptionPolicy", "PreemptLowerPriority")],
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => &[Each("webhooks", WEBHOOK)],
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => &[Each(
             "webhooks",

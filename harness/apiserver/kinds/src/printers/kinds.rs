@@ -108,12 +108,9 @@ fn workload(kind: &str) -> &'static [Column] {
 
 fn other(group: &str, kind: &str) -> &'static [Column] {
     match (group, kind) {
-        ("policy", _) => BUDGET,
         ("networking.k8s.io", "NetworkPolicy") => {
             const { &[NAME, column("Pod-Selector", Of(cells::pod_selector)), AGE] }
         }
-        ("scheduling.k8s.io", _) => PRIORITY,
-        ("node.k8s.io", _) => const { &[NAME, column("Handler", At(&["handler"])), AGE] },
         ("admissionregistration.k8s.io", _) => const { &[NAME, integer("Webhooks", Length(&["webhooks"])), AGE] },
         _ => OTHER,
     }
@@ -263,22 +260,6 @@ const BINDING: &[Column] = &[
     wide("Users", Of(objects::users)),
     wide("Groups", Of(objects::groups)),
     wide("ServiceAccounts", Of(objects::service_accounts)),
-];
-
-const BUDGET: &[Column] = &[
-    NAME,
-    column("Min Available", Of(objects::min_available)),
-    column("Max Unavailable", Of(objects::max_unavailable)),
-    integer("Allowed Disruptions", Count(&["status", "disruptionsAllowed"])),
-    AGE,
-];
-
-const PRIORITY: &[Column] = &[
-    NAME,
-    integer("Value", Count(&["value"])),
-    boolean("Global-Default", Flag(&["globalDefault"])),
-    AGE,
-    column("PreemptionPolicy", At(&["preemptionPolicy"])),
 ];
 
 #[cfg(test)]

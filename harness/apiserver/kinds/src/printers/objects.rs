@@ -191,22 +191,6 @@ pub(super) fn service_accounts(object: &Value, _: Timestamp) -> Value {
     subjects(object, "ServiceAccount")
 }
 
-pub(super) fn or_not_available(object: &Value, field: &str) -> Value {
-    match at(object, &["spec", field]) {
-        Some(Value::String(text)) => Value::from(text.clone()),
-        Some(value) => Value::from(value.to_string()),
-        None => Value::from("N/A"),
-    }
-}
-
-pub(super) fn min_available(object: &Value, _: Timestamp) -> Value {
-    or_not_available(object, "minAvailable")
-}
-
-pub(super) fn max_unavailable(object: &Value, _: Timestamp) -> Value {
-    or_not_available(object, "maxUnavailable")
-}
-
 pub(super) fn owner(object: &Value, _: Timestamp) -> Value {
     let owners = items(object, &["metadata", "ownerReferences"]).iter();
     let mut controllers = owners.filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));

@@ -6,7 +6,6 @@
 
 mod kinds;
 mod pods;
-mod runtimes;
 mod templates;
 
 use serde_json::{Map, Value};
@@ -15,8 +14,7 @@ use crate::codec;
 use crate::members::{copy, object_in, put, unset};
 use crate::resources::Resource;
 
-pub use pods::{PriorityClass, PriorityRefused, admit, readmit};
-pub use runtimes::{RuntimeRefused, check_overhead, run_as_class};
+pub use pods::{admit, readmit};
 
 /// What makes a generation grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

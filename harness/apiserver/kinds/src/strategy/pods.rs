@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::{copy, object_in};
 use crate::qos::quality_of_service;
-use crate::well_known::SYSTEM_CLASSES;
 
 /// A pod starts as pending.
 pub(super) fn create(members: &mut Map<String, Value>) {
@@ -109,129 +108,16 @@ pub(super) fn resize(new: &Map<String, Value>, spec: &mut Map<String, Value>) {
     }
 }
 
-/// What admission needs to know of a `PriorityClass`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PriorityClass {
-    /// Its name.
-    pub name: String,
-    /// `value`.
-    pub value: i64,
-    /// `preemptionPolicy`.
-    pub preemption_policy: String,
-}
-
-impl PriorityClass {
-    /// Reads an object of the kind.
-    pub fn read(object: &Value) -> Option<Self> {
-        Some(Self {
-            name: object.get("metadata")?.get("name")?.as_str()?.to_owned(),
-            value: object.get("value").and_then(Value::as_i64).unwrap_or(0),
-            preemption_policy: object
-                .get("preemptionPolicy")
-                .and_then(Value::as_str)
-                .unwrap_or("PreemptLowerPriority")
-                .to_owned(),
-        })
-    }
-
-    /// The classes that every cluster has.
-    fn system(name: &str) -> Option<Self> {
-        let (_, value) = SYSTEM_CLASSES.iter().find(|(known, _)| *known == name)?;
-        Some(Self {
-            name: name.to_owned(),
-            value: *value,
-            preemption_policy: "PreemptLowerPriority".to_owned(),
-        })
-    }
-}
-
-/// Why a pod is forbidden.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum PriorityRefused {
-    /// There is no such class.
-    #[error("no PriorityClass with name {0} was found")]
-    NotFound(String),
-    /// The pod says another policy of preemption than its class.
-    #[error(
-        "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; \
-         priority admission controller computed {computed} from the given PriorityClass name"
-    )]
-    Preempts {
-        /// In the pod.
-        given: String,
-        /// Of the class.
-        computed: String,
-    },
-    /// The pod says another priority than its class.
-    #[error(
-        "the integer value of priority ({given}) must not be provided in pod spec; \
-         priority admission controller computed {computed} from the given PriorityClass name"
-    )]
-    Differs {
-        /// In the pod.
-        given: i64,
-        /// Of the class.
-        computed: i64,
-    },
-}
-
 /// Adds to a new pod what the default admission plugins add: priority, and tolerations of nodes that fail.
-///
-/// `class` finds a class by its name, or the global default if there is no name.
-///
-/// # Errors
-/// What the `Priority` plugin refuses.
-pub fn admit(
-    pod: &mut Value,
-    class: impl FnOnce(Option<&str>) -> Option<PriorityClass>,
-) -> Result<(), PriorityRefused> {
-    let Some(members) = pod.as_object_mut() else {
-        return Ok(());
+pub fn admit(pod: &mut Value) {
+    let members = pod.as_object_mut();
+    let Some(spec) = members.and_then(|members| object_in(members, "spec")) else {
+        return;
     };
-    let annotations = members.get("metadata").and_then(|metadata| metadata.get("annotations"));
-    let is_mirror = annotations.is_some_and(|all| all.get("kubernetes.io/config.mirror").is_some());
-    let Some(spec) = object_in(members, "spec") else {
-        return Ok(());
-    };
-    let name = spec
-        .get("priorityClassName")
-        .and_then(Value::as_str)
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned);
-    let found = match &name {
-        Some(name) => {
-            let found = PriorityClass::system(name).or_else(|| class(Some(name)));
-            Some(found.ok_or_else(|| PriorityRefused::NotFound(name.clone()))?)
-        }
-        None => class(None),
-    };
-    let computed = found.as_ref().map_or(0, |class| class.value);
-    if let Some(given) = spec
-        .get("priority")
-        .and_then(Value::as_i64)
-        .filter(|given| *given != computed)
-        && !is_mirror
-    {
-        return Err(PriorityRefused::Differs { given, computed });
-    }
-    let preemption = found
-        .as_ref()
-        .map_or("PreemptLowerPriority", |class| &class.preemption_policy)
-        .to_owned();
-    let given = spec.get("preemptionPolicy").and_then(Value::as_str);
-    if let Some(given) = given.filter(|given| *given != preemption && !is_mirror) {
-        return Err(PriorityRefused::Preempts {
-            given: given.to_owned(),
-            computed: preemption,
-        });
-    }
-    if let Some(class) = found {
-        spec.insert("priorityClassName".to_owned(), class.name.into());
-    }
-    spec.insert("priority".to_owned(), computed.into());
-    spec.entry("preemptionPolicy").or_insert_with(|| preemption.into());
+    spec.entry("priority").or_insert_with(|| 0.into());
+    spec.entry("preemptionPolicy")
+        .or_insert_with(|| "PreemptLowerPriority".into());
     tolerate_failing_nodes(spec);
-    Ok(())
 }
 
 /// What admission does to a pod that is written again.
@@ -277,16 +163,11 @@ mod tests {
         let mut pod = json!({"metadata": {}, "spec": {"tolerations": [
             {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"},
         ]}});
-        assert_eq!(admit(&mut pod, |_| None), Ok(()));
+        admit(&mut pod);
         assert_eq!(pod["spec"]["priority"], json!(0));
         assert_eq!(
             pod["spec"]["tolerations"][1]["key"],
             json!("node.kubernetes.io/unreachable")
-        );
-        let mut pod = json!({"metadata": {}, "spec": {"priorityClassName": "nope"}});
-        assert_eq!(
-            admit(&mut pod, |_| None).map_err(|refused| refused.to_string()),
-            Err("no PriorityClass with name nope was found".to_owned())
         );
     }
 }

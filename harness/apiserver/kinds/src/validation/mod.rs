@@ -9,17 +9,13 @@ mod claims;
 mod config_maps;
 mod controller_revisions;
 mod diff;
-mod disruption_budgets;
 mod events;
 mod jobs;
 mod leases;
 mod namespaces;
 mod network_policies;
 mod pods;
-mod priority_classes;
 mod rbac;
-pub mod reviews;
-mod runtime_classes;
 mod secrets;
 mod selectors;
 pub(super) mod services;
@@ -74,8 +70,6 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
                 kind_metadata(resource, new, &mut found);
             }
             match resource.kind {
-                // Of a priority class only changes are looked at.
-                "PriorityClass" => change(resource, new, old, &mut found),
                 "ConfigMap" | "DaemonSet" | "Secret" | "Service" => {
                     change(resource, new, old, &mut found);
                     body(resource, new, &mut found);
@@ -159,9 +153,6 @@ fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
         ("admissionregistration.k8s.io", _) => webhooks::body(object, found),
         ("networking.k8s.io", "NetworkPolicy") => network_policies::body(object, found),
         ("coordination.k8s.io", "Lease") => leases::body(object, found),
-        ("policy", "PodDisruptionBudget") => disruption_budgets::body(object, found),
-        ("scheduling.k8s.io", "PriorityClass") => priority_classes::body(object, found),
-        ("node.k8s.io", "RuntimeClass") => runtime_classes::body(object, found),
         ("", "ConfigMap") => config_maps::config_map(object, found),
         ("", "PersistentVolumeClaim") => claims::body(object, found),
         ("", "Secret") => secrets::secret(object, found),
@@ -179,8 +170,6 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) 
         ("apps", _) => workloads::change(resource.kind, new, old, found),
         ("batch", "Job") => jobs::change(new, old, found),
         ("rbac.authorization.k8s.io", _) => rbac::change(new, old, found),
-        ("scheduling.k8s.io", "PriorityClass") => priority_classes::change(new, old, found),
-        ("node.k8s.io", "RuntimeClass") => immutable("handler", new, old, &ROOT, found),
         ("", "ConfigMap") => config_maps::fixed_data(&["data", "binaryData"], new, old, found),
         ("", "Secret") => secrets::change(new, old, found),
         _ => {}

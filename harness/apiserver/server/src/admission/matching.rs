@@ -124,7 +124,7 @@ fn is_everything(selector: &Value) -> bool {
 }
 
 /// Whether a selector (`matchLabels`, `matchExpressions`) chooses an object by its labels.
-pub(crate) fn selected(selector: &Value, object: &Value) -> bool {
+fn selected(selector: &Value, object: &Value) -> bool {
     let label = |key: &str| {
         object
             .pointer("/metadata/labels")

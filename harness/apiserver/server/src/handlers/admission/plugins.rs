@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use baton_apikinds::services::{Allocations, Refused};
-use baton_apikinds::strategy::{PriorityClass, RuntimeRefused, admit, check_overhead, readmit, run_as_class};
+use baton_apikinds::strategy::{admit, readmit};
 use baton_apimachinery::meta;
 use serde_json::Value;
 
@@ -92,9 +92,7 @@ impl Core {
         }
         if request.resource.is("", "pods") && request.subresource.is_none() {
             match request.operation {
-                Operation::Create => {
-                    self.admit_pod(request, object)?;
-                }
+                Operation::Create => admit(object),
                 Operation::Update => readmit(object, request.old.unwrap_or(&Value::Null)),
                 Operation::Delete => {}
             }
@@ -104,8 +102,6 @@ impl Core {
 
     /// Validating admission: nothing can be changed any more.
     pub(in crate::handlers) fn validate(&self, request: &AdmissionRequest<'_>, object: &Value) -> Result<(), ApiError> {
-        self.check_overhead(request, object)?;
-        self.check_node_of_resized(request, object)?;
         self.call_validating(request, Some(object))
     }
 
@@ -131,65 +127,6 @@ impl Core {
             details.insert("causes".to_owned(), serde_json::json!([cause]));
         }
         Err(error)
-    }
-
-    /// Whether a node can resize a pod is asked of the node.
-    fn check_node_of_resized(&self, request: &AdmissionRequest<'_>, pod: &Value) -> Result<(), ApiError> {
-        if !request.resource.is("", "pods") || request.subresource != Some("resize") {
-            return Ok(());
-        }
-        let Some(node) = meta::str_at(pod, &["spec", "nodeName"]) else {
-            return Ok(());
-        };
-        let is_there = self.store.get(self.store.bucket("", "nodes"), node).is_some();
-        if is_there || request.old.is_some_and(|old| old.get("spec") == pod.get("spec")) {
-            return Ok(());
-        }
-        let cause = format!("node {node:?} not found");
-        Err(ApiError::forbidden(request.call.about(request.name), &cause))
-    }
-
-    /// Priority, tolerations of nodes that fail, and what the runtime class adds.
-    fn admit_pod(&self, request: &AdmissionRequest<'_>, pod: &mut Value) -> Result<(), ApiError> {
-        let bucket = self.store.bucket("scheduling.k8s.io", "priorityclasses");
-        let class = |name: Option<&str>| {
-            if let Some(name) = name {
-                let stored = self.store.get(bucket, name)?;
-                PriorityClass::read(&stored.value())
-            } else {
-                let (all, _) = self.store.list(bucket, "");
-                let global = all
-                    .iter()
-                    .filter(|stored| stored.value().get("globalDefault") == Some(&Value::Bool(true)));
-                global
-                    .filter_map(|stored| PriorityClass::read(&stored.value()))
-                    .max_by_key(|class| class.value)
-            }
-        };
-        let forbidden = |cause: String| ApiError::forbidden(request.call.about(request.name), &cause);
-        admit(pod, class).map_err(|refused| forbidden(refused.to_string()))?;
-        run_as_class(pod, |name| self.runtime_class(name)).map_err(|refused| match refused {
-            RuntimeRefused::Name(problem) => ApiError::plain_500(problem),
-            RuntimeRefused::NotFound(_)
-            | RuntimeRefused::OtherOverhead
-            | RuntimeRefused::Overhead
-            | RuntimeRefused::Elsewhere { .. } => forbidden(refused.to_string()),
-        })
-    }
-
-    fn runtime_class(&self, name: &str) -> Option<Value> {
-        let bucket = self.store.bucket("node.k8s.io", "runtimeclasses");
-        Some(Value::clone(&self.store.get(bucket, name)?.value()))
-    }
-
-    /// What a new pod costs besides its containers is what its runtime class says.
-    fn check_overhead(&self, request: &AdmissionRequest<'_>, pod: &Value) -> Result<(), ApiError> {
-        let is_new = request.operation == Operation::Create && request.subresource.is_none();
-        if !is_new || !request.resource.is("", "pods") {
-            return Ok(());
-        }
-        check_overhead(pod, |name| self.runtime_class(name))
-            .map_err(|refused| ApiError::forbidden(request.call.about(request.name), &refused.to_string()))
     }
 
     /// Addresses and node ports of a Service, besides those of all others, before it is looked at as a whole.
