@@ -6,7 +6,7 @@
 //! [`services`], the addresses of Services; [`validation`]; [`warnings`].
 //!
 //! [`types`] are the kinds as merging and `OpenAPI` see them, [`printers`] the columns of `kubectl get`. What several of
-//! them need is in `qos`, `members` and [`well_known`].
+//! them need is in `qos` and `members`.
 //!
 //! What is in `generated/` comes from Kubernetes' own sources (`generate.sh`); new validation is only added for kinds that
 //! a test writes.
@@ -24,4 +24,3 @@ pub mod types;
 pub mod validation;
 pub mod versions;
 pub mod warnings;
-pub mod well_known;

@@ -24,13 +24,9 @@ pub fn default(group: &str, kind: &str, object: &mut Value) {
 fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
     match (group, kind) {
         ("", "Pod") => pods::POD,
-        ("", "PodTemplate") => pods::POD_TEMPLATE,
-        ("", "ReplicationController") => workloads::REPLICATION_CONTROLLER,
-        ("apps", "DaemonSet") => workloads::DAEMON_SET,
         ("apps", "Deployment") => workloads::DEPLOYMENT,
         ("apps", "ReplicaSet") => workloads::REPLICA_SET,
         ("apps", "StatefulSet") => workloads::STATEFUL_SET,
-        ("batch", "CronJob") => workloads::CRON_JOB,
         ("batch", "Job") => workloads::JOB,
         _ => others::rules_of(group, kind),
     }

@@ -18,9 +18,6 @@ pub(super) const POD: &[Rule] = &[In(
     ],
 )];
 
-/// A kind that has nothing but `template`.
-pub(super) const POD_TEMPLATE: &[Rule] = &[TEMPLATE];
-
 /// The `template` of a workload.
 pub(super) const TEMPLATE: Rule = In("template", &[In("spec", POD_SPEC)]);
 

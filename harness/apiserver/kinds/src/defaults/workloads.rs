@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 use super::pods::TEMPLATE;
 use super::rules::Rule::{Bool, Do, Each, If, In, Int, Text, TextIfNone};
 use super::rules::{Object, Rule, set};
-use crate::well_known::TEMPLATE_GENERATION;
 
 pub(super) const DEPLOYMENT: &[Rule] = &[In(
     "spec",
@@ -35,51 +34,6 @@ pub(super) const DEPLOYMENT: &[Rule] = &[In(
 )];
 
 pub(super) const REPLICA_SET: &[Rule] = &[In("spec", &[Int("replicas", 1), TEMPLATE])];
-
-pub(super) const REPLICATION_CONTROLLER: &[Rule] = &[
-    Do(labels_from_template),
-    In("spec", &[Do(selector_from_template), Int("replicas", 1), TEMPLATE]),
-];
-
-/// A daemon set says as an annotation which template it is at, 0 before it is stored.
-fn template_generation(set: &mut Object) {
-    let Some(metadata) = set.get_mut("metadata").and_then(Value::as_object_mut) else {
-        return;
-    };
-    let annotations = metadata
-        .entry("annotations")
-        .or_insert_with(|| Value::Object(Map::new()));
-    if let Some(annotations) = annotations.as_object_mut() {
-        annotations.entry(TEMPLATE_GENERATION).or_insert_with(|| "0".into());
-    }
-}
-
-pub(super) const DAEMON_SET: &[Rule] = &[
-    Do(template_generation),
-    In(
-        "spec",
-        &[
-            Int("revisionHistoryLimit", 10),
-            In(
-                "updateStrategy",
-                &[
-                    Text("type", "RollingUpdate"),
-                    If(
-                        "type",
-                        "RollingUpdate",
-                        &[
-                            Do(make_rolling_update),
-                            In("rollingUpdate", &[Int("maxUnavailable", 1), Int("maxSurge", 0)]),
-                        ],
-                    ),
-                    // With another type they are nothing, and written all the same.
-                    In("rollingUpdate", &[Int("maxUnavailable", 0), Int("maxSurge", 0)]),
-                ],
-            ),
-            TEMPLATE,
-        ],
-    ),
-];
 
 pub(super) const STATEFUL_SET: &[Rule] = &[In(
     "spec",
@@ -151,17 +105,6 @@ const FAILURE_POLICY: Rule = In(
     &[Each("rules", &[Each("onPodConditions", &[Text("status", "True")])])],
 );
 
-pub(super) const CRON_JOB: &[Rule] = &[In(
-    "spec",
-    &[
-        Text("concurrencyPolicy", "Allow"),
-        Bool("suspend", false),
-        Int("successfulJobsHistoryLimit", 3),
-        Int("failedJobsHistoryLimit", 1),
-        In("jobTemplate", &[In("spec", &[FAILURE_POLICY, TEMPLATE])]),
-    ],
-)];
-
 fn make(object: &mut Object, field: &str) {
     set(object, field, || Value::Object(Map::new()));
 }
@@ -189,16 +132,6 @@ pub(crate) fn labels_from_template(object: &mut Object) {
     };
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.entry("labels").or_insert(labels);
-    }
-}
-
-fn selector_from_template(spec: &mut Object) {
-    let labels = spec
-        .get("template")
-        .and_then(|template| template.get("metadata")?.get("labels"))
-        .cloned();
-    if let Some(labels) = labels {
-        set(spec, "selector", || labels);
     }
 }
 

@@ -149,27 +149,8 @@ pub(super) fn label_selector(object: &Value, _: Timestamp) -> Value {
     selector_text(at(object, &["spec", "selector"]))
 }
 
-pub(super) fn template_labels(object: &Value, _: Timestamp) -> Value {
-    joined(
-        pairs(at(object, &["template", "metadata", "labels"]).and_then(Value::as_object)),
-        "<none>",
-    )
-}
-
 pub(super) fn pod_selector(object: &Value, _: Timestamp) -> Value {
     selector_text(at(object, &["spec", "podSelector"]))
-}
-
-pub(super) fn map_selector(object: &Value, _: Timestamp) -> Value {
-    joined(
-        pairs(at(object, &["spec", "selector"]).and_then(Value::as_object)),
-        "<none>",
-    )
-}
-
-pub(super) fn node_selector(object: &Value, _: Timestamp) -> Value {
-    let path = &["spec", "template", "spec", "nodeSelector"];
-    joined(pairs(at(object, path).and_then(Value::as_object)), "<none>")
 }
 
 pub(super) fn data_count(object: &Value, _: Timestamp) -> Value {

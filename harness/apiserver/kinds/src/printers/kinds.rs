@@ -62,15 +62,12 @@ pub fn columns(group: &str, kind: &str) -> &'static [Column] {
         ("", "Namespace") => const { &[NAME, column("Status", At(&["status", "phase"])), AGE] },
         ("" | "events.k8s.io", "Event") => EVENT,
         ("", "PersistentVolumeClaim") => CLAIM,
-        ("", "ReplicationController") => CONTROLLER,
         ("apps", _) => workload(kind),
         ("batch", "Job") => JOB,
-        ("batch", "CronJob") => CRON_JOB,
         ("coordination.k8s.io", "Lease") => const { &[NAME, column("Holder", At(&["spec", "holderIdentity"])), AGE] },
         ("apiextensions.k8s.io", _) | ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => {
             CREATED_AT
         }
-        ("", "PodTemplate") => POD_TEMPLATE,
         ("rbac.authorization.k8s.io", _) => BINDING,
         _ => other(group, kind),
     }
@@ -88,17 +85,6 @@ fn workload(kind: &str) -> &'static [Column] {
                     AGE,
                     CONTAINERS,
                     IMAGES,
-                ]
-            }
-        }
-        "DaemonSet" => DAEMON_SET,
-        "ControllerRevision" => {
-            const {
-                &[
-                    NAME,
-                    column("Controller", Of(objects::owner)),
-                    column("Revision", At(&["revision"])),
-                    AGE,
                 ]
             }
         }
@@ -197,31 +183,6 @@ const REPLICA_SET: &[Column] = &[
     SELECTOR,
 ];
 
-const CONTROLLER: &[Column] = &[
-    NAME,
-    integer("Desired", Count(&["spec", "replicas"])),
-    integer("Current", Count(&["status", "replicas"])),
-    integer("Ready", Count(&["status", "readyReplicas"])),
-    AGE,
-    CONTAINERS,
-    IMAGES,
-    wide("Selector", Of(cells::map_selector)),
-];
-
-const DAEMON_SET: &[Column] = &[
-    NAME,
-    integer("Desired", Count(&["status", "desiredNumberScheduled"])),
-    integer("Current", Count(&["status", "currentNumberScheduled"])),
-    integer("Ready", Count(&["status", "numberReady"])),
-    integer("Up-to-date", Count(&["status", "updatedNumberScheduled"])),
-    integer("Available", Count(&["status", "numberAvailable"])),
-    column("Node Selector", Of(cells::node_selector)),
-    AGE,
-    CONTAINERS,
-    IMAGES,
-    SELECTOR,
-];
-
 const JOB: &[Column] = &[
     NAME,
     column("Status", Of(objects::job_status)),
@@ -231,26 +192,6 @@ const JOB: &[Column] = &[
     CONTAINERS,
     IMAGES,
     SELECTOR,
-];
-
-const POD_TEMPLATE: &[Column] = &[
-    NAME,
-    column("Containers", Of(cells::container_names)),
-    column("Images", Of(cells::container_images)),
-    column("Pod Labels", Of(cells::template_labels)),
-];
-
-const CRON_JOB: &[Column] = &[
-    NAME,
-    column("Schedule", At(&["spec", "schedule"])),
-    column("Timezone", OrNone(&["spec", "timeZone"])),
-    boolean("Suspend", Of(objects::suspended)),
-    integer("Active", Length(&["status", "active"])),
-    column("Last Schedule", Of(objects::last_schedule)),
-    AGE,
-    CONTAINERS,
-    IMAGES,
-    wide("Selector", OrNone(&["spec", "jobTemplate", "spec", "selector"])),
 ];
 
 const BINDING: &[Column] = &[

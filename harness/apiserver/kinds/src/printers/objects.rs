@@ -51,22 +51,6 @@ pub(super) fn job_duration(object: &Value, now: Timestamp) -> Value {
     }
 }
 
-pub(super) fn last_schedule(object: &Value, now: Timestamp) -> Value {
-    match at(object, &["status", "lastScheduleTime"]).and_then(Value::as_str) {
-        Some(time) => age(Some(time), now),
-        None => Value::from("<none>"),
-    }
-}
-
-/// `true` or `false`, as Go prints a boolean.
-pub(super) fn suspended(object: &Value, _: Timestamp) -> Value {
-    Value::from(if at(object, &["spec", "suspend"]) == Some(&Value::Bool(true)) {
-        "True"
-    } else {
-        "False"
-    })
-}
-
 pub(super) fn last_seen(object: &Value, now: Timestamp) -> Value {
     let series = at(object, &["series", "lastObservedTime"]);
     let time = series
@@ -189,21 +173,4 @@ pub(super) fn groups(object: &Value, _: Timestamp) -> Value {
 
 pub(super) fn service_accounts(object: &Value, _: Timestamp) -> Value {
     subjects(object, "ServiceAccount")
-}
-
-pub(super) fn owner(object: &Value, _: Timestamp) -> Value {
-    let owners = items(object, &["metadata", "ownerReferences"]).iter();
-    let mut controllers = owners.filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
-    let Some(owner) = controllers.next() else {
-        return Value::from("<none>");
-    };
-    let group = text(owner, &["apiVersion"])
-        .split_once('/')
-        .map(|(group, _)| format!(".{group}"))
-        .unwrap_or_default();
-    Value::from(format!(
-        "{}{group}/{}",
-        text(owner, &["kind"]).to_lowercase(),
-        text(owner, &["name"])
-    ))
 }

@@ -6,7 +6,6 @@ use super::{copy, object_in, pods, put};
 use crate::members::name_label;
 use crate::resources::Resource;
 use crate::services;
-use crate::well_known::TEMPLATE_GENERATION;
 
 /// A new object.
 pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
@@ -17,7 +16,6 @@ pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
             name_label(members);
         }
         ("", "ServiceAccount") => names_of_secrets(members),
-        ("apps", "DaemonSet") => set_template_generation(members, 1),
         ("batch", "Job") => job_selector(members),
         _ => {}
     }
@@ -58,13 +56,6 @@ pub(super) fn update(
         },
         ("", "Service") => services::keep_allocated(members, before),
         ("", "ServiceAccount") => names_of_secrets(members),
-        ("apps", "DaemonSet") => {
-            let generation = template_generation(before);
-            let template =
-                |members: &Map<String, Value>| members.get("spec").and_then(|spec| spec.get("template")).cloned();
-            let changed = template(members) != template(before);
-            set_template_generation(members, generation + i64::from(changed));
-        }
         _ => {}
     }
 }
@@ -114,28 +105,6 @@ fn names_of_secrets(account: &mut Map<String, Value>) {
     for secret in secrets.into_iter().flatten().filter_map(Value::as_object_mut) {
         secret.retain(|field, _| field == "name");
     }
-}
-
-fn template_generation(members: &Map<String, Value>) -> i64 {
-    members
-        .get("metadata")
-        .and_then(|metadata| {
-            metadata
-                .get("annotations")?
-                .get(TEMPLATE_GENERATION)?
-                .as_str()?
-                .parse()
-                .ok()
-        })
-        .unwrap_or(1)
-}
-
-fn set_template_generation(members: &mut Map<String, Value>, generation: i64) {
-    put(
-        members,
-        &["metadata", "annotations", TEMPLATE_GENERATION],
-        generation.to_string().into(),
-    );
 }
 
 /// A job selects its pods by its own uid, unless it says that it chose its selector itself.

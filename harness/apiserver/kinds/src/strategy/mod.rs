@@ -198,17 +198,4 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_daemon_set_counts_its_template() {
-        let sets = resource("apps", "daemonsets");
-        let mut old = json!({"metadata": {"name": "d"}, "spec": {"template": {"spec": {}}}});
-        prepare_create(sets, &mut old);
-        let mut new = old.clone();
-        new["spec"]["template"] = json!({"spec": {"nodeName": "n"}});
-        prepare_update(sets, &mut new, &old, None);
-        assert_eq!(
-            new["metadata"]["annotations"],
-            json!({"deprecated.daemonset.template.generation": "2"})
-        );
-    }
 }

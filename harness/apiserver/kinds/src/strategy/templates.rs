@@ -8,11 +8,7 @@ use crate::resources::Resource;
 pub(super) fn drop_disabled(resource: &Resource, members: &mut Map<String, Value>) {
     let path: &[&str] = match (resource.group, resource.kind) {
         ("", "Pod") => &["spec"],
-        ("", "PodTemplate") => &["template", "spec"],
-        ("apps", "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet")
-        | ("batch", "Job")
-        | ("", "ReplicationController") => &["spec", "template", "spec"],
-        ("batch", "CronJob") => &["spec", "jobTemplate", "spec", "template", "spec"],
+        ("apps", "Deployment" | "ReplicaSet" | "StatefulSet") | ("batch", "Job") => &["spec", "template", "spec"],
         _ => return,
     };
     let mut object = Some(members);

@@ -7,7 +7,6 @@ mod addresses;
 mod checks;
 mod claims;
 mod config_maps;
-mod controller_revisions;
 mod diff;
 mod events;
 mod jobs;
@@ -28,7 +27,6 @@ use baton_apimachinery::metadata::{self, Strictness};
 use serde_json::Value;
 
 use crate::resources::Resource;
-use checks::immutable;
 
 /// A whole object.
 const ROOT: FieldPath<'static> = FieldPath::Root;
@@ -39,9 +37,7 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
     kind_metadata(resource, object, &mut found);
     body(resource, object, &mut found);
     match (resource.group, resource.kind) {
-        ("batch", "CronJob") => jobs::cron_job_name(object, &mut found),
         ("", "Pod") => pods::created(object, &mut found),
-        ("apps", "ControllerRevision") => controller_revisions::created(object, &mut found),
         ("", "Namespace") => namespaces::created(object, &mut found),
         ("events.k8s.io", _) => events::created(object, &mut found),
         _ => {}
@@ -70,7 +66,7 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
                 kind_metadata(resource, new, &mut found);
             }
             match resource.kind {
-                "ConfigMap" | "DaemonSet" | "Secret" | "Service" => {
+                "ConfigMap" | "Secret" | "Service" => {
                     change(resource, new, old, &mut found);
                     body(resource, new, &mut found);
                 }
@@ -142,13 +138,11 @@ pub fn name_rule(resource: &Resource) -> NameRule {
 fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
     match (resource.group, resource.kind) {
         ("", "Pod") => pods::pod(object, found),
-        ("", "PodTemplate") => pods::template(object.get("template"), &ROOT.child("template"), found),
         ("", "Service") => services::service(object, found),
         ("", "Event") => events::core(object, found),
         ("events.k8s.io", _) => events::new_style(object, found),
-        ("apps", "ControllerRevision") => controller_revisions::body(object, found),
-        ("apps", _) | ("", "ReplicationController") => workloads::body(resource.kind, object, found),
-        ("batch", _) => jobs::body(resource.kind, object, found),
+        ("apps", _) => workloads::body(resource.kind, object, found),
+        ("batch", "Job") => jobs::body(object, found),
         ("rbac.authorization.k8s.io", _) => rbac::body(resource.kind, object, found),
         ("admissionregistration.k8s.io", _) => webhooks::body(object, found),
         ("networking.k8s.io", "NetworkPolicy") => network_policies::body(object, found),
@@ -166,7 +160,6 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) 
         ("", "Pod") => pods::changes::change(new, old, found),
         ("", "Service") => services::change(new, old, found),
         ("events.k8s.io", _) => events::change(new, old, found),
-        ("apps", "ControllerRevision") => immutable("data", new, old, &ROOT, found),
         ("apps", _) => workloads::change(resource.kind, new, old, found),
         ("batch", "Job") => jobs::change(new, old, found),
         ("rbac.authorization.k8s.io", _) => rbac::change(new, old, found),

@@ -1,4 +1,4 @@
-//! Deployments, `ReplicaSets`, `DaemonSets`, `StatefulSets` and `ReplicationControllers`.
+//! Deployments, `ReplicaSets` and `StatefulSets`.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use baton_apimachinery::metadata::names;
 use serde_json::{Value, json};
 
 use super::checks::Check::{NotNegative, OneOf};
-use super::checks::{Check, at_most_all, immutable, int_or_percent, list, members, number, run, text};
+use super::checks::{Check, at_most_all, int_or_percent, list, members, number, run, text};
 use super::{ROOT, claims, pods, selectors};
 
 /// The specification of a kind.
@@ -36,8 +36,6 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut ErrorList) {
             replicas_and_selector(spec, &at, "deployment", found);
             run(&[NotNegative("minReadySeconds")], spec, &at, found);
         }
-        "ReplicationController" => replication_controller(spec, &at, found),
-        "DaemonSet" => daemon_set(spec, &at, found),
         "StatefulSet" => stateful_set(spec, true, &at, found),
         _ => {}
     }
@@ -113,9 +111,7 @@ fn always_restarted(spec: &Value, at: &FieldPath<'_>, kind: &str, found: &mut Er
     }
     if pod.get("activeDeadlineSeconds").is_some() {
         let kind = match kind {
-            "daemonset" => "DaemonSet",
             "statefulset" => "StatefulSet",
-            "replicationcontroller" => "ReplicationController",
             _ => "ReplicaSet",
         };
         let detail = format!("activeDeadlineSeconds in {kind} is not Supported");
@@ -159,83 +155,6 @@ fn progress_deadline(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
             deadline,
             "must be greater than minReadySeconds",
         );
-    }
-}
-
-fn replication_controller(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
-    run(&[NotNegative("minReadySeconds")], spec, at, found);
-    let selector = members(spec, "selector").filter(|selector| !selector.is_empty());
-    if selector.is_none() {
-        found.required(&at.child("selector"), "");
-    }
-    run(&[NotNegative("replicas")], spec, at, found);
-    let Some(template) = spec.get("template") else {
-        found.required(&at.child("template"), "");
-        return;
-    };
-    let labels = template
-        .get("metadata")
-        .and_then(|metadata| members(metadata, "labels"));
-    let has = |key: &String, value: &Value| labels.is_some_and(|labels| labels.get(key) == Some(value));
-    if selector.is_some_and(|selector| !selector.iter().all(|(key, value)| has(key, value))) {
-        mismatch(spec, at, found);
-    }
-    always_restarted(spec, at, "replicationcontroller", found);
-}
-
-fn daemon_set(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
-    let selector = spec.get("selector");
-    let labels = spec
-        .get("template")
-        .and_then(|template| members(template.get("metadata")?, "labels"));
-    if let Some(selector) = selector {
-        selectors::validate(selector, &at.child("selector"), found);
-    }
-    if selectors::matches(selector, labels) == Some(false) {
-        mismatch(spec, at, found);
-    }
-    if let Some(selector) = selector.filter(|selector| selectors::is_empty(selector)) {
-        let detail = "empty selector is invalid for daemonset";
-        found.invalid_text(
-            &at.child("selector"),
-            &go_values::text("v1.LabelSelector", selector),
-            detail,
-        );
-    }
-    always_restarted(spec, at, "daemonset", found);
-    let checks = &[
-        NotNegative("minReadySeconds"),
-        Check::Do(daemon_strategy),
-        NotNegative("revisionHistoryLimit"),
-    ];
-    run(checks, spec, at, found);
-}
-
-fn daemon_strategy(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
-    let strategy = spec.get("updateStrategy").unwrap_or(&Value::Null);
-    let at = at.child("updateStrategy");
-    match (text(strategy, "type"), strategy.get("rollingUpdate")) {
-        ("OnDelete", _) => {}
-        ("RollingUpdate", None) => found.required(&at.child("rollingUpdate"), ""),
-        ("RollingUpdate", Some(rolling)) => daemon_rolling_update(rolling, &at.child("rollingUpdate"), found),
-        _ => {
-            let quoted = go_values::text("apps.DaemonSetUpdateStrategy", strategy);
-            found.not_supported_text(&at, &quoted, &["RollingUpdate", "OnDelete"]);
-        }
-    }
-}
-
-fn daemon_rolling_update(rolling: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
-    let (unavailable, surge) = (at.child("maxUnavailable"), at.child("maxSurge"));
-    let most = int_or_percent(rolling.get("maxUnavailable"), &unavailable, found);
-    let more = int_or_percent(rolling.get("maxSurge"), &surge, found);
-    at_most_all(rolling.get("maxUnavailable"), &unavailable, found);
-    at_most_all(rolling.get("maxSurge"), &surge, found);
-    if most != 0 && more != 0 {
-        let value = rolling.get("maxSurge").cloned().unwrap_or_default();
-        found.invalid(&surge, value, "may not be set when maxUnavailable is non-zero");
-    } else if most == 0 && more == 0 {
-        found.required(&unavailable, "cannot be 0 when maxSurge is 0");
     }
 }
 
@@ -353,7 +272,7 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut ErrorList
     let (new_spec, old_spec) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let at = ROOT.child("spec");
     match kind {
-        "Deployment" | "ReplicaSet" | "DaemonSet" => {
+        "Deployment" | "ReplicaSet" => {
             let (new, old) = (new_spec.get("selector"), old_spec.get("selector"));
             if new != old {
                 let text = new.map_or_else(
@@ -377,9 +296,6 @@ pub(super) fn change(kind: &str, new: &Value, old: &Value, found: &mut ErrorList
                     and 'minReadySeconds' are forbidden";
                 found.forbidden(&at, detail);
             }
-        }
-        "ControllerRevision" => {
-            immutable("data", new, old, &ROOT, found);
         }
         _ => {}
     }

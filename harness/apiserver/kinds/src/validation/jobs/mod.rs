@@ -1,14 +1,13 @@
-//! Jobs and `CronJobs`.
+//! Jobs.
 
 pub(super) mod policies;
-pub(super) mod schedules;
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
 use baton_apimachinery::go_values;
 use baton_apimachinery::metadata::names;
 use serde_json::{Map, Value};
 
-use super::checks::Check::{Do, In, NotNegative, OneOf, OneOfIfSet, Selector};
+use super::checks::Check::{Do, NotNegative, OneOfIfSet, Selector};
 use super::checks::{Check, immutable, is_true, list, members, number, run, text};
 use super::{ROOT, pods, selectors};
 
@@ -30,28 +29,12 @@ const JOB: &[Check] = &[
     Do(template),
 ];
 
-const CRON_JOB: &[Check] = &[
-    Do(schedules::schedule),
-    NotNegative("startingDeadlineSeconds"),
-    Do(schedules::time_zone),
-    OneOf("concurrencyPolicy", &["Allow", "Forbid", "Replace"]),
-    In("jobTemplate", &[In("spec", JOB), In("spec", &[Do(no_selector)])]),
-    NotNegative("successfulJobsHistoryLimit"),
-    NotNegative("failedJobsHistoryLimit"),
-];
-
-/// The body of a kind.
-pub(super) fn body(kind: &str, object: &Value, found: &mut ErrorList) {
+/// Validates a job.
+pub(super) fn body(object: &Value, found: &mut ErrorList) {
     let Some(spec) = object.get("spec") else { return };
-    match kind {
-        "Job" => {
-            generated_selector(object, spec, found);
-            specification(object, found);
-            hostname_of_last(object, spec, found);
-        }
-        "CronJob" => run(CRON_JOB, spec, &ROOT.child("spec"), found),
-        _ => {}
-    }
+    generated_selector(object, spec, found);
+    specification(object, found);
+    hostname_of_last(object, spec, found);
 }
 
 /// The specification of a job.
@@ -68,32 +51,6 @@ pub(super) fn specification(job: &Value, found: &mut ErrorList) {
         let labels = template_labels(spec).cloned().map_or(Value::Null, Value::Object);
         let detail = "`selector` does not match template `labels`";
         found.invalid(&at.child("template.metadata.labels"), labels, detail);
-    }
-}
-
-/// Jobs of a template get their selector themselves.
-fn no_selector(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
-    if let Some(selector) = spec.get("selector") {
-        let detail = "`selector` will be auto-generated";
-        found.invalid_text(
-            &at.child("selector"),
-            &go_values::text("v1.LabelSelector", selector),
-            detail,
-        );
-    }
-    if is_true(spec, "manualSelector") {
-        found.not_supported_text(&at.child("manualSelector"), "true", &["nil", "false"]);
-    }
-}
-
-/// A cron job's name and what is appended for its jobs must fit a name.
-pub(super) fn cron_job_name(object: &Value, found: &mut ErrorList) {
-    let name = object
-        .get("metadata")
-        .map(|metadata| text(metadata, "name"))
-        .unwrap_or_default();
-    if name.len() > 52 {
-        found.invalid(&ROOT.child("metadata.name"), name, &names::too_long(52));
     }
 }
 
