@@ -12,7 +12,6 @@ pub(super) const POD: &[Rule] = &[In(
     &[
         Also(POD_SPEC),
         Bool("enableServiceLinks", true),
-        Do(host_ports),
         Each("containers", &[In("resources", &[Do(requests_from_limits)])]),
         Each("initContainers", &[In("resources", &[Do(requests_from_limits)])]),
     ],
@@ -30,7 +29,6 @@ const POD_SPEC: &[Rule] = &[
     Do(service_account),
     Each("containers", CONTAINER),
     Each("initContainers", CONTAINER),
-    Each("ephemeralContainers", CONTAINER),
     Each("volumes", VOLUME),
 ];
 
@@ -39,88 +37,28 @@ const CONTAINER: &[Rule] = &[
     Text("terminationMessagePath", "/dev/termination-log"),
     Text("terminationMessagePolicy", "File"),
     Each("ports", &[Text("protocol", "TCP")]),
-    Each(
-        "env",
-        &[In(
-            "valueFrom",
-            &[FIELD_REF, In("fileKeyRef", &[Bool("optional", false)])],
-        )],
-    ),
+    Each("env", &[In("valueFrom", &[In("fieldRef", &[Text("apiVersion", "v1")])])]),
     In("livenessProbe", PROBE),
     In("readinessProbe", PROBE),
     In("startupProbe", PROBE),
     In("lifecycle", &[In("postStart", HANDLER), In("preStop", HANDLER)]),
 ];
 
-const FIELD_REF: Rule = In("fieldRef", &[Text("apiVersion", "v1")]);
-
 const HANDLER: &[Rule] = &[In("httpGet", &[Text("path", "/"), Text("scheme", "HTTP")])];
 
 const PROBE: &[Rule] = &[
     Also(HANDLER),
-    In("grpc", &[Text("service", "")]),
     Int("timeoutSeconds", 1),
     Int("periodSeconds", 10),
     Int("successThreshold", 1),
     Int("failureThreshold", 3),
 ];
 
-const DOWNWARD_ITEMS: Rule = Each("items", &[FIELD_REF]);
-
 const VOLUME: &[Rule] = &[
     Do(empty_dir),
     In("secret", &[Int("defaultMode", 420)]),
     In("configMap", &[Int("defaultMode", 420)]),
-    In("downwardAPI", &[Int("defaultMode", 420), DOWNWARD_ITEMS]),
-    In(
-        "projected",
-        &[
-            Int("defaultMode", 420),
-            Each(
-                "sources",
-                &[
-                    In("serviceAccountToken", &[Int("expirationSeconds", 3600)]),
-                    In("downwardAPI", &[DOWNWARD_ITEMS]),
-                ],
-            ),
-        ],
-    ),
-    Also(SOURCES),
-    In(
-        "ephemeral",
-        &[In(
-            "volumeClaimTemplate",
-            &[In("spec", &[TextIfNone("volumeMode", "Filesystem")])],
-        )],
-    ),
-    In("image", &[Do(image_volume)]),
-];
-
-/// Sources of volumes that are not of pods alone.
-pub(super) const SOURCES: &[Rule] = &[
     In("hostPath", &[TextIfNone("type", "")]),
-    In("iscsi", &[Text("iscsiInterface", "default")]),
-    In(
-        "rbd",
-        &[
-            Text("pool", "rbd"),
-            Text("user", "admin"),
-            Text("keyring", "/etc/ceph/keyring"),
-        ],
-    ),
-    In(
-        "azureDisk",
-        &[
-            TextIfNone("cachingMode", "ReadWrite"),
-            TextIfNone("kind", "Shared"),
-            TextIfNone("fsType", "ext4"),
-            Bool("readOnly", false),
-        ],
-    ),
-    In(
-        "scaleIO",
-        &[Text("storageMode", "ThinProvisioned"), Text("fsType", "xfs")],
-    ),
 ];
 
 fn text<'a>(object: &'a Object, field: &str) -> &'a str {
@@ -134,11 +72,6 @@ fn default_pull_policy(image: &str) -> &'static str {
 fn pull_policy(container: &mut Object) {
     let policy = default_pull_policy(text(container, "image"));
     set(container, "imagePullPolicy", || Value::from(policy));
-}
-
-fn image_volume(source: &mut Object) {
-    let policy = default_pull_policy(text(source, "reference"));
-    set(source, "pullPolicy", || Value::from(policy));
 }
 
 fn empty_dir(volume: &mut Object) {
@@ -156,23 +89,6 @@ fn service_account(spec: &mut Object) {
     if let Some(name) = name {
         spec.insert("serviceAccount".to_owned(), Value::from(name.clone()));
         spec.insert("serviceAccountName".to_owned(), Value::from(name));
-    }
-}
-
-/// In the host's network, a container's port is the host's port.
-fn host_ports(spec: &mut Object) {
-    if spec.get("hostNetwork").and_then(Value::as_bool) != Some(true) {
-        return;
-    }
-    for list in ["containers", "initContainers"] {
-        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
-        for container in containers.into_iter().flatten() {
-            let ports = container.get_mut("ports").and_then(Value::as_array_mut);
-            for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
-                let number = port.get("containerPort").cloned().unwrap_or_default();
-                set(port, "hostPort", || number);
-            }
-        }
     }
 }
 

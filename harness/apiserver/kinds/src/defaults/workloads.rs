@@ -94,16 +94,10 @@ pub(super) const JOB: &[Rule] = &[
             Bool("suspend", false),
             Bool("manualSelector", false),
             Do(pod_replacement),
-            FAILURE_POLICY,
             TEMPLATE,
         ],
     ),
 ];
-
-const FAILURE_POLICY: Rule = In(
-    "podFailurePolicy",
-    &[Each("rules", &[Each("onPodConditions", &[Text("status", "True")])])],
-);
 
 fn make(object: &mut Object, field: &str) {
     set(object, field, || Value::Object(Map::new()));

@@ -2,11 +2,10 @@
 //!
 //! A create starts without status and with generation 1; a write of the object itself keeps the status, one of `status`
 //! keeps everything else; the generation grows when what the kind calls its specification changed. `kinds` has what
-//! single kinds do beyond that, `templates` what goes because its feature is off.
+//! single kinds do beyond that.
 
 mod kinds;
 mod pods;
-mod templates;
 
 use serde_json::{Map, Value};
 
@@ -53,7 +52,6 @@ pub fn prepare_create(resource: &Resource, object: &mut Value) {
     if generation_of(resource) != Generation::None {
         put(members, &["metadata", "generation"], Value::from(1));
     }
-    templates::drop_disabled(resource, members);
     kinds::create(resource, members);
     if matches!(resource.kind, "Namespace" | "PersistentVolumeClaim") {
         // Their new status has a phase, which is a default.
@@ -91,7 +89,6 @@ pub fn prepare_update(resource: &Resource, new: &mut Value, old: &Value, subreso
             copy(members, before, "status");
         }
         kinds::update(resource, members, before, subresource);
-        templates::drop_disabled(resource, members);
     }
     count_generation(resource, members, before, subresource);
 }

@@ -7,7 +7,6 @@ mod addresses;
 mod checks;
 mod claims;
 mod config_maps;
-mod diff;
 mod events;
 mod jobs;
 mod leases;
@@ -87,8 +86,6 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
             }
         }
         Some("status") => status(resource, new, &mut found),
-        Some("ephemeralcontainers") => pods::changes::ephemeral(new, old, &mut found),
-        Some("resize") => pods::resizes::resize(new, old, &mut found),
         Some("finalize") => namespaces::held(new, &mut found),
         Some(_) => {}
     }
@@ -172,7 +169,6 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) 
 fn status(resource: &Resource, new: &Value, found: &mut ErrorList) {
     match (resource.group, resource.kind) {
         ("", "Namespace") => namespaces::status(new, found),
-        ("", "Pod") => pods::status(new, found),
         ("", "Service") => services::status(new, found),
         ("apps", _) => workloads::status(resource.kind, new, found),
         ("batch", "Job") => jobs::status(new, found),

@@ -1,20 +1,20 @@
-//! What may change in a pod: with a write of itself, and of its ephemeral containers.
+//! Changes of a pod.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
 use serde_json::Value;
 
-use super::{containers, gated};
+use super::containers;
 use crate::members::copy;
 use crate::validation::checks::{list, text};
-use crate::validation::{ROOT, diff};
+use crate::validation::ROOT;
 
 const UPDATE_MESSAGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
     `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
     tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/// What may not change in a pod.
+/// Validates a change of a pod.
 pub(crate) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     let none = Value::Null;
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
@@ -38,14 +38,8 @@ pub(crate) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
         return;
     }
     tolerations_change(new, old, &at, found);
-    gates_change(new, old, &at, found);
-    let mut judged = without_mutable(new, old);
-    if !list(old, "schedulingGates").is_empty() {
-        gated::change(&mut judged, old, &at, found);
-    }
-    if judged != *old {
-        let difference = diff::of("core.PodSpec", old, &judged);
-        found.forbidden(&at, &format!("{UPDATE_MESSAGE}\n{difference}"));
+    if without_mutable(new, old) != *old {
+        found.forbidden(&at, UPDATE_MESSAGE);
     }
 }
 
@@ -55,7 +49,7 @@ fn without_mutable(new: &Value, old: &Value) -> Value {
     let (Some(members), Some(before)) = (spec.as_object_mut(), old.as_object()) else {
         return spec;
     };
-    for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
+    for field in ["activeDeadlineSeconds", "tolerations"] {
         copy(members, before, field);
     }
     for field in ["containers", "initContainers"] {
@@ -110,43 +104,4 @@ fn tolerations_change(new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut 
         return;
     }
     crate::validation::pods::tolerations(new, at, found);
-}
-
-fn gates_change(new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
-    let at = at.child("schedulingGates");
-    let names = |spec| list(spec, "schedulingGates").iter().map(|gate| text(gate, "name"));
-    let mut added: BTreeMap<&str, usize> = names(new).enumerate().map(|(index, name)| (name, index)).collect();
-    for name in names(old) {
-        added.remove(name);
-    }
-    for (name, index) in added {
-        let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
-        found.forbidden(&at.item(index).child("name"), &detail);
-    }
-}
-
-/// Ephemeral containers are added, and then stay as they are.
-pub(crate) fn ephemeral(new: &Value, old: &Value, found: &mut ErrorList) {
-    crate::validation::pods::pod(new, found);
-    let none = Value::Null;
-    let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
-    let at = ROOT.child("spec.ephemeralContainers");
-    for container in list(old, "ephemeralContainers") {
-        let name = text(container, "name");
-        let now = list(new, "ephemeralContainers")
-            .iter()
-            .rfind(|other| text(other, "name") == name);
-        let what = match now {
-            None => "removed\n".to_owned(),
-            Some(now) if now == container => continue,
-            Some(now) => {
-                let difference = diff::of("core.EphemeralContainer", container, now);
-                format!("changed\n{difference}")
-            }
-        };
-        found.forbidden(
-            &at,
-            &format!("existing ephemeral containers {name:?} may not be {what}"),
-        );
-    }
 }
