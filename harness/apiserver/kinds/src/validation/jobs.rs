@@ -1,7 +1,5 @@
 //! Jobs.
 
-pub(super) mod policies;
-
 use baton_apimachinery::field::{ErrorList, FieldPath};
 use baton_apimachinery::go_values;
 use baton_apimachinery::metadata::names;
@@ -19,13 +17,9 @@ const JOB: &[Check] = &[
     NotNegative("ttlSecondsAfterFinished"),
     NotNegative("backoffLimitPerIndex"),
     NotNegative("maxFailedIndexes"),
-    Do(policies::limit_of_indexes),
-    Do(policies::manager),
+    Do(limit_of_indexes),
     OneOfIfSet("completionMode", &["NonIndexed", "Indexed"]),
     Do(indexes),
-    Do(policies::failure),
-    Do(policies::success),
-    Do(policies::replacement),
     Do(template),
 ];
 
@@ -96,10 +90,33 @@ fn generated_selector(object: &Value, spec: &Value, found: &mut ErrorList) {
     }
 }
 
+/// Reports whether each completion of a job has an index.
+fn is_indexed(spec: &Value) -> bool {
+    text(spec, "completionMode") == "Indexed"
+}
+
+fn limit_of_indexes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    if spec.get("maxFailedIndexes").is_some() && spec.get("backoffLimitPerIndex").is_none() {
+        found.required(&at.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified");
+    }
+}
+
+/// Rejects fields that need indexes; an unknown completion mode is rejected elsewhere.
+fn not_indexed(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    if spec.get("completionMode").is_some_and(|mode| mode != "NonIndexed") {
+        return;
+    }
+    for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
+        if let Some(value) = spec.get(field) {
+            found.invalid(&at.child(field), value.clone(), "requires indexed completion mode");
+        }
+    }
+}
+
 /// The name of a job and the last of its indexes make the name of a host.
 fn hostname_of_last(object: &Value, spec: &Value, found: &mut ErrorList) {
     let completions = number(spec, "completions");
-    if !policies::is_indexed(spec) || completions <= 0 {
+    if !is_indexed(spec) || completions <= 0 {
         return;
     }
     let name = object
@@ -113,49 +130,21 @@ fn hostname_of_last(object: &Value, spec: &Value, found: &mut ErrorList) {
     }
 }
 
-/// Above so many completions, fewer may run or fail.
-const MANY: i64 = 100_000;
-const MAX_OF_MANY: i64 = 10_000;
-
 fn indexes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
-    if !policies::is_indexed(spec) {
-        policies::not_indexed(spec, at, found);
+    if !is_indexed(spec) {
+        not_indexed(spec, at, found);
         return;
     }
     let given = |field: &str| spec.get(field).and_then(Value::as_i64);
-    let (completions, parallelism, failed) = (given("completions"), given("parallelism"), given("maxFailedIndexes"));
+    let (completions, failed) = (given("completions"), given("maxFailedIndexes"));
     if completions.is_none() {
         found.required(&at.child("completions"), "when completion mode is Indexed");
-    }
-    let (parallelism_at, failed_at) = (at.child("parallelism"), at.child("maxFailedIndexes"));
-    let at_most = |max: i64, value: Option<i64>, when: &str| {
-        let value = value.filter(|value| *value > max)?;
-        Some((value, format!("must be less than or equal to {max}{when}")))
-    };
-    let when = " when completion mode is Indexed";
-    if let Some((value, detail)) = at_most(MANY, parallelism, when) {
-        found.invalid(&parallelism_at, value, &detail);
     }
     if let (Some(completions), Some(failed)) = (completions, failed)
         && failed > completions
     {
-        found.invalid(&failed_at, failed, "must be less than or equal to completions");
-    }
-    if let Some((value, detail)) = at_most(MANY, failed, "") {
-        found.invalid(&failed_at, value, &detail);
-    }
-    if completions.is_none_or(|completions| completions <= MANY) || given("backoffLimitPerIndex").is_none() {
-        return;
-    }
-    if failed.is_none() {
-        let detail = format!("must be specified when completions is above {MANY}");
-        found.required(&failed_at, &detail);
-    }
-    let when = format!(" when completions are above {MANY} and used with backoff limit per index");
-    for (value, at) in [(parallelism, &parallelism_at), (failed, &failed_at)] {
-        if let Some((value, detail)) = at_most(MAX_OF_MANY, value, &when) {
-            found.invalid(at, value, &detail);
-        }
+        let detail = "must be less than or equal to completions";
+        found.invalid(&at.child("maxFailedIndexes"), failed, detail);
     }
 }
 
@@ -169,13 +158,6 @@ fn template(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let field = field.child("spec.restartPolicy");
     match text(pod, "restartPolicy") {
         "Always" | "" => found.required(&field, "valid values: \"OnFailure\", \"Never\""),
-        "OnFailure" if spec.get("podFailurePolicy").is_some() => {
-            found.invalid(
-                &field,
-                "OnFailure",
-                "only \"Never\" is supported when podFailurePolicy is specified",
-            );
-        }
         "OnFailure" | "Never" => {}
         other => found.not_supported(&field, other, &["OnFailure", "Never"]),
     }
@@ -188,7 +170,7 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     let (new, old) = (new.get("spec").unwrap_or(&none), old.get("spec").unwrap_or(&none));
     let at = ROOT.child("spec");
     let completions = new.get("completions");
-    if !policies::is_indexed(new) {
+    if !is_indexed(new) {
         immutable("completions", new, old, &at, found);
     } else if completions.is_some() && completions != old.get("completions") && completions != new.get("parallelism") {
         let detail = "can only be modified in tandem with spec.parallelism";
@@ -207,19 +189,8 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     }
     template_change(new, old, is_waiting, &at, found);
     immutable("completionMode", new, old, &at, found);
-    quoted_change("podFailurePolicy", "batch.PodFailurePolicy", new, old, &at, found);
-    for field in ["backoffLimitPerIndex", "managedBy"] {
+    for field in ["backoffLimitPerIndex", "managedBy", "podFailurePolicy", "successPolicy"] {
         immutable(field, new, old, &at, found);
-    }
-    quoted_change("successPolicy", "batch.SuccessPolicy", new, old, &at, found);
-}
-
-/// [`immutable`], for what is quoted under other names.
-fn quoted_change(field: &str, of: &str, new: &Value, old: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
-    if new.get(field) != old.get(field) {
-        let text = new.get(field).map(|value| go_values::text(of, value));
-        let text = text.unwrap_or_else(|| "null".to_owned());
-        found.invalid_text(&at.child(field), &text, "field is immutable");
     }
 }
 
