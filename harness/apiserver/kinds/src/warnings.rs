@@ -84,7 +84,8 @@ fn pod(spec: Option<&Value>, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
         let Some(affinity) = spec.pointer(&format!("/affinity/{kind}")) else {
             continue;
         };
-        let at = at.child("affinity").child(kind);
+        let at = at.child("affinity");
+        let at = at.child(kind);
         let required = at.child(REQUIRED);
         for (index, term) in items(affinity, REQUIRED).iter().enumerate() {
             null_selector(term, &required.item(index), warnings);

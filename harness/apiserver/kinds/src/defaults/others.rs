@@ -4,7 +4,7 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 
 use super::rules::Rule::{Also, Bool, Do, Each, Empty, If, In, Int, Text, TextIfNone};
-use super::rules::{Object, Rule, apply, set};
+use super::rules::{Object, Rule, set};
 use crate::members::name_label;
 
 /// The rules of a kind that runs no pods.
@@ -29,62 +29,20 @@ pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
     }
 }
 
-const SERVICE: &[Rule] = &[
-    In(
-        "spec",
-        &[
-            Text("sessionAffinity", "None"),
-            Do(affinity),
-            Text("type", "ClusterIP"),
-            Each("ports", &[Text("protocol", "TCP"), Do(target_port)]),
-            If(
-                "type",
-                "NodePort",
-                &[
-                    Text("externalTrafficPolicy", "Cluster"),
-                    TextIfNone("internalTrafficPolicy", "Cluster"),
-                ],
-            ),
-            If(
-                "type",
-                "LoadBalancer",
-                &[
-                    Text("externalTrafficPolicy", "Cluster"),
-                    TextIfNone("internalTrafficPolicy", "Cluster"),
-                    Bool("allocateLoadBalancerNodePorts", true),
-                ],
-            ),
-            If(
-                "type",
-                "ClusterIP",
-                &[TextIfNone("internalTrafficPolicy", "Cluster"), Do(outer_policy)],
-            ),
-        ],
-    ),
-    Do(ingress_mode),
-];
+const SERVICE: &[Rule] = &[In(
+    "spec",
+    &[
+        Text("sessionAffinity", "None"),
+        Text("type", "ClusterIP"),
+        Each("ports", &[Text("protocol", "TCP"), Do(target_port)]),
+        TextIfNone("internalTrafficPolicy", "Cluster"),
+        If("type", "NodePort", EXTERNAL),
+        If("type", "LoadBalancer", EXTERNAL),
+        If("type", "LoadBalancer", &[Bool("allocateLoadBalancerNodePorts", true)]),
+    ],
+)];
 
-/// A balancer's own address is on the nodes, unless it says otherwise.
-fn ingress_mode(service: &mut Object) {
-    let is_balanced = service
-        .get("spec")
-        .is_some_and(|spec| spec.get("type").is_some_and(|kind| kind == "LoadBalancer"));
-    let status = service.get_mut("status").filter(|_| is_balanced);
-    let points = status.and_then(|status| status.pointer_mut("/loadBalancer/ingress")?.as_array_mut());
-    for point in points.into_iter().flatten().filter_map(Value::as_object_mut) {
-        if point.contains_key("ip") {
-            point.entry("ipMode").or_insert_with(|| Value::from("VIP"));
-        }
-    }
-}
-
-/// Traffic to addresses from outside has a policy as well.
-fn outer_policy(spec: &mut Object) {
-    let outer = spec.get("externalIPs").and_then(Value::as_array);
-    if outer.is_some_and(|addresses| !addresses.is_empty()) {
-        set(spec, "externalTrafficPolicy", || Value::from("Cluster"));
-    }
-}
+const EXTERNAL: &[Rule] = &[Text("externalTrafficPolicy", "Cluster")];
 
 const NETWORK_POLICY: &[Rule] = &[In(
     "spec",
@@ -136,26 +94,6 @@ fn string_data(secret: &mut Object) {
 fn no_strategy(spec: &mut Object) {
     spec.remove("strategy");
     spec.remove("preferredHolder");
-}
-
-/// How long a client's requests go to the same pod; nothing of it where they need not.
-fn affinity(spec: &mut Object) {
-    const FIELD: &str = "sessionAffinityConfig";
-    match spec.get("sessionAffinity").and_then(Value::as_str) {
-        Some("ClientIP") => {
-            let config = spec.entry(FIELD).or_insert_with(|| json!({}));
-            if let Some(config) = config.as_object_mut() {
-                let client = config.entry("clientIP").or_insert_with(|| json!({}));
-                if let Some(client) = client.as_object_mut() {
-                    set(client, "timeoutSeconds", || Value::from(10_800));
-                }
-            }
-        }
-        Some("None") => {
-            spec.remove(FIELD);
-        }
-        _ => {}
-    }
 }
 
 fn target_port(port: &mut Object) {

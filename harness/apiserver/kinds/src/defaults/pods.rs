@@ -37,7 +37,10 @@ const CONTAINER: &[Rule] = &[
     Text("terminationMessagePath", "/dev/termination-log"),
     Text("terminationMessagePolicy", "File"),
     Each("ports", &[Text("protocol", "TCP")]),
-    Each("env", &[In("valueFrom", &[In("fieldRef", &[Text("apiVersion", "v1")])])]),
+    Each(
+        "env",
+        &[In("valueFrom", &[In("fieldRef", &[Text("apiVersion", "v1")])])],
+    ),
     In("livenessProbe", PROBE),
     In("readinessProbe", PROBE),
     In("startupProbe", PROBE),

@@ -153,6 +153,13 @@ pub(super) fn pod_selector(object: &Value, _: Timestamp) -> Value {
     selector_text(at(object, &["spec", "podSelector"]))
 }
 
+pub(super) fn map_selector(object: &Value, _: Timestamp) -> Value {
+    joined(
+        pairs(at(object, &["spec", "selector"]).and_then(Value::as_object)),
+        "<none>",
+    )
+}
+
 pub(super) fn data_count(object: &Value, _: Timestamp) -> Value {
     Value::from(length(object, &["data"]) + length(object, &["binaryData"]))
 }

@@ -40,8 +40,6 @@ enum Cell {
     OrNone(&'static [&'static str]),
     /// The number at a path, 0 if there is none.
     Count(&'static [&'static str]),
-    /// The boolean at a path, false if there is none.
-    Flag(&'static [&'static str]),
     /// How many items are at a path.
     Length(&'static [&'static str]),
     /// Anything else.
@@ -57,7 +55,6 @@ impl Column {
             Cell::At(path) => cells::at(object, path).cloned().unwrap_or_else(|| Value::from("")),
             Cell::OrNone(path) => cells::or_none(object, path),
             Cell::Count(path) => cells::at(object, path).cloned().unwrap_or_else(|| Value::from(0)),
-            Cell::Flag(path) => cells::at(object, path).cloned().unwrap_or(Value::Bool(false)),
             Cell::Length(path) => Value::from(cells::length(object, path)),
             Cell::Of(function) => function(object, now),
         }
@@ -111,47 +108,6 @@ mod tests {
                 json!({"spec": {"replicas": 2, "selector": {"matchLabels": {"x": "y"}}, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}},
                     "status": {"readyReplicas": 1, "replicas": 2}}),
                 json!(["a", "1/2", 0, 0, "60m", "c", "i", "x=y"]),
-            ),
-            (
-                "",
-                "Node",
-                json!({"metadata": {"name": "n"}, "status": {"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": {"kubeletVersion": "v1"}}}),
-                json!([
-                    "n",
-                    "Ready",
-                    "<none>",
-                    "<unknown>",
-                    "v1",
-                    "<none>",
-                    "<none>",
-                    "<unknown>",
-                    "<unknown>",
-                    "<unknown>"
-                ]),
-            ),
-            (
-                "networking.k8s.io",
-                "IngressClass",
-                json!({"spec": {"controller": "c", "parameters": {"apiGroup": "g.h", "kind": "K", "name": "n"}}}),
-                json!(["a", "c", "K.g.h/n", "60m"]),
-            ),
-            (
-                "storage.k8s.io",
-                "CSIDriver",
-                json!({"spec": {"attachRequired": true, "tokenRequests": [{"audience": "x"}, {"audience": "y"}]}}),
-                json!(["a", true, false, false, "x,y", false, "<none>", "60m"]),
-            ),
-            (
-                "storage.k8s.io",
-                "VolumeAttachment",
-                json!({"spec": {"attacher": "x", "nodeName": "n", "source": {"persistentVolumeName": "p"}}, "status": {"attached": true}}),
-                json!(["a", "x", "p", "n", true, "60m"]),
-            ),
-            (
-                "storage.k8s.io",
-                "CSINode",
-                json!({"spec": {"drivers": [{}]}}),
-                json!(["a", 1, "60m"]),
             ),
             ("x", "Other", json!({}), json!(["a", "60m"])),
         ] {

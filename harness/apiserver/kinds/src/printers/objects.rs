@@ -1,11 +1,9 @@
-//! Cells of nodes, jobs, events, volumes, bindings and what else is rarely looked at.
-
-use std::collections::BTreeSet;
+//! Cells of jobs, events, claims and role bindings.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::cells::{age, at, items, joined, length, number, short_duration, shortened, text};
+use super::cells::{age, at, items, number, short_duration, text};
 
 fn job_condition(object: &Value, kind: &str) -> bool {
     let conditions = items(object, &["status", "conditions"]).iter();

@@ -80,11 +80,7 @@ fn keep_all_but(
 }
 
 /// A write of the status; everything but status and metadata is the old one already.
-pub(super) fn update_status(
-    resource: &Resource,
-    members: &mut Map<String, Value>,
-    before: &Map<String, Value>,
-) {
+pub(super) fn update_status(resource: &Resource, members: &mut Map<String, Value>, before: &Map<String, Value>) {
     let kept: &[&str] = match (resource.group, resource.kind) {
         ("apps", "Deployment") => &["labels"],
         ("", "Pod") => &["ownerReferences"],

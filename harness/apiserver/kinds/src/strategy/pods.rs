@@ -23,7 +23,11 @@ pub(super) fn create(members: &mut Map<String, Value>) {
 /// Takes the resources of the containers from the new specification.
 pub(super) fn resize(new: &Map<String, Value>, spec: &mut Map<String, Value>) {
     let wanted = new.get("containers").and_then(Value::as_array).into_iter().flatten();
-    let kept = spec.get_mut("containers").and_then(Value::as_array_mut).into_iter().flatten();
+    let kept = spec
+        .get_mut("containers")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten();
     for (container, wanted) in kept.zip(wanted) {
         if let (Some(container), Value::Object(wanted)) = (container.as_object_mut(), wanted) {
             copy(container, wanted, "resources");

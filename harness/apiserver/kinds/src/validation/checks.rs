@@ -14,18 +14,12 @@ pub(super) enum Check {
     NotNegative(&'static str),
     /// A number that must be more than zero, if it is there.
     Positive(&'static str),
-    /// A port number, if it is there.
-    Port(&'static str),
     /// A text that must be one of these; `Required value` if it is empty.
     OneOf(&'static str, &'static [&'static str]),
     /// The same for a text that may be missing; one that is there may be empty only if that is one of them.
     OneOfIfSet(&'static str, &'static [&'static str]),
     /// A text with a rule, if it is there.
     Named(&'static str, fn(&str) -> Vec<String>),
-    /// A text with a rule that must be there.
-    Name(&'static str, fn(&str) -> Vec<String>),
-    /// A text with a rule that may be missing, but not be empty.
-    NamedIfThere(&'static str, fn(&str) -> Vec<String>),
     /// Labels, if they are there.
     Labels(&'static str),
     /// A label selector, if it is there.
@@ -58,20 +52,11 @@ fn one(check: &Check, object: &Value, at: &FieldPath<'_>, found: &mut ErrorList)
                 found.invalid(&at.child(field), value, "must be greater than 0");
             }
         }
-        Check::Port(field) => {
-            if let Some(value) = object.get(*field).and_then(Value::as_i64) {
-                port_number(value, &at.child(field), found);
-            }
-        }
         Check::OneOf(field, values) if text(object, field).is_empty() && !values.contains(&"") => {
             found.required(&at.child(field), "");
         }
         Check::OneOf(field, values) | Check::OneOfIfSet(field, values) => {
             supported(given(object, field), values, &at.child(field), found);
-        }
-        Check::Name(field, rule) => {
-            let value = text(object, field);
-            found.required_each(&at.child(field), value, rule(value));
         }
         Check::Named(field, rule) => {
             named(
@@ -81,7 +66,6 @@ fn one(check: &Check, object: &Value, at: &FieldPath<'_>, found: &mut ErrorList)
                 found,
             );
         }
-        Check::NamedIfThere(field, rule) => named(given(object, field), *rule, &at.child(field), found),
         Check::Labels(field) => {
             if let Some(labels) = object.get(*field).and_then(Value::as_object) {
                 baton_apimachinery::metadata::validate_labels(labels, &at.child(field), found);
@@ -147,14 +131,6 @@ pub(super) fn texts<'a>(object: &'a Value, field: &str) -> Vec<&'a str> {
 /// The members of an object in a field.
 pub(super) fn members<'a>(object: &'a Value, field: &str) -> Option<&'a Map<String, Value>> {
     object.get(field).and_then(Value::as_object)
-}
-
-/// `must have at most MAX items`.
-pub(super) fn at_most(max: usize, count: usize, at: &FieldPath<'_>, found: &mut ErrorList) {
-    if count > max {
-        let detail = format!("must have at most {max} items");
-        found.with_value(FieldErrorType::TooMany, at, &Value::from(count), &detail);
-    }
 }
 
 /// `must be greater than or equal to 0`.

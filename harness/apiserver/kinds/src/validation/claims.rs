@@ -42,7 +42,8 @@ fn access_modes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
 }
 
 fn storage(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
-    let at = at.child("resources").key("storage");
+    let at = at.child("resources");
+    let at = at.key("storage");
     let Some(size) = spec.pointer("/resources/requests/storage") else {
         found.required(&at, "");
         return;

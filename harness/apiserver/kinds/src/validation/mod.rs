@@ -3,7 +3,6 @@
 //! `checks` is the language of the simple rules; the tables and what no rule can say are in a module per family of
 //! kinds, which is a folder where there is much to say. The functions here put together what a create, an update and a write of the status have to pass.
 
-mod addresses;
 mod checks;
 mod claims;
 mod config_maps;
@@ -16,7 +15,7 @@ mod pods;
 mod rbac;
 mod secrets;
 mod selectors;
-pub(super) mod services;
+mod services;
 mod webhooks;
 mod workloads;
 
@@ -98,12 +97,7 @@ fn checks_metadata_on_update(resource: &Resource) -> bool {
         "rbac.authorization.k8s.io" => true,
         "" => matches!(
             resource.kind,
-            "ConfigMap"
-                | "PersistentVolumeClaim"
-                | "Pod"
-                | "Secret"
-                | "Service"
-                | "ServiceAccount"
+            "ConfigMap" | "PersistentVolumeClaim" | "Pod" | "Secret" | "Service" | "ServiceAccount"
         ),
         _ => false,
     }
@@ -135,7 +129,7 @@ pub fn name_rule(resource: &Resource) -> NameRule {
 fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
     match (resource.group, resource.kind) {
         ("", "Pod") => pods::pod(object, found),
-        ("", "Service") => services::service(object, found),
+        ("", "Service") => services::body(object, found),
         ("", "Event") => events::core(object, found),
         ("events.k8s.io", _) => events::new_style(object, found),
         ("apps", _) => workloads::body(resource.kind, object, found),
@@ -169,7 +163,6 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) 
 fn status(resource: &Resource, new: &Value, found: &mut ErrorList) {
     match (resource.group, resource.kind) {
         ("", "Namespace") => namespaces::status(new, found),
-        ("", "Service") => services::status(new, found),
         ("apps", _) => workloads::status(resource.kind, new, found),
         ("batch", "Job") => jobs::status(new, found),
         _ => {}

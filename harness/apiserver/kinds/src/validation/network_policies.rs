@@ -20,5 +20,10 @@ pub(super) fn body(policy: &Value, found: &mut ErrorList) {
         }
     });
     run(&[In("spec", &[Selector("podSelector")])], policy, &ROOT, found);
-    run(&[types], policy.get("spec").unwrap_or(&Value::Null), &ROOT.child("spec"), found);
+    run(
+        &[types],
+        policy.get("spec").unwrap_or(&Value::Null),
+        &ROOT.child("spec"),
+        found,
+    );
 }

@@ -19,14 +19,12 @@ struct Family {
     convert: fn(&Value, &str) -> Value,
 }
 
-const FAMILIES: &[Family] = &[
-    Family {
-        kind: "Event",
-        groups: &["", "events.k8s.io"],
-        storage: ("", "v1"),
-        convert: events::convert,
-    },
-];
+const FAMILIES: &[Family] = &[Family {
+    kind: "Event",
+    groups: &["", "events.k8s.io"],
+    storage: ("", "v1"),
+    convert: events::convert,
+}];
 
 fn family(group: &str, kind: &str) -> Option<&'static Family> {
     let mut families = FAMILIES.iter();

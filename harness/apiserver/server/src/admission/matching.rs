@@ -173,7 +173,6 @@ mod tests {
             equivalent: &["v1".to_owned()],
             plural: "deployments",
             subresource: Some("status"),
-            name: "d",
             namespaced: true,
             namespace: None,
             object: None,

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::containers;
 use crate::members::copy;
-use crate::validation::checks::{list, text};
 use crate::validation::ROOT;
+use crate::validation::checks::{list, text};
 
 const UPDATE_MESSAGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
     `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use baton_apikinds::services::{Allocations, Refused};
+use baton_apikinds::services::Allocations;
 use baton_apikinds::strategy::{admit, readmit};
 use baton_apimachinery::meta;
 use serde_json::Value;
@@ -129,15 +129,10 @@ impl Core {
         Err(error)
     }
 
-    /// Addresses and node ports of a Service, besides those of all others, before it is looked at as a whole.
-    pub(in crate::handlers) fn allocate(
-        &self,
-        call: &Call,
-        service: &mut Value,
-        before: Option<&Value>,
-    ) -> Result<(), ApiError> {
+    /// Gives a Service its address and node ports, which no other Service has.
+    pub(in crate::handlers) fn allocate(&self, call: &Call, service: &mut Value) {
         if !call.resource.is("", "services") || call.subresource.is_some() {
-            return Ok(());
+            return;
         }
         let mut allocations = Allocations::default();
         let own = meta::uid(service).map(str::to_owned);
@@ -146,13 +141,6 @@ impl Core {
                 allocations.observe(&stored.value());
             }
         }
-        let allocated = allocations.allocate(service, before, call.query.dry_run());
-        allocated.map_err(|refused| match refused {
-            Refused::Invalid(errors) => {
-                let name = meta::name(service).unwrap_or_default();
-                ApiError::invalid(call.about_kind(name), &errors)
-            }
-            Refused::Failed(message) => ApiError::plain_500(message),
-        })
+        allocations.allocate(service);
     }
 }

@@ -1,6 +1,5 @@
 //! Writes an answer in the form that was asked for.
 
-use baton_apikinds::well_known::TEMPLATE_GENERATION;
 use http::{HeaderMap, Response, header};
 use serde_json::{Value, json};
 
@@ -118,18 +117,7 @@ fn go_type(resource: &Resource, list: bool) -> String {
 
 /// An object's metadata.
 pub(in crate::handlers) fn partial(object: &Value, version: MetaVersion) -> Value {
-    let mut metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
-    // This one is part of how the object is written, not of its metadata.
-    if object.get("kind").is_some_and(|kind| kind == "DaemonSet")
-        && let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut)
-    {
-        annotations.remove(TEMPLATE_GENERATION);
-        if annotations.is_empty()
-            && let Some(members) = metadata.as_object_mut()
-        {
-            members.remove("annotations");
-        }
-    }
+    let metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
     json!({"kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": metadata})
 }
 

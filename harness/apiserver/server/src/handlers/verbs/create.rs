@@ -55,7 +55,7 @@ impl Core {
         for attempt in 1.. {
             let name = meta::name(&object).unwrap_or_default().to_owned();
             crate::handlers::codecs::decode::check_custom(call, &object)?;
-            self.allocate(call, &mut object, None)?;
+            self.allocate(call, &mut object);
             let errors = strategy::validate_create(&call.resource, &object);
             if !errors.is_empty() {
                 return Err(ApiError::invalid(call.about_kind(&name), &errors));

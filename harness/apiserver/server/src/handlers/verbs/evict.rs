@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use baton_apimachinery::meta;
 use serde_json::{Value, json};
 
 use crate::api_error::{About, ApiError};

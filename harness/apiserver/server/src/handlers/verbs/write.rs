@@ -93,7 +93,7 @@ impl Core {
             strategy::prepare_update(resource, &mut new, old, call.subresource.as_deref());
             settle(old, &mut new);
             decode::check_custom(call, &new)?;
-            self.allocate(call, &mut new, Some(old))?;
+            self.allocate(call, &mut new);
             let errors = strategy::validate_update(resource, &new, old, call.subresource.as_deref());
             if !errors.is_empty() {
                 return Err(ApiError::invalid(call.about_kind(name), &errors));

@@ -7,7 +7,6 @@ mod error_messages;
 mod kinds;
 mod paths;
 mod requests;
-mod services;
 mod subresources;
 mod versions;
 mod writes;
