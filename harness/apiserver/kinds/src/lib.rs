@@ -18,6 +18,7 @@ pub mod printers;
 pub mod protobuf;
 mod qos;
 pub mod resources;
+mod ruled;
 pub mod services;
 pub mod strategy;
 pub mod types;

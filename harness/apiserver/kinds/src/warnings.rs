@@ -6,6 +6,7 @@ use baton_apimachinery::metadata::names;
 use serde_json::Value;
 
 use crate::resources::Resource;
+use crate::ruled::RuledKind;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -22,17 +23,17 @@ pub fn deprecation(resource: &Resource) -> Option<&'static str> {
 /// Warnings about an object that was written; most only when it is new.
 pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<String> {
     let mut warnings = Vec::new();
-    match (resource.group, resource.kind) {
-        ("", "Pod") if created => {
+    match RuledKind::of(resource) {
+        Some(RuledKind::Pod) if created => {
             hostname(object, "the Pod's hostname", &mut warnings);
             pod(object.get("spec"), &FieldPath::Root.child("spec"), &mut warnings);
         }
-        ("apps", "Deployment" | "ReplicaSet") | ("batch", "Job") if created => {
+        Some(RuledKind::Deployment | RuledKind::Job | RuledKind::ReplicaSet) if created => {
             hostname(object, "Pod names and hostnames", &mut warnings);
             template(object, &mut warnings);
         }
-        ("apps", "StatefulSet") if created => template(object, &mut warnings),
-        ("", "Secret") => certificate(object, &mut warnings),
+        Some(RuledKind::StatefulSet) if created => template(object, &mut warnings),
+        Some(RuledKind::Secret) => certificate(object, &mut warnings),
         _ => {}
     }
     warnings
@@ -42,8 +43,13 @@ pub fn warnings(resource: &Resource, object: &Value, created: bool) -> Vec<Strin
 pub fn change_warnings(resource: &Resource, new: &Value, old: &Value) -> Vec<String> {
     let mut warnings = Vec::new();
     let generation = |object: &Value| object.pointer("/metadata/generation").cloned();
-    if matches!(resource.group, "apps" | "batch") && generation(new) != generation(old) {
-        template(new, &mut warnings);
+    match RuledKind::of(resource) {
+        Some(RuledKind::Deployment | RuledKind::Job | RuledKind::ReplicaSet | RuledKind::StatefulSet)
+            if generation(new) != generation(old) =>
+        {
+            template(new, &mut warnings);
+        }
+        _ => {}
     }
     warnings
 }

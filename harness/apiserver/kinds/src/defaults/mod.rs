@@ -11,6 +11,7 @@ mod workloads;
 
 use serde_json::Value;
 
+use crate::ruled::RuledKind;
 use rules::Rule;
 pub(crate) use workloads::labels_from_template;
 
@@ -22,13 +23,32 @@ pub fn default(group: &str, kind: &str, object: &mut Value) {
 }
 
 fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
-    match (group, kind) {
-        ("", "Pod") => pods::POD,
-        ("apps", "Deployment") => workloads::DEPLOYMENT,
-        ("apps", "ReplicaSet") => workloads::REPLICA_SET,
-        ("apps", "StatefulSet") => workloads::STATEFUL_SET,
-        ("batch", "Job") => workloads::JOB,
-        _ => others::rules_of(group, kind),
+    let Some(kind) = RuledKind::find(group, kind) else {
+        return &[];
+    };
+    match kind {
+        RuledKind::Deployment => workloads::DEPLOYMENT,
+        RuledKind::Job => workloads::JOB,
+        RuledKind::Lease => others::LEASE,
+        RuledKind::MutatingWebhookConfiguration => others::MUTATING_WEBHOOKS,
+        RuledKind::Namespace => others::NAMESPACE,
+        RuledKind::NetworkPolicy => others::NETWORK_POLICY,
+        RuledKind::PersistentVolumeClaim => others::CLAIM,
+        RuledKind::Pod => pods::POD,
+        RuledKind::ReplicaSet => workloads::REPLICA_SET,
+        RuledKind::ClusterRoleBinding | RuledKind::RoleBinding => others::ROLE_BINDING,
+        RuledKind::Secret => others::SECRET,
+        RuledKind::Service => others::SERVICE,
+        RuledKind::StatefulSet => workloads::STATEFUL_SET,
+        RuledKind::ValidatingWebhookConfiguration => others::VALIDATING_WEBHOOKS,
+        // The defaults of definitions are in `crd`.
+        RuledKind::ClusterRole
+        | RuledKind::ConfigMap
+        | RuledKind::CustomResourceDefinition
+        | RuledKind::Event
+        | RuledKind::NewEvent
+        | RuledKind::Role
+        | RuledKind::ServiceAccount => &[],
     }
 }
 

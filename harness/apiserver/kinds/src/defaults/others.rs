@@ -1,4 +1,4 @@
-//! Defaults of all other kinds.
+//! Defaults of kinds that run no pods.
 
 use base64::Engine as _;
 use serde_json::{Value, json};
@@ -7,29 +7,25 @@ use super::rules::Rule::{Also, Bool, Do, Each, Empty, If, In, Int, Text, TextIfN
 use super::rules::{Object, Rule, set};
 use crate::members::name_label;
 
-/// The rules of a kind that runs no pods.
-pub(super) fn rules_of(group: &str, kind: &str) -> &'static [Rule] {
-    match (group, kind) {
-        ("", "Service") => SERVICE,
-        ("", "Secret") => &[Do(string_data), Text("type", "Opaque")],
-        ("coordination.k8s.io", "Lease") => &[In("spec", &[Do(no_strategy)])],
-        ("", "Namespace") => &[Do(name_label), In("status", &[Text("phase", "Active")])],
-        ("", "PersistentVolumeClaim") => &[
-            In("spec", &[TextIfNone("volumeMode", "Filesystem")]),
-            In("status", &[Text("phase", "Pending")]),
-        ],
-        ("networking.k8s.io", "NetworkPolicy") => NETWORK_POLICY,
-        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => ROLE_BINDING,
-        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => &[Each("webhooks", WEBHOOK)],
-        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => &[Each(
-            "webhooks",
-            &[Also(WEBHOOK), TextIfNone("reinvocationPolicy", "Never")],
-        )],
-        _ => &[],
-    }
-}
+pub(super) const SECRET: &[Rule] = &[Do(string_data), Text("type", "Opaque")];
 
-const SERVICE: &[Rule] = &[In(
+pub(super) const LEASE: &[Rule] = &[In("spec", &[Do(no_strategy)])];
+
+pub(super) const NAMESPACE: &[Rule] = &[Do(name_label), In("status", &[Text("phase", "Active")])];
+
+pub(super) const CLAIM: &[Rule] = &[
+    In("spec", &[TextIfNone("volumeMode", "Filesystem")]),
+    In("status", &[Text("phase", "Pending")]),
+];
+
+pub(super) const VALIDATING_WEBHOOKS: &[Rule] = &[Each("webhooks", WEBHOOK)];
+
+pub(super) const MUTATING_WEBHOOKS: &[Rule] = &[Each(
+    "webhooks",
+    &[Also(WEBHOOK), TextIfNone("reinvocationPolicy", "Never")],
+)];
+
+pub(super) const SERVICE: &[Rule] = &[In(
     "spec",
     &[
         Text("sessionAffinity", "None"),
@@ -44,7 +40,7 @@ const SERVICE: &[Rule] = &[In(
 
 const EXTERNAL: &[Rule] = &[Text("externalTrafficPolicy", "Cluster")];
 
-const NETWORK_POLICY: &[Rule] = &[In(
+pub(super) const NETWORK_POLICY: &[Rule] = &[In(
     "spec",
     &[
         Do(policy_types),
@@ -53,7 +49,7 @@ const NETWORK_POLICY: &[Rule] = &[In(
     ],
 )];
 
-const ROLE_BINDING: &[Rule] = &[
+pub(super) const ROLE_BINDING: &[Rule] = &[
     In("roleRef", &[Text("apiGroup", "rbac.authorization.k8s.io")]),
     Each(
         "subjects",

@@ -2,6 +2,7 @@
 
 use super::Cell::{self, Age, At, Count, Length, Name, Of, OrNone};
 use super::{Column, cells, objects, pods};
+use crate::ruled::RuledKind;
 
 const fn column(name: &'static str, cell: Cell) -> Column {
     Column {
@@ -27,13 +28,6 @@ const fn integer(name: &'static str, cell: Cell) -> Column {
     }
 }
 
-const fn boolean(name: &'static str, cell: Cell) -> Column {
-    Column {
-        kind: "boolean",
-        ..column(name, cell)
-    }
-}
-
 const NAME: Column = Column {
     format: "name",
     ..column("Name", Name)
@@ -45,60 +39,54 @@ const SELECTOR: Column = wide("Selector", Of(cells::label_selector));
 
 /// The columns of a kind; name and age if it has no others.
 pub fn columns(group: &str, kind: &str) -> &'static [Column] {
-    match (group, kind) {
-        ("", "Pod") => POD,
-        ("", "Service") => SERVICE,
-        ("", "ConfigMap") => const { &[NAME, column("Data", Of(cells::data_count)), AGE] },
-        ("", "Secret") => {
-            const {
-                &[
-                    NAME,
-                    column("Type", At(&["type"])),
-                    column("Data", Length(&["data"])),
-                    AGE,
-                ]
-            }
-        }
-        ("", "Namespace") => const { &[NAME, column("Status", At(&["status", "phase"])), AGE] },
-        ("" | "events.k8s.io", "Event") => EVENT,
-        ("", "PersistentVolumeClaim") => CLAIM,
-        ("apps", _) => workload(kind),
-        ("batch", "Job") => JOB,
-        ("coordination.k8s.io", "Lease") => const { &[NAME, column("Holder", At(&["spec", "holderIdentity"])), AGE] },
-        ("apiextensions.k8s.io", _) | ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => CREATED_AT,
-        ("rbac.authorization.k8s.io", _) => BINDING,
-        _ => other(group, kind),
-    }
-}
-
-fn workload(kind: &str) -> &'static [Column] {
+    let Some(kind) = RuledKind::find(group, kind) else {
+        return OTHER;
+    };
     match kind {
-        "Deployment" => DEPLOYMENT,
-        "ReplicaSet" => REPLICA_SET,
-        "StatefulSet" => {
-            const {
-                &[
-                    NAME,
-                    column("Ready", Of(cells::ready_of_replicas)),
-                    AGE,
-                    CONTAINERS,
-                    IMAGES,
-                ]
-            }
-        }
-        _ => OTHER,
+        RuledKind::ClusterRole | RuledKind::CustomResourceDefinition | RuledKind::Role => CREATED_AT,
+        RuledKind::ClusterRoleBinding | RuledKind::RoleBinding => BINDING,
+        RuledKind::ConfigMap => CONFIG_MAP,
+        RuledKind::Deployment => DEPLOYMENT,
+        RuledKind::Event | RuledKind::NewEvent => EVENT,
+        RuledKind::Job => JOB,
+        RuledKind::Lease => LEASE,
+        RuledKind::MutatingWebhookConfiguration | RuledKind::ValidatingWebhookConfiguration => WEBHOOKS,
+        RuledKind::Namespace => NAMESPACE,
+        RuledKind::NetworkPolicy => NETWORK_POLICY,
+        RuledKind::PersistentVolumeClaim => CLAIM,
+        RuledKind::Pod => POD,
+        RuledKind::ReplicaSet => REPLICA_SET,
+        RuledKind::Secret => SECRET,
+        RuledKind::Service => SERVICE,
+        RuledKind::ServiceAccount => OTHER,
+        RuledKind::StatefulSet => STATEFUL_SET,
     }
 }
 
-fn other(group: &str, kind: &str) -> &'static [Column] {
-    match (group, kind) {
-        ("networking.k8s.io", "NetworkPolicy") => {
-            const { &[NAME, column("Pod-Selector", Of(cells::pod_selector)), AGE] }
-        }
-        ("admissionregistration.k8s.io", _) => const { &[NAME, integer("Webhooks", Length(&["webhooks"])), AGE] },
-        _ => OTHER,
-    }
-}
+const CONFIG_MAP: &[Column] = &[NAME, column("Data", Of(cells::data_count)), AGE];
+
+const SECRET: &[Column] = &[
+    NAME,
+    column("Type", At(&["type"])),
+    column("Data", Length(&["data"])),
+    AGE,
+];
+
+const NAMESPACE: &[Column] = &[NAME, column("Status", At(&["status", "phase"])), AGE];
+
+const LEASE: &[Column] = &[NAME, column("Holder", At(&["spec", "holderIdentity"])), AGE];
+
+const STATEFUL_SET: &[Column] = &[
+    NAME,
+    column("Ready", Of(cells::ready_of_replicas)),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+];
+
+const NETWORK_POLICY: &[Column] = &[NAME, column("Pod-Selector", Of(cells::pod_selector)), AGE];
+
+const WEBHOOKS: &[Column] = &[NAME, integer("Webhooks", Length(&["webhooks"])), AGE];
 
 const OTHER: &[Column] = &[NAME, AGE];
 const CREATED_AT: &[Column] = &[

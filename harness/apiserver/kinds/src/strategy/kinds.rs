@@ -5,18 +5,19 @@ use serde_json::{Map, Value, json};
 use super::{copy, object_in, pods, put};
 use crate::members::name_label;
 use crate::resources::Resource;
+use crate::ruled::RuledKind;
 use crate::services;
 
 /// A new object.
 pub(super) fn create(resource: &Resource, members: &mut Map<String, Value>) {
-    match (resource.group, resource.kind) {
-        ("", "Pod") => pods::create(members),
-        ("", "Namespace") => {
+    match RuledKind::of(resource) {
+        Some(RuledKind::Pod) => pods::create(members),
+        Some(RuledKind::Namespace) => {
             namespace_finalizer(members);
             name_label(members);
         }
-        ("", "ServiceAccount") => names_of_secrets(members),
-        ("batch", "Job") => job_selector(members),
+        Some(RuledKind::ServiceAccount) => names_of_secrets(members),
+        Some(RuledKind::Job) => job_selector(members),
         _ => {}
     }
 }
@@ -40,22 +41,22 @@ pub(super) fn update(
     before: &Map<String, Value>,
     subresource: Option<&str>,
 ) {
-    match (resource.group, resource.kind) {
-        ("", "Namespace") => {
+    match RuledKind::of(resource) {
+        Some(RuledKind::Namespace) => {
             if subresource != Some("finalize") {
                 copy(members, before, "spec");
             }
             name_label(members);
         }
-        ("", "Pod") => match subresource {
+        Some(RuledKind::Pod) => match subresource {
             Some("ephemeralcontainers") => keep_all_but(members, before, |new, spec| {
                 copy(spec, new, "ephemeralContainers");
             }),
             Some("resize") => keep_all_but(members, before, pods::resize),
             Some(_) | None => {}
         },
-        ("", "Service") => services::keep_allocated(members, before),
-        ("", "ServiceAccount") => names_of_secrets(members),
+        Some(RuledKind::Service) => services::keep_allocated(members, before),
+        Some(RuledKind::ServiceAccount) => names_of_secrets(members),
         _ => {}
     }
 }
@@ -81,9 +82,9 @@ fn keep_all_but(
 
 /// A write of the status; everything but status and metadata is the old one already.
 pub(super) fn update_status(resource: &Resource, members: &mut Map<String, Value>, before: &Map<String, Value>) {
-    let kept: &[&str] = match (resource.group, resource.kind) {
-        ("apps", "Deployment") => &["labels"],
-        ("", "Pod") => &["ownerReferences"],
+    let kept: &[&str] = match RuledKind::of(resource) {
+        Some(RuledKind::Deployment) => &["labels"],
+        Some(RuledKind::Pod) => &["ownerReferences"],
         _ => return,
     };
     let none = Map::new();

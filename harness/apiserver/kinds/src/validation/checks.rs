@@ -1,6 +1,6 @@
 //! The language of simple checks, and the helpers of those that are not simple.
 
-use baton_apimachinery::field::{ErrorList, FieldErrorType, FieldPath};
+use baton_apimachinery::field::{ErrorList, FieldPath};
 use serde_json::{Map, Value};
 
 pub(super) use baton_apimachinery::meta::text;

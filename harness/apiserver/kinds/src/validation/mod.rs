@@ -1,7 +1,7 @@
-//! Whether an object of a built-in kind may be stored, in the words of the API server.
+//! Validation of the built-in kinds, in the words of the API server.
 //!
-//! `checks` is the language of the simple rules; the tables and what no rule can say are in a module per family of
-//! kinds, which is a folder where there is much to say. The functions here put together what a create, an update and a write of the status have to pass.
+//! `checks` is the language of the simple rules; there is a module for each family of kinds. The functions here run the
+//! checks of a create, an update and a write of the status. A kind without rules has its metadata validated.
 
 mod checks;
 mod claims;
@@ -25,25 +25,26 @@ use baton_apimachinery::metadata::{self, Strictness};
 use serde_json::Value;
 
 use crate::resources::Resource;
+use crate::ruled::RuledKind;
 
 /// A whole object.
 const ROOT: FieldPath<'static> = FieldPath::Root;
 
-/// What is wrong with a new object.
+/// Validates a new object.
 pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
     let mut found = ErrorList::default();
     kind_metadata(resource, object, &mut found);
     body(resource, object, &mut found);
-    match (resource.group, resource.kind) {
-        ("", "Pod") => pods::created(object, &mut found),
-        ("", "Namespace") => namespaces::created(object, &mut found),
-        ("events.k8s.io", _) => events::created(object, &mut found),
+    match RuledKind::of(resource) {
+        Some(RuledKind::Pod) => pods::created(object, &mut found),
+        Some(RuledKind::Namespace) => namespaces::created(object, &mut found),
+        Some(RuledKind::NewEvent) => events::created(object, &mut found),
         _ => {}
     }
     found.into_vec()
 }
 
-/// What is wrong with a change of an object or of one of its subresources.
+/// Validates a change of an object or of one of its subresources.
 pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresource: Option<&str>) -> Vec<FieldError> {
     let mut found = ErrorList::default();
     // The generic registry checks metadata before the kind does, which is why messages come more than once.
@@ -63,17 +64,17 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
             if checks_metadata_on_update(resource) {
                 kind_metadata(resource, new, &mut found);
             }
-            match resource.kind {
-                "ConfigMap" | "Secret" | "Service" => {
+            match RuledKind::of(resource) {
+                Some(RuledKind::ConfigMap | RuledKind::Secret | RuledKind::Service) => {
                     change(resource, new, old, &mut found);
                     body(resource, new, &mut found);
                 }
-                "StatefulSet" => {
+                Some(RuledKind::StatefulSet) => {
                     workloads::changed_stateful_set(new, &mut found);
                     change(resource, new, old, &mut found);
                 }
-                // What is changed is checked as a new one, and then as a change.
-                "Job" => {
+                // A changed Job is validated as a new one, and then as a change.
+                Some(RuledKind::Job) => {
                     body(resource, new, &mut found);
                     jobs::specification(new, &mut found);
                     change(resource, new, old, &mut found);
@@ -91,14 +92,21 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
     found.into_vec()
 }
 
-/// Kinds that check the whole of `metadata` again when they are updated.
+/// Reports whether a kind validates the whole of `metadata` again when it is updated.
 fn checks_metadata_on_update(resource: &Resource) -> bool {
-    match resource.group {
-        "rbac.authorization.k8s.io" => true,
-        "" => matches!(
-            resource.kind,
-            "ConfigMap" | "PersistentVolumeClaim" | "Pod" | "Secret" | "Service" | "ServiceAccount"
-        ),
+    match RuledKind::of(resource) {
+        Some(
+            RuledKind::ClusterRole
+            | RuledKind::ClusterRoleBinding
+            | RuledKind::ConfigMap
+            | RuledKind::PersistentVolumeClaim
+            | RuledKind::Pod
+            | RuledKind::Role
+            | RuledKind::RoleBinding
+            | RuledKind::Secret
+            | RuledKind::Service
+            | RuledKind::ServiceAccount,
+        ) => true,
         _ => false,
     }
 }
@@ -118,53 +126,78 @@ fn kind_metadata(resource: &Resource, object: &Value, found: &mut ErrorList) {
 
 /// The rule for names of a kind.
 pub fn name_rule(resource: &Resource) -> NameRule {
-    match (resource.group, resource.kind) {
-        ("", "Namespace" | "Service") | ("apps", "StatefulSet") => names::is_dns_label,
-        ("rbac.authorization.k8s.io", _) => names::path_segment,
+    match RuledKind::of(resource) {
+        Some(RuledKind::Namespace | RuledKind::Service | RuledKind::StatefulSet) => names::is_dns_label,
+        Some(RuledKind::ClusterRole | RuledKind::ClusterRoleBinding | RuledKind::Role | RuledKind::RoleBinding) => {
+            names::path_segment
+        }
         _ => names::is_dns_subdomain,
     }
 }
 
-/// Everything but metadata and status.
+/// Validates everything but metadata and status.
 fn body(resource: &Resource, object: &Value, found: &mut ErrorList) {
-    match (resource.group, resource.kind) {
-        ("", "Pod") => pods::pod(object, found),
-        ("", "Service") => services::body(object, found),
-        ("", "Event") => events::core(object, found),
-        ("events.k8s.io", _) => events::new_style(object, found),
-        ("apps", _) => workloads::body(resource.kind, object, found),
-        ("batch", "Job") => jobs::body(object, found),
-        ("rbac.authorization.k8s.io", _) => rbac::body(resource.kind, object, found),
-        ("admissionregistration.k8s.io", _) => webhooks::body(object, found),
-        ("networking.k8s.io", "NetworkPolicy") => network_policies::body(object, found),
-        ("coordination.k8s.io", "Lease") => leases::body(object, found),
-        ("", "ConfigMap") => config_maps::config_map(object, found),
-        ("", "PersistentVolumeClaim") => claims::body(object, found),
-        ("", "Secret") => secrets::secret(object, found),
-        _ => {}
+    let Some(kind) = RuledKind::of(resource) else { return };
+    match kind {
+        RuledKind::ClusterRole | RuledKind::ClusterRoleBinding | RuledKind::Role | RuledKind::RoleBinding => {
+            rbac::body(resource.kind, object, found);
+        }
+        RuledKind::ConfigMap => config_maps::config_map(object, found),
+        RuledKind::Deployment | RuledKind::ReplicaSet | RuledKind::StatefulSet => {
+            workloads::body(resource.kind, object, found);
+        }
+        RuledKind::Event => events::core(object, found),
+        RuledKind::NewEvent => events::new_style(object, found),
+        RuledKind::Job => jobs::body(object, found),
+        RuledKind::Lease => leases::body(object, found),
+        RuledKind::MutatingWebhookConfiguration | RuledKind::ValidatingWebhookConfiguration => {
+            webhooks::body(object, found);
+        }
+        RuledKind::NetworkPolicy => network_policies::body(object, found),
+        RuledKind::PersistentVolumeClaim => claims::body(object, found),
+        RuledKind::Pod => pods::pod(object, found),
+        RuledKind::Secret => secrets::secret(object, found),
+        RuledKind::Service => services::body(object, found),
+        // Definitions are validated by `crd`.
+        RuledKind::CustomResourceDefinition | RuledKind::Namespace | RuledKind::ServiceAccount => {}
     }
 }
 
-/// What may not change.
+/// Validates a change.
 fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) {
-    match (resource.group, resource.kind) {
-        ("", "Pod") => pods::changes::change(new, old, found),
-        ("", "Service") => services::change(new, old, found),
-        ("events.k8s.io", _) => events::change(new, old, found),
-        ("apps", _) => workloads::change(resource.kind, new, old, found),
-        ("batch", "Job") => jobs::change(new, old, found),
-        ("rbac.authorization.k8s.io", _) => rbac::change(new, old, found),
-        ("", "ConfigMap") => config_maps::fixed_data(&["data", "binaryData"], new, old, found),
-        ("", "Secret") => secrets::change(new, old, found),
-        _ => {}
+    let Some(kind) = RuledKind::of(resource) else { return };
+    match kind {
+        RuledKind::ClusterRole | RuledKind::ClusterRoleBinding | RuledKind::Role | RuledKind::RoleBinding => {
+            rbac::change(new, old, found);
+        }
+        RuledKind::ConfigMap => config_maps::fixed_data(&["data", "binaryData"], new, old, found),
+        RuledKind::Deployment | RuledKind::ReplicaSet | RuledKind::StatefulSet => {
+            workloads::change(resource.kind, new, old, found);
+        }
+        RuledKind::NewEvent => events::change(new, old, found),
+        RuledKind::Job => jobs::change(new, old, found),
+        RuledKind::Pod => pods::changes::change(new, old, found),
+        RuledKind::Secret => secrets::change(new, old, found),
+        RuledKind::Service => services::change(new, old, found),
+        RuledKind::CustomResourceDefinition
+        | RuledKind::Event
+        | RuledKind::Lease
+        | RuledKind::MutatingWebhookConfiguration
+        | RuledKind::Namespace
+        | RuledKind::NetworkPolicy
+        | RuledKind::PersistentVolumeClaim
+        | RuledKind::ServiceAccount
+        | RuledKind::ValidatingWebhookConfiguration => {}
     }
 }
 
 fn status(resource: &Resource, new: &Value, found: &mut ErrorList) {
-    match (resource.group, resource.kind) {
-        ("", "Namespace") => namespaces::status(new, found),
-        ("apps", _) => workloads::status(resource.kind, new, found),
-        ("batch", "Job") => jobs::status(new, found),
+    match RuledKind::of(resource) {
+        Some(RuledKind::Namespace) => namespaces::status(new, found),
+        Some(RuledKind::Deployment | RuledKind::ReplicaSet | RuledKind::StatefulSet) => {
+            workloads::status(resource.kind, new, found);
+        }
+        Some(RuledKind::Job) => jobs::status(new, found),
         _ => {}
     }
 }

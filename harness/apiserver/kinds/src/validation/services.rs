@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
+use baton_apimachinery::go_values;
 use baton_apimachinery::metadata::names;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::ROOT;
 use super::checks::Check::{Labels, OneOf};
@@ -32,6 +33,7 @@ pub(super) fn body(service: &Value, found: &mut ErrorList) {
         found.invalid(&at.child("clusterIPs").item(0), "None", &detail);
     }
     ports(all, &at.child("ports"), found);
+    same_ports(all, &at.child("ports"), found);
     let checks = &[
         Labels("selector"),
         OneOf("sessionAffinity", &["ClientIP", "None"]),
@@ -65,6 +67,17 @@ fn ports(all: &[Value], at: &FieldPath<'_>, found: &mut ErrorList) {
         port_number(number(each, "port"), &at.child("port"), found);
         run(&[OneOf("protocol", PROTOCOLS)], each, &at, found);
         port(each.get("targetPort"), &at.child("targetPort"), found);
+    }
+}
+
+fn same_ports(all: &[Value], at: &FieldPath<'_>, found: &mut ErrorList) {
+    let mut pairs = BTreeSet::new();
+    for (index, each) in all.iter().enumerate() {
+        let (protocol, number) = (text(each, "protocol"), number(each, "port"));
+        if !pairs.insert((protocol, number)) {
+            let port = json!({"protocol": protocol, "port": number});
+            found.duplicate_text(&at.item(index), &go_values::text("core.ServicePort", &port));
+        }
     }
 }
 

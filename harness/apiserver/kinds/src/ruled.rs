@@ -1,0 +1,150 @@
+//! The kinds with hand-written rules, and why each has them.
+//!
+//! A built-in kind is data: its types and how they merge (`generated/types.txt`), its row in `generated/resources.txt`, and
+//! the fields whose changes count as a new generation. That is enough to create, apply, patch, watch and delete it.
+//! A [`RuledKind`] has more: defaults, validation, columns. The suite writes these kinds; the table names a
+//! file that does. A test fails when that file is gone or no longer mentions the kind.
+
+use crate::resources::Resource;
+
+/// A kind with hand-written rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RuledKind {
+    ClusterRole,
+    ClusterRoleBinding,
+    ConfigMap,
+    CustomResourceDefinition,
+    Deployment,
+    /// In the form of the core group.
+    Event,
+    /// In the form of `events.k8s.io`.
+    NewEvent,
+    Job,
+    Lease,
+    MutatingWebhookConfiguration,
+    Namespace,
+    NetworkPolicy,
+    PersistentVolumeClaim,
+    Pod,
+    ReplicaSet,
+    Role,
+    RoleBinding,
+    Secret,
+    Service,
+    ServiceAccount,
+    StatefulSet,
+    ValidatingWebhookConfiguration,
+}
+
+/// Group and name of each kind, and a file of the repository that needs its rules.
+const KINDS: [(RuledKind, &str, &str, &str); 22] = {
+    use RuledKind as Kind;
+    const RBAC: &str = "rbac.authorization.k8s.io";
+    const ADMISSION: &str = "admissionregistration.k8s.io";
+    const DEPENDENCIES: &str = "fixtures/workloads/with-dependencies.yaml";
+    const CREDENTIALS: &str = "harness/cluster/src/fleet/external/credentials.rs";
+    const OBSERVER: &str = "harness/cluster/src/observer/mod.rs";
+    const WEBHOOKS: &str = "harness/cli/src/implementation/webhooks.rs";
+    [
+        (Kind::ClusterRole, RBAC, "ClusterRole", OBSERVER),
+        (Kind::ClusterRoleBinding, RBAC, "ClusterRoleBinding", CREDENTIALS),
+        (Kind::ConfigMap, "", "ConfigMap", DEPENDENCIES),
+        (
+            Kind::CustomResourceDefinition,
+            "apiextensions.k8s.io",
+            "CustomResourceDefinition",
+            "fixtures/flink/crd.yaml",
+        ),
+        (Kind::Deployment, "apps", "Deployment", "fixtures/workloads/deploy.yaml"),
+        (Kind::Event, "", "Event", "cases/README.md"),
+        (Kind::NewEvent, "events.k8s.io", "Event", "cases/README.md"),
+        (Kind::Job, "batch", "Job", "fixtures/workloads/job.yaml"),
+        (
+            Kind::Lease,
+            "coordination.k8s.io",
+            "Lease",
+            "cases/queue/another-leader.yaml",
+        ),
+        (
+            Kind::MutatingWebhookConfiguration,
+            ADMISSION,
+            "MutatingWebhookConfiguration",
+            WEBHOOKS,
+        ),
+        (
+            Kind::Namespace,
+            "",
+            "Namespace",
+            "fixtures/flink/checkpoint-listing.yaml",
+        ),
+        (
+            Kind::NetworkPolicy,
+            "networking.k8s.io",
+            "NetworkPolicy",
+            "fixtures/workloads/network-policy.yaml",
+        ),
+        (Kind::PersistentVolumeClaim, "", "PersistentVolumeClaim", DEPENDENCIES),
+        (Kind::Pod, "", "Pod", "fixtures/simulator/pod.yaml"),
+        (
+            Kind::ReplicaSet,
+            "apps",
+            "ReplicaSet",
+            "fixtures/simulator/replicaset.yaml",
+        ),
+        (Kind::Role, RBAC, "Role", OBSERVER),
+        (Kind::RoleBinding, RBAC, "RoleBinding", OBSERVER),
+        (Kind::Secret, "", "Secret", DEPENDENCIES),
+        (Kind::Service, "", "Service", "fixtures/flink/checkpoint-listing.yaml"),
+        (Kind::ServiceAccount, "", "ServiceAccount", DEPENDENCIES),
+        (Kind::StatefulSet, "apps", "StatefulSet", "fixtures/workloads/sts.yaml"),
+        (
+            Kind::ValidatingWebhookConfiguration,
+            ADMISSION,
+            "ValidatingWebhookConfiguration",
+            WEBHOOKS,
+        ),
+    ]
+};
+
+impl RuledKind {
+    /// The kind with rules of this group and name, if it has any.
+    pub(crate) fn find(group: &str, kind: &str) -> Option<Self> {
+        let mut kinds = KINDS.iter();
+        let found = kinds.find(|(_, of, name, _)| *of == group && *name == kind)?;
+        Some(found.0)
+    }
+
+    /// The kind with rules of a resource.
+    pub(crate) fn of(resource: &Resource) -> Option<Self> {
+        Self::find(resource.group, resource.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::resources;
+
+    #[test]
+    fn each_rule_is_needed_by_a_file_that_mentions_the_kind() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+        for (_, _, kind, needed_by) in KINDS {
+            let text = std::fs::read_to_string(root.join(needed_by));
+            let text = text.unwrap_or_else(|error| panic!("{kind}: {needed_by}: {error}"));
+            let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+            // `Events` are Events, too.
+            let mentions = words.any(|word| word == kind || word.strip_suffix('s') == Some(kind));
+            assert!(mentions, "{needed_by} does not mention {kind}: remove its rules");
+        }
+    }
+
+    #[test]
+    fn ruled_kinds_are_served() {
+        for (ruled, group, kind, _) in KINDS {
+            let resource = resources::by_kind(group, "v1", kind).expect(kind);
+            assert_eq!(RuledKind::of(resource), Some(ruled));
+        }
+    }
+}
