@@ -1,15 +1,10 @@
-//! The built-in kinds of the Kubernetes API: what there is and how each behaves, as tables and pure functions of JSON.
+//! The built-in kinds of the Kubernetes API: tables and pure functions of JSON.
 //!
-//! Read [`resources`] first: the resources with their names, verbs and subresources. Then in the order in which a write
-//! goes through them: [`protobuf`] and [`codec`], what a body becomes when it is read into the types of its kind;
-//! [`defaults`]; [`versions`], kinds in several groups or versions; [`strategy`], what a write keeps, drops and counts;
-//! [`services`], the addresses of Services; [`validation`]; [`warnings`].
-//!
-//! [`types`] are the kinds as merging and `OpenAPI` see them, [`printers`] the columns of `kubectl get`. What several of
-//! them need is in `qos` and `members`.
-//!
-//! What is in `generated/` comes from Kubernetes' own sources (`generate.sh`); new validation is only added for kinds that
-//! a test writes.
+//! Read [`resources`] first: the resources with their names, verbs and subresources; then `ruled`, the kinds that have
+//! hand-written rules. The other modules follow a write: [`protobuf`] and [`codec`] read a body into the types of its kind;
+//! [`defaults`]; [`versions`] of Events; [`strategy`], the fields that a write keeps, drops and counts; [`services`], the
+//! addresses of Services; [`validation`]; [`warnings`]. [`types`] are the kinds as merging and `OpenAPI` see them,
+//! [`printers`] the columns of `kubectl get`. `generated/` comes from Kubernetes' own sources (`generate.sh`).
 
 pub mod codec;
 pub mod defaults;

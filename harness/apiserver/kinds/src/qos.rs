@@ -3,18 +3,8 @@
 use baton_apimachinery::quantity::Quantity;
 use serde_json::Value;
 
-/// `Guaranteed`, `Burstable` or `BestEffort`, from what a pod requests and is limited to as a whole, or else from what
-/// all of its containers do.
+/// `Guaranteed`, `Burstable` or `BestEffort`, from the requests and limits of all containers.
 pub fn quality_of_service(spec: &Value) -> &'static str {
-    if let Some(resources) = spec.get("resources") {
-        let limits = amounts(resources, "limits");
-        let is_limited = resources
-            .get("limits")
-            .and_then(Value::as_object)
-            .is_some_and(|limits| !limits.is_empty());
-        let is_complete = !is_limited || limits.iter().all(Option::is_some);
-        return class(amounts(resources, "requests"), limits, is_complete);
-    }
     let lists = ["containers", "initContainers"]
         .into_iter()
         .filter_map(|list| spec.get(list)?.as_array());

@@ -1,9 +1,9 @@
-//! The kinds with hand-written rules, and why each has them.
+//! The kinds with hand-written rules, and the file that needs each.
 //!
 //! A built-in kind is data: its types and how they merge (`generated/types.txt`), its row in `generated/resources.txt`, and
 //! the fields whose changes count as a new generation. That is enough to create, apply, patch, watch and delete it.
-//! A [`RuledKind`] has more: defaults, validation, columns. The suite writes these kinds; the table names a
-//! file that does. A test fails when that file is gone or no longer mentions the kind.
+//! A [`RuledKind`] has more: defaults, validation, columns. The suite writes these kinds; the table names a file that
+//! needs each. A test fails when that file is gone or no longer mentions the kind.
 
 use crate::resources::Resource;
 
@@ -38,72 +38,43 @@ pub(crate) enum RuledKind {
 
 /// Group and name of each kind, and a file of the repository that needs its rules.
 const KINDS: [(RuledKind, &str, &str, &str); 22] = {
-    use RuledKind as Kind;
-    const RBAC: &str = "rbac.authorization.k8s.io";
+    use RuledKind as K;
     const ADMISSION: &str = "admissionregistration.k8s.io";
-    const DEPENDENCIES: &str = "fixtures/workloads/with-dependencies.yaml";
+    const EXTENSIONS: &str = "apiextensions.k8s.io";
+    const RBAC: &str = "rbac.authorization.k8s.io";
     const CREDENTIALS: &str = "harness/cluster/src/fleet/external/credentials.rs";
+    const DEPENDENCIES: &str = "fixtures/workloads/with-dependencies.yaml";
+    const FENCE: &str = "fixtures/workloads/network-policy.yaml";
+    const FLINK: &str = "fixtures/flink/crd.yaml";
+    const LISTING: &str = "fixtures/flink/checkpoint-listing.yaml";
     const OBSERVER: &str = "harness/cluster/src/observer/mod.rs";
     const WEBHOOKS: &str = "harness/cli/src/implementation/webhooks.rs";
-    [
-        (Kind::ClusterRole, RBAC, "ClusterRole", OBSERVER),
-        (Kind::ClusterRoleBinding, RBAC, "ClusterRoleBinding", CREDENTIALS),
-        (Kind::ConfigMap, "", "ConfigMap", DEPENDENCIES),
-        (
-            Kind::CustomResourceDefinition,
-            "apiextensions.k8s.io",
-            "CustomResourceDefinition",
-            "fixtures/flink/crd.yaml",
-        ),
-        (Kind::Deployment, "apps", "Deployment", "fixtures/workloads/deploy.yaml"),
-        (Kind::Event, "", "Event", "cases/README.md"),
-        (Kind::NewEvent, "events.k8s.io", "Event", "cases/README.md"),
-        (Kind::Job, "batch", "Job", "fixtures/workloads/job.yaml"),
-        (
-            Kind::Lease,
-            "coordination.k8s.io",
-            "Lease",
-            "cases/queue/another-leader.yaml",
-        ),
-        (
-            Kind::MutatingWebhookConfiguration,
-            ADMISSION,
-            "MutatingWebhookConfiguration",
-            WEBHOOKS,
-        ),
-        (
-            Kind::Namespace,
-            "",
-            "Namespace",
-            "fixtures/flink/checkpoint-listing.yaml",
-        ),
-        (
-            Kind::NetworkPolicy,
-            "networking.k8s.io",
-            "NetworkPolicy",
-            "fixtures/workloads/network-policy.yaml",
-        ),
-        (Kind::PersistentVolumeClaim, "", "PersistentVolumeClaim", DEPENDENCIES),
-        (Kind::Pod, "", "Pod", "fixtures/simulator/pod.yaml"),
-        (
-            Kind::ReplicaSet,
-            "apps",
-            "ReplicaSet",
-            "fixtures/simulator/replicaset.yaml",
-        ),
-        (Kind::Role, RBAC, "Role", OBSERVER),
-        (Kind::RoleBinding, RBAC, "RoleBinding", OBSERVER),
-        (Kind::Secret, "", "Secret", DEPENDENCIES),
-        (Kind::Service, "", "Service", "fixtures/flink/checkpoint-listing.yaml"),
-        (Kind::ServiceAccount, "", "ServiceAccount", DEPENDENCIES),
-        (Kind::StatefulSet, "apps", "StatefulSet", "fixtures/workloads/sts.yaml"),
-        (
-            Kind::ValidatingWebhookConfiguration,
-            ADMISSION,
-            "ValidatingWebhookConfiguration",
-            WEBHOOKS,
-        ),
-    ]
+    #[rustfmt::skip]
+    let kinds = [
+        (K::ClusterRole, RBAC, "ClusterRole", OBSERVER),
+        (K::ClusterRoleBinding, RBAC, "ClusterRoleBinding", CREDENTIALS),
+        (K::ConfigMap, "", "ConfigMap", DEPENDENCIES),
+        (K::CustomResourceDefinition, EXTENSIONS, "CustomResourceDefinition", FLINK),
+        (K::Deployment, "apps", "Deployment", "fixtures/workloads/deploy.yaml"),
+        (K::Event, "", "Event", "cases/README.md"),
+        (K::NewEvent, "events.k8s.io", "Event", "cases/README.md"),
+        (K::Job, "batch", "Job", "fixtures/workloads/job.yaml"),
+        (K::Lease, "coordination.k8s.io", "Lease", "cases/queue/another-leader.yaml"),
+        (K::MutatingWebhookConfiguration, ADMISSION, "MutatingWebhookConfiguration", WEBHOOKS),
+        (K::Namespace, "", "Namespace", LISTING),
+        (K::NetworkPolicy, "networking.k8s.io", "NetworkPolicy", FENCE),
+        (K::PersistentVolumeClaim, "", "PersistentVolumeClaim", DEPENDENCIES),
+        (K::Pod, "", "Pod", "fixtures/simulator/pod.yaml"),
+        (K::ReplicaSet, "apps", "ReplicaSet", "fixtures/simulator/replicaset.yaml"),
+        (K::Role, RBAC, "Role", OBSERVER),
+        (K::RoleBinding, RBAC, "RoleBinding", OBSERVER),
+        (K::Secret, "", "Secret", DEPENDENCIES),
+        (K::Service, "", "Service", LISTING),
+        (K::ServiceAccount, "", "ServiceAccount", DEPENDENCIES),
+        (K::StatefulSet, "apps", "StatefulSet", "fixtures/workloads/sts.yaml"),
+        (K::ValidatingWebhookConfiguration, ADMISSION, "ValidatingWebhookConfiguration", WEBHOOKS),
+    ];
+    kinds
 };
 
 impl RuledKind {

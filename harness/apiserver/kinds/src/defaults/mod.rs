@@ -3,7 +3,6 @@
 //! `rules` holds the language, `pods` the rules of pod templates, `workloads` and `others` those of the kinds.
 //! Rules run on objects in their typed form ([`crate::codec`]).
 
-mod images;
 mod others;
 mod pods;
 mod rules;

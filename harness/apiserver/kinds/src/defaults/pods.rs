@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::images::is_latest;
 use super::rules::Rule::{Also, Bool, Do, Each, Empty, In, Int, Text, TextIfNone};
 use super::rules::{Object, Rule, set};
 
@@ -12,6 +11,7 @@ pub(super) const POD: &[Rule] = &[In(
     &[
         Also(POD_SPEC),
         Bool("enableServiceLinks", true),
+        Do(host_ports),
         Each("containers", &[In("resources", &[Do(requests_from_limits)])]),
         Each("initContainers", &[In("resources", &[Do(requests_from_limits)])]),
     ],
@@ -37,10 +37,7 @@ const CONTAINER: &[Rule] = &[
     Text("terminationMessagePath", "/dev/termination-log"),
     Text("terminationMessagePolicy", "File"),
     Each("ports", &[Text("protocol", "TCP")]),
-    Each(
-        "env",
-        &[In("valueFrom", &[In("fieldRef", &[Text("apiVersion", "v1")])])],
-    ),
+    Each("env", &[In("valueFrom", &[FIELD_REF])]),
     In("livenessProbe", PROBE),
     In("readinessProbe", PROBE),
     In("startupProbe", PROBE),
@@ -57,10 +54,28 @@ const PROBE: &[Rule] = &[
     Int("failureThreshold", 3),
 ];
 
+const FIELD_REF: Rule = In("fieldRef", &[Text("apiVersion", "v1")]);
+
+const DOWNWARD_ITEMS: Rule = Each("items", &[FIELD_REF]);
+
 const VOLUME: &[Rule] = &[
     Do(empty_dir),
     In("secret", &[Int("defaultMode", 420)]),
     In("configMap", &[Int("defaultMode", 420)]),
+    In("downwardAPI", &[Int("defaultMode", 420), DOWNWARD_ITEMS]),
+    In(
+        "projected",
+        &[
+            Int("defaultMode", 420),
+            Each(
+                "sources",
+                &[
+                    In("serviceAccountToken", &[Int("expirationSeconds", 3600)]),
+                    In("downwardAPI", &[DOWNWARD_ITEMS]),
+                ],
+            ),
+        ],
+    ),
     In("hostPath", &[TextIfNone("type", "")]),
 ];
 
@@ -68,12 +83,13 @@ fn text<'a>(object: &'a Object, field: &str) -> &'a str {
     object.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn default_pull_policy(image: &str) -> &'static str {
-    if is_latest(image) { "Always" } else { "IfNotPresent" }
-}
-
+/// The newest image, which no tag and the tag `latest` name, is always pulled.
 fn pull_policy(container: &mut Object) {
-    let policy = default_pull_policy(text(container, "image"));
+    let image = text(container, "image");
+    let name = image.rsplit('/').next().unwrap_or_default();
+    let is_latest =
+        !name.is_empty() && !name.contains('@') && name.split_once(':').is_none_or(|(_, tag)| tag == "latest");
+    let policy = if is_latest { "Always" } else { "IfNotPresent" };
     set(container, "imagePullPolicy", || Value::from(policy));
 }
 
@@ -92,6 +108,21 @@ fn service_account(spec: &mut Object) {
     if let Some(name) = name {
         spec.insert("serviceAccount".to_owned(), Value::from(name.clone()));
         spec.insert("serviceAccountName".to_owned(), Value::from(name));
+    }
+}
+
+/// In the host's network, a container's port is the host's port.
+fn host_ports(spec: &mut Object) {
+    if spec.get("hostNetwork").and_then(Value::as_bool) != Some(true) {
+        return;
+    }
+    let containers = spec.get_mut("containers").and_then(Value::as_array_mut);
+    for container in containers.into_iter().flatten() {
+        let ports = container.get_mut("ports").and_then(Value::as_array_mut);
+        for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
+            let number = port.get("containerPort").cloned().unwrap_or_default();
+            set(port, "hostPort", || number);
+        }
     }
 }
 

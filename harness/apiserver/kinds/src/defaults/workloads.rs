@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::pods::TEMPLATE;
-use super::rules::Rule::{Bool, Do, Each, If, In, Int, Text, TextIfNone};
+use super::rules::Rule::{Bool, Do, Each, Empty, If, In, Int, Text, TextIfNone};
 use super::rules::{Object, Rule, set};
 
 pub(super) const DEPLOYMENT: &[Rule] = &[In(
@@ -20,7 +20,7 @@ pub(super) const DEPLOYMENT: &[Rule] = &[In(
                     "type",
                     "RollingUpdate",
                     &[
-                        Do(make_rolling_update),
+                        Empty("rollingUpdate"),
                         In(
                             "rollingUpdate",
                             &[TextIfNone("maxUnavailable", "25%"), TextIfNone("maxSurge", "25%")],
@@ -48,7 +48,7 @@ pub(super) const STATEFUL_SET: &[Rule] = &[In(
                 If("type", "RollingUpdate", &[In("rollingUpdate", &[Int("partition", 0)])]),
             ],
         ),
-        Do(make_claim_retention),
+        Empty("persistentVolumeClaimRetentionPolicy"),
         In(
             "persistentVolumeClaimRetentionPolicy",
             &[Text("whenDeleted", "Retain"), Text("whenScaled", "Retain")],
@@ -75,7 +75,7 @@ fn claim_type(template: &mut Object) {
 fn stateful_strategy(strategy: &mut Object) {
     if strategy.get("type").and_then(Value::as_str).is_none_or(str::is_empty) {
         strategy.insert("type".to_owned(), Value::from("RollingUpdate"));
-        make_rolling_update(strategy);
+        set(strategy, "rollingUpdate", || Value::Object(Map::new()));
     }
     if let Some(details) = strategy.get_mut("rollingUpdate").and_then(Value::as_object_mut) {
         details.remove("maxUnavailable");
@@ -98,18 +98,6 @@ pub(super) const JOB: &[Rule] = &[
         ],
     ),
 ];
-
-fn make(object: &mut Object, field: &str) {
-    set(object, field, || Value::Object(Map::new()));
-}
-
-fn make_rolling_update(strategy: &mut Object) {
-    make(strategy, "rollingUpdate");
-}
-
-fn make_claim_retention(spec: &mut Object) {
-    make(spec, "persistentVolumeClaimRetentionPolicy");
-}
 
 fn template_labels(spec: Option<&Value>) -> Option<Value> {
     let labels = spec?.get("template")?.get("metadata")?.get("labels")?;

@@ -174,35 +174,17 @@ pub(super) fn service_address(object: &Value, _: Timestamp) -> Value {
 }
 
 pub(super) fn external_address(object: &Value, _: Timestamp) -> Value {
-    let listed = items(object, &["spec", "externalIPs"])
-        .iter()
-        .filter_map(Value::as_str)
-        .map(str::to_owned);
     match text(object, &["spec", "type"]) {
         "ExternalName" => Value::from(text(object, &["spec", "externalName"])),
-        "LoadBalancer" => {
-            let ingress = items(object, &["status", "loadBalancer", "ingress"]).iter();
-            let given = ingress.map(|each| {
-                let address = text(each, &["ip"]);
-                if address.is_empty() {
-                    text(each, &["hostname"]).to_owned()
-                } else {
-                    address.to_owned()
-                }
-            });
-            joined(given.chain(listed), "<pending>")
-        }
-        _ => joined(listed, "<none>"),
+        "LoadBalancer" => Value::from("<pending>"),
+        _ => Value::from("<none>"),
     }
 }
 
 pub(super) fn service_ports(object: &Value, _: Timestamp) -> Value {
     let port = |port: &Value| {
         let (number, protocol) = (number(port, &["port"]), text(port, &["protocol"]));
-        match port.get("nodePort").and_then(Value::as_i64).filter(|node| *node > 0) {
-            Some(node) => format!("{number}:{node}/{protocol}"),
-            None => format!("{number}/{protocol}"),
-        }
+        format!("{number}/{protocol}")
     };
     joined(items(object, &["spec", "ports"]).iter().map(port), "<none>")
 }

@@ -106,7 +106,7 @@ const POD: &[Column] = &[
     wide("IP", Of(pods::address)),
     wide("Node", OrNone(&["spec", "nodeName"])),
     wide("Nominated Node", OrNone(&["status", "nominatedNodeName"])),
-    wide("Readiness Gates", Of(pods::gates)),
+    wide("Readiness Gates", OrNone(&["spec", "readinessGates"])),
 ];
 
 const SERVICE: &[Column] = &[

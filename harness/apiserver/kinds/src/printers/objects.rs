@@ -112,12 +112,7 @@ pub(super) fn event_count(object: &Value, _: Timestamp) -> Value {
 }
 
 pub(super) fn access_modes(object: &Value, _: Timestamp) -> Value {
-    let claimed = items(object, &["status", "accessModes"]);
-    let modes = if claimed.is_empty() && at(object, &["spec", "capacity"]).is_some() {
-        items(object, &["spec", "accessModes"])
-    } else {
-        claimed
-    };
+    let modes = items(object, &["status", "accessModes"]);
     let short = |mode: &Value| match mode.as_str() {
         Some("ReadWriteOnce") => "RWO",
         Some("ReadOnlyMany") => "ROX",

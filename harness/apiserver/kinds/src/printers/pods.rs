@@ -26,15 +26,11 @@ fn is_ready(status: &Value) -> bool {
 pub(super) fn status(pod: &Value, _: Timestamp) -> Value {
     let conditions = items(pod, &["status", "conditions"]);
     let condition = |kind: &str| conditions.iter().find(|condition| text(condition, &["type"]) == kind);
-    let is_gated = condition("PodScheduled").is_some_and(|each| text(each, &["reason"]) == "SchedulingGated");
     let mut word = match text(pod, &["status", "reason"]) {
-        _ if is_gated => "SchedulingGated".to_owned(),
         "" => text(pod, &["status", "phase"]).to_owned(),
         reason => reason.to_owned(),
     };
-    if let Some(initializing) = initializing(pod) {
-        word = initializing;
-    } else if let Some(reason) = running(pod) {
+    if let Some(reason) = running(pod) {
         let is_ready = condition("Ready").is_some_and(|ready| text(ready, &["status"]) == "True");
         word = match reason.as_str() {
             "Completed" if any_running(pod) => if is_ready { "Running" } else { "NotReady" }.to_owned(),
@@ -54,28 +50,6 @@ fn any_running(pod: &Value) -> bool {
     statuses
         .filter(|status| is_ready(status))
         .any(|status| at(status, &["state", "running"]).is_some())
-}
-
-/// The first init container that is not done.
-fn initializing(pod: &Value) -> Option<String> {
-    let statuses = items(pod, &["status", "initContainerStatuses"]);
-    let count = items(pod, &["spec", "initContainers"]).len();
-    for (index, status) in statuses.iter().enumerate() {
-        if let Some(terminated) = at(status, &["state", "terminated"]) {
-            if number(terminated, &["exitCode"]) == 0 {
-                continue;
-            }
-            return Some(format!("Init:{}", ended(terminated)));
-        }
-        if at(status, &["started"]) == Some(&Value::Bool(true)) && at(status, &["state", "running"]).is_some() {
-            continue;
-        }
-        return Some(match text(status, &["state", "waiting", "reason"]) {
-            "" | "PodInitializing" => format!("Init:{index}/{count}"),
-            reason => format!("Init:{reason}"),
-        });
-    }
-    None
 }
 
 fn ended(terminated: &Value) -> String {
@@ -126,20 +100,4 @@ pub(super) fn address(pod: &Value, _: Timestamp) -> Value {
         Some(first) => or_none(first, &["ip"]),
         None => Value::from("<none>"),
     }
-}
-
-/// Readiness gates that are open, of all.
-pub(super) fn gates(pod: &Value, _: Timestamp) -> Value {
-    let gates = items(pod, &["spec", "readinessGates"]);
-    if gates.is_empty() {
-        return Value::from("<none>");
-    }
-    let conditions = items(pod, &["status", "conditions"]);
-    let is_open = |gate: &&Value| {
-        let mut found = conditions
-            .iter()
-            .filter(|each| each.get("type") == gate.get("conditionType"));
-        found.any(|condition| text(condition, &["status"]) == "True")
-    };
-    Value::from(format!("{}/{}", gates.iter().filter(is_open).count(), gates.len()))
 }

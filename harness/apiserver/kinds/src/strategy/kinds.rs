@@ -49,10 +49,8 @@ pub(super) fn update(
             name_label(members);
         }
         Some(RuledKind::Pod) => match subresource {
-            Some("ephemeralcontainers") => keep_all_but(members, before, |new, spec| {
-                copy(spec, new, "ephemeralContainers");
-            }),
-            Some("resize") => keep_all_but(members, before, pods::resize),
+            Some("ephemeralcontainers") => keep_all_but("ephemeralContainers", members, before),
+            Some("resize") => keep_all_but("containers", members, before),
             Some(_) | None => {}
         },
         Some(RuledKind::Service) => services::keep_allocated(members, before),
@@ -61,23 +59,13 @@ pub(super) fn update(
     }
 }
 
-/// Of what is written only a part of the specification counts: `take` takes it from the new one into the old one.
-fn keep_all_but(
-    members: &mut Map<String, Value>,
-    before: &Map<String, Value>,
-    take: impl FnOnce(&Map<String, Value>, &mut Map<String, Value>),
-) {
-    let mut kept = before.clone();
-    if let (Some(Value::Object(new)), Some(spec)) = (members.get("spec"), object_in(&mut kept, "spec")) {
-        take(new, spec);
+/// Takes one field of the new specification, and the rest from the old object.
+fn keep_all_but(field: &str, members: &mut Map<String, Value>, before: &Map<String, Value>) {
+    let value = members.get("spec").and_then(|spec| spec.get(field)).cloned();
+    copy(members, before, "spec");
+    if let (Some(value), Some(spec)) = (value, object_in(members, "spec")) {
+        spec.insert(field.to_owned(), value);
     }
-    if let (Some(own), Some(metadata)) = (
-        object_in(members, "metadata").and_then(|own| own.remove("managedFields")),
-        object_in(&mut kept, "metadata"),
-    ) {
-        metadata.insert("managedFields".to_owned(), own);
-    }
-    *members = kept;
 }
 
 /// A write of the status; everything but status and metadata is the old one already.

@@ -15,26 +15,18 @@ use crate::resources::Resource;
 
 pub use pods::{admit, readmit};
 
-/// What makes a generation grow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Generation {
-    /// The kind has none.
-    None,
-    /// A change of these members.
-    Of(&'static [&'static str]),
-}
-
-fn generation_of(resource: &Resource) -> Generation {
+/// The fields of a kind whose changes count as a new generation; `None` for a kind without generations.
+fn generation_of(resource: &Resource) -> Option<&'static [&'static str]> {
     match (resource.group, resource.kind) {
         ("", "Pod" | "ReplicationController")
         | ("apps", "DaemonSet" | "ReplicaSet" | "StatefulSet" | "Deployment")
         | ("batch" | "policy", _)
-        | ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy") => Generation::Of(&["spec"]),
-        ("admissionregistration.k8s.io", _) => Generation::Of(&["webhooks"]),
-        ("", "PodTemplate") => Generation::Of(&["template"]),
-        ("discovery.k8s.io", _) => Generation::Of(&["addressType", "endpoints", "ports"]),
-        ("scheduling.k8s.io", _) => Generation::Of(&[]),
-        _ => Generation::None,
+        | ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy") => Some(&["spec"]),
+        ("admissionregistration.k8s.io", _) => Some(&["webhooks"]),
+        ("", "PodTemplate") => Some(&["template"]),
+        ("discovery.k8s.io", _) => Some(&["addressType", "endpoints", "ports"]),
+        ("scheduling.k8s.io", _) => Some(&[]),
+        _ => None,
     }
 }
 
@@ -49,7 +41,7 @@ pub fn prepare_create(resource: &Resource, object: &mut Value) {
             members.insert("status".to_owned(), status);
         }
     }
-    if generation_of(resource) != Generation::None {
+    if generation_of(resource).is_some() {
         put(members, &["metadata", "generation"], Value::from(1));
     }
     kinds::create(resource, members);
@@ -103,7 +95,7 @@ fn count_generation(
         .get("metadata")
         .and_then(|metadata| metadata.get("generation"))
         .cloned();
-    let Generation::Of(fields) = generation_of(resource) else {
+    let Some(fields) = generation_of(resource) else {
         match old {
             Some(old) => put(members, &["metadata", "generation"], old),
             None => unset(members, "generation"),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{copy, object_in};
+use super::object_in;
 use crate::qos::quality_of_service;
 
 /// A pod starts as pending.
@@ -20,31 +20,41 @@ pub(super) fn create(members: &mut Map<String, Value>) {
     }
 }
 
-/// Takes the resources of the containers from the new specification.
-pub(super) fn resize(new: &Map<String, Value>, spec: &mut Map<String, Value>) {
-    let wanted = new.get("containers").and_then(Value::as_array).into_iter().flatten();
-    let kept = spec
-        .get_mut("containers")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten();
-    for (container, wanted) in kept.zip(wanted) {
-        if let (Some(container), Value::Object(wanted)) = (container.as_object_mut(), wanted) {
-            copy(container, wanted, "resources");
-        }
-    }
-}
+/// Priority classes of every cluster, with their values.
+const SYSTEM_CLASSES: [(&str, i64); 2] = [
+    ("system-cluster-critical", 2_000_000_000),
+    ("system-node-critical", 2_000_001_000),
+];
 
-/// Adds to a new pod what the default admission plugins add: priority, and tolerations of nodes that fail.
-pub fn admit(pod: &mut Value) {
+/// No priority class of this name exists.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("no PriorityClass with name {0} was found")]
+pub struct UnknownPriorityClass(String);
+
+/// Adds to a new pod what the default admission plugins add: priority, and tolerations of nodes that fail. `class` finds a
+/// priority class by its name.
+///
+/// # Errors
+/// The pod names a class that does not exist.
+pub fn admit(pod: &mut Value, class: impl FnOnce(&str) -> Option<Value>) -> Result<(), UnknownPriorityClass> {
     let members = pod.as_object_mut();
     let Some(spec) = members.and_then(|members| object_in(members, "spec")) else {
-        return;
+        return Ok(());
     };
-    spec.entry("priority").or_insert_with(|| 0.into());
+    let name = spec.get("priorityClassName").and_then(Value::as_str);
+    let mut priority = Value::from(0);
+    if let Some(name) = name.filter(|name| !name.is_empty()) {
+        let system = SYSTEM_CLASSES.iter().find(|(known, _)| *known == name);
+        let found = system
+            .map(|(_, value)| Value::from(*value))
+            .or_else(|| class(name)?.get("value").cloned());
+        priority = found.ok_or_else(|| UnknownPriorityClass(name.to_owned()))?;
+    }
+    spec.insert("priority".to_owned(), priority);
     spec.entry("preemptionPolicy")
         .or_insert_with(|| "PreemptLowerPriority".into());
     tolerate_failing_nodes(spec);
+    Ok(())
 }
 
 /// What admission does to a pod that is written again.
@@ -90,7 +100,7 @@ mod tests {
         let mut pod = json!({"metadata": {}, "spec": {"tolerations": [
             {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"},
         ]}});
-        admit(&mut pod);
+        assert_eq!(admit(&mut pod, |_| None), Ok(()));
         assert_eq!(pod["spec"]["priority"], json!(0));
         assert_eq!(
             pod["spec"]["tolerations"][1]["key"],

@@ -5,12 +5,10 @@ use k8s_openapi::api::{
     admissionregistration::v1 as admissionregistration, apps::v1 as apps, authentication::v1 as authentication,
     authorization::v1 as authorization, autoscaling::v1 as autoscaling, autoscaling::v2 as autoscaling_v2,
     batch::v1 as batch, certificates::v1 as certificates, coordination::v1 as coordination, core::v1 as core,
-    discovery::v1 as discovery, events::v1 as events, flowcontrol::v1 as flowcontrol, networking::v1 as networking,
-    node::v1 as node, policy::v1 as policy, rbac::v1 as rbac, resource::v1 as resource, scheduling::v1 as scheduling,
-    storage::v1 as storage,
+    discovery::v1 as discovery, events::v1 as events, networking::v1 as networking, node::v1 as node,
+    policy::v1 as policy, rbac::v1 as rbac, scheduling::v1 as scheduling, storage::v1 as storage,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
-use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1 as apiregistration;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 /// A built-in kind.
@@ -53,14 +51,9 @@ pub static KINDS: &[Kind] = &[
     kind::<core::Secret>(),
     kind::<core::Service>(),
     kind::<core::ServiceAccount>(),
-    kind::<admissionregistration::MutatingAdmissionPolicy>(),
-    kind::<admissionregistration::MutatingAdmissionPolicyBinding>(),
     kind::<admissionregistration::MutatingWebhookConfiguration>(),
-    kind::<admissionregistration::ValidatingAdmissionPolicy>(),
-    kind::<admissionregistration::ValidatingAdmissionPolicyBinding>(),
     kind::<admissionregistration::ValidatingWebhookConfiguration>(),
     kind::<apiextensions::CustomResourceDefinition>(),
-    kind::<apiregistration::APIService>(),
     kind::<apps::ControllerRevision>(),
     kind::<apps::DaemonSet>(),
     kind::<apps::Deployment>(),
@@ -73,7 +66,6 @@ pub static KINDS: &[Kind] = &[
     kind::<authorization::SelfSubjectAccessReview>(),
     kind::<authorization::SelfSubjectRulesReview>(),
     kind::<authorization::SubjectAccessReview>(),
-    kind::<autoscaling::HorizontalPodAutoscaler>(),
     kind::<autoscaling::Scale>(),
     kind::<autoscaling_v2::HorizontalPodAutoscaler>(),
     kind::<batch::CronJob>(),
@@ -82,8 +74,6 @@ pub static KINDS: &[Kind] = &[
     kind::<coordination::Lease>(),
     kind::<discovery::EndpointSlice>(),
     kind::<events::Event>(),
-    kind::<flowcontrol::FlowSchema>(),
-    kind::<flowcontrol::PriorityLevelConfiguration>(),
     kind::<networking::IPAddress>(),
     kind::<networking::Ingress>(),
     kind::<networking::IngressClass>(),
@@ -96,10 +86,6 @@ pub static KINDS: &[Kind] = &[
     kind::<rbac::ClusterRoleBinding>(),
     kind::<rbac::Role>(),
     kind::<rbac::RoleBinding>(),
-    kind::<resource::DeviceClass>(),
-    kind::<resource::ResourceClaim>(),
-    kind::<resource::ResourceClaimTemplate>(),
-    kind::<resource::ResourceSlice>(),
     kind::<scheduling::PriorityClass>(),
     kind::<storage::CSIDriver>(),
     kind::<storage::CSINode>(),
@@ -122,7 +108,6 @@ pub fn definition(group: &str, version: &str, kind: &str) -> Option<String> {
     Some(match group.split('.').next().unwrap_or_default() {
         "" => format!("io.k8s.api.core.{version}.{kind}"),
         "apiextensions" => format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.{version}.{kind}"),
-        "apiregistration" => format!("io.k8s.kube-aggregator.pkg.apis.apiregistration.{version}.{kind}"),
         package => format!("io.k8s.api.{package}.{version}.{kind}"),
     })
 }

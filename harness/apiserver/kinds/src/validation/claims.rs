@@ -29,6 +29,34 @@ pub(super) fn body(object: &Value, found: &mut ErrorList) {
     claim(object, &ROOT, found);
 }
 
+/// Validates a change: a bound claim may ask for another size, and nothing else.
+pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
+    let none = Value::Null;
+    let before = old.get("spec").unwrap_or(&none);
+    let mut after = new.get("spec").cloned().unwrap_or_default();
+    if let Some(after) = after.as_object_mut() {
+        // The name of the volume and the class are set once.
+        for field in ["volumeName", "storageClassName"] {
+            if before.get(field).is_none() {
+                after.remove(field);
+            }
+        }
+        if old.pointer("/status/phase").is_some_and(|phase| phase == "Bound") {
+            for field in ["resources", "volumeAttributesClassName"] {
+                match before.get(field) {
+                    Some(value) => after.insert(field.to_owned(), value.clone()),
+                    None => after.remove(field),
+                };
+            }
+        }
+    }
+    if after != *before {
+        let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
+            bound claims";
+        found.forbidden(&ROOT.child("spec"), detail);
+    }
+}
+
 fn access_modes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let at = at.child("accessModes");
     if list(spec, "accessModes").is_empty() {

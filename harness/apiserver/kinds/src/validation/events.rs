@@ -1,7 +1,6 @@
 //! Events, in the form of the core group (in which they are stored) and in that of `events.k8s.io`.
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
-use baton_apimachinery::go_values;
 use baton_apimachinery::metadata::names;
 use serde_json::Value;
 
@@ -137,49 +136,27 @@ fn at_most(value: &str, max: usize, at: &FieldPath<'_>, found: &mut ErrorList) {
 }
 
 /// Fields that do not change, and their names in the core group.
-const FIXED: &[(&str, &str)] = &[
+const FIXED: [(&str, &str); 8] = [
     ("regarding", "involvedObject"),
     ("reason", "reason"),
     ("note", "message"),
-    ("deprecatedSource", "source"),
-    ("deprecatedFirstTimestamp", "firstTimestamp"),
-    ("deprecatedLastTimestamp", "lastTimestamp"),
-    ("deprecatedCount", "count"),
-    ("reason", "reason"),
     ("type", "type"),
     ("eventTime", "eventTime"),
     ("action", "action"),
-    ("related", "related"),
     ("reportingController", "reportingController"),
     ("reportingInstance", "reportingInstance"),
 ];
 
-const FIELD_IS_FIXED: &str = "field is immutable";
-
-/// What may not change in an event of `events.k8s.io`.
+/// Validates a change of an event of `events.k8s.io`.
 pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     if new.get("series") != old.get("series") {
         series(new, found);
     }
     for (field, name) in FIXED {
-        let value = |event: &Value| event.get(*field).filter(|value| !value.is_null()).cloned();
-        if value(new) == value(old) {
-            continue;
-        }
-        let at = ROOT.child(name);
-        match (*name, value(new)) {
-            ("involvedObject" | "related", Some(object)) => {
-                found.invalid_text(&at, &go_values::text("core.ObjectReference", &object), FIELD_IS_FIXED);
-            }
-            ("source", source) => {
-                let source = go_values::text("core.EventSource", &source.unwrap_or_default());
-                found.invalid_text(&at, &source, FIELD_IS_FIXED);
-            }
-            ("reason" | "message" | "type" | "action" | "reportingController" | "reportingInstance", None) => {
-                found.invalid(&at, "", FIELD_IS_FIXED);
-            }
-            ("count", None) => found.invalid(&at, 0, FIELD_IS_FIXED),
-            (_, value) => found.invalid(&at, value.unwrap_or_default(), FIELD_IS_FIXED),
+        let value = |event: &Value| event.get(field).filter(|value| !value.is_null()).cloned();
+        if value(new) != value(old) {
+            let given = value(new).unwrap_or_else(|| "".into());
+            found.invalid(&ROOT.child(name), given, "field is immutable");
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
 use baton_apimachinery::go_values;
-use baton_apimachinery::metadata::names;
 use serde_json::{Map, Value};
 
 use super::checks::Check::{Do, NotNegative, OneOfIfSet, Selector};
@@ -28,7 +27,6 @@ pub(super) fn body(object: &Value, found: &mut ErrorList) {
     let Some(spec) = object.get("spec") else { return };
     generated_selector(object, spec, found);
     specification(object, found);
-    hostname_of_last(object, spec, found);
 }
 
 /// The specification of a job.
@@ -113,23 +111,6 @@ fn not_indexed(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     }
 }
 
-/// The name of a job and the last of its indexes make the name of a host.
-fn hostname_of_last(object: &Value, spec: &Value, found: &mut ErrorList) {
-    let completions = number(spec, "completions");
-    if !is_indexed(spec) || completions <= 0 {
-        return;
-    }
-    let name = object
-        .get("metadata")
-        .map(|metadata| text(metadata, "name"))
-        .unwrap_or_default();
-    let host = format!("{name}-{}", completions - 1);
-    if !names::dns_label(&host).is_empty() {
-        let detail = format!("will not able to create pod with invalid DNS label: {host}");
-        found.invalid(&ROOT.child("metadata.name"), name, &detail);
-    }
-}
-
 fn indexes(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     if !is_indexed(spec) {
         not_indexed(spec, at, found);
@@ -163,7 +144,7 @@ fn template(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     }
 }
 
-/// What may not change in a job.
+/// Validates a change of a job.
 pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
     let none = Value::Null;
     let is_waiting = is_waiting(old);
@@ -187,17 +168,31 @@ pub(super) fn change(new: &Value, old: &Value, found: &mut ErrorList) {
         );
         found.invalid_text(&at.child("selector"), &selector, "field is immutable");
     }
-    template_change(new, old, is_waiting, &at, found);
+    let template = new.get("template").unwrap_or(&none);
+    if !is_waiting && Some(template) != old.get("template") {
+        let text = go_values::text("core.PodTemplateSpec", template);
+        found.invalid_text(&at.child("template"), &text, "field is immutable");
+    }
+    if is_waiting && fixed(new) != fixed(old) {
+        let text = go_values::text("core.PodSpec", template.get("spec").unwrap_or(&none));
+        found.invalid_text(&at.child("template.spec"), &text, "field is immutable");
+    }
     immutable("completionMode", new, old, &at, found);
     for field in ["backoffLimitPerIndex", "managedBy", "podFailurePolicy", "successPolicy"] {
         immutable(field, new, old, &at, found);
     }
 }
 
-/// Where the pods of a job that waits are to run may still change.
-const PLACEMENT: &[&str] = &["nodeSelector", "tolerations", "schedulingGates"];
+/// Images and commands of a job, which are fixed before it has pods.
+fn fixed(spec: &Value) -> Vec<[Option<&Value>; 3]> {
+    let containers = spec.pointer("/template/spec/containers").and_then(Value::as_array);
+    let containers = containers.into_iter().flatten();
+    containers
+        .map(|container| ["name", "image", "command"].map(|field| container.get(field)))
+        .collect()
+}
 
-/// Whether a job is suspended and nothing of it runs.
+/// Reports whether a job is suspended and has no pods, so that it may still be placed and sized.
 fn is_waiting(job: &Value) -> bool {
     let none = Value::Null;
     let status = job.get("status").unwrap_or(&none);
@@ -206,45 +201,6 @@ fn is_waiting(job: &Value) -> bool {
         .any(|condition| text(condition, "type") == "Suspended" && text(condition, "status") == "True");
     let is_suspended = job.get("spec").is_some_and(|spec| is_true(spec, "suspend"));
     is_suspended && (status.get("startTime").is_none() || has_stopped) && number(status, "active") == 0
-}
-
-fn template_change(new: &Value, old: &Value, is_waiting: bool, at: &FieldPath<'_>, found: &mut ErrorList) {
-    let none = Value::Null;
-    let (new_template, old_template) = (
-        new.get("template").unwrap_or(&none),
-        old.get("template").unwrap_or(&none),
-    );
-    let field = at.child("template");
-    if !is_waiting {
-        if new_template != old_template {
-            let text = go_values::text("core.PodTemplateSpec", new_template);
-            found.invalid_text(&field, &text, "field is immutable");
-        }
-        return;
-    }
-    // Neither its labels nor what its containers ask for are fixed before it runs.
-    let fixed = |template: &Value| {
-        let mut spec = template.get("spec").cloned().unwrap_or_default();
-        if let Some(spec) = spec.as_object_mut() {
-            if let Some(affinity) = spec.get_mut("affinity").and_then(Value::as_object_mut) {
-                affinity.remove("nodeAffinity");
-            }
-            let is_none = |value: &Value| value.as_object().is_some_and(Map::is_empty);
-            spec.retain(|key, value| !(PLACEMENT.contains(&key.as_str()) || key == "affinity" && is_none(value)));
-            for field in ["containers", "initContainers"] {
-                let containers = spec.get_mut(field).and_then(Value::as_array_mut);
-                for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
-                    container.remove("resources");
-                }
-            }
-        }
-        spec
-    };
-    if fixed(new_template) != fixed(old_template) {
-        let spec = new_template.get("spec").unwrap_or(&none);
-        let text = go_values::text("core.PodSpec", spec);
-        found.invalid_text(&field.child("spec"), &text, "field is immutable");
-    }
 }
 
 const STATUS: &[Check] = &[

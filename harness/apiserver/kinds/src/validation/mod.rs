@@ -94,21 +94,21 @@ pub fn validate_update(resource: &Resource, new: &Value, old: &Value, subresourc
 
 /// Reports whether a kind validates the whole of `metadata` again when it is updated.
 fn checks_metadata_on_update(resource: &Resource) -> bool {
-    match RuledKind::of(resource) {
+    matches!(
+        RuledKind::of(resource),
         Some(
             RuledKind::ClusterRole
-            | RuledKind::ClusterRoleBinding
-            | RuledKind::ConfigMap
-            | RuledKind::PersistentVolumeClaim
-            | RuledKind::Pod
-            | RuledKind::Role
-            | RuledKind::RoleBinding
-            | RuledKind::Secret
-            | RuledKind::Service
-            | RuledKind::ServiceAccount,
-        ) => true,
-        _ => false,
-    }
+                | RuledKind::ClusterRoleBinding
+                | RuledKind::ConfigMap
+                | RuledKind::PersistentVolumeClaim
+                | RuledKind::Pod
+                | RuledKind::Role
+                | RuledKind::RoleBinding
+                | RuledKind::Secret
+                | RuledKind::Service
+                | RuledKind::ServiceAccount
+        )
+    )
 }
 
 fn kind_metadata(resource: &Resource, object: &Value, found: &mut ErrorList) {
@@ -176,18 +176,11 @@ fn change(resource: &Resource, new: &Value, old: &Value, found: &mut ErrorList) 
         }
         RuledKind::NewEvent => events::change(new, old, found),
         RuledKind::Job => jobs::change(new, old, found),
+        RuledKind::PersistentVolumeClaim => claims::change(new, old, found),
         RuledKind::Pod => pods::changes::change(new, old, found),
         RuledKind::Secret => secrets::change(new, old, found),
         RuledKind::Service => services::change(new, old, found),
-        RuledKind::CustomResourceDefinition
-        | RuledKind::Event
-        | RuledKind::Lease
-        | RuledKind::MutatingWebhookConfiguration
-        | RuledKind::Namespace
-        | RuledKind::NetworkPolicy
-        | RuledKind::PersistentVolumeClaim
-        | RuledKind::ServiceAccount
-        | RuledKind::ValidatingWebhookConfiguration => {}
+        _ => {}
     }
 }
 

@@ -7,15 +7,12 @@ use serde_json::Value;
 use super::ROOT;
 use super::checks::text;
 
-/// What holds a new namespace.
+/// Validates the finalizers of a new namespace, whose errors name the list.
 pub(super) fn created(namespace: &Value, found: &mut ErrorList) {
-    let at = ROOT.child("spec.finalizers");
-    for each in finalizers(namespace) {
-        finalizer(each, &at, found);
-    }
+    finalizers(namespace).for_each(|each| finalizer(each, &ROOT.child("spec.finalizers"), found));
 }
 
-/// What holds a namespace from now on.
+/// Validates the finalizers of a namespace that is finalized.
 pub(super) fn held(namespace: &Value, found: &mut ErrorList) {
     let at = ROOT.child("spec.finalizers");
     for (index, each) in finalizers(namespace).enumerate() {

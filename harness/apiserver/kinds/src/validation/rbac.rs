@@ -5,8 +5,8 @@ use baton_apimachinery::go_values;
 use baton_apimachinery::metadata::names;
 use serde_json::Value;
 
+use super::ROOT;
 use super::checks::{list, text};
-use super::{ROOT, selectors};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -18,29 +18,9 @@ pub(super) fn body(kind: &str, object: &Value, found: &mut ErrorList) {
             for (index, rule) in list(object, "rules").iter().enumerate() {
                 self::rule(rule, kind == "Role", &at.item(index), found);
             }
-            if let Some(aggregation) = object.get("aggregationRule") {
-                self::aggregation(aggregation, found);
-            }
         }
         "RoleBinding" | "ClusterRoleBinding" => binding(object, kind == "RoleBinding", found),
         _ => {}
-    }
-}
-
-fn aggregation(aggregation: &Value, found: &mut ErrorList) {
-    let at = ROOT.child("aggregationRule.clusterRoleSelectors");
-    let selectors = list(aggregation, "clusterRoleSelectors");
-    if selectors.is_empty() {
-        let detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
-        found.required(&at, detail);
-    }
-    for (index, selector) in selectors.iter().enumerate() {
-        let at = at.item(index);
-        let before = found.len();
-        selectors::validate(selector, &at, found);
-        if found.len() > before {
-            found.invalid(&at, Value::Null, "invalid label selector.");
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Services.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use baton_apimachinery::field::{ErrorList, FieldPath};
 use baton_apimachinery::go_values;
@@ -32,6 +33,7 @@ pub(super) fn body(service: &Value, found: &mut ErrorList) {
         let detail = format!("may not be set to 'None' for {kind} services");
         found.invalid(&at.child("clusterIPs").item(0), "None", &detail);
     }
+    address(spec, &at.child("clusterIPs"), found);
     ports(all, &at.child("ports"), found);
     same_ports(all, &at.child("ports"), found);
     let checks = &[
@@ -46,6 +48,14 @@ pub(super) fn body(service: &Value, found: &mut ErrorList) {
             let detail = "may not be used when `type` is 'ClusterIP'";
             found.forbidden(&at.item(index).child("nodePort"), detail);
         }
+    }
+}
+
+fn address(spec: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+    let address = text(spec, "clusterIP");
+    if !matches!(address, "" | "None") && address.parse::<IpAddr>().is_err() {
+        let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+        found.invalid(&at.item(0), address, detail);
     }
 }
 

@@ -14,7 +14,7 @@ use super::checks::{Check, list, number, run, text, texts};
 const OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const REVIEW_VERSIONS: &[&str] = &["v1", "v1beta1"];
 
-pub(super) const RULE_SCOPE: Check = OneOfIfSet("scope", &["*", "Cluster", "Namespaced"]);
+const RULE_SCOPE: Check = OneOfIfSet("scope", &["*", "Cluster", "Namespaced"]);
 
 const WEBHOOK: &[Check] = &[
     Check::Do(name),
@@ -120,7 +120,7 @@ fn timeout(webhook: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     }
 }
 
-pub(super) fn rule(rule: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
+fn rule(rule: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
     let operations = texts(rule, "operations");
     let field = at.child("operations");
     if operations.is_empty() {
@@ -135,55 +135,9 @@ pub(super) fn rule(rule: &Value, at: &FieldPath<'_>, found: &mut ErrorList) {
             found.not_supported(&field.item(index), *operation, OPERATIONS);
         }
     }
-    for (name, what) in [
-        ("apiGroups", "API groups"),
-        ("apiVersions", "API versions"),
-        ("resources", "resources"),
-    ] {
-        let values = texts(rule, name);
-        let field = at.child(name);
-        if values.is_empty() {
-            found.required(&field, "");
+    for name in ["apiGroups", "apiVersions", "resources"] {
+        if list(rule, name).is_empty() {
+            found.required(&at.child(name), "");
         }
-        if name == "resources" {
-            resources(&values, &field, found);
-        } else if values.len() > 1 && values.contains(&"*") {
-            let value: Vec<Value> = values.iter().map(|each| Value::from(*each)).collect();
-            found.invalid(
-                &field,
-                value,
-                &format!("if '*' is present, must not specify other {what}"),
-            );
-        }
-        for (index, value) in values.iter().enumerate() {
-            if value.is_empty() && name != "apiGroups" {
-                found.required(&field.item(index), "");
-            }
-        }
-    }
-}
-
-/// Resources that others stand for already.
-fn resources(values: &[&str], at: &FieldPath<'_>, found: &mut ErrorList) {
-    let has = |wanted: &str| values.contains(&wanted);
-    let all = || values.iter().map(|value| Value::from(*value)).collect::<Vec<_>>();
-    for (index, value) in values.iter().enumerate() {
-        let Some((resource, subresource)) = value.split_once('/') else {
-            continue;
-        };
-        for wildcard in [format!("*/{subresource}"), format!("{resource}/*")] {
-            if wildcard != *value && wildcard != "*/*" && has(&wildcard) {
-                let detail = format!("if '{wildcard}' is present, must not specify {value}");
-                found.invalid(&at.item(index), *value, &detail);
-            }
-        }
-    }
-    if values.len() > 1 && has("*/*") {
-        found.invalid(at, all(), "if '*/*' is present, must not specify other resources");
-    }
-    let plain = values.iter().filter(|value| !value.contains('/')).count();
-    if plain > 1 && has("*") {
-        let detail = "if '*' is present, must not specify other resources without subresources";
-        found.invalid(at, all(), detail);
     }
 }

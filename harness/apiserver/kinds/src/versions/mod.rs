@@ -1,5 +1,4 @@
-//! The kinds that are served in more than one group or version: in which they are stored, and how the objects of one
-//! become those of another.
+//! Events, the kind that is served in two groups: the group in which they are stored, and their conversion.
 
 mod events;
 
@@ -9,31 +8,18 @@ use serde_json::Value;
 use crate::resources::{self, Resource};
 use crate::{codec, defaults};
 
-/// A kind in several groups or versions.
-struct Family {
-    kind: &'static str,
-    groups: &'static [&'static str],
-    /// Group and version in which its objects are stored.
-    storage: (&'static str, &'static str),
-    /// Makes an object one of another `apiVersion`.
-    convert: fn(&Value, &str) -> Value,
-}
-
-const FAMILIES: &[Family] = &[Family {
-    kind: "Event",
-    groups: &["", "events.k8s.io"],
-    storage: ("", "v1"),
-    convert: events::convert,
-}];
-
-fn family(group: &str, kind: &str) -> Option<&'static Family> {
-    let mut families = FAMILIES.iter();
-    families.find(|family| family.kind == kind && family.groups.contains(&group))
+/// Events are served in two groups.
+fn is_event(group: &str, kind: &str) -> bool {
+    kind == "Event" && matches!(group, "" | "events.k8s.io")
 }
 
 /// Group and version in which a kind is stored.
 pub fn storage(resource: &Resource) -> (&'static str, &'static str) {
-    family(resource.group, resource.kind).map_or((resource.group, resource.version), |family| family.storage)
+    if is_event(resource.group, resource.kind) {
+        ("", "v1")
+    } else {
+        (resource.group, resource.version)
+    }
 }
 
 /// The `storageVersionHash` of discovery; `None` for what is not stored.
@@ -51,7 +37,11 @@ pub fn convert(object: &Value, api_version: &str) -> Value {
         return object.clone();
     }
     let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
-    family(group, text("kind")).map_or_else(|| object.clone(), |family| (family.convert)(object, api_version))
+    if is_event(group, text("kind")) {
+        events::convert(object, api_version)
+    } else {
+        object.clone()
+    }
 }
 
 /// Brings an object that was read into the form of its kind: types checked, unknown fields dropped, defaults filled in.

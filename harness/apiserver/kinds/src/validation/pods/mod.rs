@@ -1,7 +1,7 @@
 //! Pods and pod templates.
 //!
-//! Validated are the fields that workloads of the suite write, and those beside them. Security contexts, affinities, device
-//! claims, windows and the like are checked for their types alone.
+//! The fields that workloads of the suite write are validated. Security contexts, affinities, device claims, volumes of other
+//! sources and the like have their types checked, and nothing else.
 
 pub(super) mod changes;
 mod containers;

@@ -1,4 +1,4 @@
-//! Whether a write is admitted: by the plugins that are built in, and by the webhooks of users.
+//! Admission of a write: built-in plugins, and the webhooks of users.
 
 pub(crate) mod plugins;
 mod webhooks;

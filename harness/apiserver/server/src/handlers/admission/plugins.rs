@@ -92,7 +92,12 @@ impl Core {
         }
         if request.resource.is("", "pods") && request.subresource.is_none() {
             match request.operation {
-                Operation::Create => admit(object),
+                Operation::Create => {
+                    let bucket = self.store.bucket("scheduling.k8s.io", "priorityclasses");
+                    let class = |name: &str| Some(Value::clone(&self.store.get(bucket, name)?.value()));
+                    let about = || request.call.about(request.name);
+                    admit(object, class).map_err(|unknown| ApiError::forbidden(about(), &unknown.to_string()))?;
+                }
                 Operation::Update => readmit(object, request.old.unwrap_or(&Value::Null)),
                 Operation::Delete => {}
             }
@@ -129,7 +134,7 @@ impl Core {
         Err(error)
     }
 
-    /// Gives a Service its address and node ports, which no other Service has.
+    /// Gives a Service its address, which no other Service has.
     pub(in crate::handlers) fn allocate(&self, call: &Call, service: &mut Value) {
         if !call.resource.is("", "services") || call.subresource.is_some() {
             return;

@@ -150,23 +150,6 @@ async fn a_definition_keeps_what_its_type_knows() {
 }
 
 #[tokio::test]
-async fn a_claim_that_nothing_is_bound_to_may_not_grow() {
-    let mut client = client_with_foos().await;
-    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
-    let size = |size: &str| json!({"spec": {"resources": {"requests": {"storage": size}}}});
-    let mut claim = size("1Gi");
-    claim["metadata"] = json!({"name": "c"});
-    claim["spec"]["accessModes"] = json!(["ReadWriteOnce"]);
-    assert_eq!(client.send("POST", claims, JSON, &claim).await.0, 201);
-    let path = format!("{claims}/c");
-    let (status, answer) = client.send("PATCH", &path, MERGE, &size("2Gi")).await;
-    assert_eq!(
-        (status, &answer["details"]["causes"][0]["field"]),
-        (422, &json!("spec"))
-    );
-}
-
-#[tokio::test]
 async fn a_stateful_set_always_names_its_service() {
     let mut client = client_with_foos().await;
     let sets = "/apis/apps/v1/namespaces/default/statefulsets";
