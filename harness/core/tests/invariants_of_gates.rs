@@ -5,143 +5,15 @@
 
 mod common;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use baton_core::{
-    case::model::{ControllerSetup, Invariant},
-    judge::{self, Finding, invariants},
-    plan::Plan,
-    timeline::{Change, Entry, Event, HANDS, Mark, Revision, Timeline},
+    case::model::Invariant,
+    timeline::{Change, Event, HANDS},
 };
+use common::story::{Story, TARGET, binding, cluster, failed, moved, none, with};
 use rstest::rstest;
 use serde_json::{Value, json};
-
-const TARGET: &str = "a-controller";
-
-/// A timeline in the making.
-struct Story(Vec<Entry>);
-
-impl Story {
-    fn begin() -> Self {
-        let writers = Mark::Writers(BTreeSet::from([TARGET.to_owned()]));
-        Self(vec![entry(0.0, Event::Mark(writers))])
-    }
-
-    fn by(mut self, by: &str, at: f64, kind: &str, object: Value) -> Self {
-        let name = &object["metadata"]["name"];
-        let known = self.0.iter().any(|entry| match &entry.event {
-            Event::Revision(it) => it.kind == kind && it.object["metadata"]["name"] == *name,
-            Event::Mark(_) => false,
-        });
-        let revision = Revision {
-            cluster: "control".into(),
-            kind: kind.to_owned(),
-            change: if known { Change::Modified } else { Change::Added },
-            object: Arc::new(object),
-            by: Some(by.to_owned()),
-        };
-        self.0.push(entry(at, Event::Revision(revision)));
-        self
-    }
-
-    /// What a step of the case does.
-    fn hands(self, at: f64, kind: &str, object: Value) -> Self {
-        self.by(HANDS, at, kind, object)
-    }
-
-    fn target(self, at: f64, kind: &str, object: Value) -> Self {
-        self.by(TARGET, at, kind, object)
-    }
-
-    fn copy(mut self, at: f64, cluster: &str, change: Change) -> Self {
-        let copy = json!({"metadata": {"name": "web", "namespace": "default"}});
-        let revision = Revision {
-            cluster: cluster.into(),
-            kind: "Deployment".to_owned(),
-            change,
-            object: Arc::new(copy),
-            by: Some("execution".to_owned()),
-        };
-        self.0.push(entry(at, Event::Revision(revision)));
-        self
-    }
-
-    /// What an invariant says: how often it judged, and which requirements it refutes.
-    fn judged(self, invariant: Invariant, setup: ControllerSetup) -> (usize, Vec<String>) {
-        let mut entries = self.0;
-        for (seq, entry) in (1..).zip(&mut entries) {
-            entry.seq = seq;
-        }
-        let timeline = Timeline::new(entries).unwrap();
-        let mut plan = Plan::of(&common::case("proposal/deployment-directly.yaml"));
-        plan.controller = setup;
-        let judged = invariants::judge(&timeline, &BTreeSet::new(), Some(&plan));
-        let title = judge::invariants::title(invariant);
-        let findings = judged.findings.iter().filter(|it: &&Finding| it.title == title);
-        let ids = findings.flat_map(|it| &it.requirements).map(ToString::to_string);
-        (judged.judged[&invariant], ids.collect())
-    }
-}
-
-fn entry(at: f64, event: Event) -> Entry {
-    Entry {
-        at: Duration::from_secs_f64(at),
-        seq: 0,
-        event,
-    }
-}
-
-fn with(gates: bool, options: &[(&str, &str)]) -> ControllerSetup {
-    ControllerSetup {
-        feature_gates: [("Failover".to_owned(), gates)].into(),
-        options: options
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect(),
-    }
-}
-
-fn cluster(name: &str, taints: Value, ready: &str) -> Value {
-    json!({
-        "metadata": {"name": name},
-        "spec": {"taints": taints},
-        "status": {"conditions": [{"type": "Ready", "status": ready}]},
-    })
-}
-
-fn failed() -> Value {
-    json!([{"key": "failed", "effect": "NoExecute"}])
-}
-
-fn none() -> Value {
-    json!([])
-}
-
-/// A binding, with what is put over its specification.
-fn binding(name: &str, over: Value) -> Value {
-    let mut spec = json!({
-        "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": name},
-        "placement": {"clusterAffinity": {"clusterNames": ["member1", "member2"]}},
-        "clusters": [{"name": "member1"}],
-        "gracefulEvictionTasks": [],
-    });
-    for (key, value) in over.as_object().unwrap() {
-        spec[key] = value.clone();
-    }
-    json!({
-        "metadata": {"name": format!("{name}-deployment"), "namespace": "default"},
-        "spec": spec,
-        "status": {"conditions": [{"type": "Scheduled", "status": "True"}]},
-    })
-}
-
-fn task() -> Value {
-    json!([{"fromCluster": "member1", "purgeMode": "Gracefully", "reason": "TaintUntolerated"}])
-}
-
-fn moved() -> Value {
-    json!({"clusters": [{"name": "member2"}], "gracefulEvictionTasks": task()})
-}
 
 fn policy(window: u64) -> Value {
     json!({

@@ -4,7 +4,8 @@
 //!   pods;
 //! - `bindings`: how many bindings and tasks there are, and when tasks may be written and carried out; `labels`: where
 //!   injected labels are, and how long; `bare`: copies that lack them; `taints`: whose they are;
-//! - `placement`: where workloads go, and what is left behind; `rates`: how fast; `tainting`: when clusters are tainted;
+//! - `placement`: where workloads go, and what is left behind; `scheduled`: when a result may name a new cluster;
+//!   `rates`: how fast; `tainting`: when clusters are tainted;
 //!   `gates`: what the target leaves alone;
 //! - `blocked`: what must be true of an eviction that cannot go ahead;
 //! - `writers`: who writes what, and what is left at the end; `instances`: which instance of the target writes.
@@ -26,6 +27,7 @@ mod labels;
 mod placement;
 mod pods;
 mod rates;
+mod scheduled;
 mod tainting;
 mod taints;
 mod writers;
@@ -100,6 +102,7 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Pl
             Invariant::DestinationFits => placement::destination_fits(&history, &target),
             Invariant::ReplicasAddUp => placement::replicas_add_up(&history, &target),
             Invariant::TaskEndsWell => placement::task_ends_well(&history, &target),
+            Invariant::ScheduledOnlyAfterGone => scheduled::only_after_gone(timeline, plan),
         };
         all.judged.insert(invariant, found.judged);
         all.findings.extend(found.findings);
@@ -198,7 +201,7 @@ fn no_label_on_predecessor(history: &History<'_>) -> Found {
     found
 }
 
-/// REC-03, REC-04: a task whose state is to be injected names the clusters that ran the workload before.
+/// REC-04: a task whose state is to be injected names the clusters that ran the workload before.
 fn task_names_predecessors(history: &History<'_>) -> Found {
     let mut found = Found::default();
     let injecting = |task: &&Task| task.is_directly() && task.is_single() && !task.state.is_empty();

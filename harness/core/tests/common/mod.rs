@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 pub mod spoiled;
+pub mod story;
 
 use std::{
     path::{Path, PathBuf},

@@ -29,6 +29,7 @@ pub fn timeline(case: &str, name: &str) -> Timeline {
         "label-missing" => label_missing,
         "label-on-template" => label_on_template,
         "label-with-wrong-value" => label_with_wrong_value,
+        "named-before-old-is-gone" => named_before_old_is_gone,
         "new-before-old-is-gone" => new_before_old_is_gone,
         "task-without-predecessors" => task_without_predecessors,
         "two-live-copies" => two_live_copies,
@@ -145,6 +146,16 @@ fn new_before_old_is_gone(mut entries: Vec<Entry>, task: &Task) -> Vec<Entry> {
     let at = first_new(&entries, task);
     gone.at = entries[at].at;
     entries.insert(at + 1, gone);
+    entries
+}
+
+/// The result names the next cluster in the revision with which the task is written.
+fn named_before_old_is_gone(mut entries: Vec<Entry>, task: &Task) -> Vec<Entry> {
+    let to = revision(&entries[first_new(&entries, task)]).unwrap().cluster.clone();
+    let written = entries.iter_mut().find(|entry| entry.seq == task.written.seq).unwrap();
+    edit(written, |binding| {
+        binding["spec"]["clusters"] = json!([{"name": to.as_str()}])
+    });
     entries
 }
 

@@ -3,7 +3,7 @@
 use crate::mutant::Mutant;
 
 /// The name, the invariant that it breaks, and the mutant that it is otherwise.
-const BROKEN: [(&str, &str, &str); 25] = [
+const BROKEN: [(&str, &str, &str); 26] = [
     (
         "origin-not-gone",
         "originGoneBeforeDestinationCreated",
@@ -52,6 +52,7 @@ const BROKEN: [(&str, &str, &str); 25] = [
     ("destination-outside", "destinationFits", "destination-anywhere"),
     ("replicas-too-few", "replicasAddUp", "replicas-lost"),
     ("task-ends-badly", "taskEndsWell", "copies-left"),
+    ("named-early", "scheduledOnlyAfterGone", "destination-named-early"),
     ("leaders-by-turns", "oneInstanceWrites", "two-leaders"),
 ];
 

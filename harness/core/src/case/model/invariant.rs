@@ -67,11 +67,13 @@ pub enum Invariant {
     ReplicasAddUp,
     /// When a task is cleared its cluster is in the result again, or its copy goes.
     TaskEndsWell,
+    /// Under Directly the scheduling result names a new cluster only when the old copy is gone.
+    ScheduledOnlyAfterGone,
 }
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::OriginGoneBeforeDestinationCreated,
         Self::AtMostOneLiveCopy,
         Self::NoLabelOnTemplate,
@@ -101,6 +103,7 @@ impl Invariant {
         Self::DestinationFits,
         Self::ReplicasAddUp,
         Self::TaskEndsWell,
+        Self::ScheduledOnlyAfterGone,
     ];
 
     /// Its name in cases.
@@ -135,6 +138,7 @@ impl Invariant {
             Self::DestinationFits => "destinationFits",
             Self::ReplicasAddUp => "replicasAddUp",
             Self::TaskEndsWell => "taskEndsWell",
+            Self::ScheduledOnlyAfterGone => "scheduledOnlyAfterGone",
         }
     }
 
@@ -145,7 +149,7 @@ impl Invariant {
             Self::AtMostOneLiveCopy => &["PRG-03"],
             Self::NoLabelOnTemplate => &["REC-08"],
             Self::NoLabelOnPredecessor => &["REC-03"],
-            Self::TaskNamesPredecessors => &["REC-03", "REC-04"],
+            Self::TaskNamesPredecessors => &["REC-04"],
             Self::PreservedStateNeverChanges => &["STP-11"],
             Self::ResultAndTaskDisjoint => &["PRG-11"],
             Self::PreservedStateFitsLabels => &["STP-12"],
@@ -168,6 +172,7 @@ impl Invariant {
             Self::DestinationFits => &["TNT-01", "TNT-02", "TNT-10", "APP-08"],
             Self::ReplicasAddUp => &["POL-11"],
             Self::TaskEndsWell => &["GRE-10"],
+            Self::ScheduledOnlyAfterGone => &["PRG-13"],
             // They make the other findings trustworthy; the catalogue has no requirement for them.
             Self::OnlyTheTargetWritesBindings | Self::NoWriteChangesNothing => &[],
         };

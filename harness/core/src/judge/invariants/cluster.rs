@@ -21,6 +21,8 @@ pub(super) struct OfCluster {
     pub(super) ever_preferred: bool,
     /// The place of the first entry at which it was not ready, or gone.
     pub(super) out_of_reach: Option<usize>,
+    /// Entries at which it left, or came back.
+    comings: Vec<(u64, bool)>,
 }
 
 impl OfCluster {
@@ -33,6 +35,10 @@ impl OfCluster {
         let unready = |it: &Value| it["type"] == "Ready" && it["status"] != "True";
         if revision.change == Change::Deleted || listed("/status/conditions").iter().any(unready) {
             self.out_of_reach.get_or_insert(place);
+        }
+        let is_there = revision.change != Change::Deleted;
+        if self.comings.last().is_none_or(|(_, was_there)| *was_there != is_there) {
+            self.comings.push((entry.seq, is_there));
         }
         let taints = listed("/spec/taints");
         self.ever_preferred |= taints.iter().any(|it| it["effect"] == "PreferNoExecute");
@@ -48,6 +54,12 @@ impl OfCluster {
         if before.is_none_or(|before| *before != now) {
             self.taints.push((entry.seq, now));
         }
+    }
+
+    /// Whether there was no such cluster any more just before an entry.
+    pub(super) fn has_left_before(&self, seq: u64) -> bool {
+        let last = self.comings.iter().rfind(|(at, _)| *at < seq);
+        last.is_some_and(|(_, is_there)| !is_there)
     }
 
     /// The `NoExecute` taints that it had just before an entry.

@@ -23,13 +23,13 @@ pub(super) fn origin_gone_first(history: &History<'_>) -> Found {
     {
         let copies = history.copies_of(task);
         let mut is_first = true;
-        for (place, (entry, revision)) in copies.iter().enumerate() {
+        for (entry, revision) in copies {
             let elsewhere = revision.cluster != task.from && !revision.cluster.is_control();
             let created = revision.change == Change::Added && elsewhere;
             if !created || entry.seq < task.written.seq {
                 continue;
             }
-            let was_there = was_there(copies, place, &task.from, &history.precedence);
+            let was_there = was_there(copies, (entry, revision), &task.from, &history.precedence);
             // The task may be cleared with the decision where the new copy goes, before that is there. Why one is cleared
             // while the old copy is there is not known here; PRG-03 does not ask.
             let is_shown = is_first && task.is_to_remove_at(entry.seq) && matches!(was_there, There::No);
@@ -77,8 +77,8 @@ pub(super) fn origin_gone_first(history: &History<'_>) -> Found {
     found
 }
 
-/// Whether a copy was on a cluster when another one was created.
-enum There<'a> {
+/// Whether a copy was on a cluster at the moment of another event.
+pub(super) enum There<'a> {
     No,
     /// With its latest revision until then.
     Yes(Placed<'a>),
@@ -86,15 +86,20 @@ enum There<'a> {
     Unknown(Placed<'a>),
 }
 
-/// Whether a copy was on `cluster` when the one at `place` was created.
-fn was_there<'a>(copies: &[Placed<'a>], place: usize, cluster: &ClusterName, precedence: &Precedence) -> There<'a> {
-    let created = copies[place];
+/// Whether a copy was on `cluster` when something happened.
+pub(super) fn was_there<'a>(
+    copies: &[Placed<'a>],
+    event: Placed<'a>,
+    cluster: &ClusterName,
+    precedence: &Precedence,
+) -> There<'a> {
+    let place = copies.partition_point(|(entry, _)| entry.seq < event.0.seq);
     let on_cluster = |(_, it): &&Placed<'a>| it.cluster == *cluster;
     let Some(last) = copies[..place].iter().rfind(on_cluster) else {
         return There::No;
     };
     if last.1.change == Change::Deleted {
-        return match precedence.before(*last, created) {
+        return match precedence.before(*last, event) {
             Before::Yes => There::No,
             Before::No => There::Yes(*last),
             Before::Unknown => There::Unknown(*last),
@@ -102,7 +107,7 @@ fn was_there<'a>(copies: &[Placed<'a>], place: usize, cluster: &ClusterName, pre
     }
     let is_end = |it: &&Placed<'a>| on_cluster(it) && it.1.change == Change::Deleted;
     match copies[place..].iter().find(is_end) {
-        Some(gone) => match precedence.before(created, *gone) {
+        Some(gone) => match precedence.before(event, *gone) {
             Before::Yes => There::Yes(*last),
             Before::No => There::No,
             Before::Unknown => There::Unknown(*gone),
@@ -179,7 +184,7 @@ fn overlap<'a>(copies: &[Placed<'a>], holders: &BTreeMap<&ClusterName, usize>, p
     let mut worst = There::No;
     for place in holders.values() {
         for (other, _) in holders.iter().filter(|(_, began)| *began < place) {
-            match was_there(copies, *place, other, precedence) {
+            match was_there(copies, copies[*place], other, precedence) {
                 There::No => {}
                 There::Yes(old) => return There::Yes(old),
                 There::Unknown(gone) => worst = There::Unknown(gone),
@@ -194,7 +199,7 @@ fn just_gone<'a>(copies: &[Placed<'a>], place: usize, precedence: &Precedence) -
     let here = &copies[place].1.cluster;
     let others: BTreeSet<&ClusterName> = copies[..place].iter().map(|(_, it)| &it.cluster).collect();
     others.into_iter().filter(|other| *other != here).find_map(|other| {
-        match was_there(copies, place, other, precedence) {
+        match was_there(copies, copies[place], other, precedence) {
             There::Unknown(gone) => Some(gone),
             There::No | There::Yes(_) => None,
         }

@@ -31,7 +31,9 @@ pub(super) fn of(invariant: Invariant) -> (Option<&'static str>, DifferenceKind)
         Invariant::LabelsUntilHealthy => (Some(LABELS), TooEarly),
         Invariant::TaskNamesPredecessors => (Some("spec.gracefulEvictionTasks[].clustersBeforeFailover"), Different),
         Invariant::PreservedStateNeverChanges | Invariant::PreservedStateFitsLabels => (Some(STATE), Different),
-        Invariant::ResultAndTaskDisjoint | Invariant::DestinationFits => (Some(RESULT), Unexpected),
+        Invariant::ResultAndTaskDisjoint | Invariant::DestinationFits | Invariant::ScheduledOnlyAfterGone => {
+            (Some(RESULT), Unexpected)
+        }
         Invariant::ReplicasAddUp => (Some("spec.clusters[].replicas"), Different),
         Invariant::OneTaskPerCluster | Invariant::GateOffMovesNothing => (Some(TASKS), Unexpected),
         Invariant::NoEvictionBeforeItsTime | Invariant::EvictionRateKept => (Some(TASKS), TooEarly),

@@ -32,7 +32,7 @@ pub(super) struct History<'a> {
     pub(super) bindings: BTreeMap<ObjectId, Vec<Placed<'a>>>,
     pub(super) precedence: Precedence,
     /// Places of the tasks of a binding.
-    tasks_of: BTreeMap<ObjectId, Vec<usize>>,
+    places: BTreeMap<ObjectId, Vec<usize>>,
     /// Revisions of every workload that a task moves, on all clusters, in order.
     copies: BTreeMap<Workload, Vec<Placed<'a>>>,
     /// Revisions of the pods of these workloads on members, in order.
@@ -50,17 +50,17 @@ pub(super) struct History<'a> {
 impl<'a> History<'a> {
     pub(super) fn of(entries: &'a [Entry], precedence: Precedence) -> Self {
         let tasks = failovers::tasks(entries);
-        let mut tasks_of: BTreeMap<ObjectId, Vec<usize>> = BTreeMap::new();
+        let mut places: BTreeMap<ObjectId, Vec<usize>> = BTreeMap::new();
         for (place, task) in tasks.iter().enumerate() {
-            tasks_of.entry(task.binding.clone()).or_default().push(place);
+            places.entry(task.binding.clone()).or_default().push(place);
         }
         let mut history = Self {
             entries,
-            bindings: tasks_of.keys().map(|id| (id.clone(), Vec::new())).collect(),
+            bindings: places.keys().map(|id| (id.clone(), Vec::new())).collect(),
             copies: tasks.iter().map(|task| (key(&task.workload), Vec::new())).collect(),
             tasks,
             precedence,
-            tasks_of,
+            places,
             pods: BTreeMap::new(),
             healthy: BTreeMap::new(),
             clusters: BTreeMap::new(),
@@ -155,7 +155,12 @@ impl<'a> History<'a> {
 
     /// All tasks of the binding of a task, in the order in which they were written.
     pub(super) fn tasks_beside(&self, task: &Task) -> impl Iterator<Item = &Task> {
-        let places = self.tasks_of.get(&task.binding).into_iter().flatten();
+        self.tasks_of(&task.binding)
+    }
+
+    /// All tasks of a binding, in the order in which they were written.
+    pub(super) fn tasks_of(&self, binding: &ObjectId) -> impl Iterator<Item = &Task> {
+        let places = self.places.get(binding).into_iter().flatten();
         places.filter_map(|place| self.tasks.get(*place))
     }
 
