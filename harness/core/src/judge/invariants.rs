@@ -39,6 +39,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::{history::History, instances::Target};
 use super::{
     DifferenceKind, Finding,
+    allowances::Allowances,
     failovers::{self, Task},
     order::Precedence,
     steps::before_clean_up,
@@ -67,6 +68,7 @@ pub struct Judged {
 pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Plan>) -> Judged {
     let history = History::of(before_clean_up(timeline), Precedence::of(timeline));
     let target = Target::of(timeline);
+    let allowances = Allowances::of(plan, history.entries);
     let mut all = Judged::default();
     for invariant in Invariant::ALL
         .into_iter()
@@ -81,15 +83,15 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Pl
             Invariant::PreservedStateNeverChanges => state_never_changes(&history),
             Invariant::ResultAndTaskDisjoint => result_and_task_disjoint(&history),
             Invariant::PreservedStateFitsLabels => blocked::state_fits_labels(&history),
-            Invariant::LateEvictionIsExplained => blocked::late_eviction_explained(&history),
+            Invariant::LateEvictionIsExplained => blocked::late_eviction_explained(&history, &allowances),
             Invariant::NothingLeftAfterCleanUp => writers::nothing_left(timeline),
             Invariant::OnlyTheTargetWritesBindings => writers::only_the_target(timeline),
-            Invariant::NoWriteChangesNothing => writers::no_idle_write(timeline),
+            Invariant::NoWriteChangesNothing => writers::no_idle_write(timeline, &allowances),
             Invariant::OneInstanceWrites => instances::one_writes(timeline),
             Invariant::OneTaskPerCluster => bindings::one_task_per_cluster(&history),
             Invariant::OneBindingPerWorkload => bindings::one_binding_per_workload(&history),
             Invariant::NoEvictionBeforeItsTime => bindings::no_eviction_before_its_time(&history),
-            Invariant::GracefullyNeverWithoutCopy => bindings::gracefully_never_without_copy(&history),
+            Invariant::GracefullyNeverWithoutCopy => bindings::gracefully_never_without_copy(&history, plan),
             Invariant::LabelsFromFirstRevision => labels::from_first_revision(&history),
             Invariant::LabelsUntilHealthy => labels::until_healthy(&history),
             Invariant::LabelsOnlyUnderDirectly => labels::only_under_directly(&history),
@@ -99,9 +101,9 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Pl
             Invariant::OnlyPoliciesTaint => tainting::only_policies(&history, &target),
             Invariant::TaintNotBeforeItsWindow => tainting::not_before_the_window(&history, &target),
             Invariant::PoliciesUntouched => gates::policies_untouched(&history, &target),
-            Invariant::DestinationFits => placement::destination_fits(&history, &target),
-            Invariant::ReplicasAddUp => placement::replicas_add_up(&history, &target),
-            Invariant::TaskEndsWell => placement::task_ends_well(&history, &target),
+            Invariant::DestinationFits => placement::destination_fits(&history, &target, &allowances),
+            Invariant::ReplicasAddUp => placement::replicas_add_up(&history, &target, &allowances),
+            Invariant::TaskEndsWell => placement::task_ends_well(&history, &target, &allowances),
             Invariant::ScheduledOnlyAfterGone => scheduled::only_after_gone(timeline, plan),
         };
         all.judged.insert(invariant, found.judged);

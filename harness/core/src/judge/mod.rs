@@ -6,8 +6,10 @@
 //! - [`Weighed`] sorts findings by their consequence for the implementation;
 //! - [`failovers`] finds the eviction tasks in a timeline, [`invariants`] judges them; `order` tells what came first,
 //!   where that can be told;
+//! - `allowances` tells for which times an implementation is not answerable;
 //! - [`snapshots`] makes the texts that are compared with files under `snapshots/`.
 
+mod allowances;
 pub mod failovers;
 pub mod finding;
 pub mod invariants;

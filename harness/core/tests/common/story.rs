@@ -9,7 +9,7 @@ use baton_core::{
     case::model::{ControllerSetup, Invariant},
     judge::{self, Finding, invariants},
     plan::Plan,
-    timeline::{Begin, Change, Entry, Event, HANDS, Mark, Order, Revision, Timeline},
+    timeline::{Begin, Change, Entry, Event, HANDS, Mark, Order, Revision, StepEnd, Timeline},
 };
 use serde_json::{Value, json};
 
@@ -42,6 +42,18 @@ impl Story {
         let mut story = Self::begin();
         story.0.insert(0, entry(0.0, Event::Mark(Mark::Begin(begin))));
         story
+    }
+
+    /// A step of the plan that begins and ends at once.
+    pub fn step(self, at: f64, step: usize) -> Self {
+        let text = String::new();
+        self.mark(at, Mark::StepStarted { step, text }).mark(
+            at,
+            Mark::StepEnded {
+                step,
+                end: StepEnd::Done,
+            },
+        )
     }
 
     /// Notes something of the runner.
@@ -114,10 +126,14 @@ impl Story {
 
     /// What an invariant says: how often it judged, and which requirements it refutes.
     pub fn judged(self, invariant: Invariant, setup: ControllerSetup) -> (usize, Vec<String>) {
-        let timeline = self.timeline();
         let mut plan = Plan::of(&super::case("proposal/deployment-directly.yaml"));
         plan.controller = setup;
-        let judged = invariants::judge(&timeline, &BTreeSet::new(), Some(&plan));
+        self.judged_by(invariant, &plan)
+    }
+
+    /// The same, by a plan that the run had.
+    pub fn judged_by(self, invariant: Invariant, plan: &Plan) -> (usize, Vec<String>) {
+        let judged = invariants::judge(&self.timeline(), &BTreeSet::new(), Some(plan));
         let title = judge::invariants::title(invariant);
         let findings = judged.findings.iter().filter(|it: &&Finding| it.title == title);
         let ids = findings.flat_map(|it| &it.requirements).map(ToString::to_string);

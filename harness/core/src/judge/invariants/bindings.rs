@@ -11,14 +11,16 @@ use super::{Found, History, blocked, finding};
 use crate::{
     case::model::Invariant,
     judge::{failovers::Task, order::Before},
+    plan::{Plan, time_factor::faster_setup},
     select::BINDING_KINDS,
-    timeline::{Change, Entry, Event, ObjectId, Revision},
+    timeline::{Change, Entry, Event, HARNESS, ObjectId, Revision},
+    yaml::decode::parse_duration,
 };
 
 /// Taints say when they came in whole seconds.
 const TICK: Duration = Duration::from_millis(1500);
 
-/// How long an old copy may be kept at least where its task does not say: whatever an option says, it is not less.
+/// How long an old copy is kept at least where nothing says how long: the default of the documents is ten minutes.
 const LEAST_PERIOD: Duration = Duration::from_secs(30);
 
 pub(super) fn revisions<'a>(history: &History<'a>) -> impl Iterator<Item = (&'a Entry, &'a Revision)> {
@@ -149,7 +151,7 @@ pub(super) fn reason<'a>(binding: &'a Value, task: &Task) -> Option<&'a str> {
 
 /// PRG-05, PRG-14: under Gracefully a healthy old copy is not marked for deletion before another copy is healthy, or the
 /// grace period is over.
-pub(super) fn gracefully_never_without_copy(history: &History<'_>) -> Found {
+pub(super) fn gracefully_never_without_copy(history: &History<'_>, plan: Option<&Plan>) -> Found {
     let mut found = Found::default();
     let graceful = |task: &&Task| matches!(task.purge_mode.as_str(), "" | "Gracefully" | "Graciously");
     for task in history.tasks.iter().filter(graceful) {
@@ -172,7 +174,7 @@ pub(super) fn gracefully_never_without_copy(history: &History<'_>) -> Found {
             .filter(|(cluster, (entry, _))| *cluster != task.from.as_str() && entry.seq >= task.written.seq)
             .any(|(_, said)| before(&&said));
         let kept = marked.0.at.saturating_sub(task.written.at) + TICK;
-        if !has_other && kept < period(history, task) {
+        if !has_other && kept < period(history, task, plan) {
             found.findings.push(finding(
                 Invariant::GracefullyNeverWithoutCopy,
                 marked.0,
@@ -188,15 +190,23 @@ pub(super) fn gracefully_never_without_copy(history: &History<'_>) -> Found {
     found
 }
 
-/// The first revision of the old copy that goes, or is gone.
+/// The first revision of the old copy that goes, or is gone, because of this task: what happens when the workload is back
+/// there, or leaves it again, has nothing to do with it, nor does what a step of the case removes.
 fn marked<'a>(history: &History<'a>, task: &Task) -> Option<(&'a Entry, &'a Revision)> {
+    let again = history
+        .tasks_beside(task)
+        .find(|it| it.from == task.from && it.written > task.written);
+    let ends = [task.called_off, again.map(|it| it.written)];
+    let until = ends.into_iter().flatten().map(|end| end.seq).min().unwrap_or(u64::MAX);
     let mut copies = history.copies_of(task).iter();
-    let found = copies.find(|(entry, revision)| {
+    let (entry, revision) = copies.find(|(entry, revision)| {
         let goes = revision.object.pointer("/metadata/deletionTimestamp").is_some();
         let gone = revision.change == Change::Deleted;
-        entry.seq > task.written.seq && revision.cluster == task.from && (goes || gone)
-    });
-    found.copied()
+        let of_task = (task.written.seq + 1..until).contains(&entry.seq);
+        of_task && revision.cluster == task.from && (goes || gone)
+    })?;
+    let by_harness = revision.by.as_deref().is_some_and(|by| HARNESS.contains(&by));
+    (!by_harness).then_some((*entry, *revision))
 }
 
 /// Whether workload and binding are still there at an entry: what nobody wants any more may go.
@@ -237,10 +247,25 @@ fn items<'a>(revision: &'a Revision, pointer: &str) -> impl Iterator<Item = &'a 
     items.into_iter().flatten()
 }
 
-fn period(history: &History<'_>, task: &Task) -> Duration {
-    let seconds = history.written(task).and_then(|(_, it)| {
-        let mut tasks = tasks(&it.object);
-        tasks.find(|it| it["fromCluster"] == task.from.as_str())?["gracePeriodSeconds"].as_u64()
+/// The least time for which an old copy is to be kept: what the task says; else what policy or option say, whichever the
+/// implementation goes by.
+pub(super) fn period(history: &History<'_>, task: &Task, plan: Option<&Plan>) -> Duration {
+    let Some((_, written)) = history.written(task) else {
+        return Duration::ZERO;
+    };
+    let recorded = tasks(&written.object).find(|it| it["fromCluster"] == task.from.as_str());
+    if let Some(seconds) = recorded.and_then(|it| it["gracePeriodSeconds"].as_u64()) {
+        return Duration::from_secs(seconds);
+    }
+    let policy = ["cluster", "application"].into_iter().filter_map(|kind| {
+        let seconds = written
+            .object
+            .pointer(&format!("/spec/failover/{kind}/gracePeriodSeconds"));
+        seconds.and_then(Value::as_u64).map(Duration::from_secs)
     });
-    seconds.map_or(LEAST_PERIOD, Duration::from_secs)
+    let option = plan.and_then(|plan| {
+        let setup = faster_setup(&plan.controller, plan.time_factor);
+        parse_duration(setup.options.get("graceful-eviction-timeout")?)
+    });
+    policy.chain(option).fold(LEAST_PERIOD, Duration::min)
 }

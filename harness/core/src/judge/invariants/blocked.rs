@@ -11,7 +11,10 @@ use super::{
 };
 use crate::{
     case::model::Invariant,
-    judge::failovers::{Moment, Task},
+    judge::{
+        allowances::Allowances,
+        failovers::{Moment, Task},
+    },
     timeline::{Change, Entry, Revision},
 };
 
@@ -52,7 +55,7 @@ fn is_label_value(text: &str) -> bool {
 
 /// STP-06, OBS-02: an eviction by taint that came much later than it was due shows what held it up while it did: in a
 /// condition of the binding, or in an event about binding or workload.
-pub(super) fn late_eviction_explained(history: &History<'_>) -> Found {
+pub(super) fn late_eviction_explained(history: &History<'_>, allowances: &Allowances) -> Found {
     let mut found = Found::default();
     for task in &history.tasks {
         let Some((entry, revision)) = history.written(task) else {
@@ -62,7 +65,9 @@ pub(super) fn late_eviction_explained(history: &History<'_>) -> Found {
             continue;
         };
         found.judged += 1;
-        let waited = task.written.at.saturating_sub(due.at);
+        // A member that does not answer keeps others waiting, too.
+        let since = allowances.undisturbed(due.at, task.written.at, None);
+        let waited = task.written.at.saturating_sub(since);
         if waited > EXPLAINED_WITHIN && !is_explained(history, task, due) {
             let broken = finding(
                 Invariant::LateEvictionIsExplained,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Found, History, bindings, blaming, finding, instances::Target};
 use crate::{
     case::model::Invariant,
-    judge::failovers,
+    judge::{allowances::Allowances, failovers},
     names::ClusterName,
     select::BINDING_KINDS,
     timeline::{Change, Entry, HANDS, ObjectId, Revision},
@@ -35,7 +35,7 @@ struct Repels {
 
 /// TNT-01, TNT-02, TNT-10, APP-08: a cluster that newly enters a scheduling result is in the affinity, has no taint that the
 /// workload does not tolerate, and is not one that the workload was evicted from a short while ago.
-pub(super) fn destination_fits(history: &History<'_>, target: &Target<'_>) -> Found {
+pub(super) fn destination_fits(history: &History<'_>, target: &Target<'_>, allowances: &Allowances) -> Found {
     let mut found = Found::default();
     let mut clusters: BTreeMap<String, Vec<Repels>> = BTreeMap::new();
     let mut results: BTreeMap<ObjectId, BTreeSet<ClusterName>> = BTreeMap::new();
@@ -61,7 +61,7 @@ pub(super) fn destination_fits(history: &History<'_>, target: &Target<'_>) -> Fo
                 let repels = clusters.get(cluster.as_str()).map(Vec::as_slice).unwrap_or_default();
                 let blocked = evicted.get(&(id.clone(), cluster.to_string()));
                 let why = outside(placement, cluster)
-                    .or_else(|| repelled(placement, repels, entry))
+                    .or_else(|| repelled(placement, repels, entry, allowances))
                     .or_else(|| is_blocked(&revision.object, blocked.copied(), entry));
                 if let Some((requirement, why)) = why {
                     let told = finding(
@@ -118,7 +118,7 @@ fn outside(placement: &Value, cluster: &ClusterName) -> Why {
     (missing || excluded).then(|| ("TNT-10", "which the affinity does not have".to_owned()))
 }
 
-fn repelled(placement: &Value, repels: &[Repels], entry: &Entry) -> Why {
+fn repelled(placement: &Value, repels: &[Repels], entry: &Entry, allowances: &Allowances) -> Why {
     let tolerations = list(placement, "/clusterTolerations");
     let tolerates = |taint: &Repels| {
         tolerations.iter().any(|it| {
@@ -129,7 +129,8 @@ fn repelled(placement: &Value, repels: &[Repels], entry: &Entry) -> Why {
                 && (exists || text("value") == taint.value)
         })
     };
-    let known = repels.iter().find(|it| it.since + NEWS < entry.at && !tolerates(it))?;
+    let is_known = |it: &&Repels| allowances.undisturbed(it.since, entry.at, None) + NEWS < entry.at;
+    let known = repels.iter().find(|it| is_known(it) && !tolerates(it))?;
     let requirement = if known.effect == "NoExecute" {
         "TNT-01"
     } else {
@@ -156,11 +157,14 @@ fn is_blocked(binding: &Value, evicted: Option<Duration>, entry: &Entry) -> Why 
 }
 
 /// POL-11: under Divided the replicas of a result that stays for a while are those of the workload.
-pub(super) fn replicas_add_up(history: &History<'_>, target: &Target<'_>) -> Found {
+pub(super) fn replicas_add_up(history: &History<'_>, target: &Target<'_>, allowances: &Allowances) -> Found {
     let mut found = Found::default();
     let mut open: BTreeMap<ObjectId, (&Entry, u64, u64)> = BTreeMap::new();
     let settle = |(entry, sum, wanted): (&Entry, u64, u64), id: ObjectId, until: Duration, found: &mut Found| {
-        if entry.at + NEWS > until {
+        if allowances
+            .deadline(entry.at, NEWS, None)
+            .is_none_or(|at_rest| at_rest > until)
+        {
             return;
         }
         found.judged += 1;
@@ -210,15 +214,16 @@ fn full_result(binding: &Value) -> Option<(u64, u64)> {
 }
 
 /// GRE-10: when a task is cleared, its cluster is in the result again, or its copy goes.
-pub(super) fn task_ends_well(history: &History<'_>, target: &Target<'_>) -> Found {
+pub(super) fn task_ends_well(history: &History<'_>, target: &Target<'_>, allowances: &Allowances) -> Found {
     let mut found = Found::default();
     let end = history.entries.last().map(|entry| entry.at).unwrap_or_default();
     // What is never purged stays (PRG-09).
     for task in history.tasks.iter().filter(|task| task.purge_mode != "Never") {
-        let Some(cleared) = task.cleared.filter(|cleared| cleared.at + PURGE <= end) else {
+        let Some(cleared) = task.cleared else { continue };
+        let deadline = allowances.deadline(cleared.at, PURGE, Some(&task.from));
+        let Some(until) = deadline.filter(|until| *until <= end) else {
             continue;
         };
-        let until = cleared.at + PURGE;
         let of_binding = history.binding_of(task);
         let at_end = history.binding_at(task, cleared.seq);
         let by_target = at_end.is_some_and(|(_, it)| target.wrote(it) == Some(true) && it.change != Change::Deleted);
@@ -244,7 +249,10 @@ pub(super) fn task_ends_well(history: &History<'_>, target: &Target<'_>) -> Foun
                 entry,
                 Some(ObjectId::of(last)),
                 format!("no copy on {} when its task is cleared", task.from),
-                format!("it was still there {} s later", PURGE.as_secs()),
+                format!(
+                    "it was still there {} s later",
+                    until.saturating_sub(cleared.at).as_secs()
+                ),
             ));
         }
     }

@@ -139,7 +139,8 @@ pub(super) fn kept(history: &History<'_>, plan: Option<&Plan>) -> Found {
     found
 }
 
-/// When instances of the implementation began anew: they need not know when the one before them did something.
+/// When instances of the implementation began anew, which need not know when the one before them did something, and when
+/// its requests began or ceased to fail or to take longer: what it had decided one after the other may be written at once.
 fn restarts(history: &History<'_>, plan: &Plan) -> Vec<u64> {
     let begins = |step: usize| {
         let action = plan.steps.get(step).map(|step| &step.action);
@@ -151,6 +152,10 @@ fn restarts(history: &History<'_>, plan: &Plan) -> Vec<u64> {
                     | Fault::StartController
                     | Fault::AddController(_)
                     | Fault::CrashController(_)
+                    | Fault::CutOff(_)
+                    | Fault::Heal(_)
+                    | Fault::Fail(..)
+                    | Fault::Delay(..)
             ))
         )
     };
