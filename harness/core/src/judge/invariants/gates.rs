@@ -29,8 +29,7 @@ pub(super) fn off_moves_nothing(history: &History<'_>, target: &Target<'_>, plan
     for (entry, revision) in bindings::revisions(history).filter(|(entry, _)| entry.seq < until) {
         let id = ObjectId::of(revision);
         if revision.kind == "ClusterTaintPolicy" {
-            let lists = ["taintsToAdd", "taints"].map(|name| format!("/spec/{name}"));
-            of_policies.extend(lists.iter().flat_map(|list| taints::listed(&revision.object, list)));
+            of_policies.extend(taints::of_policy(&revision.object));
             found.judged += 1;
         }
         if revision.kind != "Cluster" || revision.change == Change::Deleted {
