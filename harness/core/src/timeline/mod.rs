@@ -106,11 +106,12 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// Appends an entry.
+    /// Appends an entry. Its time is kept to the microsecond, as it is written: what is judged while it is new is judged
+    /// the same when it has been read again.
     ///
     /// # Errors
     /// [`TimelineError::Order`] if its `seq` is not greater than that of the last one.
-    pub fn push(&mut self, entry: Entry) -> Result<(), TimelineError> {
+    pub fn push(&mut self, mut entry: Entry) -> Result<(), TimelineError> {
         if let Some(last) = self.entries.last()
             && entry.seq <= last.seq
         {
@@ -120,6 +121,7 @@ impl Timeline {
                 last: last.seq,
             });
         }
+        entry.at = wire::rounded(entry.at);
         self.entries.push(entry);
         Ok(())
     }

@@ -131,8 +131,19 @@ fn entry(line: Line, number: usize) -> Result<Entry, TimelineError> {
     })
 }
 
+/// A time as it is written: microseconds are what a clock of a cluster can tell apart; more digits only hide the time.
+pub(super) fn rounded(at: Duration) -> Duration {
+    const MICRO: u32 = 1000;
+    let below = at.subsec_nanos() % MICRO;
+    let floor = at.saturating_sub(Duration::from_nanos(below.into()));
+    if below < MICRO / 2 {
+        floor
+    } else {
+        floor.saturating_add(Duration::from_micros(1))
+    }
+}
+
 fn line(entry: &Entry) -> Line {
-    // Microseconds are what a clock of a cluster can tell apart; more digits only hide the time.
     let t = (entry.at.as_secs_f64() * 1e6).round() / 1e6;
     let empty = Line {
         t,
@@ -176,6 +187,23 @@ mod tests {
         let mut written = Vec::new();
         timeline.write(&mut written).unwrap();
         assert_eq!(String::from_utf8(written).unwrap(), text);
+    }
+
+    #[test]
+    fn a_time_is_the_same_before_and_after_it_was_written() {
+        for nanos in [0, 499, 500, 6_591_307_724, 1_999_999_999, 86_400_123_456_500] {
+            let mark = Event::Mark(Mark::CleanUp);
+            let at = Duration::from_nanos(nanos);
+            let timeline = Timeline::new(vec![Entry {
+                at,
+                seq: 1,
+                event: mark,
+            }])
+            .unwrap();
+            let mut text = Vec::new();
+            timeline.write(&mut text).unwrap();
+            assert_eq!(Timeline::read(text.as_slice()).unwrap(), timeline, "{nanos} ns");
+        }
     }
 
     #[test]
