@@ -162,6 +162,14 @@ fn failed(
     if let Some((StepEnd::TimedOut { phase, waited_secs }, _)) = &run.end {
         seen = format!("{seen}, for {waited_secs} s (phase {phase})");
     }
+    let (mut seq, mut at) = (evidence.seq, evidence.at);
+    if let (Mode::Observed, Some((_, end))) = (assertion.mode, &run.end) {
+        // It did not happen until the end; the nearest revision is where to look.
+        if evidence.object.is_some() {
+            seen = format!("{seen}; the nearest at {:.3} s, entry {seq}", at.as_secs_f64());
+        }
+        (seq, at) = (end.seq, end.at);
+    }
     Finding {
         requirements,
         field,
@@ -175,8 +183,8 @@ fn failed(
         },
         seen,
         object: evidence.object,
-        seq: evidence.seq,
-        at: evidence.at,
+        seq,
+        at,
         mismatches: evidence.mismatches,
     }
 }
