@@ -406,7 +406,8 @@ fn gracefully_by_work(cluster: &str, workload: &str, health: &str) -> Vec<Entry>
 #[case::the_work_of_the_old_copy(gracefully_by_work("member1", "web", "Healthy"), true)]
 #[case::the_work_of_another_workload(gracefully_by_work("member2", "db", "Healthy"), true)]
 #[case::period_is_over(gracefully(100, Some(100), false, true), false)]
-#[case::old_copy_was_sick(gracefully(5, Some(100), false, false), false)]
+#[case::old_copy_was_sick(gracefully(5, Some(100), false, false), true)]
+#[case::period_of_a_sick_copy_is_over(gracefully(100, Some(100), false, false), false)]
 #[case::too_early(gracefully(90, Some(100), false, true), true)]
 #[case::at_once(gracefully(1, None, false, true), true)]
 fn under_gracefully_there_is_always_a_copy(#[case] entries: Vec<Entry>, #[case] is_broken: bool) {

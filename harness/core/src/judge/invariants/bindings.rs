@@ -7,13 +7,13 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Found, History, blocked, finding};
+use super::{Found, History, blaming, blocked, finding};
 use crate::{
     case::model::Invariant,
     judge::{failovers::Task, order::Before},
     plan::{Plan, time_factor::faster_setup},
     select::BINDING_KINDS,
-    timeline::{Change, Entry, Event, HARNESS, ObjectId, Revision},
+    timeline::{Change, Entry, Event, HANDS, HARNESS, ObjectId, Revision},
     yaml::decode::parse_duration,
 };
 
@@ -149,8 +149,8 @@ pub(super) fn reason<'a>(binding: &'a Value, task: &Task) -> Option<&'a str> {
     tasks.find(|it| it["fromCluster"] == task.from.as_str())?["reason"].as_str()
 }
 
-/// PRG-05, PRG-14: under Gracefully a healthy old copy is not marked for deletion before another copy is healthy, or the
-/// grace period is over.
+/// PRG-05, PRG-14: under Gracefully an old copy is not marked for deletion before another copy is healthy, or the grace
+/// period is over. One that is not healthy itself leaves no gap, but has to wait all the same.
 pub(super) fn gracefully_never_without_copy(history: &History<'_>, plan: Option<&Plan>) -> Found {
     let mut found = Found::default();
     let graceful = |task: &&Task| matches!(task.purge_mode.as_str(), "" | "Gracefully" | "Graciously");
@@ -166,16 +166,14 @@ pub(super) fn gracefully_never_without_copy(history: &History<'_>, plan: Option<
             .iter()
             .filter(before)
             .filter_map(|(_, it)| health(&it.object, task.from.as_str()));
-        if was_healthy.next_back() != Some("Healthy") {
-            continue;
-        }
+        let was_healthy = was_healthy.next_back() == Some("Healthy");
         found.judged += 1;
         let has_other = said_healthy(history, task)
             .filter(|(cluster, (entry, _))| *cluster != task.from.as_str() && entry.seq >= task.written.seq)
             .any(|(_, said)| before(&&said));
         let kept = marked.0.at.saturating_sub(task.written.at) + TICK;
         if !has_other && kept < period(history, task, plan) {
-            found.findings.push(finding(
+            let told = finding(
                 Invariant::GracefullyNeverWithoutCopy,
                 marked.0,
                 Some(ObjectId::of(marked.1)),
@@ -184,7 +182,9 @@ pub(super) fn gracefully_never_without_copy(history: &History<'_>, plan: Option<
                     task.workload, task.from
                 ),
                 format!("it was removed {:.0} s after the task was written", kept.as_secs_f64()),
-            ));
+            );
+            let told = if was_healthy { told } else { blaming(told, "PRG-05") };
+            found.findings.push(told);
         }
     }
     found
@@ -196,7 +196,11 @@ fn marked<'a>(history: &History<'a>, task: &Task) -> Option<(&'a Entry, &'a Revi
     let again = history
         .tasks_beside(task)
         .find(|it| it.from == task.from && it.written > task.written);
-    let ends = [task.called_off, again.map(|it| it.written)];
+    let by_hand = task.cleared.filter(|cleared| {
+        let cleared = history.binding_at(task, cleared.seq);
+        cleared.is_some_and(|(_, it)| it.by.as_deref() == Some(HANDS))
+    });
+    let ends = [task.called_off, again.map(|it| it.written), by_hand];
     let until = ends.into_iter().flatten().map(|end| end.seq).min().unwrap_or(u64::MAX);
     let mut copies = history.copies_of(task).iter();
     let (entry, revision) = copies.find(|(entry, revision)| {
