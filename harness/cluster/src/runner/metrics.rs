@@ -61,6 +61,8 @@ impl Run<'_> {
             return Ok(None);
         };
         samples.retain(|sample| sample.name == assertion.metric.name);
+        // Implementations list them in any order.
+        samples.sort_by(|one, other| (&one.labels, &one.value).cmp(&(&other.labels, &other.value)));
         let bindings = self.known().bindings;
         let held = assertion.metric.mismatches(&samples, &bindings).is_empty();
         self.recorder.mark(Mark::Scraped { samples });
