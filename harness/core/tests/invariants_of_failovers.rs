@@ -7,11 +7,12 @@ mod common;
 use std::collections::BTreeSet;
 
 use baton_core::{
-    case::model::Invariant,
-    judge::invariants,
+    case::model::{ControllerSetup, Invariant},
+    judge::{self, invariants},
+    plan::Plan,
     timeline::{Change, HANDS},
 };
-use common::story::{Story, TARGET, binding, cluster, none, with};
+use common::story::{Story, TARGET, binding, cluster, failed, none, with};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -117,7 +118,7 @@ fn a_result_names_no_new_cluster_before_the_old_copy_is_gone(#[case] story: Stor
 fn what_came_first_is_told_only_where_it_is_known(#[case] counted_on: bool) {
     for gone in [9.95, 10.05] {
         let timeline = moves(Story::begin(), Some(gone), TARGET).timeline();
-        let mut plan = baton_core::plan::Plan::of(&common::case("proposal/deployment-directly.yaml"));
+        let mut plan = Plan::of(&common::case("proposal/deployment-directly.yaml"));
         plan.invariants.retain(|_| false);
         plan.invariants
             .extend(counted_on.then_some(Invariant::ScheduledOnlyAfterGone));
@@ -130,4 +131,309 @@ fn what_came_first_is_told_only_where_it_is_known(#[case] counted_on: bool) {
         );
         assert_eq!(judged.inconclusive.iter().any(|it| it.title == title), counted_on);
     }
+}
+
+/// A workload on member1, whose cluster gets a taint at second 3 that is not tolerated.
+fn failing(over: Value) -> Story {
+    let mut over = over;
+    over["clusters"] = named(&["member1"]);
+    Story::in_order()
+        .hands(0.0, "Cluster", cluster("member1", none(), "True"))
+        .hands(0.0, "Cluster", cluster("member2", none(), "True"))
+        .target(1.0, "ResourceBinding", collected(over))
+        .copy(1.0, "member1", Change::Added)
+        .hands(3.0, "Cluster", cluster("member1", failed(), "True"))
+}
+
+/// A binding of a workload that keeps state, with the status that was collected on member1.
+fn collected(over: Value) -> Value {
+    let mut binding = binding("web", over);
+    let rule = |alias: &str, path: &str| json!({"aliasLabelName": alias, "jsonPath": path});
+    let rules = json!([rule("job", "{ .job }"), rule("step", "{.step}")]);
+    binding["spec"]["failover"] = json!({"cluster": {"purgeMode": "Directly", "statePreservation": {"rules": rules}}});
+    binding["status"]["aggregatedStatus"] = json!([
+        {"clusterName": "member1", "health": "Healthy", "status": {"job": "a1", "step": 7}},
+    ]);
+    binding
+}
+
+fn keeping(state: Value, result: &[&str]) -> Value {
+    let mut over = under_way(&["member1"], result);
+    over["gracefulEvictionTasks"][0]["preservedLabelState"] = state;
+    over["gracefulEvictionTasks"][0]["clustersBeforeFailover"] = json!(["member1"]);
+    over
+}
+
+fn whole() -> Value {
+    json!({"job": "a1", "step": "7"})
+}
+
+fn state_on() -> ControllerSetup {
+    let mut setup = with(true, &[]);
+    setup.feature_gates.insert("StatefulFailoverInjection".to_owned(), true);
+    setup
+}
+
+fn found(story: Story, invariant: Invariant) -> (bool, Vec<String>) {
+    let (judged, found) = story.judged(invariant, state_on());
+    (judged > 0, found)
+}
+
+/// The result changes at second 5 by this revision of the binding.
+fn then(story: Story, over: Value) -> Story {
+    story.target(5.0, "ResourceBinding", collected(over))
+}
+
+#[rstest]
+#[case::with_a_task(then(failing(json!({})), under_way(&["member1"], &[])), true, &[])]
+#[case::without(then(failing(json!({})), under_way(&[], &["member2"])), true, &["TNT-11"])]
+#[case::without_a_new_cluster(then(failing(json!({})), under_way(&[], &[])), true, &["TNT-11"])]
+#[case::by_hand(failing(json!({})).hands(5.0, "ResourceBinding", collected(under_way(&[], &["member2"]))), false, &[])]
+#[case::the_taint_is_tolerated(
+    then(
+        failing(json!({"placement": {"clusterTolerations": [{"operator": "Exists"}]}})),
+        json!({"clusters": named(&["member2"]), "placement": {"clusterTolerations": [{"operator": "Exists"}]}}),
+    ),
+    false,
+    &[]
+)]
+#[case::the_placement_has_changed(
+    then(
+        failing(json!({})),
+        json!({"clusters": named(&["member2"]), "placement": {"clusterAffinity": {"clusterNames": ["member2"]}}}),
+    ),
+    false,
+    &[]
+)]
+#[case::the_policy_was_edited(
+    then(
+        failing(json!({})).hands(4.0, "PropagationPolicy", json!({"metadata": {"name": "policy"}})),
+        under_way(&[], &["member2"]),
+    ),
+    false,
+    &[]
+)]
+#[case::the_cluster_has_left(
+    then(
+        failing(json!({})).deleted(4.0, "Cluster", cluster("member1", failed(), "True")),
+        under_way(&[], &["member2"]),
+    ),
+    false,
+    &[]
+)]
+fn a_failed_cluster_is_left_with_a_task(#[case] story: Story, #[case] judged: bool, #[case] refuted: &[&str]) {
+    let refuted = refuted.iter().map(ToString::to_string).collect();
+    assert_eq!(found(story, Invariant::MoveHasTask), (judged, refuted));
+}
+
+/// A task under a mode, cleared by somebody at second 8 with this result; the new copy is made and healthy, or not.
+fn task_cleared(mode: &str, by: &str, result: &[&str], runs: bool) -> Story {
+    let mut over = under_way(&["member1"], result);
+    over["gracefulEvictionTasks"][0]["purgeMode"] = json!(mode);
+    let mut story = then(failing(json!({})), over);
+    if runs {
+        story = story.copy(6.0, "member2", Change::Added);
+    }
+    let mut cleared = collected(json!({"clusters": named(result)}));
+    if runs {
+        let status = cleared["status"]["aggregatedStatus"].as_array_mut();
+        status
+            .into_iter()
+            .for_each(|it| it.push(json!({"clusterName": "member2", "health": "Healthy"})));
+    }
+    let story = story.target(7.0, "ConfigMap", json!({"metadata": {"name": "other"}}));
+    story.by(by, 8.0, "ResourceBinding", cleared)
+}
+
+fn long_after(story: Story) -> Story {
+    story.hands(400.0, "ConfigMap", json!({"metadata": {"name": "end"}}))
+}
+
+#[rstest]
+#[case::the_new_copy_runs(task_cleared("Gracefully", TARGET, &["member2"], true), true, &[])]
+#[case::no_new_copy_yet(task_cleared("Gracefully", TARGET, &["member2"], false), true, &["GRE-04"])]
+#[case::no_new_copy_yet_directly(task_cleared("Directly", TARGET, &["member2"], false), true, &["GRE-10"])]
+#[case::no_result(long_after(task_cleared("Gracefully", TARGET, &[], false)), true, &["GRE-02"])]
+#[case::no_result_and_nothing_is_known(task_cleared("Gracefully", TARGET, &[], false), true, &[])]
+#[case::back_again(
+    long_after(
+        task_cleared("Gracefully", TARGET, &[], false)
+            .target(9.0, "ResourceBinding", collected(json!({"clusters": named(&["member1"])}))),
+    ),
+    true,
+    &[]
+)]
+#[case::by_hand(task_cleared("Gracefully", HANDS, &["member2"], false), false, &[])]
+#[case::never(task_cleared("Never", TARGET, &["member2"], false), false, &[])]
+fn a_task_stays_until_the_migration_is_over(#[case] story: Story, #[case] judged: bool, #[case] refuted: &[&str]) {
+    let refuted = refuted.iter().map(ToString::to_string).collect();
+    assert_eq!(found(story, Invariant::TaskStaysUntilOver), (judged, refuted));
+}
+
+/// A task that is written at second 15 with this state; a status that came at second 14 may not be known yet.
+fn kept(state: Value, lately: Option<&str>) -> Story {
+    let mut story = failing(json!({}));
+    let mut binding = collected(keeping(state, &[]));
+    if let Some(job) = lately {
+        let mut before = collected(json!({}));
+        for it in [&mut before, &mut binding] {
+            it["status"]["aggregatedStatus"][0]["status"]["job"] = json!(job);
+        }
+        story = story.target(14.0, "ResourceBinding", before);
+    }
+    story.target(15.0, "ResourceBinding", binding)
+}
+
+#[rstest]
+#[case::all_of_it(kept(whole(), None), &[])]
+#[case::nothing(kept(json!({}), None), &["STP-02"])]
+#[case::one_of_two(kept(json!({"job": "a1"}), None), &["STP-03"])]
+#[case::another_value(kept(json!({"job": "b2", "step": "7"}), None), &["STP-01"])]
+#[case::another_form_of_the_number(kept(json!({"job": "a1", "step": "7e0"}), None), &["STP-07"])]
+#[case::the_value_before_the_last(kept(whole(), Some("a2")), &[])]
+#[case::the_last_value(kept(json!({"job": "a2", "step": "7"}), Some("a2")), &[])]
+// What is not a value of a label, and what is empty, is left to cases.
+#[case::no_value_of_a_label(kept(json!({"step": "7"}), Some("a/b")), &[])]
+#[case::an_empty_value(kept(json!({"step": "7"}), Some("")), &[])]
+fn a_task_keeps_the_state(#[case] story: Story, #[case] refuted: &[&str]) {
+    let refuted = refuted.iter().map(ToString::to_string).collect();
+    assert_eq!(found(story, Invariant::StatePreserved), (true, refuted));
+}
+
+/// With the gate off nothing need be kept or injected.
+#[rstest]
+fn without_the_gate_no_state_is_asked_for(
+    #[values(Invariant::StatePreserved, Invariant::StateReachesCopy)] invariant: Invariant,
+) {
+    let story = next_copy(json!({}), json!({}), &["member1"]);
+    assert_eq!(story.judged(invariant, with(true, &[])), (0, Vec::new()));
+}
+
+/// The next copy comes with these labels, once the old one is gone.
+fn next_copy(state: Value, labels: Value, tasks: &[&str]) -> Story {
+    let over = if tasks.is_empty() {
+        under_way(&[], &["member2"])
+    } else {
+        keeping(state, &["member2"])
+    };
+    then(failing(json!({})), over)
+        .copy(6.0, "member1", Change::Deleted)
+        .copy_with(7.0, "member2", Change::Added, labels)
+}
+
+#[rstest]
+#[case::all_of_it(next_copy(whole(), whole(), &["member1"]), &[])]
+#[case::nothing(next_copy(whole(), json!({}), &["member1"]), &["REC-01"])]
+#[case::one_of_two(next_copy(whole(), json!({"job": "a1"}), &["member1"]), &["REC-01"])]
+#[case::another_value(next_copy(whole(), json!({"job": "b2", "step": "7"}), &["member1"]), &["REC-02"])]
+#[case::no_value_of_a_label(next_copy(json!({"job": "a/b"}), json!({}), &["member1"]), &["STP-12"])]
+#[case::shortened(next_copy(json!({"job": "a/b"}), json!({"job": "ab"}), &["member1"]), &["STP-12"])]
+// Without a task the state is what had been collected.
+#[case::without_a_task(next_copy(whole(), json!({}), &[]), &["REC-01"])]
+#[case::without_a_task_but_with_state(next_copy(whole(), whole(), &[]), &[])]
+fn the_next_copy_has_the_state(#[case] story: Story, #[case] refuted: &[&str]) {
+    let refuted = refuted.iter().map(ToString::to_string).collect();
+    assert_eq!(found(story, Invariant::StateReachesCopy), (true, refuted));
+}
+
+/// A copy on member2 that the harness makes, or one that comes when somebody has edited the policy, carries nothing.
+#[test]
+fn a_copy_for_another_reason_needs_no_state() {
+    let edited = then(failing(json!({})), keeping(whole(), &["member2"]))
+        .hands(6.0, "PropagationPolicy", json!({"metadata": {"name": "policy"}}))
+        .copy(7.0, "member2", Change::Added);
+    assert_eq!(found(edited, Invariant::StateReachesCopy), (false, Vec::new()));
+}
+
+/// A workload that leaves member1 without a task: when its old copy goes, and when the new one is made.
+fn alone(gone: f64, created: f64) -> Story {
+    let mut story = then(failing(json!({})), under_way(&[], &["member2"]))
+        .copy(created, "member2", Change::Added)
+        .copy(gone, "member1", Change::Deleted);
+    story.0.sort_by_key(|entry| entry.at);
+    story
+}
+
+fn untainted(story: Story) -> Story {
+    let mut story = story.hands(2.5, "Cluster", cluster("member1", none(), "True"));
+    story.0.retain(|entry| {
+        let failed_at = std::time::Duration::from_secs(3);
+        entry.at != failed_at
+    });
+    story.0.sort_by_key(|entry| entry.at);
+    story
+}
+
+#[rstest]
+#[case::one_after_the_other(alone(6.0, 7.0), true, &[])]
+#[case::two_at_once(alone(8.0, 7.0), true, &["PRG-03"])]
+// A user's move may be made in any order.
+#[case::nothing_fails(untainted(alone(8.0, 7.0)), false, &[])]
+// With a task, another invariant looks.
+#[case::with_a_task(next_copy_beside(), true, &[])]
+fn while_its_cluster_fails_a_workload_has_one_copy(
+    #[case] story: Story,
+    #[case] judged: bool,
+    #[case] refuted: &[&str],
+) {
+    let refuted = refuted.iter().map(ToString::to_string).collect();
+    assert_eq!(found(story, Invariant::OneCopyWhileFailing), (judged, refuted));
+}
+
+fn next_copy_beside() -> Story {
+    then(failing(json!({})), under_way(&["member1"], &["member2"])).copy(7.0, "member2", Change::Added)
+}
+
+/// A failover that is over at second 9; then nothing happens for a while, but a write of the implementation at a second.
+fn at_rest(task_stays: bool, old_stays: bool, new_is_made: bool, wrote: Option<f64>, until: f64) -> Story {
+    let mut healthy = under_way(&["member1"], &["member2"]);
+    if !task_stays {
+        healthy["gracefulEvictionTasks"] = json!([]);
+    }
+    let mut last = collected(healthy);
+    last["status"]["aggregatedStatus"] = json!([{"clusterName": "member2", "health": "Healthy"}]);
+    let mut story = then(failing(json!({})), under_way(&["member1"], &["member2"]));
+    if !old_stays {
+        story = story.copy(6.0, "member1", Change::Deleted);
+    }
+    if new_is_made {
+        story = story.copy(7.0, "member2", Change::Added);
+    }
+    story = story.target(9.0, "ResourceBinding", last);
+    if let Some(at) = wrote {
+        story = story.target(at, "ConfigMap", json!({"metadata": {"name": "again"}}));
+    }
+    story.by(
+        "baton-simulator",
+        until,
+        "ConfigMap",
+        json!({"metadata": {"name": "end"}}),
+    )
+}
+
+#[rstest]
+#[case::as_it_should_be(at_rest(false, false, true, None, 700.0), true, &[])]
+#[case::a_task_is_left(at_rest(true, false, true, None, 700.0), true, &["GRE-10"])]
+#[case::an_old_copy_is_left(at_rest(false, true, true, None, 700.0), true, &["PRG-12"])]
+#[case::no_new_copy(at_rest(false, false, false, None, 700.0), true, &["GRE-10"])]
+#[case::there_was_no_time(at_rest(true, true, true, None, 500.0), false, &[])]
+fn a_workload_settles(#[case] story: Story, #[case] judged: bool, #[case] refuted: &[&str]) {
+    let refuted = refuted.iter().map(ToString::to_string).collect();
+    assert_eq!(found(story, Invariant::Settles), (judged, refuted));
+}
+
+/// That somebody goes on writing is told, and held against nobody.
+#[rstest]
+#[case::nobody_writes(None, 0)]
+#[case::somebody_writes(Some(620.0), 1)]
+#[case::somebody_wrote_before(Some(300.0), 0)]
+fn at_rest_nobody_writes(#[case] wrote: Option<f64>, #[case] leads: usize) {
+    let timeline = at_rest(false, false, true, wrote, 700.0).timeline();
+    let mut plan = Plan::of_actions("at-rest", 2, []);
+    plan.controller = state_on();
+    let verdict = judge::judge(&plan, &timeline);
+    let title = invariants::title(Invariant::ComesToRest);
+    assert_eq!(verdict.warnings.iter().filter(|it| it.title == title).count(), leads);
+    assert!(verdict.findings.iter().all(|it| it.title != title));
+    assert!(Invariant::ComesToRest.proves().is_empty());
 }

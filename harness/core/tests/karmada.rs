@@ -46,10 +46,10 @@ fn ids<'a>(ids: impl IntoIterator<Item = &'a RequirementId>) -> Vec<&'a str> {
 #[case::status("status-of-each-cluster", &[], &[])]
 #[case::second("second-failover", &["REC-04", "STP-14"], &[])]
 // A label that cannot be right is no fault of whoever injects it.
-#[case::million("whole-numbers-a-million", &["REC-04", "STP-07", "STP-12"], &["REC-02"])]
+#[case::million("whole-numbers-a-million", &["REC-04", "STP-07"], &["REC-02"])]
 #[case::cluster_scoped(
     "cluster-scoped",
-    &["REC-04", "STP-07", "STP-12"],
+    &["REC-04", "STP-07"],
     &["POL-04", "PRG-01", "PRG-02", "REC-01"],
 )]
 // The run ended in the middle, because its times were short.
@@ -197,10 +197,6 @@ fn cut_for_long(lines: &mut Lines) {
 #[case::cut_off("cut-off", cut_for_long, &["PRG-04", "REC-04"])]
 #[case::cut_off_too("cut-off-cluster-scoped", cut_for_long, &["PRG-04", "REC-04"])]
 #[case::producer("unhealthy-for-long-given", |it: &mut Lines| replaced(it, "application-failover", "somebody"), &["APP-02"])]
-#[case::value("unknown-health", |it: &mut Lines| each(it, "ResourceBinding", |binding| {
-    let task = json!({"fromCluster": "member3", "purgeMode": "Gracefully", "preservedLabelState": {"a": "b/c"}});
-    binding["spec"]["gracefulEvictionTasks"] = json!([task]);
-}), &["APP-04", "STP-12"])]
 #[case::mixed_up("status-of-each-cluster", |it: &mut Lines| replaced(it, r#""jobID":"two""#, r#""jobID":"one""#), &["POL-07"])]
 #[case::decimal("whole-numbers-a-million", |it: &mut Lines| replaced(it, "1e+06", "1000000"), &["REC-02", "REC-04"])]
 #[case::decimal_too(

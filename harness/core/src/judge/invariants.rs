@@ -8,6 +8,8 @@
 //!   `rates`: how fast; `tainting`: when clusters are tainted;
 //!   `gates`: what the target leaves alone;
 //! - `blocked`: what must be true of an eviction that cannot go ahead;
+//! - `moves`: tasks, from the failure until the migration is over; `state`: what is kept and injected; `failing`: copies
+//!   while a cluster fails; `settles`: what is left some time after the last move; `excuses`: edits by users;
 //! - `writers`: who writes what, and what is left at the end; `instances`: which instance of the target writes.
 //!
 //! Each invariant is a function of the `History` that says how often it had something to judge and what it found. `history`
@@ -20,14 +22,19 @@ mod blocked;
 mod cluster;
 mod copies;
 mod difference;
+mod excuses;
+mod failing;
 mod gates;
 mod history;
 mod instances;
 mod labels;
+mod moves;
 mod placement;
 mod pods;
 mod rates;
 mod scheduled;
+mod settles;
+mod state;
 mod tainting;
 mod taints;
 mod writers;
@@ -82,7 +89,6 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Pl
             Invariant::TaskNamesPredecessors => task_names_predecessors(&history),
             Invariant::PreservedStateNeverChanges => state_never_changes(&history),
             Invariant::ResultAndTaskDisjoint => result_and_task_disjoint(&history),
-            Invariant::PreservedStateFitsLabels => blocked::state_fits_labels(&history),
             Invariant::LateEvictionIsExplained => blocked::late_eviction_explained(&history, &allowances),
             Invariant::NothingLeftAfterCleanUp => writers::nothing_left(timeline),
             Invariant::OnlyTheTargetWritesBindings => writers::only_the_target(timeline),
@@ -105,6 +111,13 @@ pub fn judge(timeline: &Timeline, exempt: &BTreeSet<Invariant>, plan: Option<&Pl
             Invariant::ReplicasAddUp => placement::replicas_add_up(&history, &target, &allowances),
             Invariant::TaskEndsWell => placement::task_ends_well(&history, &target, &allowances),
             Invariant::ScheduledOnlyAfterGone => scheduled::only_after_gone(timeline, plan),
+            Invariant::MoveHasTask => moves::move_has_task(&history, &target, plan),
+            Invariant::TaskStaysUntilOver => moves::task_stays(&history, &target, plan),
+            Invariant::StatePreserved => state::preserved(&history, &target, plan),
+            Invariant::StateReachesCopy => state::reaches_copy(&history, &target, plan),
+            Invariant::OneCopyWhileFailing => failing::one_copy(&history, plan),
+            Invariant::Settles => settles::settles(timeline, &history, plan, &allowances),
+            Invariant::ComesToRest => settles::comes_to_rest(timeline, &history, &target, plan, &allowances),
         };
         all.judged.insert(invariant, found.judged);
         all.findings.extend(found.findings);

@@ -156,10 +156,11 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
         return Verdict::unsupported(plan.case.clone(), reason);
     }
     let of_reference = is_of_reference(timeline);
-    let (warnings, broken): (Vec<_>, Vec<_>) = invariants
-        .findings
-        .into_iter()
-        .partition(|finding| !of_reference && finding.title == invariants::title(Invariant::NoWriteChangesNothing));
+    let is_warning = |finding: &Finding| {
+        let is_of = |invariant| finding.title == invariants::title(invariant);
+        !of_reference && is_of(Invariant::NoWriteChangesNothing) || is_of(Invariant::ComesToRest)
+    };
+    let (warnings, broken): (Vec<_>, Vec<_>) = invariants.findings.into_iter().partition(is_warning);
     // A step that proves nothing stands in the way of all that the case is about.
     let of_case = plan.asked.gravest(&plan.about).unwrap_or(Consequence::Deviation);
     let weigh = |findings: Vec<Finding>| Weighed::of(findings, &plan.asked, of_case);

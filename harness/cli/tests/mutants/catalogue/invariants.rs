@@ -3,7 +3,7 @@
 use crate::mutant::Mutant;
 
 /// The name, the invariant that it breaks, and the mutant that it is otherwise.
-const BROKEN: [(&str, &str, &str); 26] = [
+const BROKEN: [(&str, &str, &str); 31] = [
     (
         "origin-not-gone",
         "originGoneBeforeDestinationCreated",
@@ -20,11 +20,16 @@ const BROKEN: [(&str, &str, &str); 26] = [
     ("state-changed", "preservedStateNeverChanges", "state-rewritten"),
     ("result-and-task", "resultAndTaskDisjoint", "result-keeps-the-origin"),
     ("late-in-silence", "lateEvictionIsExplained", "blocked-in-silence"),
+    ("moved-without-task", "moveHasTask", "moves-without-a-task"),
+    ("task-goes-early", "taskStaysUntilOver", "task-cleared-with-the-result"),
+    ("state-not-kept", "statePreserved", "no-state-at-all"),
+    ("state-not-injected", "stateReachesCopy", "labels-missing"),
     (
-        "unfit-state-recorded",
-        "preservedStateFitsLabels",
-        "unfit-state-not-refused",
+        "two-copies-without-task",
+        "oneCopyWhileFailing",
+        "old-copy-stays-without-a-task",
     ),
+    ("never-settled", "settles", "task-never-cleared"),
     ("copies-outlive-works", "nothingLeftAfterCleanUp", "copies-left"),
     ("two-tasks", "oneTaskPerCluster", "task-written-twice"),
     ("evicted-early", "noEvictionBeforeItsTime", "toleration-seconds-ignored"),

@@ -11,6 +11,7 @@ mod interpretation;
 mod invariants;
 mod leader;
 mod metrics;
+mod moves;
 mod policy;
 mod prefer;
 mod preservation;
@@ -46,6 +47,7 @@ pub fn all() -> Vec<Mutant> {
         drain::mutants(),
         interpretation::mutants(),
         leader::mutants(),
+        moves::mutants(),
         flink::mutants(),
         writers::mutants(),
         edits::mutants(),

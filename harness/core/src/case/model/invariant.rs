@@ -23,8 +23,6 @@ pub enum Invariant {
     PreservedStateNeverChanges,
     /// No cluster is at once in the scheduling result and in a Directly task.
     ResultAndTaskDisjoint,
-    /// What a task has preserved fits into labels.
-    PreservedStateFitsLabels,
     /// An eviction that comes late was visibly held up.
     LateEvictionIsExplained,
     /// After clean-up nothing of what the target made is left.
@@ -69,11 +67,25 @@ pub enum Invariant {
     TaskEndsWell,
     /// Under Directly the scheduling result names a new cluster only when the old copy is gone.
     ScheduledOnlyAfterGone,
+    /// A cluster with a taint that is not tolerated leaves the scheduling result only with a task.
+    MoveHasTask,
+    /// A task goes when the migration is over, its cluster is back in the result, or a user did it.
+    TaskStaysUntilOver,
+    /// A task has an entry for each rule, with the value that was collected last.
+    StatePreserved,
+    /// The next copy has all of the state that is kept, in its first revision.
+    StateReachesCopy,
+    /// From a taint that is not tolerated on there is at most one copy under Directly, with a task or without one.
+    OneCopyWhileFailing,
+    /// Some time after the last move a workload is where its result says, or it is visible why not.
+    Settles,
+    /// Some time after the last move nobody writes any more; a lead only.
+    ComesToRest,
 }
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 36] = [
         Self::OriginGoneBeforeDestinationCreated,
         Self::AtMostOneLiveCopy,
         Self::NoLabelOnTemplate,
@@ -81,7 +93,6 @@ impl Invariant {
         Self::TaskNamesPredecessors,
         Self::PreservedStateNeverChanges,
         Self::ResultAndTaskDisjoint,
-        Self::PreservedStateFitsLabels,
         Self::LateEvictionIsExplained,
         Self::NothingLeftAfterCleanUp,
         Self::OnlyTheTargetWritesBindings,
@@ -104,6 +115,13 @@ impl Invariant {
         Self::ReplicasAddUp,
         Self::TaskEndsWell,
         Self::ScheduledOnlyAfterGone,
+        Self::MoveHasTask,
+        Self::TaskStaysUntilOver,
+        Self::StatePreserved,
+        Self::StateReachesCopy,
+        Self::OneCopyWhileFailing,
+        Self::Settles,
+        Self::ComesToRest,
     ];
 
     /// Its name in cases.
@@ -116,7 +134,6 @@ impl Invariant {
             Self::TaskNamesPredecessors => "taskNamesPredecessors",
             Self::PreservedStateNeverChanges => "preservedStateNeverChanges",
             Self::ResultAndTaskDisjoint => "resultAndTaskDisjoint",
-            Self::PreservedStateFitsLabels => "preservedStateFitsLabels",
             Self::LateEvictionIsExplained => "lateEvictionIsExplained",
             Self::NothingLeftAfterCleanUp => "nothingLeftAfterCleanUp",
             Self::OnlyTheTargetWritesBindings => "onlyTheTargetWritesBindings",
@@ -139,6 +156,13 @@ impl Invariant {
             Self::ReplicasAddUp => "replicasAddUp",
             Self::TaskEndsWell => "taskEndsWell",
             Self::ScheduledOnlyAfterGone => "scheduledOnlyAfterGone",
+            Self::MoveHasTask => "moveHasTask",
+            Self::TaskStaysUntilOver => "taskStaysUntilOver",
+            Self::StatePreserved => "statePreserved",
+            Self::StateReachesCopy => "stateReachesCopy",
+            Self::OneCopyWhileFailing => "oneCopyWhileFailing",
+            Self::Settles => "settles",
+            Self::ComesToRest => "comesToRest",
         }
     }
 
@@ -152,7 +176,6 @@ impl Invariant {
             Self::TaskNamesPredecessors => &["REC-04"],
             Self::PreservedStateNeverChanges => &["STP-11"],
             Self::ResultAndTaskDisjoint => &["PRG-11"],
-            Self::PreservedStateFitsLabels => &["STP-12"],
             Self::LateEvictionIsExplained => &["STP-06", "OBS-02"],
             Self::NothingLeftAfterCleanUp => &["POL-08"],
             Self::OneInstanceWrites => &["EVQ-07"],
@@ -173,8 +196,14 @@ impl Invariant {
             Self::ReplicasAddUp => &["POL-11"],
             Self::TaskEndsWell => &["GRE-10"],
             Self::ScheduledOnlyAfterGone => &["PRG-13"],
+            Self::MoveHasTask => &["TNT-11"],
+            Self::TaskStaysUntilOver => &["GRE-02", "GRE-04", "GRE-10"],
+            Self::StatePreserved => &["STP-01", "STP-02", "STP-03"],
+            Self::StateReachesCopy => &["REC-01", "REC-02", "STP-12"],
+            Self::OneCopyWhileFailing => &["PRG-03"],
+            Self::Settles => &["GRE-10"],
             // They make the other findings trustworthy; the catalogue has no requirement for them.
-            Self::OnlyTheTargetWritesBindings | Self::NoWriteChangesNothing => &[],
+            Self::OnlyTheTargetWritesBindings | Self::NoWriteChangesNothing | Self::ComesToRest => &[],
         };
         ids.iter().map(|id| RequirementId::new(*id)).collect()
     }

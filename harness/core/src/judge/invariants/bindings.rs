@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Taints say when they came in whole seconds.
-const TICK: Duration = Duration::from_millis(1500);
+pub(super) const TICK: Duration = Duration::from_millis(1500);
 
 /// How long an old copy is kept at least where nothing says how long: the default of the documents is ten minutes.
 const LEAST_PERIOD: Duration = Duration::from_secs(30);
@@ -34,6 +34,9 @@ pub(super) fn revisions<'a>(history: &History<'a>) -> impl Iterator<Item = (&'a 
 pub(super) fn one_task_per_cluster(history: &History<'_>) -> Found {
     let mut found = Found::default();
     for (id, of_binding) in &history.bindings {
+        if history.tasks_of(id).next().is_none() {
+            continue;
+        }
         found.judged += 1;
         let doubled = of_binding.iter().find_map(|(entry, revision)| {
             let mut from = clusters_left(&revision.object);
@@ -54,7 +57,8 @@ pub(super) fn one_task_per_cluster(history: &History<'_>) -> Found {
     found
 }
 
-fn tasks(binding: &Value) -> impl Iterator<Item = &Value> {
+/// The tasks of a binding.
+pub(super) fn tasks(binding: &Value) -> impl Iterator<Item = &Value> {
     let tasks = binding.pointer("/spec/gracefulEvictionTasks").and_then(Value::as_array);
     tasks.into_iter().flatten()
 }
@@ -228,7 +232,8 @@ fn is_wanted(history: &History<'_>, task: &Task, until: &Entry) -> bool {
     last(&template) && last(history.binding_of(task))
 }
 
-fn health<'a>(binding: &'a Value, cluster: &str) -> Option<&'a str> {
+/// The health that a binding says its workload has on a cluster.
+pub(super) fn health<'a>(binding: &'a Value, cluster: &str) -> Option<&'a str> {
     let items = binding.pointer("/status/aggregatedStatus").and_then(Value::as_array)?;
     items.iter().find(|item| item["clusterName"] == cluster)?["health"].as_str()
 }

@@ -28,26 +28,8 @@ const EARLY: Duration = Duration::from_secs(2);
 /// The longest label value.
 const LONGEST: usize = 63;
 
-/// STP-12: what cannot be a label value is never in a task; it would be lost, or keep the new copy from being created.
-pub(super) fn state_fits_labels(history: &History<'_>) -> Found {
-    let mut found = Found::default();
-    for task in history.tasks.iter().filter(|task| !task.state.is_empty()) {
-        found.judged += 1;
-        let misfit = task.state.iter().find(|(_, value)| !is_label_value(value));
-        if let (Some((key, value)), Some((entry, _))) = (misfit, history.written(task)) {
-            found.findings.push(finding(
-                Invariant::PreservedStateFitsLabels,
-                entry,
-                Some(task.binding.clone()),
-                format!("values of labels in preservedLabelState of the task from {}", task.from),
-                format!("{key}={value:?}"),
-            ));
-        }
-    }
-    found
-}
-
-fn is_label_value(text: &str) -> bool {
+/// Whether a text can be the value of a label.
+pub(super) fn is_label_value(text: &str) -> bool {
     let ends = |char: Option<char>| char.is_none_or(|char| char.is_ascii_alphanumeric());
     let inside = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
     text.len() <= LONGEST && text.chars().all(inside) && ends(text.chars().next()) && ends(text.chars().next_back())
@@ -172,7 +154,25 @@ fn taints_at<'h>(history: &'h History<'_>, task: &Task) -> &'h Taints {
         .unwrap_or(&NONE)
 }
 
-/// How long a taint is tolerated; nothing if for ever.
+/// Since when a cluster has had a `NoExecute` taint that a binding tolerates no longer, just before an entry; none if it
+/// has no such taint.
+pub(super) fn failing_since(history: &History<'_>, cluster: &str, binding: &Value, before: &Entry) -> Option<Moment> {
+    let placement = binding.pointer("/spec/placement/clusterTolerations");
+    let tolerations = placement
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let taints = history.cluster(cluster)?.taints_before(before.seq)?;
+    let due = taints.iter().filter_map(|(taint, since)| {
+        Some(Moment {
+            seq: since.seq,
+            at: since.at + tolerated(taint, tolerations)?,
+        })
+    });
+    due.filter(|due| due.at <= before.at).min_by_key(|due| due.at)
+}
+
+/// Time for which a taint is tolerated; none if it is tolerated for ever.
 fn tolerated(taint: &Taint, tolerations: &[Value]) -> Option<Duration> {
     let text = |toleration: &Value, member: &str| {
         let value = toleration.get(member).and_then(Value::as_str);
@@ -233,8 +233,8 @@ fn is_explained(history: &History<'_>, task: &Task, due: Moment) -> bool {
 /// Conditions that every binding has; they speak of other things than of what holds up an eviction.
 const OF_EVERY_BINDING: [&str; 2] = ["Scheduled", "FullyApplied"];
 
-/// What a binding's conditions say, without the times.
-fn conditions(binding: &Revision) -> Vec<[&str; 4]> {
+/// Conditions of a binding without their times: those that not every binding has.
+pub(super) fn conditions(binding: &Revision) -> Vec<[&str; 4]> {
     let conditions = binding.object.pointer("/status/conditions").and_then(Value::as_array);
     let part = |condition, member| -> &str {
         let condition: &Value = condition;

@@ -22,7 +22,10 @@ pub(super) fn of(invariant: Invariant) -> (Option<&'static str>, DifferenceKind)
         | Invariant::NoWriteChangesNothing
         | Invariant::OneInstanceWrites
         | Invariant::OneBindingPerWorkload
-        | Invariant::TaskEndsWell => (None, Unexpected),
+        | Invariant::TaskEndsWell
+        | Invariant::OneCopyWhileFailing
+        | Invariant::Settles
+        | Invariant::ComesToRest => (None, Unexpected),
         Invariant::LateEvictionIsExplained => (None, Missing),
         Invariant::NoLabelOnTemplate | Invariant::NoLabelOnPredecessor | Invariant::LabelsOnlyUnderDirectly => {
             (Some(LABELS), Unexpected)
@@ -30,7 +33,10 @@ pub(super) fn of(invariant: Invariant) -> (Option<&'static str>, DifferenceKind)
         Invariant::LabelsFromFirstRevision => (Some(LABELS), TooLate),
         Invariant::LabelsUntilHealthy => (Some(LABELS), TooEarly),
         Invariant::TaskNamesPredecessors => (Some("spec.gracefulEvictionTasks[].clustersBeforeFailover"), Different),
-        Invariant::PreservedStateNeverChanges | Invariant::PreservedStateFitsLabels => (Some(STATE), Different),
+        Invariant::PreservedStateNeverChanges | Invariant::StatePreserved => (Some(STATE), Different),
+        Invariant::StateReachesCopy => (Some(LABELS), Missing),
+        Invariant::MoveHasTask => (Some(TASKS), Missing),
+        Invariant::TaskStaysUntilOver => (Some(TASKS), TooEarly),
         Invariant::ResultAndTaskDisjoint | Invariant::DestinationFits | Invariant::ScheduledOnlyAfterGone => {
             (Some(RESULT), Unexpected)
         }

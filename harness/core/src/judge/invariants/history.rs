@@ -15,7 +15,7 @@ use crate::{
         failovers::{self, Task},
         order::{Placed, Precedence},
     },
-    select::EXECUTION_NAMESPACE,
+    select::{BINDING_KINDS, EXECUTION_NAMESPACE},
     timeline::{Change, Entry, Event, ObjectId, Revision},
 };
 
@@ -28,12 +28,12 @@ pub(super) struct History<'a> {
     pub(super) entries: &'a [Entry],
     /// All tasks, in the order in which they were written.
     pub(super) tasks: Vec<Task>,
-    /// Revisions of every binding that has tasks.
+    /// Revisions of every binding.
     pub(super) bindings: BTreeMap<ObjectId, Vec<Placed<'a>>>,
     pub(super) precedence: Precedence,
     /// Places of the tasks of a binding.
     places: BTreeMap<ObjectId, Vec<usize>>,
-    /// Revisions of every workload that a task moves, on all clusters, in order.
+    /// Revisions of every workload that there is a binding of, on all clusters, in order.
     copies: BTreeMap<Workload, Vec<Placed<'a>>>,
     /// Revisions of the pods of these workloads on members, in order.
     pods: BTreeMap<Workload, Vec<Placed<'a>>>,
@@ -56,8 +56,8 @@ impl<'a> History<'a> {
         }
         let mut history = Self {
             entries,
-            bindings: places.keys().map(|id| (id.clone(), Vec::new())).collect(),
-            copies: tasks.iter().map(|task| (key(&task.workload), Vec::new())).collect(),
+            bindings: BTreeMap::new(),
+            copies: bound(entries),
             tasks,
             precedence,
             places,
@@ -93,8 +93,8 @@ impl<'a> History<'a> {
                 self.pods.entry(workload).or_default().push((entry, revision));
             }
         }
-        if let Some(of_binding) = self.bindings.get_mut(&id) {
-            of_binding.push((entry, revision));
+        if BINDING_KINDS.contains(&revision.kind.as_str()) {
+            self.bindings.entry(id.clone()).or_default().push((entry, revision));
         }
         match revision.kind.as_str() {
             "Cluster" => self.clusters.entry(id.name).or_default().take(place, entry, revision),
@@ -123,7 +123,19 @@ impl<'a> History<'a> {
 
     /// Revisions of the workload of a task, on all clusters, in order.
     pub(super) fn copies_of(&self, task: &Task) -> &[Placed<'a>] {
-        all(self.copies.get(&key(&task.workload)))
+        self.copies(&key(&task.workload))
+    }
+
+    /// Revisions of a workload, on all clusters, in order.
+    pub(super) fn copies(&self, workload: &Workload) -> &[Placed<'a>] {
+        all(self.copies.get(workload))
+    }
+
+    /// Entries after one and before another.
+    pub(super) fn between(&self, after: u64, before: u64) -> &'a [Entry] {
+        let from = self.entries.partition_point(|entry| entry.seq <= after);
+        let until = self.entries.partition_point(|entry| entry.seq < before);
+        &self.entries[from..until.max(from)]
     }
 
     /// Revisions of the pods of that workload on members, in order.
@@ -191,7 +203,25 @@ fn all<T>(found: Option<&Vec<T>>) -> &[T] {
     found.map(Vec::as_slice).unwrap_or_default()
 }
 
-/// What is the same in a template and its copies.
+/// The workloads that there is a binding of, each without revisions.
+fn bound<'a>(entries: &[Entry]) -> BTreeMap<Workload, Vec<Placed<'a>>> {
+    let bindings = entries.iter().filter_map(|entry| match &entry.event {
+        Event::Revision(it) if BINDING_KINDS.contains(&it.kind.as_str()) => Some(&it.object),
+        Event::Revision(_) | Event::Mark(_) => None,
+    });
+    bindings.map(|binding| (bound_by(binding), Vec::new())).collect()
+}
+
+/// The workload that a binding is of.
+pub(super) fn bound_by(binding: &Value) -> Workload {
+    let text = |member: &str| {
+        let value = binding.pointer(&format!("/spec/resource/{member}"));
+        value.and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    (text("kind"), text("namespace"), text("name"))
+}
+
+/// Identity that a template and its copies share.
 pub(super) fn key(workload: &ObjectRef) -> Workload {
     (
         workload.kind.clone(),

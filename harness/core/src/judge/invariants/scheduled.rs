@@ -29,6 +29,9 @@ pub(super) fn only_after_gone(timeline: &Timeline, plan: Option<&Plan>) -> Found
     let history = History::of(timeline.entries(), Precedence::of(timeline));
     for (id, revisions) in &history.bindings {
         let tasks: Vec<&Task> = history.tasks_of(id).filter(|task| task.is_directly()).collect();
+        if tasks.is_empty() {
+            continue;
+        }
         let mut decided: BTreeSet<(u64, &ClusterName)> = BTreeSet::new();
         let mut before: BTreeSet<ClusterName> = BTreeSet::new();
         for named in revisions.iter().copied() {

@@ -1,0 +1,226 @@
+//! What is left some time after the last thing that happened.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use serde_json::Value;
+
+use super::{
+    Found, History, bindings, blaming, blocked,
+    excuses::{is_harness, is_set_aside},
+    finding,
+    history::bound_by,
+    instances::Target,
+};
+use crate::{
+    case::model::Invariant,
+    judge::{
+        allowances::Allowances,
+        failovers::{self, Task},
+        order::Placed,
+    },
+    names::ClusterName,
+    plan::Plan,
+    timeline::{Change, Entry, Event, HANDS, Mark, ObjectId, Timeline},
+    yaml::decode::parse_duration,
+};
+
+/// Time in which everything settles at least.
+const SETTLED: Duration = Duration::from_secs(600);
+
+/// Time without writes that shows that everything is at rest.
+const REST: Duration = Duration::from_secs(60);
+
+/// Members of policies, bindings and tasks that are periods, in seconds.
+const PERIODS: [&str; 6] = [
+    "addOnMatchSeconds",
+    "blockPredecessorSeconds",
+    "delaySeconds",
+    "gracePeriodSeconds",
+    "removeOnMismatchSeconds",
+    "tolerationSeconds",
+];
+
+/// The moment from which on everything has had time to settle. None if the run ends before, or time was real: how long an
+/// implementation takes then, no document says.
+fn settled(
+    timeline: &Timeline,
+    history: &History<'_>,
+    plan: Option<&Plan>,
+    allowances: &Allowances,
+) -> Option<Duration> {
+    let plan = plan.filter(|_| timeline.begin().is_some_and(|begin| begin.order.is_exact()))?;
+    let acts = |step: usize| plan.steps.get(step).is_some_and(|step| step.action.acts());
+    let is_move = |entry: &&Entry| match &entry.event {
+        Event::Revision(it) => it.by.as_deref() == Some(HANDS),
+        Event::Mark(Mark::StepEnded { step, .. }) => acts(*step),
+        Event::Mark(_) => false,
+    };
+    let last = history.entries.iter().rfind(is_move)?.at;
+    let options = plan
+        .controller
+        .options
+        .values()
+        .filter_map(|value| parse_duration(value));
+    let mut longest = options.max().unwrap_or_default();
+    for (_, revision) in bindings::revisions(history) {
+        if revision.cluster.is_control() {
+            longest = longest.max(longest_period(&revision.object));
+        }
+    }
+    let needs = SETTLED.max(longest.saturating_mul(2));
+    let at = allowances.deadline(last, needs, None)?;
+    let end = history.entries.last()?.at;
+    (at <= end).then_some(at)
+}
+
+fn longest_period(value: &Value) -> Duration {
+    match value {
+        Value::Object(members) => members.iter().fold(Duration::ZERO, |longest, (key, value)| {
+            let here = match value {
+                Value::Number(seconds) if PERIODS.contains(&key.as_str()) => seconds.as_u64().map(Duration::from_secs),
+                Value::String(text) if key.starts_with("simulator.baton.dev/") => parse_duration(text),
+                value => Some(longest_period(value)),
+            };
+            longest.max(here.unwrap_or_default())
+        }),
+        Value::Array(items) => items.iter().map(longest_period).max().unwrap_or_default(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Duration::ZERO,
+    }
+}
+
+/// GRE-01, GRE-10, PRG-12: some time after the last move a workload that has failed over is where its result says and
+/// nowhere else, and has no task any more; or it is visible why not.
+pub(super) fn settles(
+    timeline: &Timeline,
+    history: &History<'_>,
+    plan: Option<&Plan>,
+    allowances: &Allowances,
+) -> Found {
+    let mut found = Found::default();
+    let (Some(_), Some(end)) = (settled(timeline, history, plan, allowances), history.entries.last()) else {
+        return found;
+    };
+    for (id, revisions) in &history.bindings {
+        let Some(last) = revisions.last().copied().filter(|it| !is_set_aside(*it)) else {
+            continue;
+        };
+        let tasks: Vec<&Task> = history.tasks_of(id).collect();
+        let copies = history.copies(&bound_by(&last.1.object));
+        let is_kept = tasks.iter().any(|task| task.purge_mode == "Never");
+        let template = copies.iter().rfind(|(_, it)| it.cluster.is_control());
+        let is_wanted = template.is_none_or(|(_, it)| it.change != Change::Deleted);
+        if tasks.is_empty() || is_kept || !is_wanted || is_visible(history, &tasks, last) {
+            continue;
+        }
+        found.judged += 1;
+        let result = failovers::result_of(&last.1.object);
+        let of = |expected: String, seen: String, blamed: &str| {
+            let told = finding(Invariant::Settles, end, Some(id.clone()), expected, seen);
+            blaming(told, blamed)
+        };
+        for task in tasks.iter().filter(|task| task.cleared.is_none()) {
+            let runs = |cluster: &ClusterName| bindings::health(&last.1.object, cluster.as_str()) == Some("Healthy");
+            if !result.is_empty() && result.iter().all(runs) {
+                let blamed = if task.is_directly() { "GRE-10" } else { "GRE-01" };
+                let expected = format!("no task from {} once the new copies are healthy", task.from);
+                found
+                    .findings
+                    .push(of(expected, "it is still there".to_owned(), blamed));
+            }
+        }
+        let clusters: BTreeSet<&ClusterName> = copies.iter().map(|(_, it)| &it.cluster).collect();
+        for cluster in clusters
+            .into_iter()
+            .filter(|it| !it.is_control() && !result.contains(*it))
+        {
+            let from_there = tasks
+                .iter()
+                .rfind(|task| task.from == *cluster && task.cleared.is_some());
+            if let (Some(task), true) = (from_there, is_spare(history, copies, cluster)) {
+                let blamed = if task.is_directly() { "PRG-12" } else { "GRE-10" };
+                let expected = format!("no copy on {cluster}, which the scheduling result does not name");
+                found
+                    .findings
+                    .push(of(expected, "it is still there".to_owned(), blamed));
+            }
+        }
+        for cluster in result.iter().filter(|it| is_reachable(history, it)) {
+            let last = copies.iter().rfind(|(_, it)| it.cluster == *cluster);
+            if last.is_none_or(|(_, it)| it.change == Change::Deleted) {
+                let expected = format!("a copy on {cluster}, which the scheduling result names");
+                found
+                    .findings
+                    .push(of(expected, "none, and nothing says why".to_owned(), "GRE-10"));
+            }
+        }
+    }
+    found
+}
+
+/// Whether something says what a workload waits for: an Event since its first task, or a condition that is not met.
+fn is_visible(history: &History<'_>, tasks: &[&Task], last: Placed<'_>) -> bool {
+    let Some(first) = tasks.first() else { return false };
+    let since = first.written.seq..u64::MAX;
+    let unmet = |it: &Value| it["status"] != "True";
+    let conditions = last.1.object.pointer("/status/conditions").and_then(Value::as_array);
+    let has_warning = history.entries.iter().any(|entry| match &entry.event {
+        Event::Revision(it) if it.kind == "Event" && since.contains(&entry.seq) && it.object["type"] == "Warning" => {
+            let about = &it.object["involvedObject"];
+            [&first.workload.name, &first.binding.name]
+                .iter()
+                .any(|name| about["name"] == name.as_str())
+        }
+        Event::Revision(_) | Event::Mark(_) => false,
+    });
+    has_warning || conditions.into_iter().flatten().any(unmet) || !blocked::conditions(last.1).is_empty()
+}
+
+/// Whether a copy that is not wanted is there, and its cluster would let it be removed.
+fn is_spare(history: &History<'_>, copies: &[Placed<'_>], cluster: &ClusterName) -> bool {
+    let last = copies.iter().rfind(|(_, it)| it.cluster == *cluster);
+    let made = copies
+        .iter()
+        .rfind(|(_, it)| it.cluster == *cluster && it.change == Change::Added);
+    let is_there = last.is_some_and(|(_, it)| {
+        it.change != Change::Deleted && it.object.pointer("/metadata/deletionTimestamp").is_none()
+    });
+    is_there && made.is_some_and(|(_, it)| !is_harness(it)) && is_reachable(history, cluster)
+}
+
+/// Whether a cluster was ready all the time and is there.
+fn is_reachable(history: &History<'_>, cluster: &ClusterName) -> bool {
+    let seen = history.cluster(cluster.as_str());
+    seen.is_some_and(|it| it.out_of_reach.is_none())
+}
+
+/// Once everything has settled nobody writes any more, but to leases. A lead: no document says so.
+pub(super) fn comes_to_rest(
+    timeline: &Timeline,
+    history: &History<'_>,
+    target: &Target<'_>,
+    plan: Option<&Plan>,
+    allowances: &Allowances,
+) -> Found {
+    let mut found = Found::default();
+    let at = settled(timeline, history, plan, allowances);
+    let (Some(at), Some(end)) = (at, history.entries.last()) else {
+        return found;
+    };
+    if at + REST > end.at {
+        return found;
+    }
+    found.judged += 1;
+    let meanwhile = |entry: &Entry| (at..at + REST).contains(&entry.at);
+    let mut writes = bindings::revisions(history)
+        .filter(|(entry, it)| meanwhile(entry) && target.wrote(it) == Some(true) && it.kind != "Lease");
+    if let Some((entry, revision)) = writes.next() {
+        found.findings.push(finding(
+            Invariant::ComesToRest,
+            entry,
+            Some(ObjectId::of(revision)),
+            format!("no write within {} s once everything has settled", REST.as_secs()),
+            format!("a write, and {} more", writes.count()),
+        ));
+    }
+    found
+}

@@ -1,0 +1,314 @@
+//! The state of a workload that fails over: kept in its task, and injected into the next copy.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use super::{
+    Found, History, bindings, blaming,
+    blocked::is_label_value,
+    excuses::{asks_the_same, is_edited, is_harness, is_on, is_set_aside},
+    finding,
+    history::bound_by,
+    instances::Target,
+    label, moves,
+};
+use crate::{
+    case::model::Invariant,
+    judge::{
+        DifferenceKind, Finding,
+        failovers::{self, Task},
+        order::Placed,
+    },
+    names::ClusterName,
+    plan::Plan,
+    timeline::{Change, HANDS, ObjectId},
+};
+
+/// Time within which an implementation may not have heard of a status, or of a rule.
+const NEWS: Duration = Duration::from_secs(5);
+
+/// The gate of state preservation and injection.
+const GATE: &str = "StatefulFailoverInjection";
+
+/// Whether state is kept in this run. A recording does not say, but a task in it may.
+fn is_kept(history: &History<'_>, plan: Option<&Plan>) -> bool {
+    is_on(plan, GATE).unwrap_or_else(|| history.tasks.iter().any(|task| !task.state.is_empty()))
+}
+
+/// STP-01, STP-02, STP-03: a task has an entry for each rule, with the value that was collected last. Rules whose path is
+/// more than a row of fields are left to cases, as are paths that match nothing.
+pub(super) fn preserved(history: &History<'_>, target: &Target<'_>, plan: Option<&Plan>) -> Found {
+    let mut found = Found::default();
+    if !is_kept(history, plan) {
+        return found;
+    }
+    for task in history.tasks.iter().filter(|task| task.ran_alone()) {
+        let Some(written) = history.written(task).filter(|it| target.wrote(it.1) == Some(true)) else {
+            continue;
+        };
+        let kind = match bindings::reason(&written.1.object, task) {
+            Some("ApplicationFailure") => "application",
+            Some("TaintUntolerated") => "cluster",
+            _ => continue,
+        };
+        let expected = collected(history.binding_of(task), written, &task.from, kind);
+        if expected.is_empty() || is_set_aside(written) {
+            continue;
+        }
+        found.judged += 1;
+        let missing: Vec<&str> = expected
+            .keys()
+            .filter(|alias| !task.state.contains_key(**alias))
+            .copied()
+            .collect();
+        let of = |expected: String, seen: String| {
+            finding(
+                Invariant::StatePreserved,
+                written.0,
+                Some(task.binding.clone()),
+                expected,
+                seen,
+            )
+        };
+        if !missing.is_empty() {
+            let told = of(
+                format!(
+                    "{} in preservedLabelState of the task from {}",
+                    missing.join(", "),
+                    task.from
+                ),
+                format!("{:?}", task.state),
+            );
+            let kind = DifferenceKind::Missing;
+            let blamed = if missing.len() == expected.len() {
+                "STP-02"
+            } else {
+                "STP-03"
+            };
+            found.findings.push(blaming(Finding { kind, ..told }, blamed));
+        }
+        for (alias, values) in &expected {
+            let Some(kept) = task.state.get(*alias).filter(|kept| !values.contains(*kept)) else {
+                continue;
+            };
+            let is = |text: &String| text.parse::<f64>().ok();
+            let same_number = values.iter().any(|value| is(value).is_some() && is(value) == is(kept));
+            let told = of(
+                format!(
+                    "{alias}: {:?}, as it was collected last",
+                    values.last().map_or("", String::as_str)
+                ),
+                format!("{kept:?}"),
+            );
+            found
+                .findings
+                .push(blaming(told, if same_number { "STP-07" } else { "STP-01" }));
+        }
+    }
+    found
+}
+
+/// What the rules of a binding ask for just before an entry: by alias, the values that had been collected of a cluster
+/// lately, the last one last. Without what has no value, or a rule that has just come.
+fn collected<'a>(
+    revisions: &[Placed<'a>],
+    at: Placed<'a>,
+    cluster: &ClusterName,
+    kind: &str,
+) -> BTreeMap<&'a str, Vec<String>> {
+    let pointer = format!("/spec/failover/{kind}/statePreservation/rules");
+    let rules = |binding: Placed<'a>| -> Option<&'a Vec<Value>> { binding.1.object.pointer(&pointer)?.as_array() };
+    let until = revisions.partition_point(|it| it.0.seq <= at.0.seq);
+    let recent = revisions[..until]
+        .partition_point(|it| it.0.at + NEWS < at.0.at)
+        .saturating_sub(1);
+    let lately = &revisions[recent..until];
+    let Some(asked) = rules(at).filter(|asked| lately.iter().all(|it| rules(*it) == Some(*asked))) else {
+        return BTreeMap::new();
+    };
+    let of_rule = |rule: &'a Value| {
+        let alias = rule["aliasLabelName"].as_str()?;
+        let path = plain(rule["jsonPath"].as_str()?)?;
+        let values: Option<Vec<String>> = lately.iter().map(|it| status(&it.1.object, cluster, &path)).collect();
+        let values = values.filter(|values| values.iter().all(|value| !value.is_empty() && is_label_value(value)))?;
+        Some((alias, values))
+    };
+    asked.iter().filter_map(of_rule).collect()
+}
+
+/// The fields of a path that is a row of fields, such as `{ .jobStatus.jobID }`.
+fn plain(path: &str) -> Option<Vec<&str>> {
+    let inner = path
+        .trim()
+        .strip_prefix('{')?
+        .strip_suffix('}')?
+        .trim()
+        .strip_prefix('.')?;
+    let is_field =
+        |field: &&str| !field.is_empty() && field.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');
+    let fields: Vec<&str> = inner.split('.').collect();
+    fields.iter().all(|field| is_field(field)).then_some(fields)
+}
+
+/// A text, a whole number or a truth value of the status that was collected of a cluster.
+fn status(binding: &Value, cluster: &ClusterName, path: &[&str]) -> Option<String> {
+    let items = binding.pointer("/status/aggregatedStatus")?.as_array()?;
+    let item = items.iter().find(|item| item["clusterName"] == cluster.as_str())?;
+    match path
+        .iter()
+        .try_fold(item.get("status")?, |value, field| value.get(field))?
+    {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) if number.is_i64() || number.is_u64() => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// REC-01, REC-02, STP-12: the next copy has all of the state in its first revision, whether a task has kept it or not.
+pub(super) fn reaches_copy(history: &History<'_>, target: &Target<'_>, plan: Option<&Plan>) -> Found {
+    let mut found = Found::default();
+    if !is_kept(history, plan) || is_on(plan, "Failover") == Some(false) {
+        return found;
+    }
+    let carried = |task: &&Task| task.is_directly() && task.ran_alone() && !task.state.is_empty();
+    for task in history.tasks.iter().filter(carried) {
+        let Some(written) = history.written(task) else { continue };
+        let next = history
+            .tasks_beside(task)
+            .map(|it| it.written.seq)
+            .filter(|seq| *seq > task.written.seq)
+            .min();
+        let mut before = task.before.clone();
+        before.insert(task.from.clone());
+        let ends = [task.called_off.map(|over| over.seq), next, by_hand(history, task)];
+        let until = ends.into_iter().flatten().min().unwrap_or(u64::MAX);
+        let cleared = task.cleared.and_then(|cleared| history.binding_at(task, cleared.seq));
+        let is_of_task = |copy: Placed<'_>| {
+            let named = cleared.is_some_and(|it| failovers::result_of(&it.1.object).contains(&copy.1.cluster));
+            task.is_pending_at(copy.0.seq) || named
+        };
+        let moved = Moved {
+            from: written,
+            before: &before,
+            until,
+        };
+        let copy = moved.first_copy(history).filter(|copy| is_of_task(*copy));
+        let Some(copy) = copy else { continue };
+        found.judged += 1;
+        found.findings.extend(lacking(history, &task.state, &moved, copy));
+    }
+    for moved in moves::without_task(history, target, plan) {
+        let id = ObjectId::of(moved.now.1);
+        let revisions = history.bindings.get(&id).map(Vec::as_slice).unwrap_or_default();
+        let policy = moved
+            .now
+            .1
+            .object
+            .pointer("/spec/failover/cluster/purgeMode")
+            .and_then(Value::as_str);
+        let state = collected(revisions, moved.before, &moved.cluster, "cluster");
+        if !matches!(policy, Some("Directly" | "Immediately")) || state.is_empty() {
+            continue;
+        }
+        let last = |(alias, values): (&str, Vec<String>)| Some((alias.to_owned(), values.into_iter().next_back()?));
+        let state: BTreeMap<String, String> = state.into_iter().filter_map(last).collect();
+        let next = history.tasks_of(&id).map(|it| it.written.seq);
+        let until = next.filter(|seq| *seq > moved.now.0.seq).min().unwrap_or(u64::MAX);
+        let before = BTreeSet::from([moved.cluster.clone()]);
+        let moved = Moved {
+            from: moved.now,
+            before: &before,
+            until,
+        };
+        if let Some(copy) = moved.first_copy(history) {
+            found.judged += 1;
+            found.findings.extend(lacking(history, &state, &moved, copy));
+        }
+    }
+    found
+}
+
+/// When a user took the task out.
+fn by_hand(history: &History<'_>, task: &Task) -> Option<u64> {
+    let (entry, cleared) = history.binding_at(task, task.cleared?.seq)?;
+    (cleared.by.as_deref() == Some(HANDS)).then_some(entry.seq)
+}
+
+/// A workload that has left some clusters.
+struct Moved<'h, 'a> {
+    /// The revision of its binding with which it left.
+    from: Placed<'a>,
+    /// Clusters that ran it before.
+    before: &'h BTreeSet<ClusterName>,
+    /// Entry from which on it moves for another reason.
+    until: u64,
+}
+
+impl<'a> Moved<'_, 'a> {
+    /// The revisions of its copies elsewhere.
+    fn copies<'h>(&self, history: &'h History<'a>) -> impl Iterator<Item = Placed<'a>> + 'h + use<'_, 'h, 'a> {
+        let (from, until, before) = (self.from.0.seq, self.until, self.before.clone());
+        let all = history.copies(&bound_by(&self.from.1.object)).iter().copied();
+        all.filter(move |(entry, it)| {
+            let meanwhile = from < entry.seq && entry.seq < until;
+            meanwhile && !it.cluster.is_control() && !before.contains(&it.cluster)
+        })
+    }
+
+    /// The first copy that is made for the move, if nothing else asks for one by then.
+    fn first_copy(&self, history: &History<'a>) -> Option<Placed<'a>> {
+        let copy = self.copies(history).find(|(_, it)| it.change == Change::Added)?;
+        let id = ObjectId::of(self.from.1);
+        let in_force = history
+            .bindings
+            .get(&id)?
+            .iter()
+            .rfind(|it| it.0.seq < copy.0.seq)
+            .copied()?;
+        let is_single = failovers::result_of(&in_force.1.object).len() <= 1;
+        let is_excused = is_harness(copy.1)
+            || is_set_aside(in_force)
+            || !asks_the_same(&in_force.1.object, &self.from.1.object)
+            || is_edited(history, in_force, self.from.0.seq, copy.0.seq);
+        (is_single && !is_excused).then_some(copy)
+    }
+}
+
+/// The finding about a copy that lacks labels. One that gets them later, or comes before one that has them, is the
+/// business of `labelsFromFirstRevision`.
+fn lacking<'a>(
+    history: &History<'a>,
+    state: &BTreeMap<String, String>,
+    moved: &Moved<'_, 'a>,
+    copy: Placed<'a>,
+) -> Option<Finding> {
+    let has = |it: Placed<'_>, key: &String, value: &String| label(it.1, key) == Some(value.as_str());
+    let (key, value) = state.iter().find(|(key, value)| !has(copy, key, value))?;
+    if moved.copies(history).any(|it| has(it, key, value)) {
+        return None;
+    }
+    let other = label(copy.1, key);
+    let told = finding(
+        Invariant::StateReachesCopy,
+        copy.0,
+        Some(ObjectId::of(copy.1)),
+        format!("the label {key}={value:?} on the new copy in its first revision"),
+        other.map_or_else(|| "no such label".to_owned(), |other| format!("{key}={other:?}")),
+    );
+    let kind = if other.is_some() {
+        DifferenceKind::Different
+    } else {
+        DifferenceKind::Missing
+    };
+    let blamed = match (is_label_value(value), other) {
+        (false, _) => "STP-12",
+        (true, Some(_)) => "REC-02",
+        (true, None) => "REC-01",
+    };
+    Some(blaming(Finding { kind, ..told }, blamed))
+}
