@@ -80,7 +80,7 @@ fn placed_elsewhere() -> Story {
         .target(10.0, "ResourceBinding", binding("web", then))
 }
 
-/// The cluster that is left is no member any more.
+/// The failed cluster has been removed from the fleet.
 fn unjoined() -> Story {
     let story = Story::in_order().hands(0.0, "Cluster", cluster("member1", none(), "True"));
     placed(story, &["member1"])
@@ -110,8 +110,7 @@ fn a_result_names_no_new_cluster_before_the_old_copy_is_gone(#[case] story: Stor
     assert_eq!(found, refuted);
 }
 
-/// Where clusters are watched, two events within the uncertainty tell nothing: a case that counts on their order is left
-/// open, another one is not.
+/// The order of two events within the uncertainty of watches is unknown: only a case that names the invariant is left open.
 #[rstest]
 #[case::counted_on(true)]
 #[case::not_counted_on(false)]
@@ -226,7 +225,7 @@ fn a_failed_cluster_is_left_with_a_task(#[case] story: Story, #[case] judged: bo
     assert_eq!(found(story, Invariant::MoveHasTask), (judged, refuted));
 }
 
-/// A task under a mode, cleared by somebody at second 8 with this result; the new copy is made and healthy, or not.
+/// A task that a writer clears at second 8 with this result, before or after the new copy is healthy.
 fn task_cleared(mode: &str, by: &str, result: &[&str], runs: bool) -> Story {
     let mut over = under_way(&["member1"], result);
     over["gracefulEvictionTasks"][0]["purgeMode"] = json!(mode);
@@ -336,7 +335,7 @@ fn the_next_copy_has_the_state(#[case] story: Story, #[case] refuted: &[&str]) {
     assert_eq!(found(story, Invariant::StateReachesCopy), (true, refuted));
 }
 
-/// A copy on member2 that the harness makes, or one that comes when somebody has edited the policy, carries nothing.
+/// A copy that is created after an edit of the policy.
 #[test]
 fn a_copy_for_another_reason_needs_no_state() {
     let edited = then(failing(json!({})), keeping(whole(), &["member2"]))
@@ -348,6 +347,8 @@ fn a_copy_for_another_reason_needs_no_state() {
 /// A workload that leaves member1 without a task: when its old copy goes, and when the new one is made.
 fn alone(gone: f64, created: f64) -> Story {
     let mut story = then(failing(json!({})), under_way(&[], &["member2"]))
+        .copy(4.0, "member1", Change::Modified)
+        .last_by("baton-simulator")
         .copy(created, "member2", Change::Added)
         .copy(gone, "member1", Change::Deleted);
     story.0.sort_by_key(|entry| entry.at);
@@ -422,7 +423,7 @@ fn a_workload_settles(#[case] story: Story, #[case] judged: bool, #[case] refute
     assert_eq!(found(story, Invariant::Settles), (judged, refuted));
 }
 
-/// That somebody goes on writing is told, and held against nobody.
+/// Writes at rest are a warning and refute nothing.
 #[rstest]
 #[case::nobody_writes(None, 0)]
 #[case::somebody_writes(Some(620.0), 1)]

@@ -114,7 +114,7 @@ impl Allowances {
         ends.fold(from, Duration::max)
     }
 
-    /// Whether the implementation was disturbed at any time.
+    /// True if nothing was disturbed.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -168,7 +168,7 @@ fn members(action: &Action, known: &Known) -> Vec<Option<ClusterName>> {
     clusters.into_iter().map(member).collect()
 }
 
-/// Whether a step ends what another one began. A start of the implementation ends what it began itself.
+/// True if a step ends the disturbance of another one. A start of the implementation ends its own.
 fn is_ended(begun: &Action, by: &Action) -> bool {
     match (begun, by) {
         (Action::Start(_) | Action::Inject(Fault::StartController | Fault::AddController(_)), _) if begun == by => true,

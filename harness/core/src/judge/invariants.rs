@@ -216,7 +216,7 @@ fn no_label_on_predecessor(history: &History<'_>) -> Found {
     found
 }
 
-/// REC-04: a task whose state is to be injected names the clusters that ran the workload before.
+/// REC-04: a task names the clusters that ran the workload before, if its state will be injected.
 fn task_names_predecessors(history: &History<'_>) -> Found {
     let mut found = Found::default();
     let injecting = |task: &&Task| task.is_directly() && task.is_single() && !task.state.is_empty();

@@ -79,7 +79,7 @@ impl Story {
         self
     }
 
-    /// What a step of the case removes.
+    /// Deletion by a step of the case.
     pub fn deleted(self, at: f64, kind: &str, object: Value) -> Self {
         let mut story = self.hands(at, kind, object);
         if let Some(Event::Revision(revision)) = story.0.last_mut().map(|entry| &mut entry.event) {
@@ -88,7 +88,7 @@ impl Story {
         story
     }
 
-    /// What a step of the case does.
+    /// Write by a step of the case.
     pub fn hands(self, at: f64, kind: &str, object: Value) -> Self {
         self.by(HANDS, at, kind, object)
     }
@@ -115,6 +115,14 @@ impl Story {
         self
     }
 
+    /// Gives the last revision to another writer.
+    pub fn last_by(mut self, by: &str) -> Self {
+        if let Some(Event::Revision(revision)) = self.0.last_mut().map(|entry| &mut entry.event) {
+            revision.by = Some(by.to_owned());
+        }
+        self
+    }
+
     /// The timeline.
     pub fn timeline(self) -> Timeline {
         let mut entries = self.0;
@@ -124,7 +132,7 @@ impl Story {
         Timeline::new(entries).unwrap()
     }
 
-    /// What an invariant says: how often it judged, and which requirements it refutes.
+    /// Outcome of an invariant: number of judgements, and the requirements that it refutes.
     pub fn judged(self, invariant: Invariant, setup: ControllerSetup) -> (usize, Vec<String>) {
         let mut plan = Plan::of(&super::case("proposal/deployment-directly.yaml"));
         plan.controller = setup;

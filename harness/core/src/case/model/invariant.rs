@@ -79,7 +79,7 @@ pub enum Invariant {
     OneCopyWhileFailing,
     /// Some time after the last move a workload is where its result says, or it is visible why not.
     Settles,
-    /// Some time after the last move nobody writes any more; a lead only.
+    /// Some time after the last move the target writes nothing more; a warning only.
     ComesToRest,
 }
 

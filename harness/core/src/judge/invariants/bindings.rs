@@ -20,7 +20,7 @@ use crate::{
 /// Taints say when they came in whole seconds.
 pub(super) const TICK: Duration = Duration::from_millis(1500);
 
-/// How long an old copy is kept at least where nothing says how long: the default of the documents is ten minutes.
+/// Minimum time to keep an old copy if no period is given; the default of the documents is ten minutes.
 const LEAST_PERIOD: Duration = Duration::from_secs(30);
 
 pub(super) fn revisions<'a>(history: &History<'a>) -> impl Iterator<Item = (&'a Entry, &'a Revision)> {
@@ -256,8 +256,7 @@ fn items<'a>(revision: &'a Revision, pointer: &str) -> impl Iterator<Item = &'a 
     items.into_iter().flatten()
 }
 
-/// The least time for which an old copy is to be kept: what the task says; else what policy or option say, whichever the
-/// implementation goes by.
+/// Minimum time to keep an old copy: the period in the task; without one, the shorter of policy and option.
 pub(super) fn period(history: &History<'_>, task: &Task, plan: Option<&Plan>) -> Duration {
     let Some((_, written)) = history.written(task) else {
         return Duration::ZERO;

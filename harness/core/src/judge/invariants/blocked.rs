@@ -28,7 +28,7 @@ const EARLY: Duration = Duration::from_secs(2);
 /// The longest label value.
 const LONGEST: usize = 63;
 
-/// Whether a text can be the value of a label.
+/// True if a text is a valid label value.
 pub(super) fn is_label_value(text: &str) -> bool {
     let ends = |char: Option<char>| char.is_none_or(|char| char.is_ascii_alphanumeric());
     let inside = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');

@@ -56,7 +56,7 @@ impl OfCluster {
         }
     }
 
-    /// Whether there was no such cluster any more just before an entry.
+    /// True if the cluster had been removed just before an entry.
     pub(super) fn has_left_before(&self, seq: u64) -> bool {
         let last = self.comings.iter().rfind(|(at, _)| *at < seq);
         last.is_some_and(|(_, is_there)| !is_there)

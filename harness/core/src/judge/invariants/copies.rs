@@ -77,7 +77,7 @@ pub(super) fn origin_gone_first(history: &History<'_>) -> Found {
     found
 }
 
-/// Whether a copy was on a cluster at the moment of another event.
+/// Presence of a copy on a cluster at the moment of another event.
 pub(super) enum There<'a> {
     No,
     /// With its latest revision until then.
@@ -86,7 +86,7 @@ pub(super) enum There<'a> {
     Unknown(Placed<'a>),
 }
 
-/// Whether a copy was on `cluster` when something happened.
+/// Presence of a copy on `cluster` at the moment of an event.
 pub(super) fn was_there<'a>(
     copies: &[Placed<'a>],
     event: Placed<'a>,

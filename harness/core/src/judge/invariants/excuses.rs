@@ -1,4 +1,4 @@
-//! Reasons for a change that is not a failover: somebody has edited what asks for it.
+//! Reasons for a change that is not a failover: edits by users.
 
 use std::collections::BTreeSet;
 
@@ -15,14 +15,14 @@ use crate::{
 /// Kinds that users write and that decide where a workload goes.
 const ASKED_BY: [&str; 2] = ["PropagationPolicy", "ClusterPropagationPolicy"];
 
-/// Whether a binding asks for the same in two revisions, as far as placement and replicas go.
+/// True if placement and replicas of a binding are the same in two revisions.
 pub(super) fn asks_the_same(one: &Value, other: &Value) -> bool {
     ["/spec/placement", "/spec/replicas"]
         .iter()
         .all(|it| one.pointer(it) == other.pointer(it))
 }
 
-/// Whether a binding is on its way out, or kept copies are none of the failover.
+/// True for a binding that is being deleted, is suspended, keeps the copies it made, or has no placement.
 pub(super) fn is_set_aside((_, revision): Placed<'_>) -> bool {
     let object = &revision.object;
     let is = |pointer: &str| object.pointer(pointer) == Some(&Value::Bool(true));
@@ -33,8 +33,8 @@ pub(super) fn is_set_aside((_, revision): Placed<'_>) -> bool {
         || object.pointer("/spec/placement").is_none_or(Value::is_null)
 }
 
-/// Whether somebody has edited, since an entry and before another, what asks for a workload to be somewhere: a policy, its
-/// template, its binding, or the labels of a cluster.
+/// True if a user has edited a policy, the template, the binding or the labels of a cluster between two entries: each of
+/// them decides where a workload goes.
 pub(super) fn is_edited(history: &History<'_>, binding: Placed<'_>, since: u64, before: u64) -> bool {
     let (kind, namespace, name) = bound_by(&binding.1.object);
     let id = ObjectId::of(binding.1);
@@ -53,7 +53,7 @@ pub(super) fn is_edited(history: &History<'_>, binding: Placed<'_>, since: u64, 
     entries.iter().any(edits) || has_new_labels(history, since, before)
 }
 
-/// Whether a cluster has other labels, or has come or left.
+/// True if a cluster has other labels, was added or was removed.
 fn has_new_labels(history: &History<'_>, since: u64, before: u64) -> bool {
     let seen = history
         .between(since, before)
@@ -76,12 +76,12 @@ fn has_new_labels(history: &History<'_>, since: u64, before: u64) -> bool {
     all.len() > names.len()
 }
 
-/// Whether the harness made a revision.
+/// True if the harness made a revision.
 pub(super) fn is_harness(revision: &Revision) -> bool {
     revision.by.as_deref().is_some_and(|by| HARNESS.contains(&by))
 }
 
-/// Whether a gate is on, as far as is known: a recording does not say.
+/// State of a feature gate; unknown for a recording.
 pub(super) fn is_on(plan: Option<&Plan>, gate: &str) -> Option<bool> {
     let plan = plan?;
     Some(plan.controller.feature_gates.get(gate) == Some(&true))

@@ -52,7 +52,7 @@ pub(super) fn one_copy(history: &History<'_>, plan: Option<&Plan>) -> Found {
             found.judged += 1;
             let there = was_there(copies, copy, &failing, &history.precedence);
             let is_told = migrations.concern(copy.0.seq, [&failing, &copy.1.cluster]);
-            if matches!(there, There::Yes(old) if !is_harness(old.1)) && !is_told {
+            if matches!(there, There::Yes(_)) && !is_told && is_of_target(copies, copy, &failing) {
                 found.findings.push(finding(
                     Invariant::OneCopyWhileFailing,
                     copy.0,
@@ -67,6 +67,14 @@ pub(super) fn one_copy(history: &History<'_>, plan: Option<&Plan>) -> Found {
         }
     }
     found
+}
+
+/// True if the copy that a cluster had just before an event was not created by the harness.
+fn is_of_target(copies: &[Placed<'_>], event: Placed<'_>, cluster: &ClusterName) -> bool {
+    let created = copies
+        .iter()
+        .rfind(|(entry, it)| entry.seq < event.0.seq && it.cluster == *cluster && it.change == Change::Added);
+    created.is_none_or(|(_, it)| !is_harness(it))
 }
 
 /// The cluster that a workload is leaving under Directly when a copy of it is made elsewhere: one that it was on alone, and
@@ -107,7 +115,7 @@ fn failing(
     (is_single && !is_excused).then_some(cluster)
 }
 
-/// Whether a workload leaves a failed cluster Directly: by its policy, or by the option if that says nothing.
+/// True if a workload leaves a failed cluster Directly: by its policy, or by the option if the policy does not say.
 fn is_directly(binding: &Value, plan: Option<&Plan>) -> bool {
     let of_policy = binding.pointer("/spec/failover/cluster").filter(|it| !it.is_null());
     let mode = match of_policy {

@@ -184,7 +184,7 @@ pub(super) fn task_stays(history: &History<'_>, target: &Target<'_>, plan: Optio
     found
 }
 
-/// Whether the template is there, so that the workload is wanted.
+/// True if the template exists.
 fn is_wanted(history: &History<'_>, task: &Task, at: Placed<'_>) -> bool {
     let template = history
         .copies_of(task)
@@ -195,7 +195,7 @@ fn is_wanted(history: &History<'_>, task: &Task, at: Placed<'_>) -> bool {
     })
 }
 
-/// Whether the result names the cluster again, or a user has taken a hand: about when the task is cleared.
+/// True if the result names the cluster again, or a user has edited the binding, at about the time when the task is cleared.
 fn is_back(history: &History<'_>, task: &Task, cleared: Placed<'_>) -> bool {
     let mut about = history
         .binding_of(task)
@@ -204,13 +204,13 @@ fn is_back(history: &History<'_>, task: &Task, cleared: Placed<'_>) -> bool {
     about.any(|(_, it)| failovers::result_of(&it.object).contains(&task.from) || it.by.as_deref() == Some(HANDS))
 }
 
-/// Whether the old copy may be gone.
+/// True unless the old copy certainly exists.
 fn is_gone(history: &History<'_>, task: &Task, cleared: Placed<'_>) -> bool {
     let there = was_there(history.copies_of(task), cleared, &task.from, &history.precedence);
     !matches!(there, There::Yes(_))
 }
 
-/// Whether the copies on all clusters of the result may be well by then: nothing says that one is not, or is absent.
+/// True unless a copy on a cluster of the result is absent or unhealthy by then.
 fn all_run(history: &History<'_>, task: &Task, cleared: Placed<'_>) -> bool {
     let result = failovers::result_of(&cleared.1.object);
     let copies = history.copies_of(task);

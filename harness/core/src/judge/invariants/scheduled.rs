@@ -23,7 +23,7 @@ use crate::{
 /// PRG-13: under Directly the scheduling result names a new cluster only when the old copy is gone.
 ///
 /// Clean-up ends nothing here: until the binding itself is marked for deletion, naming a cluster too early is the same
-/// fault. A case that does not count on it is not left open where the order cannot be told.
+/// fault. A case that does not name this invariant stays conclusive if the order is unknown.
 pub(super) fn only_after_gone(timeline: &Timeline, plan: Option<&Plan>) -> Found {
     let mut found = Found::default();
     let history = History::of(timeline.entries(), Precedence::of(timeline));
@@ -50,7 +50,7 @@ pub(super) fn only_after_gone(timeline: &Timeline, plan: Option<&Plan>) -> Found
     found
 }
 
-/// Whether a result is the implementation's, for a workload that is still wanted.
+/// True for a result that the implementation wrote for a workload that has not been deleted.
 fn is_judged((_, revision): Placed<'_>) -> bool {
     let object = &revision.object;
     let keeps_copies = object.pointer("/spec/preserveResourcesOnDeletion") == Some(&Value::Bool(true));
@@ -133,8 +133,7 @@ fn judge<'t>(
     }
 }
 
-/// Whether something else than the failure asks for another result: placement or replicas are no longer those of when the
-/// task was written.
+/// True if placement or replicas have changed since the task was written, which may ask for another result as well.
 fn has_changed(history: &History<'_>, task: &Task, named: Placed<'_>) -> bool {
     let asks = |pointer: &str| {
         let then = history.written(task).and_then(|(_, it)| it.object.pointer(pointer));
@@ -143,8 +142,7 @@ fn has_changed(history: &History<'_>, task: &Task, named: Placed<'_>) -> bool {
     asks("/spec/placement") || asks("/spec/replicas")
 }
 
-/// Whether the old copy is none that the implementation can remove: its cluster has left, or the harness has put it there
-/// after the task.
+/// True if the implementation cannot remove the old copy: its cluster has left, or the harness created it after the task.
 fn is_out_of_hand(history: &History<'_>, task: &Task, named: Placed<'_>) -> bool {
     let until = named.0.seq;
     let has_left = history

@@ -1,4 +1,4 @@
-//! What is left some time after the last thing that happened.
+//! The state of a run some time after its last disturbance.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -157,7 +157,7 @@ pub(super) fn settles(
     found
 }
 
-/// Whether something says what a workload waits for: an Event since its first task, or a condition that is not met.
+/// True if an Event since the first task, or a condition, shows why a workload waits.
 fn is_visible(history: &History<'_>, tasks: &[&Task], last: Placed<'_>) -> bool {
     let Some(first) = tasks.first() else { return false };
     let since = first.written.seq..u64::MAX;
@@ -175,7 +175,7 @@ fn is_visible(history: &History<'_>, tasks: &[&Task], last: Placed<'_>) -> bool 
     has_warning || conditions.into_iter().flatten().any(unmet) || !blocked::conditions(last.1).is_empty()
 }
 
-/// Whether a copy that is not wanted is there, and its cluster would let it be removed.
+/// True if an unwanted copy exists that the implementation could have removed.
 fn is_spare(history: &History<'_>, copies: &[Placed<'_>], cluster: &ClusterName) -> bool {
     let last = copies.iter().rfind(|(_, it)| it.cluster == *cluster);
     let made = copies
@@ -187,13 +187,13 @@ fn is_spare(history: &History<'_>, copies: &[Placed<'_>], cluster: &ClusterName)
     is_there && made.is_some_and(|(_, it)| !is_harness(it)) && is_reachable(history, cluster)
 }
 
-/// Whether a cluster was ready all the time and is there.
+/// True if a cluster has been ready all the time.
 fn is_reachable(history: &History<'_>, cluster: &ClusterName) -> bool {
     let seen = history.cluster(cluster.as_str());
     seen.is_some_and(|it| it.out_of_reach.is_none())
 }
 
-/// Once everything has settled nobody writes any more, but to leases. A lead: no document says so.
+/// Once everything has settled, the implementation writes only leases. A warning: no document says so.
 pub(super) fn comes_to_rest(
     timeline: &Timeline,
     history: &History<'_>,

@@ -34,7 +34,7 @@ const NEWS: Duration = Duration::from_secs(5);
 /// The gate of state preservation and injection.
 const GATE: &str = "StatefulFailoverInjection";
 
-/// Whether state is kept in this run. A recording does not say, but a task in it may.
+/// True if the implementation keeps state in this run. In a recording, a task with state shows it.
 fn is_kept(history: &History<'_>, plan: Option<&Plan>) -> bool {
     is_on(plan, GATE).unwrap_or_else(|| history.tasks.iter().any(|task| !task.state.is_empty()))
 }
@@ -112,8 +112,8 @@ pub(super) fn preserved(history: &History<'_>, target: &Target<'_>, plan: Option
     found
 }
 
-/// What the rules of a binding ask for just before an entry: by alias, the values that had been collected of a cluster
-/// lately, the last one last. Without what has no value, or a rule that has just come.
+/// State that the rules of a binding select just before an entry: by alias, the values collected recently from a cluster,
+/// latest last. Rules without a value, and rules that have just changed, are left out.
 fn collected<'a>(
     revisions: &[Placed<'a>],
     at: Placed<'a>,

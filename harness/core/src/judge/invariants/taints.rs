@@ -13,8 +13,8 @@ use crate::{
 /// Key and effect: what tells one taint of a cluster from another.
 type Taint = (String, String);
 
-/// CTP-07, CTP-12: a write of the target to a Cluster takes no taint away that somebody else put there. CTP-12 speaks of
-/// one with key and effect of a policy's taint, CTP-07 of all others.
+/// CTP-07, CTP-12: a write of the target to a Cluster does not remove a taint that another writer put there. CTP-12 is about
+/// taints with key and effect of a policy's taint, CTP-07 about all others.
 pub(super) fn others_taints_survive(timeline: &Timeline) -> Found {
     let mut found = Found::default();
     let target = Target::of(timeline);
