@@ -38,6 +38,12 @@ impl Sample {
     }
 }
 
+/// Whether a sample of this name belongs to the metric: the parts of a histogram or summary have its name and a suffix.
+pub fn is_part(sample: &str, metric: &str) -> bool {
+    let suffix = sample.strip_prefix(metric);
+    suffix.is_some_and(|suffix| ["", "_count", "_sum", "_bucket"].contains(&suffix))
+}
+
 /// What metrics are called where an implementation calls them otherwise than cases do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Names {
@@ -54,12 +60,9 @@ impl Names {
             let name = sample.name.as_str();
             let plain = self.prefix.as_deref().and_then(|prefix| name.strip_prefix(prefix));
             let plain = plain.unwrap_or(name);
-            // The parts of a histogram have the name of the whole, with something behind it.
             let named = self.own.iter().find_map(|(name, own)| {
                 let part = plain.strip_prefix(own.as_str())?;
-                ["", "_count", "_sum", "_bucket"]
-                    .contains(&part)
-                    .then(|| format!("{name}{part}"))
+                is_part(plain, own).then(|| format!("{name}{part}"))
             });
             sample.name = named.unwrap_or_else(|| plain.to_owned());
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use baton_core::{
     case::model::{MetricAssertion, Mode, Phase},
+    metrics::is_part,
     timeline::{Mark, StepEnd},
 };
 use tokio::time::Instant;
@@ -60,9 +61,9 @@ impl Run<'_> {
         let Some(mut samples) = running.metrics().await? else {
             return Ok(None);
         };
-        samples.retain(|sample| sample.name == assertion.metric.name);
+        samples.retain(|sample| is_part(&sample.name, &assertion.metric.name));
         // Implementations list them in any order.
-        samples.sort_by(|one, other| (&one.labels, &one.value).cmp(&(&other.labels, &other.value)));
+        samples.sort_by(|one, other| (&one.name, &one.labels, &one.value).cmp(&(&other.name, &other.labels, &other.value)));
         let bindings = self.known().bindings;
         let held = assertion.metric.mismatches(&samples, &bindings).is_empty();
         self.recorder.mark(Mark::Scraped { samples });

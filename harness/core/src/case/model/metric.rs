@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::Mode;
 use crate::{
-    metrics::Sample,
+    metrics::{Sample, is_part},
     names::RequirementId,
     pattern::{Bindings, Mismatch, Pattern},
 };
@@ -19,7 +19,7 @@ use crate::{
 /// A metric, and what it must say.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Metric {
-    /// `name`, without what a target may put before it.
+    /// `name`, without what a target may put before it. The parts of a histogram or summary have this name too.
     pub name: String,
     /// `labels` that it has; others do not matter.
     pub labels: BTreeMap<String, Pattern>,
@@ -46,7 +46,7 @@ impl Metric {
         let is_meant = |sample: &&Sample| {
             let label = |name: &String| sample.labels.get(name).map(|text| json!(text));
             let has = |(name, pattern): (&String, &Pattern)| pattern.matches(label(name).as_ref(), bindings);
-            sample.name == self.name && self.labels.iter().all(has)
+            is_part(&sample.name, &self.name) && self.labels.iter().all(has)
         };
         let found: Vec<Value> = samples.iter().filter(is_meant).map(Sample::number).collect();
         let differs = |value: Option<&Value>| {
