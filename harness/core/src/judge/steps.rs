@@ -115,9 +115,14 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Judged {
             }
             Action::Order(sequence) => several::order(number, sequence, run, timeline, (&ground.lost, &mut judged)),
             Action::Metric(assertion) => several::metric(number, assertion, run, timeline, (&ground.lost, &mut judged)),
-            Action::Refused(refused) => answers::refused(number, refused, run, timeline, &mut judged),
+            Action::Refused(refused) => answers::refused(number, refused, run, timeline, (&mut ground, &mut judged)),
             Action::Run(command) => answers::command(number, command, run, timeline, &mut judged),
-            Action::Start(start) => answers::start(number, start, run, timeline, &mut judged),
+            Action::Start(start) => {
+                answers::start(number, start, run, timeline, &mut judged);
+                if judged.unsupported.is_some() {
+                    break;
+                }
+            }
             action => {
                 let ended = ended_badly(number, action, run, timeline);
                 if ended.is_some() {

@@ -1,13 +1,14 @@
 //! Steps that look at an answer: to a start with another set-up, to a request, to a command. It stands in a mark of the
 //! step.
 
-use super::{DifferenceKind, Finding, Judged, Ran, stops::ended_badly};
+use super::{DifferenceKind, Finding, Judged, Ran, assertions::Ground, stops::ended_badly};
 use crate::{
     case::model::{Action, CommandRun, Expected, Refused, Start},
     timeline::{Event, Mark, Timeline},
 };
 
-/// A start with another set-up: whether the target ran, and what it said, stands in a mark of the step.
+/// Judges a start with another set-up: a mark of the step says whether the target ran, and what it said. A target that
+/// refuses a deprecated gate or option no longer has it, so that a case about a warning is not for it.
 pub(super) fn start(number: usize, start: &Start, run: &Ran<'_>, timeline: &Timeline, judged: &mut Judged) {
     let entries = &timeline.entries()[run.entries.clone()];
     let started = entries.iter().find_map(|entry| match &entry.event {
@@ -22,6 +23,10 @@ pub(super) fn start(number: usize, start: &Start, run: &Ran<'_>, timeline: &Time
     let as_expected = runs == (start.expect == Expected::Warning);
     if as_expected && said.iter().any(mentions) {
         return judged.proved.extend(start.proves.iter().cloned());
+    }
+    if start.expect == Expected::Warning && !runs {
+        judged.unsupported = Some(format!("it refuses to start: {}", nearest_words(said, &start.mentions)));
+        return;
     }
     let outcome = if runs { "it started" } else { "it refused" };
     let words = nearest_words(said, &start.mentions);
@@ -44,8 +49,18 @@ pub(super) fn start(number: usize, start: &Start, run: &Ran<'_>, timeline: &Time
     });
 }
 
-/// A request that must be refused: what was answered stands in a mark of the step.
-pub(super) fn refused(number: usize, refused: &Refused, run: &Ran<'_>, timeline: &Timeline, judged: &mut Judged) {
+/// Judges a request that must be refused by the answer, which is a mark of the step. If the request was accepted, the
+/// steps after it are not judged: a cluster-scoped policy is at fault only where the namespaced one is refused.
+pub(super) fn refused(
+    number: usize,
+    refused: &Refused,
+    run: &Ran<'_>,
+    timeline: &Timeline,
+    (ground, judged): (&mut Ground, &mut Judged),
+) {
+    if let Some(reason) = &ground.lost {
+        return judged.leave_open(refused.proves.iter().cloned(), reason);
+    }
     let entries = &timeline.entries()[run.entries.clone()];
     let answered = entries.iter().find_map(|entry| match &entry.event {
         Event::Mark(Mark::Answered { refused_with, message }) => Some((entry, *refused_with, message)),
@@ -59,6 +74,7 @@ pub(super) fn refused(number: usize, refused: &Refused, run: &Ran<'_>, timeline:
     if mentioned && status.is_some_and(|status| Refused::STATUSES.contains(&status)) {
         return judged.proved.extend(refused.proves.iter().cloned());
     }
+    ground.lost = Some(format!("step {} was not refused", number + 1));
     judged.findings.push(Finding {
         requirements: refused.proves.clone(),
         field: None,
