@@ -9,7 +9,8 @@
 //!
 //! One scenario may go without a name: it is the case that bears the file's name alone.
 //!
-//! `scenarios: {from: workloads}` takes the list of the file `fixtures/scenarios/workloads.yaml`.
+//! `scenarios: {from: workloads}` takes the list of the file `fixtures/scenarios/workloads.yaml`; with `each: [...]` it is
+//! crossed with a list of this file.
 
 use std::{
     borrow::Cow,
@@ -51,7 +52,8 @@ pub fn expand(root: &Node, context: &ReadContext<'_>, decoder: &mut Decoder) -> 
     let mut expanded = Vec::new();
     let mut count = 0;
     let rest = without_scenarios(root);
-    for scenario in read(scenarios, decoder) {
+    let each = each(root).map(|node| read(node, decoder));
+    for scenario in cross(each, read(scenarios, decoder)) {
         let mut node = rest.clone();
         parameters::fill(&mut node, &scenario.values, decoder, &mut count);
         if count > MOST_NODES {
@@ -69,6 +71,30 @@ pub fn expand(root: &Node, context: &ReadContext<'_>, decoder: &mut Decoder) -> 
         decoder.error(scenarios, "scenarios must be a list with at least one entry", help);
     }
     expanded
+}
+
+/// The scenarios of the file itself that each of a shared list is crossed with.
+fn each(root: &Node) -> Option<&Node> {
+    root.get("spec")?.get("scenarios")?.get("each")
+}
+
+/// Every scenario of the file with every one of the shared list: the values of both, and the names one behind the other.
+fn cross<'n>(own: Option<Vec<Scenario<'n>>>, shared: Vec<Scenario<'n>>) -> Vec<Scenario<'n>> {
+    let Some(own) = own else { return shared };
+    let join = |first: &Option<String>, second: &Option<String>| match (first, second) {
+        (Some(first), Some(second)) => Some(format!("{first}-{second}")),
+        (one, None) | (None, one) => one.clone(),
+    };
+    let pairs = own
+        .iter()
+        .flat_map(|own| shared.iter().map(move |shared| (own, shared)));
+    pairs
+        .map(|(own, shared)| Scenario {
+            node: own.node,
+            name: join(&own.name, &shared.name),
+            values: shared.values.iter().chain(&own.values).map(|(name, value)| (*name, *value)).collect(),
+        })
+        .collect()
 }
 
 /// The list that `{from: …}` names, without those that are not wanted here. What is wrong with its file is told of that

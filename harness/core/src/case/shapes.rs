@@ -145,6 +145,11 @@ pub static SCENARIO_SET: Shape = Shape::closed(
             Holds::OneOrMore(&FILE_NAME),
             "Those of them, by name, that this file is not made for.",
         ),
+        Field::optional(
+            "each",
+            SCENARIOS,
+            "Scenarios of this file: one case for each together with each of the list, with the values and names of both.",
+        ),
     ],
 );
 
