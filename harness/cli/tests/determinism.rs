@@ -88,7 +88,7 @@ fn the_same_seed_gives_the_same_timeline_in_every_case() {
 }
 
 /// One of each kind with another seed: a plain failover, one that is blocked and cut off, one with a restart, one with two
-/// instances, one with a script that runs away.
+/// instances, one with a script that fails.
 #[rstest]
 fn another_seed_gives_the_same_timeline_twice(
     #[values(
@@ -96,7 +96,7 @@ fn another_seed_gives_the_same_timeline_twice(
         "cut-off",
         "restart-keeps-the-clock",
         "queue-another-leader-crash",
-        "interpretation-broken-script-endless"
+        "interpretation-broken-script-error"
     )]
     id: &str,
 ) {
