@@ -71,9 +71,13 @@ pub fn decide(snapshot: Snapshot<'_>) -> Decision {
 
     let mut chosen = kept(snapshot, placement);
     chosen.truncate(max);
+    if chosen.is_empty() {
+        chosen = still_there(snapshot, placement, max);
+    }
     let leaving = leaving(snapshot, &chosen);
     let waits = !leaving.is_empty() && is_exclusive(spec);
     let mut tasks = spec.graceful_eviction_tasks.clone();
+    tasks.retain(|task| !chosen.contains(&task.from_cluster));
     let mut again = None;
     if !waits {
         let (fitting, until) = fitting(snapshot, placement, &chosen);
@@ -255,6 +259,22 @@ fn go_back(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec<Str
         }
     }
     back.truncate(max);
+    back
+}
+
+/// Scheduling has not succeeded before the cluster recovered: the old copy, which is still there under Gracefully, stays
+/// (GRE-02).
+fn still_there(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec<String> {
+    let evicts = |effect| matches!(effect, TaintEffect::NoExecute | TaintEffect::PreferNoExecute);
+    let mut back = go_back(snapshot, placement, max);
+    back.retain(|name| {
+        let tasks = &snapshot.binding.spec.graceful_eviction_tasks;
+        let gracefully = tasks
+            .iter()
+            .any(|task| task.from_cluster == *name && mode_of(task) == PurgeMode::Gracefully);
+        let cluster = snapshot.clusters.get(name);
+        gracefully && cluster.is_some_and(|cluster| !cluster.spec.taints.iter().any(|taint| evicts(taint.effect)))
+    });
     back
 }
 
