@@ -113,7 +113,11 @@ impl Reader<'_> {
             self.decoder
                 .error(node, "a request is about a `kind` or about a `path`", help);
         }
-        if !path.starts_with('/') || path.len() < 2 || path.starts_with("/api") {
+        // Discovery is beside the objects too: `/apis`, `/api/v1`, `/apis/GROUP/VERSION`.
+        let discovery = ["/api", "/apis"].contains(&path.as_str())
+            || (path.starts_with("/api/") && path.split('/').count() == 3)
+            || (path.starts_with("/apis/") && path.split('/').count() == 4);
+        if !path.starts_with('/') || path.len() < 2 || (path.starts_with("/api") && !discovery) {
             let help = "such as `/readyz`; objects are chosen by `kind`";
             self.decoder
                 .error(node, format!("`{path}` is no path beside the objects"), help);
