@@ -10,7 +10,6 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use baton_cluster::runner::CommandEnd;
 use baton_core::{case::model::ControllerSetup, metrics::Sample};
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -100,8 +99,6 @@ type OnWrite = Box<dyn Fn(&Call, &mut Value) + Send + Sync>;
 type OnRead = Box<dyn Fn(&Call, &mut Value) -> Sight + Send + Sync>;
 type Before = Box<dyn Fn(&Call, &Hands) -> Doing<Carried> + Send + Sync>;
 type After = Box<dyn Fn(&Call, &Value, &Hands) -> Doing<()> + Send + Sync>;
-type OnArgs = Box<dyn Fn(&mut Vec<String>) + Send + Sync>;
-type OnEnd = Box<dyn Fn(&mut CommandEnd) + Send + Sync>;
 type OnMetrics = Box<dyn Fn(&mut Vec<Sample>) + Send + Sync>;
 type OnDefinition = Box<dyn Fn(&mut Value) + Send + Sync>;
 type OnSetup = Box<dyn Fn(&mut ControllerSetup) + Send + Sync>;
@@ -114,8 +111,6 @@ pub struct Fault {
     before: Vec<(Of, Before)>,
     after: Vec<(Of, After)>,
     setup: Vec<OnSetup>,
-    args: Vec<OnArgs>,
-    ends: Vec<OnEnd>,
     definitions: Vec<OnDefinition>,
     metrics: Vec<OnMetrics>,
     requests: AtomicU64,
@@ -193,31 +188,6 @@ impl Fault {
     pub fn setup(mut self, edit: impl Fn(&mut ControllerSetup) + Send + Sync + 'static) -> Self {
         self.setup.push(Box::new(edit));
         self
-    }
-
-    /// Runs commands with other arguments than they were given.
-    pub fn args(mut self, edit: impl Fn(&mut Vec<String>) + Send + Sync + 'static) -> Self {
-        self.args.push(Box::new(edit));
-        self
-    }
-
-    /// Changes how commands end, and what they say.
-    pub fn ends(mut self, edit: impl Fn(&mut CommandEnd) + Send + Sync + 'static) -> Self {
-        self.ends.push(Box::new(edit));
-        self
-    }
-
-    /// The arguments with which a command runs.
-    pub fn command_args(&self, args: &[String]) -> Vec<String> {
-        let mut args = args.to_vec();
-        self.args.iter().for_each(|edit| edit(&mut args));
-        args
-    }
-
-    /// How a command ends.
-    pub fn command_end(&self, mut end: CommandEnd) -> CommandEnd {
-        self.ends.iter().for_each(|edit| edit(&mut end));
-        end
     }
 
     /// Gives the control plane other definitions than those of the failover API.

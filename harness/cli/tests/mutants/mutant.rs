@@ -104,9 +104,7 @@ impl Target for Mutant {
     async fn run_command(&self, fleet: &dyn Fleet, name: &str, args: &[String]) -> Result<CommandEnd, TargetError> {
         let Wires { clock, fault, hands } = self.wires(USER_AGENT, fleet);
         let control = wire::client(fleet.control().name().as_str(), &hands, &fault);
-        let args = fault.command_args(args);
-        let end = reference::run_command(control, clock, name, &args).await?;
-        Ok(fault.command_end(end))
+        Ok(reference::run_command(control, clock, name, args).await?)
     }
 }
 

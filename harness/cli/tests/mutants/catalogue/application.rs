@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use jiff::Timestamp;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     fault::{Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, list, map, merge, remove, tasks, text, uid},
+    pieces::{Memory, later, list, map, merge, remove, tasks, text, uid},
 };
 
 pub fn mutants() -> Vec<Mutant> {
@@ -45,14 +46,24 @@ fn when() -> Vec<Mutant> {
             fault: |_| of_policy(|application| application["decisionConditions"] = json!({"tolerationSeconds": 1})),
         },
         Mutant {
-            name: "reason-of-a-taint",
+            name: "zero-is-the-default",
             breaks: "APP-02",
-            defect: "the task of an unhealthy workload says that a taint was not tolerated",
+            defect: "tolerationSeconds 0 is taken for the default",
             fault: |_| {
-                Fault::none().written(Of::Bindings, |binding| {
-                    of_health(binding, |task| task["reason"] = json!("TaintUntolerated"));
+                Fault::none().read(Of::Bindings, |binding| {
+                    let seconds =
+                        binding.pointer_mut("/spec/failover/application/decisionConditions/tolerationSeconds");
+                    if let Some(seconds) = seconds.filter(|seconds| **seconds == 0) {
+                        *seconds = json!(10);
+                    }
                 })
             },
+        },
+        Mutant {
+            name: "unhealthy-time-outlives-the-workload",
+            breaks: "APP-02",
+            defect: "a workload that is created anew has the unhealthy time of the one before it",
+            fault: |_| unhealthy_time_outlives(),
         },
         Mutant {
             name: "one-for-all",
@@ -143,6 +154,18 @@ fn how() -> Vec<Mutant> {
             fault: |_| {
                 Fault::none().written(Of::Bindings, |binding| {
                     of_health(binding, |task| remove(task, "", "gracePeriodSeconds"));
+                })
+            },
+        },
+        Mutant {
+            name: "grace-period-recorded-in-vain",
+            breaks: "APP-07",
+            defect: "the grace period of an unhealthy workload is recorded, and the default counts",
+            fault: |_| {
+                Fault::none().read(Of::Bindings, |binding| {
+                    for task in tasks(binding).filter(|task| text(task, "/reason") == "ApplicationFailure") {
+                        task["gracePeriodSeconds"] = json!(600);
+                    }
                 })
             },
         },
@@ -379,4 +402,31 @@ fn one_for_all() -> Fault {
                 }
             })
         })
+}
+
+/// Twenty seconds after a second binding of a name shows an unhealthy copy, a task is written for it.
+fn unhealthy_time_outlives() -> Fault {
+    let known: Memory<BTreeMap<String, String>> = Memory::new();
+    Fault::none().after(Of::Bindings, move |call, answer, hands| {
+        let items = answer.pointer("/status/aggregatedStatus").and_then(Value::as_array);
+        let sick = items.into_iter().flatten().find(|item| item["health"] == "Unhealthy");
+        let from = sick.map(|item| item["clusterName"].clone());
+        let (name, uid) = (text(answer, "/metadata/name").to_owned(), uid(answer));
+        let first = known.get().entry(name).or_insert_with(|| uid.clone()).clone();
+        let is_ready = items.is_some_and(|items| items.iter().any(|item| item["settled"] == true));
+        if let Some(from) = from.filter(|_| first != uid && is_ready && call.at.subresource == "status") {
+            let (control, path) = (
+                hands["control"].clone(),
+                call.at.path.trim_end_matches("/status").to_owned(),
+            );
+            let task =
+                json!({"fromCluster": from, "purgeMode": "Directly", "reason": "ApplicationFailure", "producer": "nobody", "replicas": 2});
+            let evicted = json!({"spec": {"clusters": [], "gracefulEvictionTasks": [task]}});
+            later(
+                Duration::from_secs(20),
+                async move { merge(&control, path, &evicted).await },
+            );
+        }
+        Box::pin(std::future::ready(()))
+    })
 }

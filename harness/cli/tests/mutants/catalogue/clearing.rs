@@ -1,8 +1,8 @@
 //! What becomes of tasks when clusters recover, and of everything when controllers start anew or writes meet others.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::taints::taints_that_stay;
 use crate::{
     fault::{Carried, Fault, Of},
     mutant::Mutant,
-    pieces::{Memory, delete, later, list, merge, on, remove, tasks, template_path, text},
+    pieces::{Memory, delete, later, list, merge, on, remove, tasks, template_path, text, uid},
 };
 
 pub fn mutants() -> Vec<Mutant> {
@@ -49,6 +49,81 @@ fn recovered() -> Vec<Mutant> {
                     };
                     let path = template_path(answer);
                     Box::pin(async move { delete(&member, path).await })
+                })
+            },
+        },
+        Mutant {
+            name: "restored-only-if-nothing-else-fits",
+            breaks: "GRE-02",
+            defect: "a workload whose scheduling failed moves although its cluster has recovered, if another one fits",
+            fault: |_| {
+                Fault::none().read(Of::Bindings, |binding| {
+                    if list(binding, "/spec/clusters").next().is_none() {
+                        tasks(binding).for_each(|task| task["purgeMode"] = json!("Never"));
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "deleted-once-more",
+            breaks: "GRE-02",
+            defect: "a deletion of the old copy is repeated later, and meets the copy that has come back",
+            fault: |_| {
+                Fault::none().after(Of::Copies, |call, _, hands| {
+                    let (member, path) = (hands[&call.cluster].clone(), call.at.path.clone());
+                    if call.method == Method::DELETE {
+                        later(Duration::from_secs(70), async move { delete(&member, path).await });
+                    }
+                    Box::pin(std::future::ready(()))
+                })
+            },
+        },
+        Mutant {
+            name: "recovery-not-noticed-at-the-timeout",
+            breaks: "GRE-09",
+            defect: "a workload that fits nowhere runs nowhere when its cluster has recovered and its grace period is over",
+            fault: |_| taints_that_stay(),
+        },
+        Mutant {
+            name: "grace-period-of-the-task-before",
+            breaks: "GRE-09",
+            defect: "a task without a grace period has that of the task before it",
+            fault: |_| {
+                Fault::none().read(Of::Bindings, |binding| {
+                    let mut before = Value::Null;
+                    for task in tasks(binding) {
+                        if task["gracePeriodSeconds"].is_null() {
+                            task["gracePeriodSeconds"] = before.clone();
+                        }
+                        before = task["gracePeriodSeconds"].clone();
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "time-stops-beside-never",
+            breaks: "GRE-09",
+            defect: "as long as one copy is left to the user, the grace period of no other ends",
+            fault: |_| {
+                Fault::none().read(Of::Bindings, |binding| {
+                    let waits = tasks(binding).any(|task| text(task, "/purgeMode") == "Never");
+                    for task in tasks(binding).filter(|_| waits) {
+                        task["gracePeriodSeconds"] = json!(100_000);
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "tasks-of-cluster-bindings-stay",
+            breaks: "GRE-01",
+            defect: "the tasks of objects without a namespace are never cleared",
+            fault: |_| {
+                Fault::none().skipped(Of::Bindings, |call| {
+                    let cleared = call
+                        .body
+                        .pointer("/spec/gracefulEvictionTasks")
+                        .is_some_and(Value::is_null);
+                    call.at.plural == "clusterresourcebindings" && cleared
                 })
             },
         },
@@ -112,6 +187,24 @@ fn met_by_others() -> Vec<Mutant> {
             breaks: "STP-11",
             defect: "a status whose write met a conflict is not written again",
             fault: |_| status_lost_to_a_conflict(),
+        },
+        Mutant {
+            name: "status-of-before-the-crash-lost",
+            breaks: "POL-07",
+            defect: "a controller that starts anew does not look at statuses that were collected before",
+            fault: |clock| status_of_before(clock()),
+        },
+        Mutant {
+            name: "writes-over-others",
+            breaks: "GRE-07",
+            defect: "tasks are written over what somebody else has written meanwhile",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |binding| {
+                    if tasks(binding).next().is_some() {
+                        remove(binding, "/metadata", "resourceVersion");
+                    }
+                })
+            },
         },
         Mutant {
             name: "bindings-deleted-in-a-restart",
@@ -211,5 +304,20 @@ fn deleted_in_a_restart(of: Of, started: Timestamp) -> Fault {
                 delete(&control, path).await;
             }
         })
+    })
+}
+
+/// Works from before the controller's start seem to have no status until it changes.
+fn status_of_before(started: Timestamp) -> Fault {
+    let found: Memory<BTreeMap<String, Value>> = Memory::new();
+    Fault::none().read(Of::Works, move |work| {
+        let created = text(work, "/metadata/creationTimestamp").parse::<Timestamp>();
+        if created.is_ok_and(|created| created < started) {
+            let status = work["status"].clone();
+            let mut found = found.get();
+            if *found.entry(uid(work)).or_insert_with(|| status.clone()) == status {
+                work["status"] = Value::Null;
+            }
+        }
     })
 }

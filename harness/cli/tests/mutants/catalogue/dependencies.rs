@@ -1,11 +1,13 @@
 //! What workloads depend on.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::{
     fault::{Fault, Of},
     mutant::Mutant,
-    pieces::{list, remove, text},
+    pieces::{Memory, list, remove, text},
 };
 
 /// Whether a binding is of something that workloads depend on.
@@ -40,11 +42,41 @@ pub fn mutants() -> Vec<Mutant> {
             },
         },
         Mutant {
+            name: "one-dependency-of-a-kind",
+            breaks: "APP-12",
+            defect: "of several dependencies of one kind only the first arrives",
+            fault: |_| only_the_first_of_a_kind(),
+        },
+        Mutant {
+            name: "one-dependency-of-a-kind-moves",
+            breaks: "APP-16",
+            defect: "of several dependencies of one kind only the first moves with the workload",
+            fault: |_| {
+                let first: Memory<BTreeMap<String, (String, Value)>> = Memory::new();
+                Fault::none().read(Of::Bindings, move |binding| {
+                    let [kind, name] =
+                        ["kind", "name"].map(|member| text(binding, &format!("/spec/resource/{member}")).to_owned());
+                    let required = binding.pointer("/spec/requiredBy").cloned().unwrap_or_default();
+                    if !is_of_dependency(binding) || required.is_null() {
+                        return;
+                    }
+                    let known = first
+                        .get()
+                        .entry(kind)
+                        .or_insert_with(|| (name.clone(), required))
+                        .clone();
+                    if known.0 != name {
+                        binding["spec"]["requiredBy"] = known.1;
+                    }
+                })
+            },
+        },
+        Mutant {
             name: "dependencies-do-not-move",
             breaks: "APP-16",
             defect: "dependencies stay on the cluster to which they went first",
             fault: |_| {
-                let first = crate::pieces::Memory::<std::collections::BTreeMap<String, Value>>::new();
+                let first = Memory::<BTreeMap<String, Value>>::new();
                 Fault::none().read(Of::Bindings, move |binding| {
                     for requirer in list(binding, "/spec/requiredBy") {
                         let key = text(requirer, "/name").to_owned();
@@ -71,4 +103,14 @@ pub fn mutants() -> Vec<Mutant> {
             },
         },
     ]
+}
+
+/// Bindings of a second object of a kind are only said to have been written.
+fn only_the_first_of_a_kind() -> Fault {
+    let first: Memory<BTreeMap<String, String>> = Memory::new();
+    Fault::none().skipped(Of::Bindings, move |call| {
+        let kind = text(&call.body, "/spec/resource/kind").to_owned();
+        let name = text(&call.body, "/spec/resource/name").to_owned();
+        is_of_dependency(&call.body) && *first.get().entry(kind).or_insert_with(|| name.clone()) != name
+    })
 }

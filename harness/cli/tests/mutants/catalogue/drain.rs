@@ -22,6 +22,17 @@ pub fn mutants() -> Vec<Mutant> {
             },
         },
         Mutant {
+            name: "drain-forgets-cluster-bindings",
+            breaks: "DRN-01",
+            defect: "what has no namespace stays on a drained cluster",
+            fault: |_| {
+                Fault::none().skipped(Of::Bindings, |call| {
+                    let drained = tasks(&mut call.body.clone()).any(|task| text(task, "/reason") == "Drained");
+                    call.at.plural == "clusterresourcebindings" && drained
+                })
+            },
+        },
+        Mutant {
             name: "unjoin-taints-what-was-drained",
             breaks: "DRN-01",
             defect: "a drained cluster that is being deleted gets a NoExecute taint",

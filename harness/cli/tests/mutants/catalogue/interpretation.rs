@@ -5,7 +5,6 @@ use serde_json::json;
 use crate::{
     fault::{Fault, Of},
     mutant::Mutant,
-    pieces::list,
 };
 
 pub fn mutants() -> Vec<Mutant> {
@@ -21,9 +20,12 @@ pub fn mutants() -> Vec<Mutant> {
             breaks: "APP-10",
             defect: "an object is unhealthy if the script of its kind fails",
             fault: |_| {
-                Fault::none().read(Of::Works, |work| {
-                    for seen in list(work, "/status/manifestStatuses").filter(|seen| seen["health"] == "Unknown") {
-                        seen["health"] = json!("Unhealthy");
+                Fault::none().read(Of::Customizations, |customization| {
+                    let script = customization.pointer_mut("/spec/customizations/healthInterpretation/luaScript");
+                    if let Some(script) =
+                        script.filter(|script| script.as_str().is_some_and(|it| it.contains("no.such")))
+                    {
+                        *script = json!("function InterpretHealth(observedObj) return false end");
                     }
                 })
             },

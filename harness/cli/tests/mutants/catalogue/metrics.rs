@@ -35,18 +35,6 @@ pub fn mutants() -> Vec<Mutant> {
             },
         },
         Mutant {
-            name: "latency-in-milliseconds",
-            breaks: "OBS-04",
-            defect: "the time in the queue is told in milliseconds",
-            fault: |_| {
-                each(|sample| {
-                    if sample.name.ends_with("_seconds_sum") {
-                        sample.value.push_str("e3");
-                    }
-                })
-            },
-        },
-        Mutant {
             name: "success-always-one",
             breaks: "OBS-04",
             defect: "evictions that are given up do not count",

@@ -145,6 +145,34 @@ pub fn mutants() -> Vec<Mutant> {
             },
         },
         Mutant {
+            name: "settled-at-once",
+            breaks: "POL-10",
+            defect: "a workload is settled on a cluster before it was healthy there",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |binding| {
+                    for item in list(binding, "/status/aggregatedStatus") {
+                        item["settled"] = json!(true);
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "first-moment-of-the-newest",
+            breaks: "POL-10",
+            defect: "the first moment of all clusters is that of the last one",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |binding| {
+                    let moments = list(binding, "/status/aggregatedStatus")
+                        .map(|item| text(item, "/creationTimestamp").to_owned());
+                    if let Some(last) = moments.max() {
+                        for item in list(binding, "/status/aggregatedStatus") {
+                            item["creationTimestamp"] = json!(last);
+                        }
+                    }
+                })
+            },
+        },
+        Mutant {
             name: "applied-always",
             breaks: "POL-09",
             defect: "a binding says of every copy that it is applied",
@@ -152,6 +180,20 @@ pub fn mutants() -> Vec<Mutant> {
                 Fault::none().written(Of::Bindings, |binding| {
                     for item in list(binding, "/status/aggregatedStatus") {
                         item["applied"] = json!(true);
+                    }
+                })
+            },
+        },
+        Mutant {
+            name: "in-the-way-counts-as-applied",
+            breaks: "POL-09",
+            defect: "an object counts as applied if another one is in its place",
+            fault: |_| {
+                Fault::none().written(Of::Bindings, |binding| {
+                    let in_the_way = |item: &&mut Value| text(item, "/appliedMessage").contains("is there already");
+                    for item in list(binding, "/status/aggregatedStatus").filter(in_the_way) {
+                        item["applied"] = json!(true);
+                        item["appliedMessage"] = Value::Null;
                     }
                 })
             },

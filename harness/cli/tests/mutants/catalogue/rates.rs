@@ -207,11 +207,27 @@ fn recorded() -> Vec<Mutant> {
     vec![
         Mutant {
             name: "deprecated-option-in-silence",
-            breaks: "GAT-08",
+            breaks: "GAT-04",
             defect: "the option enable-taint-manager is accepted without a warning",
             fault: |_| {
                 Fault::none().setup(|setup| {
                     setup.options.remove("enable-taint-manager");
+                })
+            },
+        },
+        Mutant {
+            name: "deprecated-option-has-an-effect",
+            breaks: "GAT-08",
+            defect: "the option enable-taint-manager still switches the taint manager off",
+            fault: |_| {
+                Fault::none().setup(|setup| {
+                    if setup
+                        .options
+                        .get("enable-taint-manager")
+                        .is_some_and(|value| value == "false")
+                    {
+                        option(setup, "controllers", "*,-taint-manager");
+                    }
                 })
             },
         },
@@ -249,6 +265,37 @@ fn recorded() -> Vec<Mutant> {
             },
         },
         Mutant {
+            name: "replicas-lost-directly",
+            breaks: "POL-11",
+            defect: "under Directly the replicas of a failed cluster go nowhere",
+            fault: |_| {
+                one_replica_less(|task| {
+                    text(task, "/purgeMode") == "Directly" && text(task, "/reason") == "TaintUntolerated"
+                })
+            },
+        },
+        Mutant {
+            name: "replicas-of-a-sick-cluster-lost",
+            breaks: "POL-11",
+            defect: "of the replicas that leave a cluster where they are unhealthy one goes nowhere",
+            fault: |_| one_replica_less(|task| text(task, "/reason") == "ApplicationFailure"),
+        },
+        Mutant {
+            name: "aggregated-is-duplicated",
+            breaks: "POL-11",
+            defect: "under Aggregated each cluster gets all replicas",
+            fault: |_| {
+                Fault::none().read(Of::Bindings, |binding| {
+                    let division = "/spec/placement/replicaScheduling";
+                    if text(binding, &format!("{division}/replicaDivisionPreference")) == "Aggregated"
+                        && let Some(division) = binding.pointer_mut(division)
+                    {
+                        division["replicaSchedulingType"] = json!("Duplicated");
+                    }
+                })
+            },
+        },
+        Mutant {
             name: "history-missing",
             breaks: "APP-08",
             defect: "it is not recorded which clusters an unhealthy workload has left",
@@ -259,6 +306,22 @@ fn recorded() -> Vec<Mutant> {
             },
         },
     ]
+}
+
+/// A result is one replica short once a task like this has been written.
+fn one_replica_less(is_meant: fn(&Value) -> bool) -> Fault {
+    let failed: Memory<bool> = Memory::new();
+    Fault::none().written(Of::Bindings, move |binding| {
+        let has_failed = *failed.get() || tasks(binding).any(|task| is_meant(task));
+        *failed.get() = has_failed;
+        let is_shared_out = list(binding, "/spec/clusters").count() > 1;
+        let first = list(binding, "/spec/clusters")
+            .next()
+            .filter(|_| has_failed && is_shared_out);
+        if let Some(target) = first {
+            target["replicas"] = json!(1);
+        }
+    })
 }
 
 fn option(setup: &mut baton_core::case::model::ControllerSetup, name: &str, value: &str) {

@@ -172,6 +172,12 @@ fn ownership() -> Vec<Mutant> {
             fault: |_| taken_for_its_own(),
         },
         Mutant {
+            name: "matches-so-it-is-its-own",
+            breaks: "CTP-12",
+            defect: "a policy that matches takes a taint with its key and effect for its own",
+            fault: |_| its_own_once_it_matches(),
+        },
+        Mutant {
             name: "one-policy-a-taint",
             breaks: "CTP-15",
             defect: "of several policies with the same taint only the first counts",
@@ -272,6 +278,31 @@ fn taken_for_its_own() -> Fault {
             });
             let added: Vec<Value> = added.collect();
             policy["status"] = json!({"taints": added});
+        })
+}
+
+/// Taints of others count as a policy's own from the moment at which a condition is not true.
+fn its_own_once_it_matches() -> Fault {
+    const LONG_AGO: &str = "2020-01-01T00:00:00Z";
+    let there: Memory<Vec<Value>> = Memory::new();
+    let seen = there.clone();
+    Fault::none()
+        .read(Of::Clusters, move |cluster| {
+            let name = text(cluster, "/metadata/name").to_owned();
+            list(cluster, "/spec/taints").for_each(|taint| taint["timeAdded"] = json!(LONG_AGO));
+            if !list(cluster, "/status/conditions").any(|condition| condition["status"] == "False") {
+                return;
+            }
+            for taint in list(cluster, "/spec/taints") {
+                let own = json!({"cluster": name, "key": taint["key"], "effect": taint["effect"], "since": LONG_AGO});
+                let mut seen = seen.get();
+                if !seen.contains(&own) {
+                    seen.push(own);
+                }
+            }
+        })
+        .read(Of::TaintPolicies, move |policy| {
+            policy["status"] = json!({"taints": *there.get()})
         })
 }
 

@@ -90,10 +90,10 @@ fn times() -> Vec<Mutant> {
             fault: |_| later_by(30),
         },
         Mutant {
-            name: "late-by-three-seconds",
+            name: "late-by-twenty-seconds",
             breaks: "TNT-03",
-            defect: "an eviction comes three seconds after it was due",
-            fault: |_| later_by(3),
+            defect: "an eviction comes twenty seconds after it was due",
+            fault: |_| later_by(20),
         },
         Mutant {
             name: "longest-toleration-counts",

@@ -10,10 +10,10 @@ use crate::{
 pub fn mutants() -> Vec<Mutant> {
     vec![
         Mutant {
-            name: "rules-between-fields-not-checked",
+            name: "grace-period-of-nothing",
             breaks: "VAL-01",
-            defect: "a grace period is accepted whatever the purge mode is",
-            fault: |_| without("x-kubernetes-validations", |_| true),
+            defect: "a grace period may be zero or negative",
+            fault: |_| without("minimum", |kind| kind != "ClusterTaintPolicy"),
         },
         Mutant {
             name: "application-without-dependencies",
