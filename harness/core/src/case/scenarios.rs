@@ -92,7 +92,12 @@ fn cross<'n>(own: Option<Vec<Scenario<'n>>>, shared: Vec<Scenario<'n>>) -> Vec<S
         .map(|(own, shared)| Scenario {
             node: own.node,
             name: join(&own.name, &shared.name),
-            values: shared.values.iter().chain(&own.values).map(|(name, value)| (*name, *value)).collect(),
+            values: shared
+                .values
+                .iter()
+                .chain(&own.values)
+                .map(|(name, value)| (*name, *value))
+                .collect(),
         })
         .collect()
 }
