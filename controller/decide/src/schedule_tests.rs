@@ -134,6 +134,14 @@ fn nothing_fits_and_the_origin_recovers() {
 }
 
 #[test]
+fn scheduling_has_not_succeeded_when_the_origin_recovers() {
+    let spec = json!({"gracefulEvictionTasks": task("member1", "Gracefully"), "failover": null});
+    let members = [("member1", json!([])), ("member2", json!([]))];
+    let (chosen, decision) = decide_with(&spec, &members, &["member1"]);
+    assert_eq!((chosen, decision.tasks.len()), (vec!["member1".to_owned()], 0));
+}
+
+#[test]
 fn the_origin_is_no_choice_while_another_cluster_fits() {
     let spec = json!({"gracefulEvictionTasks": task("member1", "Directly")});
     assert_eq!(

@@ -38,7 +38,8 @@ impl Sample {
     }
 }
 
-/// Whether a sample of this name belongs to the metric: the parts of a histogram or summary have its name and a suffix.
+/// Returns true if a sample of this name belongs to the metric. The parts of a histogram or summary have its name and a
+/// suffix.
 pub fn is_part(sample: &str, metric: &str) -> bool {
     let suffix = sample.strip_prefix(metric);
     suffix.is_some_and(|suffix| ["", "_count", "_sum", "_bucket"].contains(&suffix))

@@ -420,7 +420,7 @@ fn unhealthy_time_outlives() -> Fault {
                 call.at.path.trim_end_matches("/status").to_owned(),
             );
             let task =
-                json!({"fromCluster": from, "purgeMode": "Directly", "reason": "ApplicationFailure", "producer": "nobody", "replicas": 2});
+                json!({"fromCluster": from, "purgeMode": "Directly", "reason": "ApplicationFailure", "producer": "mutant", "replicas": 2});
             let evicted = json!({"spec": {"clusters": [], "gracefulEvictionTasks": [task]}});
             later(
                 Duration::from_secs(20),

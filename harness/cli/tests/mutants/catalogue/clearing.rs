@@ -101,7 +101,7 @@ fn recovered() -> Vec<Mutant> {
             },
         },
         Mutant {
-            name: "time-stops-beside-never",
+            name: "time-stops-with-never",
             breaks: "GRE-09",
             defect: "as long as one copy is left to the user, the grace period of no other ends",
             fault: |_| {
@@ -148,6 +148,9 @@ fn recovered() -> Vec<Mutant> {
                     let left: Vec<Value> = tasks(binding).map(|task| task["fromCluster"].clone()).collect();
                     if let Some(clusters) = binding.pointer_mut("/spec/clusters").and_then(Value::as_array_mut) {
                         clusters.retain(|cluster| !left.contains(&cluster["name"]));
+                    }
+                    if list(binding, "/spec/clusters").next().is_none() {
+                        tasks(binding).for_each(|task| task["purgeMode"] = json!("Never"));
                     }
                 })
             },
@@ -197,7 +200,7 @@ fn met_by_others() -> Vec<Mutant> {
         Mutant {
             name: "writes-over-others",
             breaks: "GRE-07",
-            defect: "tasks are written over what somebody else has written meanwhile",
+            defect: "tasks are written over the changes of other writers",
             fault: |_| {
                 Fault::none().written(Of::Bindings, |binding| {
                     if tasks(binding).next().is_some() {
