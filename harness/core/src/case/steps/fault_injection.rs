@@ -113,7 +113,7 @@ impl Reader<'_> {
             self.decoder
                 .error(node, "a request is about a `kind` or about a `path`", help);
         }
-        // Discovery is no object either: `/apis`, `/api/v1`, `/apis/GROUP/VERSION`.
+        // Discovery has no objects: `/apis`, `/api/v1`, `/apis/GROUP/VERSION`.
         let discovery = ["/api", "/apis"].contains(&path.as_str())
             || (path.starts_with("/api/") && path.split('/').count() == 3)
             || (path.starts_with("/apis/") && path.split('/').count() == 4);
