@@ -1,7 +1,5 @@
 //! Nobody is blamed for a time in which the case had stopped the implementation, or kept a member from answering.
 
-#![expect(clippy::needless_pass_by_value, reason = "JSON is made where it is passed")]
-
 mod common;
 
 use std::time::Duration;

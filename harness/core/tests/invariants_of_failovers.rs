@@ -1,7 +1,5 @@
 //! Invariants of failovers as a whole say yes to good timelines and no to forged ones, which are made here.
 
-#![expect(clippy::needless_pass_by_value, reason = "JSON is made where it is passed")]
-
 mod common;
 
 use std::collections::BTreeSet;
@@ -234,11 +232,8 @@ fn task_cleared(mode: &str, by: &str, result: &[&str], runs: bool) -> Story {
         story = story.copy(6.0, "member2", Change::Added);
     }
     let mut cleared = collected(json!({"clusters": named(result)}));
-    if runs {
-        let status = cleared["status"]["aggregatedStatus"].as_array_mut();
-        status
-            .into_iter()
-            .for_each(|it| it.push(json!({"clusterName": "member2", "health": "Healthy"})));
+    if runs && let Some(status) = cleared["status"]["aggregatedStatus"].as_array_mut() {
+        status.push(json!({"clusterName": "member2", "health": "Healthy"}));
     }
     let story = story.target(7.0, "ConfigMap", json!({"metadata": {"name": "other"}}));
     story.by(by, 8.0, "ResourceBinding", cleared)

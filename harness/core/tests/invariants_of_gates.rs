@@ -1,7 +1,6 @@
 //! Invariants of gates, rates, taints and placements say yes to good timelines and no to spoiled ones, which are made here.
 
 #![expect(clippy::unwrap_used, reason = "what is made here fits, or the test has failed")]
-#![expect(clippy::needless_pass_by_value, reason = "JSON is made where it is passed")]
 
 mod common;
 

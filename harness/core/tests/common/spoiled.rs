@@ -154,7 +154,7 @@ fn named_before_old_is_gone(mut entries: Vec<Entry>, task: &Task) -> Vec<Entry> 
     let to = revision(&entries[first_new(&entries, task)]).unwrap().cluster.clone();
     let written = entries.iter_mut().find(|entry| entry.seq == task.written.seq).unwrap();
     edit(written, |binding| {
-        binding["spec"]["clusters"] = json!([{"name": to.as_str()}])
+        binding["spec"]["clusters"] = json!([{"name": to.as_str()}]);
     });
     entries
 }

@@ -170,7 +170,7 @@ impl Invariant {
     pub fn proves(self) -> BTreeSet<RequirementId> {
         let ids: &[&str] = match self {
             Self::OriginGoneBeforeDestinationCreated => &["PRG-01", "PRG-02"],
-            Self::AtMostOneLiveCopy => &["PRG-03"],
+            Self::AtMostOneLiveCopy | Self::OneCopyWhileFailing => &["PRG-03"],
             Self::NoLabelOnTemplate => &["REC-08"],
             Self::NoLabelOnPredecessor => &["REC-03"],
             Self::TaskNamesPredecessors => &["REC-04"],
@@ -194,14 +194,12 @@ impl Invariant {
             Self::PoliciesUntouched => &["TNT-06"],
             Self::DestinationFits => &["TNT-01", "TNT-02", "TNT-10", "APP-08"],
             Self::ReplicasAddUp => &["POL-11"],
-            Self::TaskEndsWell => &["GRE-10"],
+            Self::TaskEndsWell | Self::Settles => &["GRE-10"],
             Self::ScheduledOnlyAfterGone => &["PRG-13"],
             Self::MoveHasTask => &["TNT-11"],
             Self::TaskStaysUntilOver => &["GRE-02", "GRE-04", "GRE-10"],
             Self::StatePreserved => &["STP-01", "STP-02", "STP-03"],
             Self::StateReachesCopy => &["REC-01", "REC-02", "STP-12"],
-            Self::OneCopyWhileFailing => &["PRG-03"],
-            Self::Settles => &["GRE-10"],
             // They make the other findings trustworthy; the catalogue has no requirement for them.
             Self::OnlyTheTargetWritesBindings | Self::NoWriteChangesNothing | Self::ComesToRest => &[],
         };

@@ -36,13 +36,14 @@ pub(super) fn of(invariant: Invariant) -> (Option<&'static str>, DifferenceKind)
         Invariant::PreservedStateNeverChanges | Invariant::StatePreserved => (Some(STATE), Different),
         Invariant::StateReachesCopy => (Some(LABELS), Missing),
         Invariant::MoveHasTask => (Some(TASKS), Missing),
-        Invariant::TaskStaysUntilOver => (Some(TASKS), TooEarly),
         Invariant::ResultAndTaskDisjoint | Invariant::DestinationFits | Invariant::ScheduledOnlyAfterGone => {
             (Some(RESULT), Unexpected)
         }
         Invariant::ReplicasAddUp => (Some("spec.clusters[].replicas"), Different),
         Invariant::OneTaskPerCluster | Invariant::GateOffMovesNothing => (Some(TASKS), Unexpected),
-        Invariant::NoEvictionBeforeItsTime | Invariant::EvictionRateKept => (Some(TASKS), TooEarly),
+        Invariant::NoEvictionBeforeItsTime | Invariant::EvictionRateKept | Invariant::TaskStaysUntilOver => {
+            (Some(TASKS), TooEarly)
+        }
         Invariant::OthersTaintsSurvive => (Some(TAINTS), Missing),
         Invariant::OnlyPoliciesTaint => (Some(TAINTS), Unexpected),
         Invariant::TaintNotBeforeItsWindow => (Some(TAINTS), TooEarly),

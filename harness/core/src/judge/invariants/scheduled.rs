@@ -115,17 +115,17 @@ fn judge<'t>(
             seen,
         )
     };
-    let names = result.iter().map(ClusterName::as_str).collect::<Vec<_>>().join(", ");
+    let clusters = result.iter().map(ClusterName::as_str).collect::<Vec<_>>().join(", ");
     for task in &open {
         let is_new = decided.insert((task.written.seq, &task.from));
         found.judged += usize::from(is_new);
         let has = |list: &[&Task]| list.iter().any(|it| std::ptr::eq(*it, *task));
         if is_new && has(&there) && too_many(there.len()) {
-            let seen = format!("spec.clusters names {names} while the copy on {} exists", task.from);
+            let seen = format!("spec.clusters names {clusters} while the copy on {} exists", task.from);
             found.findings.push(of(task, seen));
         } else if is_new && has(&unknown) && too_many(there.len() + unknown.len()) {
             let seen = format!(
-                "spec.clusters names {names}, and the copy on {} went at about the same time: too close to tell which came first",
+                "spec.clusters names {clusters}, and the copy on {} went at about the same time: too close to tell which came first",
                 task.from
             );
             found.cannot_tell(of(task, seen));

@@ -151,7 +151,7 @@ fn plain(path: &str) -> Option<Vec<&str>> {
     let is_field =
         |field: &&str| !field.is_empty() && field.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');
     let fields: Vec<&str> = inner.split('.').collect();
-    fields.iter().all(|field| is_field(field)).then_some(fields)
+    fields.iter().all(is_field).then_some(fields)
 }
 
 /// A text, a whole number or a truth value of the status that was collected of a cluster.
