@@ -56,7 +56,8 @@ fn a_bad_timeline_fails_for_the_right_reason(
         "{:#?}",
         verdict.findings
     );
-    let told: BTreeSet<_> = verdict.findings.iter().map(ToString::to_string).collect();
+    let findings = verdict.findings.iter().chain(&verdict.elsewhere);
+    let told: BTreeSet<_> = findings.map(ToString::to_string).collect();
     let told = told.into_iter().collect::<Vec<_>>().join("\n\n");
     // The whole message is what an implementer reads: which requirement, expected, seen, where and when.
     insta::with_settings!({snapshot_path => "snapshots/timelines"}, {
