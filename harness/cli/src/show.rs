@@ -167,7 +167,7 @@ fn ground(source: &Source, catalogue: &Catalogue) -> String {
     lines.join("\n")
 }
 
-/// What it means to break a requirement of a level.
+/// The consequence of breaking a requirement of a level.
 fn consequence(level: Level) -> &'static str {
     match level {
         Level::Must => "a case that breaks it deviates",

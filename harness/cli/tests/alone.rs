@@ -38,7 +38,7 @@ fn the_examples_of_target_files_are_in_the_program() {
     let (code, _, error) = baton(folder.path(), &target);
     assert_eq!(code, Some(2), "{error}");
     assert!(
-        error.contains("the environment variable KARMADA_PROGRAMS is not set"),
+        error.contains("the environment variable KARMADA_VERSION is not set"),
         "{error}"
     );
 }

@@ -110,11 +110,12 @@ fn an_unsupported_case_passes_and_says_so() {
 #[test]
 fn a_baseline_that_no_longer_fails_fails_with_the_last_of_its_cases() {
     let folder = tempfile::tempdir().unwrap();
-    let entry = "{requirement: REC-09, reason: once, cases: [user-labels]}";
+    let entry =
+        "{requirement: REC-09, field: metadata.labels[], difference: different, reason: once, cases: [user-labels]}";
     let file = target_file(folder.path(), FEATURES, entry);
     let (output, said) = with(TARGET, file.to_str().unwrap(), &["user_labels", "longest_label_value"]);
     assert!(!output.status.success(), "{said}");
-    let words = "REC-09 is in the baseline, but no case breaks it any more; remove the entry";
+    let words = "no case shows any more: REC-09 metadata.labels[]";
     assert_eq!(said.matches(words).count(), 1, "{said}");
     let (output, said) = with(TARGET, file.to_str().unwrap(), &["longest_label_value"]);
     assert!(output.status.success(), "its case was not run: {said}");
@@ -140,11 +141,13 @@ fn a_known_deviation_passes_and_an_unknown_one_does_not() {
         };
         run::run_case(&suite.cases[0], &settings, &|_| {})
     };
-    let known = result("{requirement: REC-02, reason: known}, {requirement: REC-09, reason: known}");
+    let entry =
+        |id: &str| format!("{{requirement: {id}, field: metadata.labels[], difference: different, reason: known}}");
+    let known = result(&format!("{}, {}", entry("REC-02"), entry("REC-09")));
     assert_eq!(
         passed(&known).unwrap_err(),
         "deviates as the baseline says: REC-02 REC-09"
     );
-    let unknown = result("{requirement: REC-02, reason: known}");
+    let unknown = result(&entry("REC-02"));
     assert!(std::panic::catch_unwind(|| passed(&unknown).is_ok()).is_err());
 }

@@ -179,7 +179,7 @@ pub struct CaseResult {
     pub evidence: Option<Evidence>,
     /// Where what the target wrote was put, if it is a program and its timeline was written.
     pub log: Option<PathBuf>,
-    /// Whether the target's baseline covers all that makes it deviate.
+    /// True if the target's baseline covers all that makes it deviate.
     pub known: bool,
     /// The snapshots that were written because the run accepts them.
     pub accepted: Vec<PathBuf>,
@@ -303,7 +303,7 @@ impl CaseOutcome {
         }
     }
 
-    /// Whether a baseline covers all deviations that the judge found; not if a snapshot differs, or nothing deviates.
+    /// Returns true if a baseline covers all deviations that the judge found; not if a snapshot differs, or nothing deviates.
     pub fn is_known(&self, case: &CaseId, baseline: &Baseline, asked: &Asked) -> bool {
         match self {
             Self::Conforms(verdict) => baseline.knows_all(case, verdict, asked),

@@ -1,4 +1,4 @@
-//! What a run prints: while it goes on, and at its end. [`defects`]: the part about defects.
+//! Terminal output of a run: while it goes on, and at its end. [`defects`]: the part about defects.
 
 pub mod defects;
 
@@ -69,7 +69,7 @@ impl Output {
                 match &self.progress {
                     Some(progress) => progress.inc(1),
                     None => outln!(
-                        "{:<14}{}{} ({})",
+                        "{:<23}{}{} ({})",
                         word(result),
                         named(result),
                         on_try(result),
@@ -158,7 +158,7 @@ impl Output {
     }
 }
 
-/// Whether a run of a case has the finding of a defect.
+/// Returns true if a run of a case has the finding of a defect.
 fn shows(result: &CaseResult, defect: &Defect) -> bool {
     let verdict = result.outcome.verdict();
     let mut findings = verdict.into_iter().flat_map(Verdict::all_findings);
@@ -270,7 +270,7 @@ pub fn not_judged(verdict: &Verdict) -> Vec<String> {
         .collect()
 }
 
-/// What there is to say of one case, apart from its defects: why it could not be judged, snapshots that differ, earlier tries.
+/// Notes about one case, apart from its defects: the reason why it could not be judged, snapshots that differ, earlier tries.
 pub fn explanation(result: &CaseResult, target: Option<&Path>) -> Option<String> {
     let mut lines = Vec::new();
     for (number, failed) in (1..).zip(&result.failed_tries) {

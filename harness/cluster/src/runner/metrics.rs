@@ -63,7 +63,9 @@ impl Run<'_> {
         };
         samples.retain(|sample| is_part(&sample.name, &assertion.metric.name));
         // Implementations list them in any order.
-        samples.sort_by(|one, other| (&one.name, &one.labels, &one.value).cmp(&(&other.name, &other.labels, &other.value)));
+        samples.sort_by(|one, other| {
+            (&one.name, &one.labels, &one.value).cmp(&(&other.name, &other.labels, &other.value))
+        });
         let bindings = self.known().bindings;
         let held = assertion.metric.mismatches(&samples, &bindings).is_empty();
         self.recorder.mark(Mark::Scraped { samples });

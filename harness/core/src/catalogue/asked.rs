@@ -21,12 +21,12 @@ impl DocumentClaims {
         Self(Some(documents))
     }
 
-    /// Whether the target file does not say, so that all documents are claimed.
+    /// Returns true if the target file does not say, so that all documents are claimed.
     pub fn is_all(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether a document is claimed for a feature.
+    /// Returns true if a document is claimed for a feature.
     pub fn contains(&self, document: &DocumentId, feature: &Feature) -> bool {
         match &self.0 {
             None => true,
@@ -55,7 +55,7 @@ impl fmt::Display for DocumentClaims {
     }
 }
 
-/// What it means for an implementation to break a requirement.
+/// Consequence of a broken requirement for an implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Consequence {
@@ -85,7 +85,7 @@ impl Asked {
         self.0.get(id).copied().unwrap_or(Consequence::Deviation)
     }
 
-    /// The gravest consequence of some requirements; none if there is no requirement.
+    /// The gravest consequence of some requirements; none for an empty set.
     pub fn gravest<'a>(&self, ids: impl IntoIterator<Item = &'a RequirementId>) -> Option<Consequence> {
         ids.into_iter().map(|id| self.consequence(id)).max()
     }
@@ -101,7 +101,7 @@ fn consequence(requirement: &Requirement, declared: &BTreeSet<Feature>, claims: 
     if requirement.level == Level::May || !declared.contains(&requirement.feature) {
         return Consequence::None;
     }
-    // An accepted fix is no document: it counts for each implementation, but carries a remark only. So do wishes that no
+    // An accepted fix is not a document: it counts for each implementation, but carries a remark only. So do wishes that no
     // document repeats.
     let is_wish = requirement
         .sources

@@ -79,7 +79,7 @@ pub struct Catalogue {
     requirements: BTreeMap<RequirementId, Requirement>,
 }
 
-/// Why a catalogue is invalid.
+/// Errors of an invalid catalogue.
 #[derive(Debug, Error)]
 pub enum CatalogueError {
     /// The text is not YAML of this format.
@@ -223,7 +223,7 @@ impl Catalogue {
         }
     }
 
-    /// What to write instead of an id that does not exist: the id that was probably meant, or those with its prefix.
+    /// A suggestion for an id that does not exist: the id that was probably meant, or those with its prefix.
     pub fn suggestion(&self, id: &str) -> String {
         let prefix: String = id.chars().take_while(char::is_ascii_alphabetic).collect();
         let prefix = prefix.to_ascii_uppercase();
@@ -303,7 +303,7 @@ fn check(
     Ok(())
 }
 
-/// Why a passage is not in its section; none if it is.
+/// The reason why a passage is not in its section; none if it is.
 fn misplaced(passage: &Passage, document: &Document) -> Option<String> {
     if passage.lines.last > document.lines {
         return Some(format!("the document has {} lines", document.lines));

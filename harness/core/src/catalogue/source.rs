@@ -160,7 +160,7 @@ enum RawBasis {
     Follows,
 }
 
-/// Why an entry of `sources` is invalid.
+/// Errors of an invalid entry of `sources`.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The fields do not belong together.

@@ -25,13 +25,13 @@ pub struct Baseline {
 /// A defect that a target is known to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownDefect {
-    /// What it is about.
+    /// The requirement that it breaks, or the step that fails.
     pub of: Subject,
     /// Path of the field that differs; none if no field does.
     pub field: Option<String>,
     /// How it differs.
     pub difference: DifferenceKind,
-    /// Why it is known, or what is seen instead.
+    /// Reason, or the behavior that is seen instead.
     pub reason: String,
     /// Where it is discussed.
     pub link: Option<String>,
@@ -45,7 +45,7 @@ pub struct KnownDefect {
     pub line: usize,
 }
 
-/// What an entry of a baseline is about.
+/// Subject of a baseline entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// A requirement that the target breaks.
@@ -55,7 +55,7 @@ pub enum Subject {
 }
 
 impl KnownDefect {
-    /// Whether the entry holds for a case of this version of the implementation.
+    /// Returns true if the entry holds for a case of this version of the implementation.
     pub fn applies(&self, case: &CaseId, version: Option<&Version>) -> bool {
         self.versions.contains(version) && (self.cases.is_empty() || self.cases.contains(case))
     }
@@ -68,7 +68,7 @@ impl KnownDefect {
         }
     }
 
-    /// Whether a difference is the one of the entry.
+    /// Returns true if a difference is the one of the entry.
     pub fn is(&self, of: &Subject, field: Option<&str>, difference: DifferenceKind) -> bool {
         self.of == *of && self.field.as_deref() == field && self.difference == difference
     }
@@ -83,14 +83,14 @@ impl Baseline {
             .filter(move |entry| entry.versions.contains(version))
     }
 
-    /// Whether an entry names this defect in this case.
+    /// Returns true if an entry names this defect in this case.
     pub fn knows(&self, case: &CaseId, of: &Subject, field: Option<&str>, difference: DifferenceKind) -> bool {
         let version = self.version.as_ref();
         let is = |entry: &KnownDefect| entry.applies(case, version) && entry.is(of, field, difference);
         self.entries.iter().any(is)
     }
 
-    /// Whether entries name all that makes a finding as grave as it is.
+    /// Returns true if entries name all that makes a finding as grave as it is.
     pub fn covers(&self, case: &CaseId, finding: &Finding, asked: &Asked) -> bool {
         let knows = |of: Subject| self.knows(case, &of, finding.field.as_deref(), finding.kind);
         let gravest = asked.gravest(&finding.requirements).unwrap_or(Consequence::Deviation);
@@ -105,7 +105,7 @@ impl Baseline {
         grave.all(|id| knows(Subject::Requirement(id.clone())))
     }
 
-    /// Whether something deviates, and entries name all of it.
+    /// Returns true if something deviates, and entries name all of it.
     pub fn knows_all(&self, case: &CaseId, verdict: &Verdict, asked: &Asked) -> bool {
         let mut deviations = verdict.findings.iter().chain(&verdict.elsewhere).peekable();
         deviations.peek().is_some() && deviations.all(|finding| self.covers(case, finding, asked))

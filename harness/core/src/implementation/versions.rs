@@ -18,18 +18,18 @@ pub struct VersionRange {
 }
 
 impl VersionRange {
-    /// Whether the range has no bounds.
+    /// Returns true if the range has no bounds.
     pub fn is_all(&self) -> bool {
         self.from.is_none() && self.before.is_none()
     }
 
-    /// Whether no version is in the range.
+    /// Returns true if no version is in the range.
     pub fn is_empty(&self) -> bool {
         let bounds = self.from.as_ref().zip(self.before.as_ref());
         bounds.is_some_and(|(from, before)| compare(from, before) != Ordering::Less)
     }
 
-    /// Whether a version is in the range. A version that is not a semantic version is only in the range of all.
+    /// Returns true if a version is in the range. A version that is not a semantic version is only in the range of all.
     pub fn contains(&self, version: Option<&Version>) -> bool {
         let Some(version) = version else {
             return self.is_all();

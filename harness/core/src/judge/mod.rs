@@ -110,7 +110,7 @@ impl Verdict {
         deviations.chain(&self.remarks).chain(&self.proposed)
     }
 
-    /// Whether it conforms and nothing at all was found.
+    /// Returns true if it conforms and nothing at all was found.
     pub fn is_clean(&self) -> bool {
         self.conforms() && self.all_findings().next().is_none()
     }
@@ -199,13 +199,13 @@ pub fn judge(plan: &Plan, timeline: &Timeline) -> Verdict {
     }
 }
 
-/// Whether a finding is about what its case is about: a step found it, or it refutes a requirement of the case. What
+/// Returns true if a finding is about what its case is about: a step found it, or it refutes a requirement of the case. What
 /// refutes no requirement makes the run untrustworthy, whatever the case is about.
 fn is_of_case(finding: &Finding, plan: &Plan) -> bool {
     finding.step.is_some() || finding.requirements.is_empty() || !finding.requirements.is_disjoint(&plan.about)
 }
 
-/// The requirements of a finding that nobody can decide, with the reason.
+/// The requirements of a finding that is undecided, with the reason.
 fn undecided(finding: &Finding) -> impl Iterator<Item = (RequirementId, String)> {
     let reason = format!("{}: {}", finding.title, finding.seen);
     finding.requirements.iter().map(move |id| (id.clone(), reason.clone()))

@@ -66,7 +66,7 @@ pub fn judged(entries: &[BaselineEntry], cases: &[CaseReport]) -> Vec<BaselineEn
     entries.iter().map(judge).collect()
 }
 
-/// Whether every case that could show the defect was judged, as far as the target supports it, and no case shows it.
+/// Returns true if every case that could show the defect was judged, as far as the target supports it, and no case shows it.
 fn is_outdated(entry: &BaselineEntry, cases: &[CaseReport]) -> bool {
     let runs = |case: &CaseId| cases.iter().filter(|run| run.name == *case).collect::<Vec<_>>();
     let of = subject(entry);
@@ -97,7 +97,7 @@ fn subject(entry: &BaselineEntry) -> Subject {
 }
 
 impl BaselineEntry {
-    /// What the entry is about: its requirement, or the step that fails.
+    /// Subject of the entry: its requirement, or the step that fails.
     pub fn about(&self) -> &str {
         match (&self.requirement, &self.step) {
             (Some(id), _) => id.as_str(),

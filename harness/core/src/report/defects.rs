@@ -15,7 +15,7 @@ use crate::{
 struct Found<'a> {
     case: &'a CaseReport,
     finding: &'a FindingReport,
-    /// Whether the case is about something else.
+    /// True if the case is about something else.
     is_elsewhere: bool,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// What a finding is about: the requirements that it refutes, or the step that failed.
+/// Subjects of a finding: the requirements that it refutes, or the step that failed.
 pub fn subjects(finding: &FindingReport) -> Vec<Subject> {
     if finding.requirements.is_empty() {
         return vec![Subject::Step(finding.title.clone())];
@@ -153,12 +153,12 @@ fn defect(differences: &[Difference<'_>], group: &[Found<'_>], baseline: &Baseli
     })
 }
 
-/// Whether a case shows this difference.
+/// Returns true if a case shows this difference.
 pub fn shows(case: &CaseReport, of: &Subject, field: Option<&str>, difference: DifferenceKind) -> bool {
     all(std::slice::from_ref(case)).any(|found| found.differences().contains(&(of.clone(), field, difference)))
 }
 
-/// Whether another case is about the difference that a finding shows, and shows it too.
+/// Returns true if another case is about the difference that a finding shows, and shows it too.
 pub fn is_shown_more_clearly(cases: &[CaseReport], finding: &FindingReport) -> bool {
     let found: Vec<Found<'_>> = all(cases).filter(|found| !found.is_elsewhere).collect();
     let shows = |of: &Subject| {

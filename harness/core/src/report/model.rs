@@ -84,14 +84,14 @@ pub struct Defect {
     /// The requirements that it breaks; none if a step failed that proves nothing.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub requirements: BTreeSet<RequirementId>,
-    /// What it means for the implementation.
+    /// Consequence for the implementation.
     pub consequence: Consequence,
     /// Path of the field that differs, without indices and names; none if no field does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// How it differs.
     pub difference: DifferenceKind,
-    /// Whether the baseline covers it.
+    /// True if the baseline covers it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
     /// The finding of the case that shows it most clearly: the first of `cases`.
@@ -302,7 +302,7 @@ pub struct RequirementReport {
     /// Its grounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
-    /// What it means for the implementation to break it.
+    /// Consequence for the implementation if it is broken.
     pub consequence: Consequence,
     /// What was found.
     pub result: RequirementResult,
@@ -332,7 +332,7 @@ pub struct BaselineEntry {
     pub field: Option<String>,
     /// How it differs.
     pub difference: DifferenceKind,
-    /// Why it is known, or what is seen instead.
+    /// Reason, or the behavior that is seen instead.
     pub reason: String,
     /// Where it is discussed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -343,13 +343,13 @@ pub struct BaselineEntry {
     /// The cases in which it is known; empty for all.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub cases: BTreeSet<CaseId>,
-    /// Whether it shows in some runs only: then it is never stale.
+    /// True if it shows in some runs only: then it is never stale.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sometimes: bool,
     /// The cases of the whole suite, run here or not, that can show it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub told_by: BTreeSet<CaseId>,
-    /// Whether all of them that the target supports were judged, and none showed it: it should be removed then.
+    /// True if all of them that the target supports were judged, and none showed it: it should be removed then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outdated: bool,
 }
@@ -386,7 +386,7 @@ impl CaseOutcome {
         Self::Unsupported,
     ];
 
-    /// Whether the case ran to an end, so that its findings count.
+    /// Returns true if the case ran to an end, so that its findings count.
     pub fn is_judged(self) -> bool {
         match self {
             Self::Conforms | Self::Remarks | Self::Deviates | Self::KnownDeviation => true,
@@ -438,7 +438,7 @@ pub struct CaseReport {
     /// What it was to show and neither showed nor refuted, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub not_judged: BTreeMap<RequirementId, String>,
-    /// Whether the baseline covers all that makes it deviate.
+    /// True if the baseline covers all that makes it deviate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
     /// Everything that was not as it says and breaks a MUST; if it is inconclusive, what cannot be decided.
