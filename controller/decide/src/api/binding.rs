@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::failover::{FailoverBehavior, PurgeMode};
 use super::policy::{ConflictResolution, Placement};
 
-/// One resource and where it is to run.
+/// A resource and the clusters it runs on.
 #[expect(clippy::duplicated_attributes, reason = "columns of the same type")]
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[kube(
@@ -41,16 +41,16 @@ use super::policy::{ConflictResolution, Placement};
 pub struct BindingSpec {
     /// The resource.
     pub resource: ObjectReference,
-    /// Its replicas; absent for kinds that have none.
+    /// Replicas of the resource; unset for kinds without replicas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
     /// The scheduling result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<TargetCluster>,
-    /// Evictions that were decided and are not yet over.
+    /// Evictions that have been decided and are still in progress.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graceful_eviction_tasks: Vec<GracefulEvictionTask>,
-    /// Clusters that were left because the application was unhealthy there (APP-08).
+    /// Clusters the workload left because the application was unhealthy there (APP-08).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub active_eviction_history: Vec<ActiveEvictionHistory>,
     /// The policy's placement.
@@ -62,7 +62,7 @@ pub struct BindingSpec {
     /// The policy's `propagateDeps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub propagate_deps: Option<bool>,
-    /// The bindings of those that depend on the resource, with their clusters (APP-12).
+    /// Bindings that depend on this resource, with their clusters (APP-12).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub required_by: Vec<BindingSnapshot>,
     /// The policy's `conflictResolution`.
@@ -76,7 +76,7 @@ pub struct BindingSpec {
     pub scheduler_name: Option<String>,
 }
 
-/// The resource that a binding is about.
+/// Reference to the resource of a binding.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectReference {
@@ -97,81 +97,81 @@ pub struct ObjectReference {
 /// A cluster of the scheduling result.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct TargetCluster {
-    /// The cluster.
+    /// Name of the cluster.
     pub name: String,
-    /// Its share of the replicas.
+    /// Replicas assigned to the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
 }
 
-/// A binding that depends on another one.
+/// A binding that depends on the resource of another binding.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct BindingSnapshot {
-    /// Its namespace.
+    /// Namespace of the dependent binding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Its name.
+    /// Name of the dependent binding.
     pub name: String,
-    /// Its clusters: those of its result, and those that still have a copy.
+    /// Clusters of the dependent binding: its scheduling result and the clusters that still hold a copy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<TargetCluster>,
 }
 
-/// One decided eviction from one cluster.
+/// An eviction from one cluster.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GracefulEvictionTask {
-    /// The cluster that is left.
+    /// Name of the cluster that the workload leaves.
     pub from_cluster: String,
-    /// How the old copy leaves it.
+    /// Purge mode: when the old copy is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "task_purge_mode")]
     pub purge_mode: Option<PurgeMode>,
-    /// The replicas that ran there.
+    /// Replicas that ran on the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// Why, in one word: `TaintUntolerated`, `ApplicationFailure`.
+    /// Machine-readable reason, such as `TaintUntolerated` or `ApplicationFailure`.
     pub reason: String,
-    /// Why, for people.
+    /// Reason shown to users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Who decided: `TaintManager`, `ResourceBindingApplicationFailoverController`.
+    /// Component that decided the eviction: `TaintManager` or `ResourceBindingApplicationFailoverController`.
     pub producer: String,
-    /// How long the old copy may wait under `Gracefully` (GRE-05). Seconds.
+    /// Grace period of the old copy under `Gracefully` (GRE-05). Seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_period_seconds: Option<i32>,
-    /// Under `Never`: the old copy stays while this is true (PRG-09).
+    /// Under `Never`: keeps the old copy while true (PRG-09).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suppress_deletion: Option<bool>,
-    /// The state of the old copy: label key to value (STP-02).
+    /// State preserved from the old copy, by label key (STP-02).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub preserved_label_state: BTreeMap<String, String>,
-    /// The scheduling result before the eviction; these clusters never get the labels (REC-03, REC-04).
+    /// Scheduling result before the eviction; these clusters never receive the labels (REC-03, REC-04).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters_before_failover: Vec<String>,
-    /// When it was decided.
+    /// Time of the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::date_time")]
     pub creation_timestamp: Option<Timestamp>,
 }
 
-/// A cluster that was left because the application was unhealthy there.
+/// A cluster the workload left because the application was unhealthy there.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActiveEvictionHistory {
-    /// The cluster.
+    /// Name of the cluster.
     pub cluster_name: String,
-    /// When it was left.
+    /// Time of the eviction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::date_time")]
     pub creation_timestamp: Option<Timestamp>,
 }
 
-/// What is known of a binding.
+/// Observed state of a binding.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BindingStatus {
-    /// `Scheduled`, `FullyApplied`, `FailoverBlocked`.
+    /// Conditions: `Scheduled`, `FullyApplied`, `FailoverBlocked`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// Status and health per cluster (POL-07).
@@ -183,43 +183,43 @@ pub struct BindingStatus {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AggregatedStatusItem {
-    /// The cluster.
+    /// Name of the cluster.
     pub cluster_name: String,
-    /// The object's `.status` there, as it was last collected.
+    /// The object's `.status` on the cluster, as last collected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::any_object")]
     pub status: Option<serde_json::Value>,
-    /// Whether the object was applied there.
+    /// True if the object was applied to the cluster.
     #[serde(default)]
     pub applied: bool,
-    /// Why not, if not.
+    /// Reason why the object was not applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied_message: Option<String>,
-    /// Whether it was once healthy there (APP-06).
+    /// True once the object has been healthy on the cluster (APP-06).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<bool>,
-    /// Its health.
+    /// Health of the object.
     #[serde(default)]
     #[schemars(schema_with = "health")]
     pub health: ResourceHealth,
-    /// Since when it has not been healthy; whether it became unknown meanwhile does not matter (APP-02, APP-04).
+    /// Time at which the object stopped being healthy; an unknown health in between does not reset it (APP-02, APP-04).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::date_time")]
     pub unhealthy_since: Option<Timestamp>,
-    /// When its status was first collected (APP-05).
+    /// Time at which the status was first collected (APP-05).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::date_time")]
     pub creation_timestamp: Option<Timestamp>,
 }
 
-/// Whether a workload does its job.
+/// Health of a workload.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub enum ResourceHealth {
-    /// It does.
+    /// The workload works as its kind requires.
     Healthy,
-    /// It does not.
+    /// The workload is known not to work.
     Unhealthy,
-    /// Not known, or not known yet.
+    /// The health cannot be determined, or has not been determined yet.
     #[default]
     Unknown,
 }

@@ -1,4 +1,4 @@
-//! `Cluster`: a member, how to reach it, and its taints.
+//! `Cluster`: a member cluster, how to reach it, and its taints.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -6,7 +6,7 @@ use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How to reach a member, and what is wrong with it.
+/// Connection details and taints of a member cluster.
 #[expect(clippy::duplicated_attributes, reason = "columns of the same type")]
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[kube(
@@ -35,87 +35,87 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterSpec {
-    /// A unique identifier of the member; carried along.
+    /// Unique identifier of the member; kept but not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// `Push`, the only mode there is here.
+    /// Sync mode; only `Push` is supported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_mode: Option<String>,
-    /// The member's API server, such as `https://10.0.0.1:6443`.
+    /// URL of the member's API server, such as `https://10.0.0.1:6443`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_endpoint: Option<String>,
-    /// The secret with `token` and `caBundle`.
+    /// Secret that holds `token` and `caBundle`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretReference>,
-    /// A secret for impersonation; carried along.
+    /// Secret for impersonation; kept but not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impersonator_secret_ref: Option<SecretReference>,
-    /// Do not verify the member's certificate.
+    /// Skips verification of the member's certificate.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         rename = "insecureSkipTLSVerification"
     )]
     pub insecure_skip_tls_verification: Option<bool>,
-    /// Proxy to the member.
+    /// URL of the proxy to the member.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "proxyURL")]
     pub proxy_url: Option<String>,
-    /// Provider; carried along.
+    /// Provider; kept but not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Region; carried along.
+    /// Region; kept but not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Zones; carried along.
+    /// Zones; kept but not used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub zones: Vec<String>,
-    /// What is wrong with the member.
+    /// Taints of the cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
 }
 
-/// Names a secret.
+/// Reference to a secret.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct SecretReference {
-    /// Its namespace.
+    /// Namespace of the secret.
     pub namespace: String,
-    /// Its name.
+    /// Name of the secret.
     pub name: String,
 }
 
-/// Something that is wrong with a cluster.
+/// A taint of a cluster: it repels or evicts workloads that do not tolerate it.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Taint {
-    /// What.
+    /// Key of the taint.
     #[schemars(length(min = 1))]
     pub key: String,
-    /// A value to it.
+    /// Value that belongs to the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// What follows from it.
+    /// Effect on workloads that do not tolerate the taint.
     pub effect: TaintEffect,
-    /// Since when; set by the controller if the writer did not.
+    /// Time at which the taint was added; the controller sets it if the writer did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::date_time")]
     pub time_added: Option<Timestamp>,
 }
 
-/// What follows from a taint.
+/// Effect of a taint.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub enum TaintEffect {
-    /// Nothing new comes here (TNT-02).
+    /// Schedules no new workloads to the cluster (TNT-02).
     NoSchedule,
-    /// Nothing new comes here if it can be helped.
+    /// Schedules new workloads to the cluster only if no other cluster fits.
     PreferNoSchedule,
-    /// Nothing new comes here, and what is here leaves (TNT-01).
+    /// Schedules no new workloads to the cluster and evicts those that run there (TNT-01).
     NoExecute,
-    /// What asks for it leaves (PNE).
+    /// Evicts workloads whose policy opts in (PNE).
     PreferNoExecute,
 }
 
 impl TaintEffect {
-    /// The effect as it is written.
+    /// Returns the name of the effect in the API.
     pub fn name(self) -> &'static str {
         match self {
             Self::NoSchedule => "NoSchedule",
@@ -126,14 +126,14 @@ impl TaintEffect {
     }
 }
 
-/// What is known of a member.
+/// Observed state of a member.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterStatus {
-    /// Version of its API server.
+    /// Version of the member's API server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubernetes_version: Option<String>,
-    /// `Ready`.
+    /// Conditions: `Ready`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }

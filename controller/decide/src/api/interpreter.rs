@@ -1,10 +1,10 @@
-//! `ResourceInterpreterCustomization`: scripts that say what the objects of a kind mean.
+//! `ResourceInterpreterCustomization`: scripts that interpret the objects of a kind.
 
 use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Scripts for a kind. What this controller does not use is kept as it is.
+/// Scripts for one kind. Scripts that this controller does not use are kept unchanged.
 #[expect(clippy::duplicated_attributes, reason = "columns of the same type")]
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[kube(
@@ -22,46 +22,47 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceInterpreterCustomizationSpec {
-    /// The kind.
+    /// Kind that the scripts apply to.
     pub target: CustomizationTarget,
-    /// What is said of it.
+    /// Scripts by operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub customizations: Option<CustomizationRules>,
-    /// The same for health, as the proposal writes it; `customizations` counts before it.
+    /// Health script in the spelling of the proposal; `customizations` takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_interpretation: Option<Script>,
 }
 
-/// A kind.
+/// Reference to a kind.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomizationTarget {
-    /// Its API version, such as `apps/v1`.
+    /// API version of the kind, such as `apps/v1`.
     pub api_version: String,
-    /// Its kind.
+    /// Name of the kind.
     pub kind: String,
 }
 
-/// What is said of a kind. Only health is used here.
+/// Scripts of a kind. This controller uses only the one for health.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct CustomizationRules {
-    /// Whether an object is healthy.
+    /// Script that reports whether an object is healthy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_interpretation: Option<Script>,
 }
 
-/// A script in Lua.
+/// A Lua script.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Script {
-    /// Its text. For health it defines `function InterpretHealth(observedObj)`, which returns true or false.
+    /// Source of the script. A health script defines `function InterpretHealth(observedObj)`, which returns true or
+    /// false.
     pub lua_script: String,
 }
 
 impl ResourceInterpreterCustomizationSpec {
-    /// The script for health, if there is one.
+    /// Returns the health script, if there is one.
     pub fn health_script(&self) -> Option<&str> {
         let nested = self
             .customizations

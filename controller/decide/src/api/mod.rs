@@ -1,12 +1,12 @@
-//! The public API: Karmada's groups, kinds and field names, as far as failover needs them.
+//! The public API: Karmada's groups, kinds and field names that failover needs.
 //!
-//! Read in this order: [`policy`] (what users write), [`failover`] (the part of it that this project is about),
-//! [`binding`] (what the controller makes of it), [`work`] (one copy on one member), [`cluster`], [`taint_policy`],
+//! Read in this order: [`policy`] (written by users), [`failover`] (the part of a policy that this project is about),
+//! [`binding`] (one resource and its clusters), [`work`] (one copy on one member), [`cluster`], [`taint_policy`],
 //! [`interpreter`].
-//! [`crds`] turns all of them into `CustomResourceDefinition`s.
+//! [`crds`] generates the `CustomResourceDefinition`s of these types.
 //!
-//! Kinds that exist twice, namespaced and cluster-scoped, share their spec and status types; only the namespaced one
-//! has a root type, the other one's definition is derived from it.
+//! Kinds that exist both namespaced and cluster-scoped share their spec and status types. Only the namespaced kind has
+//! a root type; the definition of the cluster-scoped kind is derived from it.
 
 pub mod binding;
 pub mod cluster;
@@ -33,37 +33,37 @@ use serde::{Deserialize, Serialize};
 /// An object of this API, namespaced or cluster-scoped: metadata, spec and status, without `kind`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Resource<Spec, Status> {
-    /// The object's metadata.
+    /// Metadata of the object.
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// Desired state.
     pub spec: Spec,
-    /// What was observed.
+    /// Observed state.
     #[serde(default)]
     pub status: Status,
 }
 
 impl<Spec, Status> Resource<Spec, Status> {
-    /// The object's name; empty while it has none.
+    /// Returns the object's name, or an empty text if it has none yet.
     pub fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }
 
-    /// The object's namespace; absent for cluster-scoped objects.
+    /// Returns the object's namespace; `None` for cluster-scoped objects.
     pub fn namespace(&self) -> Option<&str> {
         self.metadata.namespace.as_deref()
     }
 
-    /// Whether the object is marked for deletion.
+    /// Returns true if the object is marked for deletion.
     pub fn is_being_deleted(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// The value of an annotation.
+    /// Returns the value of an annotation.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// Whether the object carries the finalizer.
+    /// Returns true if the object carries the finalizer.
     pub fn has_finalizer(&self, finalizer: &str) -> bool {
         self.metadata.finalizers.iter().flatten().any(|held| held == finalizer)
     }
@@ -82,12 +82,12 @@ pub type Customization = Resource<interpreter::ResourceInterpreterCustomizationS
 /// `ClusterTaintPolicy`.
 pub type ClusterTaintPolicy = Resource<ClusterTaintPolicySpec, ClusterTaintPolicyStatus>;
 
-/// The schema of a point in time.
+/// Schema of a point in time.
 fn date_time(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "string", "format": "date-time"})
 }
 
-/// The schema of a piece of another object, kept as it is.
+/// Schema of a part of another object, which is stored unchanged.
 fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }

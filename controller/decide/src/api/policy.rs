@@ -1,4 +1,4 @@
-//! `PropagationPolicy` and `ClusterPropagationPolicy`: what goes where, and how it fails over.
+//! `PropagationPolicy` and `ClusterPropagationPolicy`: which resources go to which clusters, and how they fail over.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube_derive::CustomResource;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::failover::FailoverBehavior;
 
-/// What a policy propagates, where to, and how it fails over.
+/// Resources to propagate, their placement, and their failover behaviour.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[kube(
     group = "policy.karmada.io",
@@ -31,30 +31,30 @@ pub struct PropagationSpec {
     /// The resources to propagate.
     #[schemars(length(min = 1))]
     pub resource_selectors: Vec<ResourceSelector>,
-    /// Where to.
+    /// Clusters to propagate the resources to.
     #[serde(default)]
     pub placement: Placement,
-    /// How to fail over.
+    /// Failover behaviour of the resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failover: Option<FailoverBehavior>,
-    /// Whether what the workload names (`ConfigMap`s, `Secret`s, …) follows it.
+    /// Propagates dependencies of the workload (`ConfigMap`s, `Secret`s, …) along with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub propagate_deps: Option<bool>,
-    /// Which policy wins when several select a resource: the highest number. 0 if unset.
+    /// Priority among policies that select the same resource: the highest number wins. Defaults to 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
-    /// What to do when the object already exists on the member and is not ours: `Abort` (the default) or `Overwrite`.
+    /// Action if the object already exists on the member and is not managed: `Abort` (the default) or `Overwrite`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict_resolution: Option<ConflictResolution>,
-    /// Whether member objects stay when policy or resource are deleted (DRN-02).
+    /// Keeps objects on members when the policy or the resource is deleted (DRN-02).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preserve_resources_on_deletion: Option<bool>,
-    /// The scheduler to use; unset, this controller's (`default-scheduler`).
+    /// Name of the scheduler; defaults to this controller's (`default-scheduler`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler_name: Option<String>,
 }
 
-/// Which resources a policy means.
+/// Selector of resources.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceSelector {
@@ -64,61 +64,61 @@ pub struct ResourceSelector {
     /// Kind, such as `Deployment`.
     #[schemars(length(min = 1))]
     pub kind: String,
-    /// Namespace; the policy's own if unset, any if unset in a cluster-scoped policy.
+    /// Namespace; if unset, the namespace of the policy, or any namespace for a cluster-scoped policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Name; any if unset. A name makes `labelSelector` irrelevant.
+    /// Name; any if unset. If set, `labelSelector` is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Labels to select by; ignored if a name is given.
+    /// Labels to select by; ignored if `name` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_selector: Option<LabelSelector>,
 }
 
-/// What to do about an object on the member that is not ours.
+/// Action if an unmanaged object with the same name exists on the member.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub enum ConflictResolution {
-    /// Leave it alone, and report a conflict.
+    /// Leaves the object unchanged and reports a conflict.
     #[default]
     Abort,
-    /// Take it over.
+    /// Takes over the object.
     Overwrite,
 }
 
-/// Where copies of a resource may run.
+/// Constraints on the clusters that may run copies of a resource.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Placement {
-    /// The clusters to choose from; all if unset.
+    /// Clusters to choose from; all if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_affinity: Option<ClusterAffinity>,
-    /// The taints of clusters that the resource puts up with.
+    /// Taints of clusters that the resource tolerates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cluster_tolerations: Vec<Toleration>,
-    /// Over how many clusters it spreads.
+    /// Number of clusters to spread the resource over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spread_constraints: Vec<SpreadConstraint>,
-    /// How replicas are shared out; each cluster gets them all if unset.
+    /// Distribution of replicas; if unset, each cluster gets all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica_scheduling: Option<ReplicaSchedulingStrategy>,
 }
 
-/// Which clusters are meant. All criteria that are given must hold.
+/// Selector of clusters. All criteria that are set must hold.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterAffinity {
-    /// Clusters by label.
+    /// Labels to select by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_selector: Option<LabelSelector>,
-    /// Clusters by name.
+    /// Names to select.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cluster_names: Vec<String>,
-    /// Clusters that are not meant, whatever else holds.
+    /// Names to exclude, even if the other criteria hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "exclude")]
     pub exclude_clusters: Vec<String>,
 }
 
-/// A taint that is put up with, as in Kubernetes (TNT-09).
+/// A taint that the resource tolerates, as in Kubernetes (TNT-09).
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Toleration {
@@ -135,47 +135,48 @@ pub struct Toleration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "toleration_effect")]
     pub effect: Option<String>,
-    /// How long a `NoExecute` taint is put up with after its `timeAdded`; for ever if unset (TNT-03). Seconds.
+    /// Time that a `NoExecute` taint is tolerated after its `timeAdded`; for ever if unset (TNT-03). Seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toleration_seconds: Option<i64>,
 }
 
-/// How a toleration compares.
+/// Comparison of a toleration with a taint.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub enum TolerationOperator {
-    /// Key and value are the taint's.
+    /// Key and value equal those of the taint.
     #[default]
     Equal,
-    /// The key is the taint's, or empty.
+    /// The key equals that of the taint, or is empty.
     Exists,
 }
 
-/// Over how many groups of clusters a resource spreads.
+/// Number of cluster groups to spread a resource over.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SpreadConstraint {
-    /// What makes a group: `cluster`, the only one that is understood.
+    /// Field to group clusters by; only `cluster` is supported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "spread_field")]
     pub spread_by_field: Option<String>,
-    /// The most groups to use; no bound if unset or 0.
+    /// Maximum number of groups; unlimited if unset or 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub max_groups: Option<i32>,
-    /// The fewest groups to use; 1 if unset.
+    /// Minimum number of groups; defaults to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub min_groups: Option<i32>,
 }
 
-/// How replicas are shared out among the chosen clusters.
+/// Distribution of replicas among the chosen clusters.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaSchedulingStrategy {
-    /// `Duplicated` (the default): every cluster gets all replicas; `Divided`: they are shared out.
+    /// `Duplicated` (the default): every cluster gets all replicas; `Divided`: the replicas are divided among the
+    /// clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica_scheduling_type: Option<ReplicaSchedulingType>,
-    /// How replicas are divided; both values divide evenly here.
+    /// Preference for dividing replicas; both values divide evenly here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica_division_preference: Option<ReplicaDivisionPreference>,
     /// Weights of clusters under `Weighted`.
@@ -184,22 +185,22 @@ pub struct ReplicaSchedulingStrategy {
     pub weight_preference: Option<serde_json::Value>,
 }
 
-/// Whether each cluster gets all replicas or a share.
+/// Distribution of replicas: all on each cluster, or a share on each.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub enum ReplicaSchedulingType {
     /// All replicas on every cluster.
     #[default]
     Duplicated,
-    /// A share on each.
+    /// A share of the replicas on each cluster.
     Divided,
 }
 
-/// How replicas are divided.
+/// Preference for dividing replicas.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub enum ReplicaDivisionPreference {
-    /// On as few clusters as possible.
+    /// Uses as few clusters as possible.
     Aggregated,
-    /// By weight.
+    /// Divides by weight.
     Weighted,
 }
 

@@ -1,4 +1,4 @@
-//! `ClusterTaintPolicy`: when a cluster's conditions hold long enough, it is tainted.
+//! `ClusterTaintPolicy`: taints a cluster when its conditions have matched long enough.
 
 use jiff::Timestamp;
 use kube_derive::CustomResource;
@@ -9,11 +9,11 @@ use super::cluster::TaintEffect;
 use super::failover::LABEL_KEY;
 use super::policy::ClusterAffinity;
 
-/// A label value (VAL-03).
+/// Pattern of a label value (VAL-03).
 const LABEL_VALUE: &str = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
 
-/// Which clusters are tainted with what, and when. The fields without `Seconds` in them are the proposal's; those under
-/// "released form" are the same in the spelling of released implementations (CTP-09).
+/// Clusters to taint, their taints, and the conditions for it. Fields described as "released form" hold the same in the
+/// spelling of released implementations; the others are the proposal's (CTP-09).
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[kube(
     group = "policy.karmada.io",
@@ -34,65 +34,65 @@ const LABEL_VALUE: &str = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
         removeOnConditions and taints"
 }]))]
 pub struct ClusterTaintPolicySpec {
-    /// The clusters; all if unset (CTP-05).
+    /// Clusters that the policy applies to; all if unset (CTP-05).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_cluster: Option<ClusterAffinity>,
-    /// What must hold, all of it; nothing means always (CTP-04).
+    /// Conditions that must all hold; an empty list always holds (CTP-04).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub match_conditions: Vec<MatchCondition>,
-    /// The taints; each key and effect once.
+    /// Taints to add; each combination of key and effect occurs once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key", "effect"]))]
     pub taints_to_add: Vec<TaintToAdd>,
     /// Released form of `targetCluster`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_clusters: Option<ClusterAffinity>,
-    /// Released form: what must hold for taints to be added.
+    /// Released form: conditions that must hold for taints to be added.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub add_on_conditions: Vec<MatchCondition>,
-    /// Released form: what must hold for taints to be removed.
+    /// Released form: conditions that must hold for taints to be removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remove_on_conditions: Vec<MatchCondition>,
-    /// Released form of `taintsToAdd`; these are added and removed at once.
+    /// Released form of `taintsToAdd`; these taints are added and removed without delay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<PlainTaint>,
 }
 
-/// One condition of a cluster, compared.
+/// Comparison of one condition of a cluster.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MatchCondition {
     /// Type of the condition, such as `Ready`.
     #[schemars(length(min = 1))]
     pub condition_type: String,
-    /// How to compare.
+    /// Comparison of the condition's status with `statusValues`.
     pub operator: MatchConditionOperator,
-    /// With what.
+    /// Statuses to compare with.
     #[schemars(length(min = 1))]
     pub status_values: Vec<ConditionStatus>,
 }
 
-/// How a condition's status is compared.
+/// Comparison of a condition's status.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub enum MatchConditionOperator {
-    /// It is one of the values.
+    /// The status is one of the values.
     In,
-    /// It is none of them.
+    /// The status is none of the values.
     NotIn,
 }
 
 /// Status of a condition.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub enum ConditionStatus {
-    /// It holds.
+    /// The condition holds.
     True,
-    /// It does not.
+    /// The condition does not hold.
     False,
-    /// Not known.
+    /// The status is not known.
     Unknown,
 }
 
-/// A taint that a policy adds, and how long its conditions must hold for that.
+/// A taint to add, with the times that its conditions must hold.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaintToAdd {
@@ -105,17 +105,17 @@ pub struct TaintToAdd {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = LABEL_VALUE))]
     pub value: Option<String>,
-    /// How long the conditions must hold; 300 if unset (CTP-03). Seconds.
+    /// Time that the conditions must hold before the taint is added; defaults to 300 (CTP-03). Seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("default" = 300))]
     pub add_on_match_seconds: Option<i32>,
-    /// How long they must not hold for the taint to go again; 180 if unset (CTP-03). Seconds.
+    /// Time that the conditions must not hold before the taint is removed; defaults to 180 (CTP-03). Seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("default" = 180))]
     pub remove_on_mismatch_seconds: Option<i32>,
 }
 
-/// A taint without times.
+/// A taint without delays.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct PlainTaint {
     /// Key of the taint.
@@ -129,13 +129,14 @@ pub struct PlainTaint {
     pub value: Option<String>,
 }
 
-/// What a policy has done.
+/// Taints that a policy has added, and times that it has observed.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct ClusterTaintPolicyStatus {
-    /// The taints that the policy has added; it removes no others (CTP-12).
+    /// Taints that the policy has added; it removes no others (CTP-12).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<AddedTaint>,
-    /// Since when the conditions match a cluster, or do not, where the cluster's own conditions do not tell (CTP-16).
+    /// Times since which the conditions match a cluster or do not, if the cluster's own conditions do not show them
+    /// (CTP-16).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<MatchWindow>,
 }
@@ -143,7 +144,7 @@ pub struct ClusterTaintPolicyStatus {
 /// A taint that a policy has added to a cluster.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct AddedTaint {
-    /// The cluster.
+    /// Name of the cluster.
     pub cluster: String,
     /// Key of the taint.
     pub key: String,
@@ -154,14 +155,14 @@ pub struct AddedTaint {
     pub since: Timestamp,
 }
 
-/// Since when the conditions of a policy match a cluster, or do not.
+/// Time since which the conditions of a policy match a cluster or do not.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct MatchWindow {
-    /// The cluster.
+    /// Name of the cluster.
     pub cluster: String,
-    /// Whether they match.
+    /// True if the conditions match.
     pub matches: bool,
-    /// Since when.
+    /// Start of the period.
     #[schemars(schema_with = "super::date_time")]
     pub since: Timestamp,
 }

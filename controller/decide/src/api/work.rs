@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::binding::ResourceHealth;
 
-/// The objects wanted on the member.
+/// Objects to apply to the member.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[kube(
     group = "work.karmada.io",
@@ -31,9 +31,9 @@ use super::binding::ResourceHealth;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct WorkSpec {
-    /// The objects.
+    /// Objects of the Work.
     pub workload: WorkloadTemplate,
-    /// Whether the member object stays when the Work is deleted (DRN-02).
+    /// Keeps the object on the member when the Work is deleted (DRN-02).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preserve_resources_on_deletion: Option<bool>,
 }
@@ -41,17 +41,17 @@ pub struct WorkSpec {
 /// The objects of a Work.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct WorkloadTemplate {
-    /// The objects, one in practice.
+    /// Manifests of the objects; in practice one.
     #[serde(default)]
     #[schemars(schema_with = "manifests")]
     pub manifests: Vec<Value>,
 }
 
-/// What was seen on the member.
+/// Observed state of the objects on the member.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkStatus {
-    /// `Applied`; `Removed` while the object is to go and is still there.
+    /// Conditions: `Applied`; `Removed` while the object is marked for deletion and still exists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// Status and health of each object.
@@ -63,27 +63,27 @@ pub struct WorkStatus {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestStatus {
-    /// Which object.
+    /// Identity of the object.
     pub identifier: ResourceIdentifier,
-    /// Its `.status`.
+    /// The object's `.status`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::any_object")]
     pub status: Option<Value>,
-    /// Its health.
+    /// Health of the object.
     #[serde(default)]
     #[schemars(schema_with = "super::binding::health")]
     pub health: ResourceHealth,
-    /// When its status was first collected.
+    /// Time at which the status was first collected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::date_time")]
     pub first_collected: Option<Timestamp>,
 }
 
-/// Names one object on a member.
+/// Identity of one object on a member.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceIdentifier {
-    /// Position among the manifests.
+    /// Position in the list of manifests.
     pub ordinal: i32,
     /// API group; empty for the core group.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -92,7 +92,7 @@ pub struct ResourceIdentifier {
     pub version: String,
     /// Kind.
     pub kind: String,
-    /// The resource that the kind is served as, such as `deployments`.
+    /// Plural name of the resource, such as `deployments`.
     #[serde(default)]
     #[schemars(required)]
     pub resource: String,
