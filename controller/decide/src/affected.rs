@@ -1,8 +1,9 @@
-//! The evictions that each taint gave rise to when it came (EVQ-05, EVQ-06).
+//! Records which evictions each taint caused when it was added (EVQ-05, EVQ-06).
 //!
-//! A policy that is edited after a cluster failed gives no workload a claim to leave it, and takes none away: a workload
-//! that the failure did not affect stays, one that it affected leaves, after the time that its policy granted. While a
-//! policy still has the workload leave, it says when and how. Kept in memory; after a restart the present policy counts.
+//! Editing a policy after a cluster failed changes nothing about that failure: a workload that the failure did not
+//! affect stays, and one that it affected leaves after the time that its policy granted. As long as the current policy
+//! also evicts the workload, that policy determines when and how. The record is kept in memory; after a restart the
+//! current policy counts.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,10 +17,10 @@ use crate::keys::ObjectKey;
 use crate::settings::Settings;
 use crate::taints::{self, EvictionTime};
 
-/// What tells one taint of a cluster from another.
+/// Identity of a taint on a cluster: key and effect.
 type TaintKey = (String, &'static str);
 
-/// When and how a workload leaves because of a taint.
+/// Time and behaviour of an eviction because of a taint.
 #[derive(Clone, Debug, PartialEq)]
 struct Claim {
     tolerated_for: SignedDuration,
@@ -27,7 +28,7 @@ struct Claim {
 }
 
 impl Claim {
-    /// The claim by the present policy; `None` if it has the workload stay.
+    /// Returns the claim under the current policy; `None` if the policy keeps the workload.
     fn present(spec: &BindingSpec, taint: &Taint, settings: &Settings) -> Option<Self> {
         let behavior = evict::behavior(spec).filter(|_| taint.effect == TaintEffect::PreferNoExecute);
         Some(Self {
@@ -40,21 +41,21 @@ impl Claim {
 #[derive(Clone, Debug)]
 struct Seen {
     time_added: Option<Timestamp>,
-    /// The last claim; `None` if the taint did not affect the binding when it came.
+    /// Most recent claim; `None` if the taint did not affect the binding when it was added.
     claim: Option<Claim>,
 }
 
-/// When a cluster's taints have a binding leave it, and with which failover behaviour.
+/// Time at which the taints of a cluster evict a binding, and the failover behaviour that applies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eviction {
-    /// When.
+    /// Time of the eviction.
     pub time: EvictionTime,
-    /// The `failover.cluster` that the policy had, if the binding leaves because of it.
+    /// `failover.cluster` of the policy at the time of the claim, if the eviction follows from it.
     behavior: Option<ClusterFailoverBehavior>,
 }
 
 impl Eviction {
-    /// The binding's spec, with the `failover.cluster` that counts if its policy has none by now.
+    /// Returns the binding's spec, with the recorded `failover.cluster` if the policy no longer has one.
     pub fn spec<'a>(&self, spec: &'a BindingSpec) -> Cow<'a, BindingSpec> {
         let lost = self.behavior.as_ref().filter(|_| evict::behavior(spec).is_none());
         let Some(behavior) = lost else {
@@ -66,12 +67,12 @@ impl Eviction {
     }
 }
 
-/// For each binding and cluster, the taints that were seen there, and the claims that they gave the binding.
+/// Taints seen for each binding and cluster, with the claims that follow from them.
 #[derive(Clone, Debug, Default)]
 pub struct Affected(BTreeMap<ObjectKey, BTreeMap<String, BTreeMap<TaintKey, Seen>>>);
 
 impl Affected {
-    /// Takes note of a cluster's taints, and returns when they have the binding leave.
+    /// Records the taints of a cluster and returns when they evict the binding.
     pub fn eviction(
         &mut self,
         binding: &ObjectKey,
@@ -94,7 +95,7 @@ impl Affected {
                 time_added: taint.time_added,
                 claim: present.clone(),
             });
-            // A taint that gets its time later is the same; with another time it has come anew.
+            // A taint that receives its time later is the same taint; one with a different time was added again.
             if known.time_added.is_some() && known.time_added != taint.time_added {
                 known.claim.clone_from(&present);
             }
@@ -112,7 +113,7 @@ impl Affected {
         eviction
     }
 
-    /// Forgets a binding's clusters, except these: it may be scheduled there anew.
+    /// Forgets all clusters of a binding except these, because the binding may be scheduled to the others again.
     pub fn keep_only(&mut self, binding: &ObjectKey, clusters: &[&str]) {
         let Some(seen) = self.0.get_mut(binding) else { return };
         seen.retain(|cluster, _| clusters.contains(&cluster.as_str()));

@@ -1,4 +1,4 @@
-//! What the members report comes back to Work and binding.
+//! Aggregates the status and health that members report into Works and bindings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use crate::api::{AggregatedStatusItem, Binding, BindingStatus, ResourceHealth, W
 use crate::conditions::{self, ConditionUpdate};
 use crate::keys;
 
-/// An object as it was seen on a member.
+/// An object as observed on a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// The object.
     pub object: &'a Value,
-    /// The resource that its kind is served as, such as `deployments`.
+    /// Plural name of the resource, such as `deployments`.
     pub resource: &'a str,
-    /// Its health.
+    /// Health of the object.
     pub health: ResourceHealth,
 }
 
-/// The status of a Work whose object was seen on the member, or was seen to be absent.
+/// Returns the status of a Work whose object exists on the member or is known to be absent.
 pub fn work_status(work: &Work, seen: Option<Seen<'_>>, now: Timestamp) -> WorkStatus {
     let mut status = work.status.clone();
     let earlier = work.status.manifest_statuses.first();
@@ -52,8 +52,8 @@ pub fn work_status(work: &Work, seen: Option<Seen<'_>>, now: Timestamp) -> WorkS
     status
 }
 
-/// The status of a binding: what its Works report, by cluster (POL-07), and whether all are applied. Other conditions
-/// stay as they are.
+/// Returns the status of a binding: what its Works report, by cluster (POL-07), and whether all of them are applied.
+/// Other conditions are kept.
 pub fn binding_status(binding: &Binding, works: &BTreeMap<String, Arc<Work>>, now: Timestamp) -> BindingStatus {
     let mut status = binding.status.clone();
     status.aggregated_status = works
@@ -112,7 +112,7 @@ fn item(binding: &Binding, cluster: &str, work: &Work, now: Timestamp) -> Aggreg
     }
 }
 
-/// Health that is not known neither starts nor stops the time (APP-03, APP-04).
+/// Returns the start of the unhealthy period. Unknown health neither starts nor ends it (APP-03, APP-04).
 fn unhealthy_since(binding: &Binding, cluster: &str, health: ResourceHealth, now: Timestamp) -> Option<Timestamp> {
     let since = not_healthy_since(&binding.status, cluster);
     match health {
@@ -122,8 +122,8 @@ fn unhealthy_since(binding: &Binding, cluster: &str, health: ResourceHealth, now
     }
 }
 
-/// Since when the copy on a cluster has not been healthy. Where the binding's definition does not have the field for
-/// that, the condition says it.
+/// Returns the time at which the copy on a cluster stopped being healthy. If the binding's definition lacks the field
+/// for it, the condition holds it.
 pub fn not_healthy_since(status: &BindingStatus, cluster: &str) -> Option<Timestamp> {
     let mut items = status.aggregated_status.iter();
     let item = items.find(|item| item.cluster_name == cluster);
@@ -132,7 +132,7 @@ pub fn not_healthy_since(status: &BindingStatus, cluster: &str) -> Option<Timest
         .or_else(|| condition().map(|it| it.last_transition_time.0))
 }
 
-/// Says of each copy that is not healthy since when, if failover depends on it.
+/// Records for each unhealthy copy when it stopped being healthy, if failover depends on it.
 fn note_unhealthy(status: &mut BindingStatus, binding: &Binding) {
     let behavior = binding.spec.failover.as_ref();
     let counts = behavior.is_some_and(|behavior| behavior.application.is_some());
@@ -155,7 +155,7 @@ fn note_unhealthy(status: &mut BindingStatus, binding: &Binding) {
     }
 }
 
-/// The status last collected from a cluster, if any was (STP-01, STP-10).
+/// Returns the status last collected from a cluster, if any (STP-01, STP-10).
 pub fn collected<'a>(status: &'a BindingStatus, cluster: &str) -> Option<&'a Value> {
     status
         .aggregated_status

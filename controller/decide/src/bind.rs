@@ -1,4 +1,4 @@
-//! A policy and a resource make a binding.
+//! Creates the binding of a resource from its policy.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use crate::api::{Binding, BindingSpec, ObjectReference, Policy};
 use crate::keys::TemplateKey;
 use crate::names;
 
-/// The binding of a resource under a policy: what the policy says now, over what the binding already has (POL-03).
-/// Scheduling result and tasks are not touched.
+/// Returns the binding of a resource under a policy: the policy's current fields, applied to the existing binding
+/// (POL-03). The scheduling result and the tasks are kept.
 pub fn binding(template: &TemplateKey, object: &Value, policy: &Policy, existing: Option<&Binding>) -> Binding {
     let mut binding = dependency(template, object, existing);
     name_policy(binding.metadata.annotations.get_or_insert_default(), policy);
@@ -24,7 +24,8 @@ pub fn binding(template: &TemplateKey, object: &Value, policy: &Policy, existing
     binding
 }
 
-/// The binding of a resource that no policy selects and others depend on (APP-12): it has nothing that a policy says.
+/// Returns the binding of a resource that no policy selects but other resources need (APP-12). It has no fields of a
+/// policy.
 pub fn dependency(template: &TemplateKey, object: &Value, existing: Option<&Binding>) -> Binding {
     let mut binding = existing.cloned().unwrap_or_default();
     let key = template.binding();
@@ -69,7 +70,7 @@ fn name_policy(annotations: &mut BTreeMap<String, String>, policy: &Policy) {
     }
 }
 
-/// How many replicas a resource asks for; `None` for kinds that have none.
+/// Returns the replicas that a resource requests; `None` for kinds without replicas.
 pub fn replicas(kind: &str, object: &Value) -> Option<i32> {
     let number = |path: &str| object.pointer(path).and_then(Value::as_i64);
     let count = match kind {
@@ -82,7 +83,8 @@ pub fn replicas(kind: &str, object: &Value) -> Option<i32> {
     count.and_then(|count| i32::try_from(count).ok())
 }
 
-/// Task managers of a FlinkDeployment: as many as it says, or as many as its parallelism needs slots.
+/// Returns the number of task managers of a FlinkDeployment: the configured number, or as many as its parallelism
+/// needs.
 fn task_managers(object: &Value) -> i64 {
     let number = |path: &str| object.pointer(path).and_then(Value::as_i64);
     if let Some(replicas) = number("/spec/taskManager/replicas") {

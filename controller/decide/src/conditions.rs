@@ -1,40 +1,40 @@
-//! Conditions: changed only when they say something new.
+//! Condition types, and updates that preserve the transition time.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-/// On bindings: the scheduler found clusters.
+/// On bindings: the scheduler found enough clusters.
 pub const SCHEDULED: &str = "Scheduled";
 /// On bindings: every copy is applied.
 pub const FULLY_APPLIED: &str = "FullyApplied";
-/// On bindings: a failover cannot go on, and why.
+/// On bindings: a failover is blocked, with the reason.
 pub const FAILOVER_BLOCKED: &str = "FailoverBlocked";
-/// On bindings: an eviction waits, and why (OBS-05).
+/// On bindings: an eviction is waiting, with the reason (OBS-05).
 pub const EVICTION_PENDING: &str = "EvictionPending";
-/// On bindings, followed by the name of a cluster: the copy there is not healthy, since the transition time.
+/// On bindings, followed by a cluster name: the copy on that cluster has not been healthy since the transition time.
 pub const UNHEALTHY_ON: &str = "UnhealthyOn.";
 /// On Works: the object is on the member.
 pub const APPLIED: &str = "Applied";
-/// On Works: a script says whether the object is healthy; absent where none has ever failed.
+/// On Works: a script reports the object's health; absent unless a script has failed before.
 pub const HEALTH_INTERPRETED: &str = "HealthInterpreted";
-/// On Works: the object is gone from the member; absent until it is to go.
+/// On Works: the object is gone from the member; absent until its removal begins.
 pub const REMOVED: &str = "Removed";
 /// On clusters: the member's API server answers.
 pub const READY: &str = "Ready";
 
-/// The new value of a condition.
+/// New status, reason and message of a condition.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConditionUpdate {
     /// `True`, `False` or `Unknown`.
     pub status: &'static str,
-    /// Why, in one word.
+    /// Machine-readable reason.
     pub reason: String,
-    /// Why, for people.
+    /// Reason shown to users.
     pub message: String,
 }
 
 impl ConditionUpdate {
-    /// Status `True`.
+    /// Returns an update with status `True`.
     pub fn yes(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             status: "True",
@@ -43,7 +43,7 @@ impl ConditionUpdate {
         }
     }
 
-    /// Status `False`.
+    /// Returns an update with status `False`.
     pub fn no(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             status: "False",
@@ -53,22 +53,22 @@ impl ConditionUpdate {
     }
 }
 
-/// The type of the condition that the copy on a cluster is not healthy.
+/// Returns the type of the condition for an unhealthy copy on this cluster.
 pub fn unhealthy_on(cluster: &str) -> String {
     format!("{UNHEALTHY_ON}{cluster}")
 }
 
-/// The condition of this type.
+/// Returns the condition of this type.
 pub fn get<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
     conditions.iter().find(|condition| condition.type_ == type_)
 }
 
-/// The status of the condition of this type.
+/// Returns the status of the condition of this type.
 pub fn status<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a str> {
     get(conditions, type_).map(|condition| condition.status.as_str())
 }
 
-/// Sets a condition. Its transition time moves only when its status changes.
+/// Sets a condition. Its transition time changes only with its status.
 pub fn set(conditions: &mut Vec<Condition>, type_: &str, update: ConditionUpdate, now: Timestamp) {
     let Some(condition) = conditions.iter_mut().find(|condition| condition.type_ == type_) else {
         conditions.push(Condition {

@@ -1,8 +1,8 @@
-//! What a workload refers to goes where the workload goes (APP-12, APP-16).
+//! Propagates the resources that a workload refers to along with the workload (APP-12, APP-16).
 //!
-//! [`of`] says what the pod template of a workload names. Each of these has a binding of its own, whose `requiredBy` names
-//! the bindings of those that need it, with their clusters ([`required_by`]). A binding that only follows others has no
-//! placement ([`follows`]): it is neither scheduled nor evicted.
+//! [`of`] collects the names in a workload's pod template. Each named resource has its binding, whose `requiredBy`
+//! lists the bindings that need the resource, with their clusters ([`required_by`]). A binding that only follows others
+//! has no placement ([`follows`]): it is neither scheduled nor evicted.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::api::binding::BindingSnapshot;
 use crate::api::{Binding, BindingSpec, TargetCluster};
 use crate::keys::{Gvk, ObjectKey, TemplateKey};
 
-/// The kinds that a pod template can refer to, all of them of the core group.
+/// Kinds that a pod template can refer to; all belong to the core group.
 const KINDS: [&str; 4] = ["ConfigMap", "PersistentVolumeClaim", "Secret", "ServiceAccount"];
 
-/// Secrets that each cluster makes for itself.
+/// Type of secrets that each cluster creates for itself.
 const TOKEN: &str = "kubernetes.io/service-account-token";
 
 /// Whether workloads can depend on this kind.
@@ -28,12 +28,13 @@ pub fn stays_at_home(object: &Value) -> bool {
     object.get("type").and_then(Value::as_str) == Some(TOKEN)
 }
 
-/// Whether a binding goes where others go, and nowhere else.
+/// Returns true if the binding only follows the bindings that require it.
 pub fn follows(spec: &BindingSpec) -> bool {
     spec.placement.is_none()
 }
 
-/// What a workload refers to, in its own namespace. What each cluster has by itself is left out.
+/// Returns the resources in a workload's namespace that the workload refers to, without those that every cluster
+/// provides.
 pub fn of(template: &Value) -> BTreeSet<TemplateKey> {
     let mut names = Names {
         namespace: template.pointer("/metadata/namespace").and_then(Value::as_str),
@@ -66,7 +67,7 @@ pub fn of(template: &Value) -> BTreeSet<TemplateKey> {
     names.found
 }
 
-/// A binding as those that it depends on have it: with the clusters of its result, and those that still have a copy.
+/// Returns the entry for `requiredBy`: the clusters of the binding's result and those that still have a copy.
 pub fn required_by(binding: &Binding, occupied: &BTreeSet<String>) -> BindingSnapshot {
     let chosen = binding.spec.clusters.iter().map(|target| target.name.clone());
     let clusters: BTreeSet<String> = chosen.chain(occupied.iter().cloned()).collect();
@@ -77,7 +78,7 @@ pub fn required_by(binding: &Binding, occupied: &BTreeSet<String>) -> BindingSna
     }
 }
 
-/// The clusters on which a binding is required by others.
+/// Returns the clusters on which other bindings require this one.
 pub fn clusters(spec: &BindingSpec) -> Vec<TargetCluster> {
     let required = spec.required_by.iter().flat_map(|requirer| &requirer.clusters);
     targets(required.map(|target| target.name.clone()).collect())
@@ -88,7 +89,7 @@ fn targets(names: BTreeSet<String>) -> Vec<TargetCluster> {
     names.into_iter().map(target).collect()
 }
 
-/// What was found so far.
+/// Resources found so far.
 struct Names<'a> {
     namespace: Option<&'a str>,
     found: BTreeSet<TemplateKey>,
@@ -131,7 +132,7 @@ impl Names<'_> {
         }
     }
 
-    /// A volume, or a part of a projected one.
+    /// Adds the resources of a volume, or of one source of a projected volume.
     fn source(&mut self, source: &Value) {
         self.add("ConfigMap", source.pointer("/configMap/name"));
         self.add("Secret", source.pointer("/secret/secretName"));

@@ -1,7 +1,8 @@
-//! A cluster is emptied on purpose (DRN-01).
+//! Drains a cluster: moves all workloads off it on request (DRN-01).
 //!
-//! Whoever drains puts a taint and an annotation on the Cluster ([`mark`]). While both are there everything leaves it,
-//! whatever gates, rates and tolerations say, and nothing new comes. [`Progress`] says how far that is.
+//! A taint and an annotation on the Cluster start the drain ([`mark`]). While both are present, every workload leaves
+//! the cluster regardless of feature gates, rates and tolerations, and none is scheduled to it. [`Progress`] reports
+//! how many workloads have left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,29 +16,29 @@ use crate::keys::{self, ObjectKey};
 use crate::preserve::Obstacle;
 use crate::settings::Settings;
 
-/// Key of the taint of a cluster that is drained; its effect is `NoSchedule`. Removing it ends the drain.
+/// Key of the taint on a drained cluster; its effect is `NoSchedule`. Removing it ends the drain.
 pub const TAINT: &str = "cluster.karmada.io/drain";
-/// On clusters: since when it is drained.
+/// Annotation on clusters: time at which the drain began.
 pub const SINCE: &str = "baton.dev/drain";
-/// On clusters: how workloads leave whose policy has no `failover.cluster`.
+/// Annotation on clusters: purge mode of workloads whose policy has no `failover.cluster`.
 pub const PURGE_MODE: &str = "baton.dev/drain-purge-mode";
-/// On clusters: how long old copies wait at most under `Gracefully`, for workloads whose policy does not say.
+/// Annotation on clusters: grace period under `Gracefully` of workloads whose policy has none.
 pub const GRACE_PERIOD: &str = "baton.dev/drain-grace-period-seconds";
 /// Reason of evictions by a drain.
 pub const DRAINED: &str = "Drained";
 /// Producer of evictions by a drain.
 pub const PRODUCER: &str = "Drain";
 
-/// What whoever drains may choose.
+/// Options of a drain.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Request {
-    /// How workloads leave whose policy has no `failover.cluster`; as the controller is set up if unset.
+    /// Purge mode of workloads whose policy has no `failover.cluster`; if unset, the controller's option applies.
     pub purge_mode: Option<PurgeMode>,
-    /// How long old copies wait at most under `Gracefully`, in seconds, for workloads whose policy does not say.
+    /// Grace period under `Gracefully` of workloads whose policy has none. Seconds.
     pub grace_period_seconds: Option<i32>,
 }
 
-/// Marks a cluster as to be drained. A second drain keeps the taint and takes the place of the first.
+/// Marks a cluster for draining. A second drain keeps the taint and replaces the options of the first.
 pub fn mark(cluster: &Cluster, request: Request, now: Timestamp) -> Cluster {
     let mut marked = cluster.clone();
     let annotations = marked.metadata.annotations.get_or_insert_default();
@@ -64,7 +65,7 @@ pub fn mark(cluster: &Cluster, request: Request, now: Timestamp) -> Cluster {
     marked
 }
 
-/// Whether a cluster is drained.
+/// Returns true if the cluster is being drained.
 pub fn is_drained(cluster: &Cluster) -> bool {
     is_tainted(cluster) && cluster.annotation(SINCE).is_some()
 }
@@ -74,10 +75,10 @@ fn is_tainted(cluster: &Cluster) -> bool {
     cluster.spec.taints.iter().any(drains)
 }
 
-/// Writes the task of a workload that leaves a drained cluster. Its state is preserved as on a failover.
+/// Returns the task for a workload that leaves a drained cluster. Its state is preserved as in a failover.
 ///
 /// # Errors
-/// If there is no state where the policy asks for some.
+/// Fails if the policy asks for state that cannot be preserved.
 pub fn task(
     spec: &BindingSpec,
     cluster: &Cluster,
@@ -104,19 +105,19 @@ pub fn task(
     Ok(task)
 }
 
-/// How far a drain is.
+/// Progress of a drain.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Progress {
-    /// The bindings whose workload ran on the cluster at some moment since the drain began.
+    /// Bindings whose workload has run on the cluster since the drain began.
     seen: BTreeSet<ObjectKey>,
-    /// Those of them whose workload still does: the workload in words, with what keeps it there.
+    /// Bindings of `seen` whose workload is still there, with a description of the workload and what keeps it.
     left: BTreeMap<ObjectKey, String>,
-    /// Whether any Work is left, also of what workloads depend on.
+    /// True if a Work is left, including those of dependencies.
     works_left: bool,
 }
 
 impl Progress {
-    /// Looks at the cluster's Works and at all bindings.
+    /// Updates the progress from the cluster's Works and all bindings.
     pub fn look<'a>(&mut self, works: impl IntoIterator<Item = &'a Work>, bindings: &BTreeMap<ObjectKey, Binding>) {
         self.left.clear();
         self.works_left = false;
@@ -133,12 +134,12 @@ impl Progress {
         }
     }
 
-    /// Whether nothing is left on the cluster.
+    /// Returns true if nothing is left on the cluster.
     pub fn is_done(&self) -> bool {
         !self.works_left
     }
 
-    /// It in words, for the cluster of this name.
+    /// Describes the progress for the cluster of this name.
     pub fn describe(&self, cluster: &str) -> String {
         let evicted = self.seen.len() - self.left.len();
         let mut text = format!("evicted {evicted} of {} from {cluster}", self.seen.len());
@@ -152,7 +153,7 @@ impl Progress {
     }
 }
 
-/// A binding's workload, and what keeps it where it is.
+/// Describes a binding's workload and what keeps it on the cluster.
 fn describe(binding: &Binding) -> String {
     let resource = &binding.spec.resource;
     let workload = ObjectKey::new(resource.namespace.as_deref(), &resource.name);

@@ -1,7 +1,9 @@
-//! Whether and how a workload leaves a cluster that failed.
+//! Evicts a workload from a cluster that failed.
 //!
-//! [`tolerated_for`] says when (see [`crate::affected`]), [`infeasible`] whether it would be in vain, [`task`] writes down how, with the preserved state,
-//! and [`carry_out`] makes that the binding's new spec. The queue (see [`crate::queue`]) stands between.
+//! [`tolerated_for`] returns the time until the eviction (see [`crate::affected`]), [`infeasible`] checks whether
+//! another cluster could run the workload, [`task`] writes the eviction task with the preserved state, and
+//! [`carry_out`] returns the binding's new spec. The eviction queue (see [`crate::queue`]) delays evictions between
+//! these steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,26 +19,26 @@ use crate::selector;
 use crate::settings::Settings;
 use crate::taints;
 
-/// Reason of evictions because of taints (PRG-07).
+/// Reason of evictions caused by taints (PRG-07).
 pub const TAINT_UNTOLERATED: &str = "TaintUntolerated";
-/// Producer of evictions because of taints (PRG-07).
+/// Producer of evictions caused by taints (PRG-07).
 pub const TAINT_MANAGER: &str = "TaintManager";
-/// How long after a `PreferNoExecute` taint workloads leave that do not say (PNE-02).
+/// Time from a `PreferNoExecute` taint to the eviction, for policies that do not set it (PNE-02).
 const PREFER_NO_EXECUTE: SignedDuration = SignedDuration::from_secs(300);
 
-/// A task's purge mode under its present name; a task without one is graceful.
+/// Returns a task's purge mode under its current name; a task without one is graceful.
 pub fn mode_of(task: &GracefulEvictionTask) -> PurgeMode {
     task.purge_mode.unwrap_or_default().canonical()
 }
 
-/// Whether a cluster counts as faulty: it is tainted so that workloads leave it.
+/// Returns true if the cluster is faulty: it has a taint that evicts workloads.
 pub fn is_faulty(cluster: &Cluster) -> bool {
     let faulty = |effect| matches!(effect, TaintEffect::NoExecute | TaintEffect::PreferNoExecute);
     cluster.spec.taints.iter().any(|taint| faulty(taint.effect))
 }
 
-/// The time from the taint to the eviction; `None` if the workload stays, also while the gate `Failover` or the taint
-/// manager is off (GAT-01, GAT-07).
+/// Returns the time from the taint to the eviction; `None` if the workload stays, for example because the gate
+/// `Failover` or the taint manager is off (GAT-01, GAT-07).
 pub fn tolerated_for(spec: &BindingSpec, taint: &Taint, settings: &Settings) -> Option<SignedDuration> {
     if !settings.failover || !settings.controllers.taint_manager {
         return None;
@@ -53,8 +55,8 @@ pub fn tolerated_for(spec: &BindingSpec, taint: &Taint, settings: &Settings) -> 
     taints::tolerated_for(taint, tolerations, prefer_after)
 }
 
-/// Why no cluster could ever take what leaves this one; `None` if one could (PRE-01, PRE-02). Only the affinity counts:
-/// taints come and go.
+/// Explains why no other cluster could ever run the workload; `None` if one could (PRE-01, PRE-02). Only the affinity
+/// counts, because taints come and go.
 pub fn infeasible(spec: &BindingSpec, cluster: &str, clusters: &BTreeMap<String, Arc<Cluster>>) -> Option<String> {
     let default = Placement::default();
     let placement = spec.placement.as_ref().unwrap_or(&default);
@@ -78,11 +80,11 @@ pub fn infeasible(spec: &BindingSpec, cluster: &str, clusters: &BTreeMap<String,
     } else {
         groups.and_then(|min| usize::try_from(min).ok()).unwrap_or(1).max(1)
     };
-    (left < min).then(|| format!("{left} clusters besides {cluster} match the placement, {min} are needed"))
+    (left < min).then(|| format!("{left} clusters other than {cluster} match the placement, {min} are needed"))
 }
 
-/// Writes the task for an eviction because of taints (PRG-07, REC-04). `collected` is the status last collected from the
-/// cluster that fails (STP-01, STP-10).
+/// Returns the task for an eviction caused by taints (PRG-07, REC-04). `collected` is the status last collected from
+/// the failed cluster (STP-01, STP-10).
 pub fn task(
     spec: &BindingSpec,
     cluster: &str,
@@ -117,7 +119,7 @@ pub fn task(
     })
 }
 
-/// The preserved state, if the gate is on (GAT-02, GAT-03) and the policy asks for any (STP-09).
+/// Returns the preserved state, if the gate is on (GAT-02, GAT-03) and the policy asks for it (STP-09).
 pub(crate) fn state(
     spec: &BindingSpec,
     preservation: Option<&StatePreservation>,
@@ -135,13 +137,14 @@ pub(crate) fn state(
     preserve::preserve(preservation, collected, earlier)
 }
 
-/// The policy's `failover.cluster`.
+/// Returns the policy's `failover.cluster`.
 pub(crate) fn behavior(spec: &BindingSpec) -> Option<&ClusterFailoverBehavior> {
     spec.failover.as_ref()?.cluster.as_ref()
 }
 
-/// The binding's spec after the eviction: the cluster leaves the result and the task is added, once per cluster
-/// (PRG-10). Directly tasks of earlier failovers whose object is gone are over: their state has been taken over.
+/// Returns the binding's spec after the eviction: without the cluster in the result, and with the task, once per
+/// cluster (PRG-10). Drops `Directly` tasks of earlier failovers whose object is gone, because the new task has taken
+/// over their state.
 pub fn carry_out(spec: &BindingSpec, task: GracefulEvictionTask, occupied: &BTreeSet<String>) -> BindingSpec {
     let mut spec = spec.clone();
     spec.clusters.retain(|target| target.name != task.from_cluster);

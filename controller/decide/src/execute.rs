@@ -1,4 +1,4 @@
-//! One Work on its member: the object is made, kept as it should be, or removed.
+//! Applies the object of a Work to its member, keeps it up to date, and removes it.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -10,43 +10,43 @@ use crate::keys::{self, TemplateKey};
 use crate::manifest;
 use crate::names;
 
-/// How long a member may take to clean up what an object owns before that is reported.
+/// Time that a member may take to delete dependents of an object before the delay is reported.
 const CLEAN_UP: SignedDuration = SignedDuration::from_secs(5);
 
-/// What to do on the member.
+/// Action to take on the member.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Nothing: it is as it should be.
+    /// Do nothing: the object is up to date.
     Nothing,
     /// Apply this object.
     Apply(Value),
     /// Delete the object with this UID.
     Delete {
-        /// UID of the object that is meant, so that no later one of its name is deleted.
+        /// UID of the object to delete, so that a later object of the same name is not deleted.
         uid: Option<String>,
     },
-    /// The object is marked for deletion and still there: wait until it is absent (PRG-02).
+    /// Wait until the object, which is marked for deletion, is absent (PRG-02).
     AwaitRemoval(Removal),
-    /// The object is gone: let the Work go too.
+    /// Release the Work: the object is gone.
     Release,
-    /// An object of that name is there and is not ours.
+    /// Report a conflict: an unmanaged object of the same name exists.
     Conflict,
-    /// The Work names no object.
+    /// Report that the Work contains no object.
     Malformed,
 }
 
-/// An object that is marked for deletion and still there.
+/// An object that is marked for deletion and still exists.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Removal {
-    /// The finalizers that hold it.
+    /// Finalizers that hold the object.
     pub held_by: Vec<String>,
-    /// Since when it is marked.
+    /// Time at which the object was marked for deletion.
     pub since: Option<Timestamp>,
 }
 
 impl Removal {
-    /// When it has taken long enough to be reported: at once if somebody's finalizer holds it, after a while if only the
-    /// member's own clean-up does.
+    /// Returns the time from which the removal is reported: at once if a foreign finalizer holds the object, after a
+    /// delay if only the member's garbage collection does.
     pub fn notice_at(&self) -> Option<Timestamp> {
         let own = ["foregroundDeletion", "orphan"];
         if self.held_by.iter().any(|finalizer| !own.contains(&finalizer.as_str())) {
@@ -55,7 +55,7 @@ impl Removal {
         self.since.and_then(|since| since.checked_add(CLEAN_UP).ok())
     }
 
-    /// What to report, once it has taken long enough.
+    /// Returns the condition to report, if the removal has taken long enough.
     pub fn notice(&self, now: Timestamp) -> Option<ConditionUpdate> {
         let is_late = self.notice_at().is_none_or(|at| at <= now);
         let holders = if self.held_by.is_empty() {
@@ -72,7 +72,7 @@ impl Removal {
     }
 }
 
-/// Decides what to do on the member, where the object is `present` or absent.
+/// Decides the action for the member's object; `present` is `None` if the object is absent.
 pub fn decide(work: &Work, present: Option<&Value>, resolution: ConflictResolution) -> Action {
     let ours = present.filter(|object| is_ours(object, work));
     if work.is_being_deleted() {
@@ -109,7 +109,7 @@ fn removal(work: &Work, ours: Option<&Value>) -> Action {
     }
 }
 
-/// The Work that an object on a member belongs to: namespace and name.
+/// Returns namespace and name of the Work that an object on a member belongs to.
 pub fn work_of(object: &Value) -> Option<(&str, &str)> {
     let annotations = object.pointer("/metadata/annotations")?;
     Some((
@@ -118,7 +118,7 @@ pub fn work_of(object: &Value) -> Option<(&str, &str)> {
     ))
 }
 
-/// The object that a Work is about, for messages.
+/// Describes the object of a Work for messages.
 pub fn describe(work: &Work) -> String {
     keys::member_object(work)
         .as_ref()

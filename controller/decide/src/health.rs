@@ -1,10 +1,10 @@
-//! Whether an object does its job, by its kind (APP-10).
+//! Determines the health of an object by its kind (APP-10).
 
 use serde_json::Value;
 
 use crate::api::ResourceHealth::{self, Healthy, Unhealthy, Unknown};
 
-/// The health of a member object. Without a status nothing is known yet, except of kinds that never have one.
+/// Returns the health of a member object. Without a status the health is unknown, except for kinds without a status.
 pub fn of(object: &Value) -> ResourceHealth {
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
     let status = object
@@ -34,7 +34,7 @@ impl Object<'_> {
         self.status.get(field).and_then(Value::as_i64).unwrap_or(0)
     }
 
-    /// Whether the status is about the present spec; `None` if the kind's controller has not said anything yet.
+    /// Returns true if the status describes the current spec; `None` if the kind's controller has not reported yet.
     fn is_observed(&self) -> Option<bool> {
         let observed = self.status.get("observedGeneration").and_then(Value::as_i64)?;
         let generation = self.object.pointer("/metadata/generation").and_then(Value::as_i64);
@@ -103,7 +103,7 @@ impl Object<'_> {
         }
     }
 
-    /// For kinds without a rule of their own: what their conditions say, and healthy if they say nothing.
+    /// Returns the health of kinds without a specific rule: from their conditions, and healthy if these do not show it.
     fn by_conditions(&self) -> ResourceHealth {
         for type_ in ["Ready", "Available", "Healthy"] {
             match self.condition(type_) {

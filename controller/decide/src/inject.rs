@@ -1,4 +1,4 @@
-//! Whether a new copy is given the preserved state, as labels (REC-01 to REC-11).
+//! Injects preserved state as labels into new copies (REC-01 to REC-11).
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use crate::api::{Binding, PurgeMode, Work};
 use crate::evict::mode_of;
 use crate::names;
 
-/// The labels with preserved state for the copy on this cluster.
+/// Returns the labels with preserved state for the copy on this cluster.
 ///
-/// They are decided when the Work is made and stay with it: never added later, because an object has one first revision
-/// (REC-01), and never taken away (REC-11).
+/// The labels are decided when the Work is created and are kept with it: they are never added later, because an object
+/// has one first revision (REC-01), and never removed (REC-11).
 pub fn labels(binding: &Binding, cluster: &str, existing: Option<&Work>, gate: bool) -> BTreeMap<String, String> {
     match existing {
         Some(work) => injected(work),
@@ -18,15 +18,15 @@ pub fn labels(binding: &Binding, cluster: &str, existing: Option<&Work>, gate: b
     }
 }
 
-/// The labels that a Work was made with.
+/// Returns the labels that the Work was created with.
 fn injected(work: &Work) -> BTreeMap<String, String> {
     work.annotation(names::INJECTED_LABELS)
         .and_then(|json| serde_json::from_str(json).ok())
         .unwrap_or_default()
 }
 
-/// The state of the last failover (REC-07), if it was one under Directly (REC-05) of a workload that runs on a single
-/// cluster (REC-06), and this cluster did not run the workload before it (REC-03).
+/// Returns the state of the last failover (REC-07), if it used `Directly` (REC-05), the workload runs on a single
+/// cluster (REC-06), and this cluster did not run the workload before (REC-03).
 fn for_new_copy(binding: &Binding, cluster: &str) -> BTreeMap<String, String> {
     let spec = &binding.spec;
     let is_single = matches!(spec.clusters.as_slice(), [only] if only.name == cluster);

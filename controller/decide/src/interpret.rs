@@ -1,8 +1,8 @@
-//! The health of an object by a script of a `ResourceInterpreterCustomization` (APP-10).
+//! Determines the health of an object by a Lua script of a `ResourceInterpreterCustomization` (APP-10).
 //!
-//! A script is input from outside. It runs in a Lua of its own, which has the object, tables, texts and numbers, and
-//! nothing else: no files, no programs, no other objects, no clock. Its steps, its memory and its time are limited, and
-//! functions are left out that could take long in a single step. What comes of it is `true`, `false`, or a [`Problem`].
+//! Scripts are untrusted input. Each runs in a separate Lua state with the object, tables, strings and numbers: no
+//! files, no programs, no other objects, no clock. Instructions, memory and time are limited, and functions that can
+//! run long in a single instruction are left out. The result is `true`, `false`, or a [`Problem`].
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,20 +13,21 @@ use serde_json::Value;
 use crate::api::Customization;
 use crate::keys::Gvk;
 
-/// The function that a script defines.
+/// Function that a script must define.
 const FUNCTION: &str = "InterpretHealth";
-/// How many instructions a script may take; fewer if it uses much memory, because then each of them may take longer.
+/// Maximum number of instructions; scripts that use much memory get fewer, because each instruction may take longer
+/// then.
 const INSTRUCTIONS: usize = 100_000;
-/// After so many instructions it is looked how many there have been, and whether the time is up: one that sorts a long
-/// list takes as long as thousands of others.
+/// Number of instructions between two checks of the limits. One instruction that sorts a long list takes as long as
+/// thousands of others.
 const STEP: u32 = 100;
-/// How much memory a script may use beside that of the object, in bytes.
+/// Memory that a script may use in addition to the object, in bytes.
 const MEMORY: usize = 8 << 20;
-/// The longest script, in bytes.
+/// Maximum length of a script, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// Functions of Lua's own that are left out: they read files or code, write to the console, catch the end of a script that
-/// ran away, or can take any time in one step.
+/// Lua functions that are left out: they read files or code, write to the console, catch the error that stops a script
+/// at a limit, or can run for any time in one instruction.
 const LEFT_OUT: [(&str, &[&str]); 4] = [
     (
         "_G",
@@ -54,27 +55,27 @@ const LEFT_OUT: [(&str, &[&str]); 4] = [
     ("math", &["random", "randomseed"]),
 ];
 
-/// Why a script does not say whether an object is healthy.
+/// Reason why a script does not determine the health of an object.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Problem {
-    /// It is too long.
+    /// The script is too long.
     #[error("the script is longer than {LONGEST} bytes")]
     TooLong,
-    /// It ran away.
+    /// The script exceeds the limit of instructions.
     #[error("the script takes more than {INSTRUCTIONS} instructions")]
     RanAway,
-    /// Its time was up.
+    /// The script exceeds its time limit.
     #[error("the script takes too long")]
     TooSlow,
-    /// It is wrong, or uses too much memory.
+    /// The script fails, or uses too much memory.
     #[error("{0}")]
     Failed(String),
-    /// It says something else.
+    /// The script returns neither true nor false.
     #[error("{FUNCTION} returns {0}, not true or false")]
     NotBoolean(&'static str),
 }
 
-/// The script for the health of a kind, with the name of its customization: the first by name that has one.
+/// Returns the health script of a kind with the name of its customization: the first one by name.
 pub fn script<'a>(
     customizations: impl IntoIterator<Item = &'a Customization>,
     gvk: &Gvk,
@@ -88,10 +89,10 @@ pub fn script<'a>(
     found.into_iter().next()
 }
 
-/// Whether a text can be a script for health: Lua that compiles. It is not run.
+/// Checks that a health script compiles as Lua, without running it.
 ///
 /// # Errors
-/// [`Problem`] with what is wrong and in which line.
+/// [`Problem`] with the syntax error and its line.
 pub fn compile(script: &str) -> Result<(), Problem> {
     if script.len() > LONGEST {
         return Err(Problem::TooLong);
@@ -103,15 +104,15 @@ pub fn compile(script: &str) -> Result<(), Problem> {
     compiled.map_err(|error| Problem::Failed(first_line(&error.to_string())))
 }
 
-/// A script as Lua reads it.
+/// Returns the script as a chunk of Lua source.
 fn chunk<'a>(lua: &Lua, script: &'a str) -> Chunk<'a> {
     lua.load(script).set_name("=script").set_mode(ChunkMode::Text)
 }
 
-/// Runs a script on an object; `time_is_up` is asked again and again meanwhile.
+/// Runs a script on an object. `time_is_up` is called repeatedly while the script runs.
 ///
 /// # Errors
-/// [`Problem`] if it does not say true or false.
+/// [`Problem`] if the script does not return true or false.
 pub fn is_healthy(object: &Value, script: &str, time_is_up: impl Fn() -> bool + 'static) -> Result<bool, Problem> {
     if script.len() > LONGEST {
         return Err(Problem::TooLong);
@@ -122,17 +123,17 @@ pub fn is_healthy(object: &Value, script: &str, time_is_up: impl Fn() -> bool + 
     };
     let exceeded = Rc::clone(&limits.exceeded);
     let answer = run(object, script, limits);
-    // What the script was told is not what its author needs to know.
+    // Report the limit instead of the error that stopped the script.
     if let Some(problem) = exceeded.take() {
         return Err(problem);
     }
     answer.map_err(|error| Problem::Failed(first_line(&error.to_string())))?
 }
 
-/// What a script may not exceed besides its memory.
+/// Limits of a script apart from its memory.
 struct Limits {
     time_is_up: Box<dyn Fn() -> bool>,
-    /// The limit that was.
+    /// The limit that the script exceeded.
     exceeded: Rc<Cell<Option<Problem>>>,
 }
 
@@ -174,7 +175,7 @@ fn run(object: &Value, script: &str, limits: Limits) -> mlua::Result<Result<bool
     })
 }
 
-/// JSON as Lua has it; what is null is not there.
+/// Converts JSON to a Lua value; null becomes nil.
 fn to_lua(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
     Ok(match value {
         Value::Null => LuaValue::Nil,
@@ -201,7 +202,7 @@ fn to_lua(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
     })
 }
 
-/// Errors of Lua come with a trace of the stack, which says nothing to whoever wrote the script.
+/// Returns the first line of a Lua error. The stack trace after it does not help the author of the script.
 fn first_line(error: &str) -> String {
     const LONGEST: usize = 300;
     error.lines().next().unwrap_or_default().chars().take(LONGEST).collect()

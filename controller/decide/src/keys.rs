@@ -1,4 +1,4 @@
-//! How the controller's objects are told apart, and which of them belong together.
+//! Keys that identify the controller's objects and connect them to each other.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct Gvk {
 }
 
 impl Gvk {
-    /// Takes `apiVersion` apart.
+    /// Parses `apiVersion` into group and version.
     pub fn new(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         Self {
@@ -29,7 +29,7 @@ impl Gvk {
         }
     }
 
-    /// The kind of an object.
+    /// Returns the kind of an object.
     pub fn of(object: &Value) -> Option<Self> {
         Some(Self::new(
             object.get("apiVersion")?.as_str()?,
@@ -37,7 +37,7 @@ impl Gvk {
         ))
     }
 
-    /// Group and version as `apiVersion`.
+    /// Returns group and version as `apiVersion`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.clone()
@@ -63,7 +63,7 @@ pub struct ObjectKey {
 }
 
 impl ObjectKey {
-    /// The key of an object of this scope.
+    /// Returns the key of an object in this namespace, or of a cluster-scoped object.
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
         Self {
             namespace: namespace.map(str::to_owned),
@@ -81,17 +81,17 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// One resource on the control plane.
+/// Key of a resource on the control plane.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct TemplateKey {
-    /// Its kind.
+    /// Kind of the resource.
     pub gvk: Gvk,
-    /// Which one.
+    /// Namespace and name of the resource.
     pub key: ObjectKey,
 }
 
 impl TemplateKey {
-    /// The resource that a binding is about.
+    /// Returns the key of the resource that a binding refers to.
     pub fn of(resource: &ObjectReference) -> Self {
         Self {
             gvk: Gvk::new(&resource.api_version, &resource.kind),
@@ -102,7 +102,7 @@ impl TemplateKey {
         }
     }
 
-    /// The key of this resource's binding: in the same namespace, or cluster-scoped like it.
+    /// Returns the key of this resource's binding: in the same namespace, or cluster-scoped like the resource.
     pub fn binding(&self) -> ObjectKey {
         ObjectKey {
             namespace: self.key.namespace.clone(),
@@ -117,7 +117,7 @@ impl fmt::Display for TemplateKey {
     }
 }
 
-/// The binding that a Work was made for.
+/// Returns the key of the binding that a Work was created for.
 pub fn binding_of(work: &Work) -> Option<ObjectKey> {
     if let Some(name) = work.annotation(names::BINDING_NAME) {
         return Some(ObjectKey::new(work.annotation(names::BINDING_NAMESPACE), name));
@@ -126,12 +126,12 @@ pub fn binding_of(work: &Work) -> Option<ObjectKey> {
         .map(|name| ObjectKey::new(None, name))
 }
 
-/// The cluster that a Work is for.
+/// Returns the cluster that a Work is for.
 pub fn cluster_of(work: &Work) -> Option<&str> {
     work.namespace().and_then(names::cluster_of_space)
 }
 
-/// The member object of a Work: its kind and key.
+/// Returns kind and key of a Work's object on the member.
 pub fn member_object(work: &Work) -> Option<TemplateKey> {
     let manifest = work.spec.workload.manifests.first()?;
     let metadata = manifest.get("metadata")?;

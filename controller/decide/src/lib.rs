@@ -1,20 +1,23 @@
-//! Everything that the reference controller decides: total functions of a snapshot and a time, without clock, I/O or
-//! randomness.
+//! The decisions of the reference controller: which workloads leave a failed cluster, which state is preserved, where
+//! the new copies run. All of them are total functions of a snapshot and a time, without clock, I/O or randomness.
 //!
 //! Read in this order:
 //!
-//! - [`api`]: the objects; [`keys`] and [`names`]: how they are named and refer to each other; [`settings`]: the options
-//! - [`validate`]: what a policy may not say
-//! - [`matching`] and [`bind`]: policy and resource make a binding; [`dependencies`]: so does what needs the resource
-//! - [`taints`] and [`schedule`]: the binding gets its clusters
-//! - [`manifest`], [`inject`] and [`works`]: each cluster gets its copy, with the preserved state as labels
-//! - [`execute`]: the copy is made, or removed, on the member
-//! - [`health`], [`interpret`] and [`aggregate`]: what the members report comes back to the binding
-//! - [`preserve`], [`affected`], [`evict`] and [`queue`]: a cluster fails, and the workload leaves it with its state
-//! - [`unhealthy`]: the same for an application that is not healthy, [`drain`]: on purpose; [`purge`] and [`plugins`]: the eviction is over
-//! - [`member`]: what the cluster object says about the member; [`tainting`]: the taints that follow from it
+//! - [`api`]: the API types; [`keys`] and [`names`]: how objects are named and refer to each other; [`settings`]: the
+//!   options
+//! - [`validate`]: errors in policies that no schema can detect
+//! - [`matching`] and [`bind`]: create a binding from policy and resource; [`dependencies`]: bindings of what workloads
+//!   need
+//! - [`taints`] and [`schedule`]: choose the clusters of a binding
+//! - [`manifest`], [`inject`] and [`works`]: build the copy for each cluster, with the preserved state as labels
+//! - [`execute`]: applies or removes the copy on the member
+//! - [`health`], [`interpret`] and [`aggregate`]: report status and health from members back to the binding
+//! - [`preserve`], [`affected`], [`evict`] and [`queue`]: move a workload with its state off a cluster that failed
+//! - [`unhealthy`]: moves applications that are not healthy; [`drain`]: empties a cluster on request; [`purge`] and
+//!   [`plugins`]: end evictions
+//! - [`member`]: status of a cluster from its health probe; [`tainting`]: the taints that follow from it
 //!
-//! Errors and waits are values here: a decision that cannot be taken yet says what it waits for, and until when.
+//! Errors and waits are values: a decision that is not possible yet returns what it waits for, and until when.
 
 pub mod affected;
 pub mod aggregate;

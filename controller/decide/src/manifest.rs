@@ -1,10 +1,10 @@
-//! A resource on the control plane becomes the object that a member gets.
+//! Builds the object for a member from the resource on the control plane.
 
 use serde_json::{Map, Value, json};
 
 use crate::api::TargetCluster;
 
-/// Labels that the API server gives a Job to tell its pods apart; another server must choose its own.
+/// Labels by which the API server identifies the pods of a Job; another API server must set different values.
 const JOB_LABELS: [&str; 4] = [
     "controller-uid",
     "batch.kubernetes.io/controller-uid",
@@ -12,13 +12,13 @@ const JOB_LABELS: [&str; 4] = [
     "batch.kubernetes.io/job-name",
 ];
 
-/// Annotations of a `PersistentVolumeClaim` that say which volume it got.
+/// Annotations that bind a `PersistentVolumeClaim` to a volume.
 const BOUND: [&str; 2] = [
     "pv.kubernetes.io/bind-completed",
     "pv.kubernetes.io/bound-by-controller",
 ];
 
-/// What of a resource goes to members: all but its status and what the control plane's API server wrote.
+/// Returns the resource without its status and without the fields that the control plane's API server sets.
 pub fn manifest(template: &Value) -> Value {
     let Some(object) = template.as_object() else {
         return Value::Null;
@@ -61,7 +61,7 @@ fn metadata(template: &Value) -> Value {
     Value::Object(metadata)
 }
 
-/// A Job without `manualSelector` has its selector from the API server that stored it.
+/// Removes the selector of a Job without `manualSelector`: the API server that stores a Job sets it.
 fn forget_job_identity(job: &mut Value) {
     if job.pointer("/spec/manualSelector") == Some(&Value::Bool(true)) {
         return;
@@ -77,7 +77,7 @@ fn forget(object: &mut Value, path: &str, keys: &[&str], unless: impl Fn(&Value)
     }
 }
 
-/// Gives the object the replicas of its cluster, where the kind has a field for them.
+/// Sets the replicas of the object for its cluster, if the kind has a field for them.
 pub fn set_replicas(manifest: &mut Value, target: &TargetCluster) {
     let Some(replicas) = target.replicas else { return };
     let field = match manifest.get("kind").and_then(Value::as_str) {
@@ -90,12 +90,12 @@ pub fn set_replicas(manifest: &mut Value, target: &TargetCluster) {
     }
 }
 
-/// Adds labels, over those that are there (REC-09).
+/// Adds labels, replacing existing ones of the same key (REC-09).
 pub fn add_labels<'a>(manifest: &mut Value, labels: impl IntoIterator<Item = (&'a str, &'a str)>) {
     add(manifest, "labels", labels);
 }
 
-/// Adds annotations, over those that are there.
+/// Adds annotations, replacing existing ones of the same key.
 pub fn add_annotations<'a>(manifest: &mut Value, annotations: impl IntoIterator<Item = (&'a str, &'a str)>) {
     add(manifest, "annotations", annotations);
 }

@@ -1,4 +1,4 @@
-//! Which policy a resource belongs to.
+//! Selects the policy of a resource.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use crate::api::policy::ResourceSelector;
 use crate::keys::TemplateKey;
 use crate::selector::selects;
 
-/// How closely a selector names a resource: a name counts for more than labels, labels for more than a kind.
+/// Precision of a selector: a name is more precise than labels, labels are more precise than a kind alone.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Closeness {
     Kind,
@@ -16,8 +16,8 @@ enum Closeness {
     Name,
 }
 
-/// The policy that a resource belongs to (POL-01). Namespaced policies come before cluster-scoped ones; then the highest
-/// priority, the closest selector, and the first name decide. Policies that are being deleted no longer count.
+/// Returns the policy of a resource (POL-01). Namespaced policies precede cluster-scoped ones; then the highest
+/// priority, the most precise selector and the first name decide. Policies that are being deleted do not count.
 pub fn policy_for<'a>(
     template: &TemplateKey,
     labels: Option<&BTreeMap<String, String>>,
@@ -69,8 +69,8 @@ fn closeness(
     }
 }
 
-/// Whether kind, namespace and name allow that a selector of a policy in this namespace selects a resource: all that can
-/// be said without its labels.
+/// Returns true if kind, namespace and name match a selector of a policy in this namespace. Labels are not checked, so
+/// the selector may still not select the resource.
 pub fn may_select(selector: &ResourceSelector, policy_namespace: Option<&str>, template: &TemplateKey) -> bool {
     let allows = |wanted: Option<&str>, given: Option<&str>| wanted.is_none() || wanted == given;
     allows(named(selector.name.as_deref()), Some(&template.key.name))
@@ -82,7 +82,7 @@ pub fn may_select(selector: &ResourceSelector, policy_namespace: Option<&str>, t
         && selector.api_version == template.gvk.api_version()
 }
 
-/// An empty name is none.
+/// Treats an empty name like an absent one.
 fn named(wanted: Option<&str>) -> Option<&str> {
     wanted.filter(|wanted| !wanted.is_empty())
 }

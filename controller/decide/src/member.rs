@@ -1,25 +1,25 @@
-//! What the cluster object says about the member: whether it answers, and since when it is tainted.
+//! Derives the status of a cluster from a health probe, and dates its taints.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::api::{ClusterStatus, Taint};
 use crate::conditions::{self, ConditionUpdate};
 
-/// What asking the member showed.
+/// Result of a health probe of the member.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Probe {
-    /// It is ready.
+    /// The member is ready.
     Ready {
-        /// The version that it tells.
+        /// Version that the member reports.
         version: Option<String>,
     },
-    /// It answers that it is not ready.
+    /// The member reports that it is not ready.
     NotReady(String),
-    /// It does not answer.
+    /// The member does not answer.
     Unreachable(String),
 }
 
-/// How long to wait before the member is asked again.
+/// Returns the delay until the next probe of the member.
 pub fn next_probe(probe: &Probe) -> SignedDuration {
     match probe {
         Probe::Ready { .. } => SignedDuration::from_secs(10),
@@ -27,7 +27,7 @@ pub fn next_probe(probe: &Probe) -> SignedDuration {
     }
 }
 
-/// The cluster's status after a probe. No taint follows from it: that is for policies and users (CTP-08).
+/// Returns the cluster's status after a probe. It adds no taints: that is left to policies and users (CTP-08).
 pub fn status(earlier: &ClusterStatus, probe: &Probe, now: Timestamp) -> ClusterStatus {
     let mut status = earlier.clone();
     let says = match probe {
@@ -48,7 +48,7 @@ pub fn status(earlier: &ClusterStatus, probe: &Probe, now: Timestamp) -> Cluster
     status
 }
 
-/// The taints with `timeAdded` where it was missing, so that toleration times outlive a restart (TNT-07).
+/// Returns the taints with `timeAdded` set where it was missing, so that toleration times survive a restart (TNT-07).
 pub fn stamp(taints: &[Taint], now: Timestamp) -> Vec<Taint> {
     taints
         .iter()

@@ -1,20 +1,20 @@
-//! Names that this controller puts on objects: Karmada's, so that the same cases and tools work for both.
+//! Names that this controller sets on objects. They are Karmada's, so that the same cases and tools work for both.
 
 use crate::api::ObjectReference;
 
-/// Field manager and user agent of every write.
+/// Field manager and user agent of all writes.
 pub const MANAGER: &str = "baton-controller";
-/// Finalizer of bindings: held until no Work of the binding is left.
+/// Finalizer of bindings: held until the binding has no Works left.
 pub const BINDING_FINALIZER: &str = "karmada.io/binding-controller";
 /// Finalizer of Works: held until the member object is gone.
 pub const WORK_FINALIZER: &str = "karmada.io/execution-controller";
-/// Label of every object on a member that this controller made.
+/// Label of all objects on members that this controller created.
 pub const MANAGED_LABEL: &str = "karmada.io/managed";
-/// On member objects: name of the Work.
+/// Annotation on member objects: name of the Work.
 pub const WORK_NAME: &str = "work.karmada.io/name";
-/// On member objects: namespace of the Work.
+/// Annotation on member objects: namespace of the Work.
 pub const WORK_NAMESPACE: &str = "work.karmada.io/namespace";
-/// On member objects: what was applied, in short.
+/// Annotation on member objects: digest of the applied manifest.
 pub const MANIFEST_HASH: &str = "work.karmada.io/manifest-hash";
 /// On Works: name of the `ResourceBinding`.
 pub const BINDING_NAME: &str = "resourcebinding.karmada.io/name";
@@ -30,33 +30,33 @@ pub const POLICY_NAME: &str = "propagationpolicy.karmada.io/name";
 pub const POLICY_NAMESPACE: &str = "propagationpolicy.karmada.io/namespace";
 /// On bindings: name of the `ClusterPropagationPolicy`.
 pub const CLUSTER_POLICY_NAME: &str = "clusterpropagationpolicy.karmada.io/name";
-/// The scheduler of bindings that name none.
+/// Scheduler of bindings that do not name one.
 pub const SCHEDULER: &str = "default-scheduler";
 
-/// What the namespaces of Works begin with.
+/// Prefix of the namespaces of Works.
 const EXECUTION_SPACE: &str = "karmada-es-";
-/// The longest object name.
+/// Maximum length of an object name.
 const MAX_NAME: usize = 253;
 
-/// The namespace for the Works of a cluster.
+/// Returns the namespace for the Works of a cluster.
 pub fn execution_space(cluster: &str) -> String {
     format!("{EXECUTION_SPACE}{cluster}")
 }
 
-/// The cluster that a namespace of Works belongs to; `None` for other namespaces.
+/// Returns the cluster that a namespace of Works belongs to; `None` for other namespaces.
 pub fn cluster_of_space(namespace: &str) -> Option<&str> {
     namespace
         .strip_prefix(EXECUTION_SPACE)
         .filter(|cluster| !cluster.is_empty())
 }
 
-/// The name of a resource's binding: `<name>-<kind in lower case>`.
+/// Returns the name of a resource's binding: `<name>-<kind in lower case>`.
 pub fn binding_name(kind: &str, name: &str) -> String {
     let name = name.replace(':', ".");
     bounded(&format!("{name}-{}", kind.to_lowercase()), &format!("{kind}/{name}"))
 }
 
-/// The name of a resource's Works: the resource's name and a hash of what else tells it apart.
+/// Returns the name of a resource's Works: the resource's name and a hash of its other identifying fields.
 pub fn work_name(resource: &ObjectReference) -> String {
     let namespace = resource.namespace.as_deref().unwrap_or_default();
     let identity = format!(
@@ -69,7 +69,8 @@ pub fn work_name(resource: &ObjectReference) -> String {
     format!("{}-{hash}", &name[..keep])
 }
 
-/// A short, stable digest (64-bit FNV-1a) in hexadecimal. Tells contents apart; it is no protection against forgery.
+/// Returns a short, stable digest (64-bit FNV-1a) in hexadecimal. It detects changes but does not protect against
+/// forgery.
 pub fn hash(bytes: &[u8]) -> String {
     let digest = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
@@ -86,7 +87,7 @@ fn bounded(name: &str, identity: &str) -> String {
     format!("{}-{hash}", &name[..keep])
 }
 
-/// The last character boundary at or before `at`.
+/// Returns the last character boundary at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len()))
         .rev()

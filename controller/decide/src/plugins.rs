@@ -1,7 +1,8 @@
-//! The plugins that decide whether an eviction under `Gracefully` is over (GRE-08).
+//! Plugins that decide when an eviction under `Gracefully` is complete (GRE-08).
 //!
-//! Any of those that the option `evict-plugins` names clears a task. Always on, whatever it names: the cluster is in the
-//! scheduling result again (GRE-03), the grace period is over (GRE-05), a user says so (GRE-11).
+//! Any plugin of the option `evict-plugins` can clear a task. Three reasons always clear it, whatever the option
+//! contains: the cluster is in the scheduling result again (GRE-03), the grace period has expired (GRE-05), a user
+//! confirms it (GRE-11).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,26 +10,25 @@ use std::str::FromStr;
 
 use crate::api::{Binding, BindingStatus, ResourceHealth};
 
-/// A plugin.
+/// A plugin that can clear evictions.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Plugin {
-    /// The new copies are applied and healthy.
+    /// Clears an eviction when the new copies are applied and healthy.
     ResourceHealth,
 }
 
 impl Plugin {
-    /// All plugins.
+    /// All known plugins.
     pub const ALL: [Self; 1] = [Self::ResourceHealth];
 
-    /// The name in the option.
+    /// Returns the plugin's name in the option.
     pub fn name(self) -> &'static str {
         match self {
             Self::ResourceHealth => "ResourceHealth",
         }
     }
 
-    /// Whether the eviction may be cleared, as far as this plugin can tell. `status` is what is presently known of the
-    /// binding's copies.
+    /// Returns true if this plugin clears the eviction. `status` is the current status of the binding's copies.
     pub fn passes(self, binding: &Binding, status: &BindingStatus) -> bool {
         match self {
             Self::ResourceHealth => has_healthy_successor(binding, status),
@@ -51,13 +51,13 @@ impl FromStr for Plugin {
     }
 }
 
-/// Whether the eviction may be cleared, by any of these plugins.
+/// Returns true if any of these plugins clears the eviction.
 pub fn pass(plugins: &BTreeSet<Plugin>, binding: &Binding, status: &BindingStatus) -> bool {
     plugins.iter().any(|plugin| plugin.passes(binding, status))
 }
 
-/// Whether all copies of the scheduling result are applied and healthy. An empty result is no healthy one: what was
-/// left has nowhere to go (PRG-06).
+/// Returns true if all copies of the scheduling result are applied and healthy. An empty result is not healthy: no
+/// cluster has taken over the workload (PRG-06).
 pub(crate) fn has_healthy_successor(binding: &Binding, status: &BindingStatus) -> bool {
     let clusters = &binding.spec.clusters;
     let is_healthy = |name: &str| {

@@ -1,4 +1,4 @@
-//! The state of the old copy: read from its status, rule by rule (STP).
+//! Preserves the state of the old copy: evaluates the policy's rules on its status (STP).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,22 +8,22 @@ use serde_json::Value;
 
 use crate::api::{StatePreservation, StatePreservationRule};
 
-/// The longest label value.
+/// Maximum length of a label value.
 const MAX_VALUE: usize = 63;
 
-/// Why state cannot be preserved. The eviction waits until it can (STP-06, STP-08, STP-12).
+/// Reason why state cannot be preserved. The eviction waits until it can (STP-06, STP-08, STP-12).
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Obstacle {
-    /// Nothing has been collected from the cluster yet.
-    #[error("no status has been collected from the cluster yet; it is waited for")]
+    /// No status has been collected from the cluster yet.
+    #[error("no status has been collected from the cluster yet; the eviction waits for it")]
     NotCollected,
-    /// At least one rule yields nothing that can be kept; all of them are named.
+    /// At least one rule does not yield a valid label value; all such rules are listed.
     #[error("{}", list(.0))]
     Rules(Vec<RuleProblem>),
 }
 
 impl Obstacle {
-    /// The reason in one word, for conditions and events.
+    /// Returns the machine-readable reason for conditions and events.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::NotCollected => "StatusNotCollected",
@@ -36,29 +36,29 @@ impl Obstacle {
     }
 }
 
-/// What is wrong with one rule.
+/// Error of one rule.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RuleProblem {
-    /// The rule's `aliasLabelName`.
+    /// `aliasLabelName` of the rule.
     pub alias: String,
-    /// The rule's `jsonPath`.
+    /// `jsonPath` of the rule.
     pub path: String,
-    /// What is wrong.
+    /// Kind of the error.
     pub kind: ProblemKind,
 }
 
-/// What is wrong with a rule.
+/// Kind of error in a rule.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ProblemKind {
-    /// Its path does not parse.
+    /// The path does not parse.
     Path(String),
-    /// Its path matches nothing in the status.
+    /// The path matches nothing in the status.
     Missing(String),
-    /// What it yields is no label value.
+    /// The result is not a valid label value.
     Value {
-        /// What it yields.
+        /// Result of the path.
         value: String,
-        /// Why that is no label value.
+        /// Reason why the result is invalid.
         why: &'static str,
     },
 }
@@ -69,7 +69,7 @@ impl fmt::Display for RuleProblem {
         match &self.kind {
             ProblemKind::Path(why) => write!(f, "the path does not parse: {why}"),
             ProblemKind::Missing(why) => write!(f, "the path matches nothing in the status: {why}"),
-            ProblemKind::Value { value, why } => write!(f, "{:?} is no label value: {why}", shorten(value)),
+            ProblemKind::Value { value, why } => write!(f, "{:?} is not a valid label value: {why}", shorten(value)),
         }
     }
 }
@@ -78,7 +78,7 @@ fn list(problems: &[RuleProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Enough of a value to recognise it.
+/// Shortens a value for messages.
 fn shorten(value: &str) -> String {
     if value.chars().count() <= 100 {
         value.to_owned()
@@ -87,8 +87,8 @@ fn shorten(value: &str) -> String {
     }
 }
 
-/// Reads all rules' values from a status (STP-01 to STP-05). What `earlier` has is kept for rules that find no newer
-/// value: it is the state of a failover that the workload has not recovered from (STP-14).
+/// Evaluates all rules on a status (STP-01 to STP-05). Values of `earlier` are kept for rules without a newer value:
+/// they are the state of a failover from which the workload has not recovered (STP-14).
 pub fn preserve(
     preservation: &StatePreservation,
     status: Option<&Value>,
@@ -133,7 +133,7 @@ fn known(preservation: &StatePreservation, earlier: &BTreeMap<String, String>) -
         .collect()
 }
 
-/// The rules whose path does not parse; for the policy's own report (VAL-02).
+/// Returns the rules whose path does not parse, for reports about the policy (VAL-02).
 pub fn unparsable(preservation: &StatePreservation) -> Vec<RuleProblem> {
     let parse = |rule: &StatePreservationRule| Template::parse(&rule.json_path).err();
     preservation
@@ -164,7 +164,7 @@ fn extract(rule: &StatePreservationRule, status: &Value) -> Result<String, Probl
     }
 }
 
-/// Why a text cannot be a label's value; `None` if it can (STP-12).
+/// Returns the reason why a text is not a valid label value; `None` if it is valid (STP-12).
 pub fn why_no_label_value(value: &str) -> Option<&'static str> {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if value.len() > MAX_VALUE {

@@ -1,4 +1,4 @@
-//! When an eviction is over.
+//! Decides when an eviction is complete.
 
 use std::collections::BTreeSet;
 
@@ -9,28 +9,28 @@ use crate::evict::mode_of;
 use crate::plugins;
 use crate::settings::Settings;
 
-/// Whether a task is over.
+/// Outcome for one task.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TaskOutcome {
-    /// It goes on.
+    /// Keep the task.
     Keep,
-    /// It goes on until this time at most.
+    /// Keep the task until this time at most.
     KeepUntil(Timestamp),
-    /// It is over.
+    /// Clear the task: the eviction is complete.
     Clear,
 }
 
-/// The tasks that go on, and when to look at them again.
+/// Remaining tasks, and the time to check them again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// The tasks that go on.
+    /// Tasks to keep.
     pub tasks: Vec<GracefulEvictionTask>,
-    /// When to look again, if nothing changes before.
+    /// Time to check again, if nothing changes before.
     pub again: Option<Timestamp>,
 }
 
-/// Decides which tasks go on. `occupied` are the clusters that still have a Work of the binding, `status` what is
-/// presently known of its copies.
+/// Decides which tasks to keep. `occupied` are the clusters that still have a Work of the binding, `status` is the
+/// current status of its copies.
 pub fn decide(
     binding: &Binding,
     status: &BindingStatus,
@@ -99,7 +99,7 @@ fn outcome(
     }
 }
 
-/// When the grace period of a task is over, each by its own (GRE-05).
+/// Returns the end of the task's grace period (GRE-05).
 fn deadline(task: &GracefulEvictionTask, settings: &Settings) -> Option<Timestamp> {
     let period = task
         .grace_period_seconds

@@ -1,8 +1,8 @@
-//! The eviction queue: first in, first out, and not faster than the rate allows (EVQ, RAT).
+//! The eviction queue: first in, first out, limited by the eviction rate (EVQ, RAT).
 //!
-//! It lives in memory and is rebuilt from the taints after a restart (EVQ-04). A binding whose eviction is blocked steps
-//! aside so that it holds up no other, and comes back at the end (EVQ-08); one that tolerates for ever never gets in
-//! (TNT-08).
+//! The queue is kept in memory and rebuilt from the taints after a restart (EVQ-04). A binding whose eviction is
+//! blocked steps aside so that it delays no other, and rejoins at the end (EVQ-08). A binding that tolerates the taint
+//! for ever is never queued (TNT-08).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,13 @@ use jiff::{SignedDuration, Timestamp};
 use crate::keys::{Gvk, ObjectKey};
 use crate::settings::Settings;
 
-/// From this rate on, in evictions per second, there is no limit: timers are no finer than a millisecond.
+/// Rate in evictions per second from which evictions are unlimited, because timers have a resolution of one
+/// millisecond.
 const UNLIMITED: f64 = 1e3;
-/// Over how long the rate of processed evictions is measured.
+/// Period over which the rate of processed evictions is measured.
 const MEASURED_OVER: SignedDuration = SignedDuration::from_secs(60);
 
-/// A binding and the cluster that it is to leave.
+/// A binding and the cluster that it leaves.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Entry {
     /// The binding.
@@ -25,29 +26,29 @@ pub struct Entry {
     pub cluster: String,
 }
 
-/// May this binding be evicted now?
+/// Permission to evict a binding.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Turn {
-    /// Yes. Say [`EvictionQueue::finish`] when its task is written.
+    /// The binding may be evicted now. Call [`EvictionQueue::finish`] when its task is written.
     Now,
     /// Not before this time.
     At(Timestamp),
-    /// Others are before it; it is woken when its turn comes.
+    /// Other bindings precede this one; it is woken when it becomes the first.
     Later,
-    /// The rate is 0 (RAT-03).
+    /// Evictions are stopped: the rate is 0 (RAT-03).
     Stopped,
 }
 
-/// How an entry leaves the queue.
+/// Outcome of processing an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
-    /// Its task is written.
+    /// The eviction task is written.
     Evicted,
-    /// Its cluster recovered.
+    /// The cluster recovered.
     Dropped,
-    /// No cluster could take it (PRE-01).
+    /// No other cluster could run the workload (PRE-01).
     Infeasible,
-    /// Its state cannot be preserved at present.
+    /// The state cannot be preserved at present.
     Blocked,
 }
 
@@ -56,20 +57,20 @@ pub enum Outcome {
 pub struct Finished {
     /// The cluster.
     pub cluster: String,
-    /// How it ended.
+    /// Outcome of the entry.
     pub outcome: Outcome,
-    /// How long it was in the queue.
+    /// Time that the entry spent in the queue.
     pub waited: SignedDuration,
 }
 
-/// What the metrics say about one cluster (OBS-03, OBS-04).
+/// Metrics of one cluster (OBS-03, OBS-04).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterFigures {
-    /// The bindings in the queue, by kind.
+    /// Number of bindings in the queue, by kind.
     pub waiting: BTreeMap<Gvk, u64>,
-    /// Processed entries per second, over the last minute.
+    /// Processed entries per second over the last minute.
     pub rate: f64,
-    /// The share of processed entries that were evicted; `None` while nothing was processed.
+    /// Share of processed entries that were evicted; `None` if none were processed.
     pub success: Option<f64>,
 }
 
@@ -82,33 +83,33 @@ struct Waiting {
 
 #[derive(Clone, Debug, Default)]
 struct Log {
-    /// When entries were processed, within the last minute.
+    /// Times at which entries were processed within the last minute.
     recent: Vec<Timestamp>,
     processed: u64,
     evicted: u64,
 }
 
-/// The bindings that wait for their eviction.
+/// Bindings that wait for their eviction.
 #[derive(Clone, Debug, Default)]
 pub struct EvictionQueue {
-    /// In the order of their coming.
+    /// Waiting entries in order of arrival.
     waiting: Vec<Waiting>,
-    /// Entries that cannot leave at present. They are queued (EVQ-05), and have no turn.
+    /// Entries that cannot leave at present. They stay queued (EVQ-05) but do not get a turn.
     aside: BTreeSet<Entry>,
-    /// When the last eviction was due, or carried out if that was later.
+    /// Time at which the last eviction was due, or was carried out if that was later.
     last: Option<Timestamp>,
     logs: BTreeMap<String, Log>,
 }
 
 impl EvictionQueue {
-    /// Puts a binding into the queue, unless it is there already (EVQ-01). One that had stepped aside comes back at the
-    /// end (EVQ-08).
+    /// Adds a binding to the queue unless it is queued already (EVQ-01). A binding that had stepped aside rejoins at
+    /// the end (EVQ-08).
     pub fn join(&mut self, entry: &Entry, kind: &Gvk, now: Timestamp) {
         self.aside.remove(entry);
         if self.waiting.iter().any(|waiting| waiting.entry == *entry) {
             return;
         }
-        // Of those that come at one moment the key decides, not chance.
+        // Entries that arrive at the same time are ordered by key, so that the order does not depend on chance.
         let place = self
             .waiting
             .partition_point(|waiting| (waiting.enqueued, &waiting.entry) <= (now, entry));
@@ -121,25 +122,25 @@ impl EvictionQueue {
         self.waiting.insert(place, waiting);
     }
 
-    /// Whether a binding is in the queue.
+    /// Returns true if the binding is in the queue.
     pub fn has(&self, entry: &Entry) -> bool {
         self.aside.contains(entry) || self.waiting.iter().any(|waiting| waiting.entry == *entry)
     }
 
-    /// Takes out all entries of a binding, except those for these clusters.
+    /// Removes all entries of a binding except those for these clusters.
     pub fn keep_only(&mut self, binding: &ObjectKey, clusters: &[&str]) {
         let stays = |entry: &Entry| entry.binding != *binding || clusters.contains(&entry.cluster.as_str());
         self.waiting.retain(|waiting| stays(&waiting.entry));
         self.aside.retain(stays);
     }
 
-    /// Whose turn it is.
+    /// Returns the entry at the head of the queue.
     pub fn head(&self) -> Option<&Entry> {
         self.waiting.first().map(|waiting| &waiting.entry)
     }
 
-    /// Whether it is this binding's turn, at this rate of evictions per second. A new rate counts from the last eviction
-    /// on (RAT-05).
+    /// Decides whether this binding may be evicted, at this rate of evictions per second. A new rate counts from the
+    /// last eviction (RAT-05).
     pub fn turn(&self, entry: &Entry, rate: f64, now: Timestamp) -> Turn {
         let Some(interval) = interval(rate) else {
             return Turn::Stopped;
@@ -160,9 +161,9 @@ impl EvictionQueue {
         self.last.and_then(|last| last.checked_add(interval).ok())
     }
 
-    /// An entry has been processed. Evicted and dropped ones leave the queue; the others step aside. After an eviction
-    /// the next one waits as long as the rate says (RAT-01). `None` if it was not in the queue, as under a drain, or was
-    /// counted already.
+    /// Records that an entry was processed. Evicted and dropped entries leave the queue; the others step aside. After
+    /// an eviction the next one waits as the rate requires (RAT-01). Returns `None` if the entry was not queued, as in
+    /// a drain, or was counted before.
     pub fn finish(&mut self, entry: &Entry, outcome: Outcome, rate: f64, now: Timestamp) -> Option<Finished> {
         if outcome == Outcome::Evicted {
             let due = interval(rate).and_then(|interval| self.due(interval));
@@ -191,12 +192,12 @@ impl EvictionQueue {
         })
     }
 
-    /// The cluster has recovered, or is gone: its figures begin anew.
+    /// Resets the figures of a cluster that has recovered or is gone.
     pub fn forget_cluster(&mut self, cluster: &str) {
         self.logs.remove(cluster);
     }
 
-    /// What the metrics say, by cluster.
+    /// Returns the metrics by cluster.
     pub fn figures(&self, now: Timestamp) -> BTreeMap<String, ClusterFigures> {
         let mut figures: BTreeMap<String, ClusterFigures> = BTreeMap::new();
         for waiting in &self.waiting {
@@ -213,7 +214,7 @@ impl EvictionQueue {
     }
 }
 
-/// Whether the rate of processed evictions still counts what was processed then.
+/// Returns true if the time lies within the period over which the rate is measured.
 fn is_recent(at: Timestamp, now: Timestamp) -> bool {
     now.duration_since(at) < MEASURED_OVER
 }
@@ -228,12 +229,12 @@ fn share(part: u64, all: u64) -> f64 {
     part as f64 / all as f64
 }
 
-/// The time between two evictions; `None` if there are to be none.
+/// Returns the time between two evictions; `None` if evictions are stopped.
 fn interval(rate: f64) -> Option<SignedDuration> {
     (rate > 0.0).then(|| SignedDuration::try_from_secs_f64(1.0 / rate).unwrap_or(SignedDuration::MAX))
 }
 
-/// The rate that applies while `faulty` of `all` clusters are faulty (RAT-01 to RAT-04).
+/// Returns the rate that applies while `faulty` of `all` clusters are faulty (RAT-01 to RAT-04).
 pub fn rate(faulty: usize, all: usize, settings: &Settings) -> f64 {
     match Load::of(faulty, all, settings) {
         Load::Normal => settings.eviction_rate,
@@ -242,7 +243,7 @@ pub fn rate(faulty: usize, all: usize, settings: &Settings) -> f64 {
     }
 }
 
-/// Why the rate is 0, for people.
+/// Explains to users why the rate is 0.
 pub fn stopped_because(faulty: usize, all: usize, settings: &Settings) -> String {
     match Load::of(faulty, all, settings) {
         Load::Normal => "evictions are switched off: resource-eviction-rate is 0".to_owned(),
@@ -251,13 +252,13 @@ pub fn stopped_because(faulty: usize, all: usize, settings: &Settings) -> String
     }
 }
 
-/// How many clusters are faulty.
+/// Share of faulty clusters, by its effect on the rate.
 enum Load {
-    /// Not too many.
+    /// Few enough clusters are faulty.
     Normal,
-    /// Too many of a large federation.
+    /// Too many clusters of a large federation are faulty.
     Large,
-    /// Too many of a small one.
+    /// Too many clusters of a small federation are faulty.
     Small,
 }
 

@@ -1,4 +1,4 @@
-//! Which clusters a binding gets.
+//! Chooses the clusters of a binding.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,32 +15,33 @@ use crate::names;
 use crate::selector;
 use crate::taints;
 
-/// How long the scheduler keeps off a cluster that an unhealthy application left, if the policy does not say (APP-08).
+/// Time that the scheduler avoids a cluster which an unhealthy application left, if the policy does not set it
+/// (APP-08).
 const BLOCK_PREDECESSOR: SignedDuration = SignedDuration::from_secs(600);
 
-/// What the scheduler looks at.
+/// Input of the scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot<'a> {
-    /// The binding.
+    /// Binding to schedule.
     pub binding: &'a Binding,
     /// All clusters by name.
     pub clusters: &'a BTreeMap<String, Arc<Cluster>>,
-    /// The clusters that have a Work of this binding, also one that is being removed.
+    /// Clusters that have a Work of this binding, including Works that are being deleted.
     pub occupied: &'a BTreeSet<String>,
-    /// The time.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// What the scheduler wants.
+/// Result of the scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     /// The scheduling result.
     pub clusters: Vec<TargetCluster>,
-    /// The tasks: those of clusters that the workload is sent back to are over (GRE-02).
+    /// Remaining tasks. The tasks of clusters that the workload returns to are removed (GRE-02).
     pub tasks: Vec<GracefulEvictionTask>,
-    /// The condition `Scheduled`.
+    /// Condition `Scheduled`.
     pub scheduled: ConditionUpdate,
-    /// When to look again, if nothing changes before.
+    /// Time to schedule again, if nothing changes before.
     pub again: Option<Timestamp>,
 }
 
@@ -52,9 +53,9 @@ pub fn is_ours(spec: &BindingSpec) -> bool {
 
 /// Decides the scheduling result.
 ///
-/// What runs stays where it is as long as the affinity still means the cluster: taints keep new copies away, they move
-/// nothing (TNT-02). New clusters must fit in every respect (TNT-10). Where two copies must not be, no new cluster is
-/// named before the old object is gone (PRG-13).
+/// A running copy stays where it is as long as the affinity selects the cluster: taints repel new copies but do not
+/// move existing ones (TNT-02). New clusters must match in every respect (TNT-10). If two copies must never coexist, a
+/// new cluster is chosen only after the old object is gone (PRG-13).
 pub fn decide(snapshot: Snapshot<'_>) -> Decision {
     let spec = &snapshot.binding.spec;
     if dependencies::follows(spec) {
@@ -99,7 +100,7 @@ pub fn decide(snapshot: Snapshot<'_>) -> Decision {
     }
 }
 
-/// Whether the workload would have enough clusters if it left this one now (DRN-01).
+/// Returns true if the workload would have enough clusters after leaving this one now (DRN-01).
 pub fn can_leave(snapshot: Snapshot<'_>, cluster: &str) -> bool {
     let default = Placement::default();
     let placement = snapshot.binding.spec.placement.as_ref().unwrap_or(&default);
@@ -111,7 +112,7 @@ pub fn can_leave(snapshot: Snapshot<'_>, cluster: &str) -> bool {
     chosen.len() + left >= min.min(max)
 }
 
-/// The fewest and the most clusters.
+/// Returns the minimum and maximum number of clusters.
 fn groups(placement: &Placement) -> (usize, usize) {
     let count = |number: Option<i32>| {
         number
@@ -127,7 +128,7 @@ fn groups(placement: &Placement) -> (usize, usize) {
     (min, max)
 }
 
-/// The clusters of the present result that may stay in it.
+/// Returns the clusters of the current result that may stay in it.
 fn kept(snapshot: Snapshot<'_>, placement: &Placement) -> Vec<String> {
     let spec = &snapshot.binding.spec;
     let stays = |name: &str| {
@@ -148,7 +149,7 @@ fn kept(snapshot: Snapshot<'_>, placement: &Placement) -> Vec<String> {
         .collect()
 }
 
-/// The clusters that still have a copy which is on its way out and is not waiting for its successor.
+/// Returns the clusters that still have a copy which is being removed without waiting for its successor.
 fn leaving(snapshot: Snapshot<'_>, chosen: &[String]) -> Vec<String> {
     let waits_for_successor = |name: &String| {
         snapshot
@@ -242,8 +243,8 @@ fn blocked_until(spec: &BindingSpec, cluster: &str) -> Option<Timestamp> {
     entry.creation_timestamp.and_then(|since| since.checked_add(block).ok())
 }
 
-/// Nothing fits: the clusters that were left and have recovered take the workload back (GRE-02), under Directly once the
-/// old object is gone (PRG-11).
+/// Returns the clusters to go back to when no cluster fits: those that the workload left and that have recovered
+/// (GRE-02), under `Directly` once the old object is gone (PRG-11).
 fn go_back(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec<String> {
     let spec = &snapshot.binding.spec;
     let mut back: Vec<String> = Vec::new();
@@ -262,8 +263,8 @@ fn go_back(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec<Str
     back
 }
 
-/// Scheduling has not succeeded before the cluster recovered: the old copy, which is still there under Gracefully, stays
-/// (GRE-02).
+/// Returns the clusters that recovered before scheduling succeeded: under `Gracefully` the old copy is still there and
+/// stays (GRE-02).
 fn still_there(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec<String> {
     let evicts = |effect| matches!(effect, TaintEffect::NoExecute | TaintEffect::PreferNoExecute);
     let mut back = go_back(snapshot, placement, max);
@@ -278,7 +279,7 @@ fn still_there(snapshot: Snapshot<'_>, placement: &Placement, max: usize) -> Vec
     back
 }
 
-/// What others need is also where they are, unless it is being evicted from there.
+/// Adds the clusters of the bindings that need this resource, except those that it is being evicted from.
 fn with_required(spec: &BindingSpec, mut clusters: Vec<TargetCluster>) -> Vec<TargetCluster> {
     for required in dependencies::clusters(spec) {
         let is_chosen = clusters.iter().any(|target| target.name == required.name);
@@ -309,7 +310,7 @@ fn scheduled(chosen: &[String], min: usize, waits: bool, leaving: &[String]) -> 
     ConditionUpdate::yes("Success", "binding has been scheduled")
 }
 
-/// Gives every chosen cluster its replicas: all of them, or a share as even as can be.
+/// Assigns replicas to the chosen clusters: all of them to each, or shares as even as possible.
 fn share_out(spec: &BindingSpec, placement: &Placement, chosen: Vec<String>) -> Vec<TargetCluster> {
     let strategy = placement.replica_scheduling.as_ref();
     let divided =

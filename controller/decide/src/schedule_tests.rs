@@ -211,8 +211,8 @@ fn taints() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Whatever the state: never more clusters than allowed, none that a pending Directly task names, no new one while an
-    /// old copy is still there, and deciding again on the result changes nothing.
+    /// Invariants in any state: no more clusters than allowed, none with a pending `Directly` task, no new cluster
+    /// while an old copy exists, and deciding again on the result changes nothing.
     #[test]
     fn a_result_is_within_bounds_and_settles(
         current in proptest::option::of(1..=3_u8),
@@ -244,7 +244,7 @@ proptest! {
             let is_new = binding.spec.clusters.iter().all(|old| old.name != target.name);
             let stuck = occupied.iter().any(|name| *name != target.name && !decision.tasks.iter()
                 .any(|task| task.from_cluster == *name && mode_of(task) != PurgeMode::Directly));
-            prop_assert!(!(is_new && stuck), "new cluster beside an old copy");
+            prop_assert!(!(is_new && stuck), "new cluster while an old copy exists");
         }
         binding.spec.clusters.clone_from(&decision.clusters);
         binding.spec.graceful_eviction_tasks.clone_from(&decision.tasks);

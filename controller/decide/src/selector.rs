@@ -1,4 +1,4 @@
-//! Label selectors and cluster affinities.
+//! Matches label selectors and cluster affinities.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 use crate::api::Cluster;
 use crate::api::policy::ClusterAffinity;
 
-/// Whether the labels are selected. An empty selector selects everything, an unknown operator nothing.
+/// Returns true if the selector selects the labels. An empty selector selects everything, an unknown operator nothing.
 pub fn selects(selector: &LabelSelector, labels: Option<&BTreeMap<String, String>>) -> bool {
     let none = BTreeMap::new();
     let labels = labels.unwrap_or(&none);
@@ -36,7 +36,7 @@ fn meets(requirement: &LabelSelectorRequirement, labels: &BTreeMap<String, Strin
     }
 }
 
-/// Whether the affinity, if there is one, means the cluster.
+/// Returns true if the affinity selects the cluster, or if there is none.
 pub fn means(affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> bool {
     let Some(affinity) = affinity else { return true };
     let name = cluster.name();

@@ -1,4 +1,4 @@
-//! The controller's feature gates and options, as far as decisions depend on them.
+//! The controller's feature gates and options that decisions depend on.
 
 use std::collections::BTreeSet;
 
@@ -10,44 +10,44 @@ use crate::plugins::Plugin;
 /// Feature gates and options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Gate `Failover`: taints move workloads (GAT-01).
+    /// Feature gate `Failover`: taints move workloads (GAT-01).
     pub failover: bool,
-    /// Gate `StatefulFailoverInjection`: state is preserved and injected (GAT-02, GAT-03).
+    /// Feature gate `StatefulFailoverInjection`: state is preserved and injected (GAT-02, GAT-03).
     pub stateful_injection: bool,
     /// Purge mode of bindings without `failover.cluster` (PRG-08).
     pub default_purge_mode: PurgeMode,
-    /// How long a `Gracefully` task without a period of its own lasts at most.
+    /// Grace period of `Gracefully` tasks that do not set one.
     pub graceful_eviction_timeout: SignedDuration,
     /// Evictions per second (RAT-01).
     pub eviction_rate: f64,
     /// Evictions per second while too many clusters of a large federation are faulty (RAT-02).
     pub secondary_eviction_rate: f64,
-    /// The share of faulty clusters that is too many (RAT-02).
+    /// Share of faulty clusters above which the secondary rate applies (RAT-02).
     pub unhealthy_cluster_threshold: f64,
-    /// A federation of more clusters than this is large (RAT-02).
+    /// Number of clusters above which a federation is large (RAT-02).
     pub large_cluster_num_threshold: usize,
     /// The plugins that clear evictions (GRE-08).
     pub evict_plugins: BTreeSet<Plugin>,
-    /// Which controllers run (GAT-07).
+    /// Controllers that run (GAT-07).
     pub controllers: Controllers,
 }
 
-/// Which of the controllers that can be switched off run.
+/// Switches of the controllers that can be turned off.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
 pub struct Controllers {
-    /// Taints move workloads.
+    /// Moves workloads off tainted clusters.
     pub taint_manager: bool,
-    /// Policies taint clusters.
+    /// Taints clusters according to `ClusterTaintPolicy`.
     pub cluster_taint_policy: bool,
-    /// Unhealthy applications move.
+    /// Moves unhealthy applications.
     pub application_failover: bool,
-    /// Evictions that are over are cleared.
+    /// Clears evictions that are complete.
     pub graceful_eviction: bool,
 }
 
 impl Controllers {
-    /// All of them, or none.
+    /// Returns all controllers switched on or off.
     pub fn all(on: bool) -> Self {
         Self {
             taint_manager: on,

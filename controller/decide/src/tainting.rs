@@ -1,8 +1,8 @@
-//! `ClusterTaintPolicy`: a cluster is tainted when its conditions have matched long enough, and no longer when they have
-//! not matched long enough (CTP).
+//! `ClusterTaintPolicy`: taints a cluster when its conditions have matched long enough, and removes the taint when they
+//! have not matched long enough (CTP).
 //!
-//! A policy removes only taints that it has added itself: what it has added stands in its status, written before the
-//! taint is. A taint counts as the policy's if its `timeAdded` is the recorded one. [`Memory`] keeps that between decisions.
+//! A policy removes only taints that it added: they are recorded in its status before they are written to the cluster.
+//! A taint belongs to the policy if its `timeAdded` is the recorded one. [`Memory`] keeps this between decisions.
 
 use std::collections::BTreeMap;
 
@@ -18,20 +18,20 @@ mod memory;
 pub use memory::Memory;
 use memory::Side;
 
-/// The taints of a cluster as policies want them, and when to look again.
+/// Taints of a cluster according to the policies, and the time to check again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// All taints: those of others are kept as they are (CTP-07).
+    /// All taints; those that no policy added are kept unchanged (CTP-07).
     pub taints: Vec<Taint>,
-    /// The policies whose status changes, by name. To be written before the taints.
+    /// Policies whose status changes, by name. Must be written before the taints.
     pub statuses: BTreeMap<String, ClusterTaintPolicyStatus>,
-    /// When to look again, if nothing changes before.
+    /// Time to check again, if nothing changes before.
     pub again: Option<Timestamp>,
-    /// What changes, for people.
+    /// Descriptions of the changes, for users.
     pub notes: Vec<String>,
 }
 
-/// A taint that a policy is about, and what it wants of it now.
+/// A taint of a policy, and whether the policy adds or removes it now.
 struct Wish<'a> {
     policy: &'a str,
     taint: Taint,
@@ -46,7 +46,7 @@ enum Verdict {
     Wait,
 }
 
-/// Decides the taints of a cluster. With the gate off nothing is added, and what was added stays (GAT-06).
+/// Decides the taints of a cluster. With the gate off no taint is added, and existing ones stay (GAT-06).
 pub fn decide<'a>(
     cluster: &Cluster,
     policies: impl IntoIterator<Item = &'a ClusterTaintPolicy>,
@@ -85,7 +85,7 @@ pub fn decide<'a>(
     decision
 }
 
-/// Removes what a policy has added and no policy wants any more (CTP-02, CTP-15).
+/// Removes taints that a policy added and no policy asks for any more (CTP-02, CTP-15).
 fn remove(decision: &mut Decision, wishes: &[Wish<'_>], memory: &Memory) {
     let notes = &mut decision.notes;
     decision.taints.retain(|taint| {
@@ -103,7 +103,7 @@ fn remove(decision: &mut Decision, wishes: &[Wish<'_>], memory: &Memory) {
     });
 }
 
-/// Adds what policies want. A taint that is there already and that no policy has added stays its owner's.
+/// Adds the taints of policies. A taint that exists and was not added by a policy keeps its owner.
 fn add(decision: &mut Decision, wishes: &[Wish<'_>], memory: &mut Memory) {
     for wish in wishes.iter().filter(|wish| wish.verdict == Verdict::Add) {
         let present = decision.taints.iter().find(|taint| is_same(&wish.taint, taint));
@@ -186,7 +186,7 @@ fn taint(key: &str, value: Option<&String>, effect: TaintEffect) -> Taint {
     }
 }
 
-/// What is wanted, but not before it has been wanted for so long. A taint is dated with the moment that it was due
+/// Delays a verdict until its conditions have held for `seconds`. The taint is dated with the time at which it was due
 /// (CTP-13).
 fn after(policy: &str, taint: Taint, verdict: Verdict, since: Timestamp, seconds: i32, now: Timestamp) -> Wish<'_> {
     let due = since.checked_add(SignedDuration::from_secs(i64::from(seconds)));

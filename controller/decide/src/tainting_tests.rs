@@ -66,7 +66,7 @@ fn flapping_starts_the_time_anew() {
         true,
         at(550),
     );
-    assert_eq!(keys(&decision), ["not-ready"], "False to Unknown is no break");
+    assert_eq!(keys(&decision), ["not-ready"], "False to Unknown does not restart the time");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn only_taints_that_a_policy_has_added_are_removed_also_after_a_restart() {
     let theirs = json!([{"key": "not-ready", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:01Z"}]);
     let up = with_ready("True", &theirs);
     let decision = decide(&up, [&policy], &mut Memory::default(), true, at(9_999));
-    assert_eq!(keys(&decision), ["not-ready"], "nobody knows who has added it");
+    assert_eq!(keys(&decision), ["not-ready"], "it is unknown who added it");
 
     let added = decide(
         &with_ready("False", &json!([])),

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::api::policy::{Toleration, TolerationOperator};
 use crate::api::{Taint, TaintEffect};
 
-/// Whether a toleration is about this taint (TNT-09).
+/// Returns true if the toleration matches the taint (TNT-09).
 pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let effect = toleration.effect.as_deref().unwrap_or_default();
     if !effect.is_empty() && effect != taint.effect.name() {
@@ -23,8 +23,8 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     }
 }
 
-/// Whether these taints keep new copies off the cluster (TNT-01, TNT-02): a `NoSchedule` or `NoExecute` taint that
-/// nothing tolerates, or, for workloads that leave because of them, a `PreferNoExecute` taint.
+/// Returns true if these taints repel new copies (TNT-01, TNT-02): a `NoSchedule` or `NoExecute` taint that is not
+/// tolerated or, for workloads that `PreferNoExecute` evicts, a taint with that effect.
 pub fn repel(taints: &[Taint], tolerations: &[Toleration], leaves_on_prefer: bool) -> bool {
     taints.iter().any(|taint| match taint.effect {
         TaintEffect::NoSchedule | TaintEffect::NoExecute => {
@@ -35,22 +35,22 @@ pub fn repel(taints: &[Taint], tolerations: &[Toleration], leaves_on_prefer: boo
     })
 }
 
-/// When a workload has to leave a cluster.
+/// Time at which a workload must leave a cluster.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum EvictionTime {
     /// At once.
     Now,
-    /// At this time, if the reason is still there.
+    /// At this time, if the taint is still there.
     At(Timestamp),
-    /// As soon as it is known since when the cluster is tainted: its toleration time cannot be told yet.
+    /// Once the time of the taint is known; until then the toleration time cannot be computed.
     OnceStamped,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// The time from the taint to the eviction; `None` if the workload stays. Of several tolerations for a `NoExecute` taint
-/// the shortest counts, and without one it leaves at once (TNT-03, TNT-04). `PreferNoExecute` taints count only with
-/// `prefer_after`, and tolerations have no say over them (PNE-01 to PNE-03).
+/// Returns the time from the taint to the eviction; `None` if the workload stays. Among several tolerations of a
+/// `NoExecute` taint the shortest applies, and without one the workload leaves at once (TNT-03, TNT-04).
+/// `PreferNoExecute` taints apply only with `prefer_after`, regardless of tolerations (PNE-01 to PNE-03).
 pub fn tolerated_for(
     taint: &Taint,
     tolerations: &[Toleration],
@@ -70,7 +70,7 @@ pub fn tolerated_for(
     }
 }
 
-/// When the workload has to leave that tolerates the taint for this time.
+/// Returns the time at which a workload that tolerates the taint for this long must leave.
 pub fn eviction_time(taint: &Taint, tolerated_for: SignedDuration) -> EvictionTime {
     if tolerated_for <= SignedDuration::ZERO {
         return EvictionTime::Now;
@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// When the earliest of these taints has a workload leave.
+    /// Returns the earliest eviction time of these taints.
     fn earliest(taints: &[Taint], tolerations: &[Toleration], prefer_after: Option<SignedDuration>) -> EvictionTime {
         let time = |taint: &Taint| {
             let tolerated_for = tolerated_for(taint, tolerations, prefer_after)?;

@@ -1,4 +1,4 @@
-//! Objects for tests.
+//! Test fixtures.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::api::{Binding, Cluster};
 
-/// Clusters by name, ready, with these taints.
+/// Returns ready clusters by name, with these taints.
 pub fn clusters(all: &[(&str, Value)]) -> BTreeMap<String, Arc<Cluster>> {
     all.iter()
         .map(|(name, taints)| ((*name).to_owned(), Arc::new(cluster(name, taints))))
         .collect()
 }
 
-/// A ready cluster with these taints.
+/// Returns a ready cluster with these taints.
 pub fn cluster(name: &str, taints: &Value) -> Cluster {
     serde_json::from_value(json!({
         "metadata": {"name": name},
@@ -25,12 +25,13 @@ pub fn cluster(name: &str, taints: &Value) -> Cluster {
     .unwrap()
 }
 
-/// An untolerated `NoExecute` taint.
+/// Returns a `NoExecute` taint that is not tolerated.
 pub fn no_execute() -> Value {
     json!([{"key": "down", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}])
 }
 
-/// A binding of Deployment `ns/deploy` to one of `member1` to `member3`, under `Directly`; `over` is merged into its spec.
+/// Returns a binding of Deployment `ns/deploy` to one of `member1` to `member3`, under `Directly`; `over` is merged
+/// into its spec.
 pub fn binding(over: &Value) -> Binding {
     let mut spec = json!({
         "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "ns", "name": "deploy"},
@@ -47,7 +48,7 @@ pub fn binding(over: &Value) -> Binding {
     serde_json::from_value(json!({"metadata": {"name": "deploy-deployment", "namespace": "ns"}, "spec": spec})).unwrap()
 }
 
-/// A time.
+/// Returns the time this many seconds after the epoch.
 pub fn at(second: i64) -> jiff::Timestamp {
     "2026-01-01T00:00:00Z".parse::<jiff::Timestamp>().unwrap() + jiff::SignedDuration::from_secs(second)
 }

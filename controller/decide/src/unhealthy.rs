@@ -1,4 +1,4 @@
-//! An application that is not healthy leaves its cluster (APP).
+//! Evicts an unhealthy application from its cluster (APP).
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -11,14 +11,14 @@ use crate::preserve::Obstacle;
 use crate::settings::Settings;
 use crate::taints::EvictionTime;
 
-/// Reason of evictions because of health (APP-02).
+/// Reason of evictions caused by health (APP-02).
 pub const APPLICATION_FAILURE: &str = "ApplicationFailure";
-/// How long an application may be unhealthy, if its policy does not say (APP-02).
+/// Time that an application may be unhealthy, if its policy does not set it (APP-02).
 const TOLERATION: SignedDuration = SignedDuration::from_secs(10);
-/// How long an old copy may wait, if its policy does not say (APP-07). Seconds.
+/// Grace period of an old copy, if its policy does not set it (APP-07). Seconds.
 const GRACE_PERIOD_SECONDS: i32 = 600;
 
-/// When the copy on a cluster has to leave it because of its health (APP-01 to APP-06).
+/// Returns the time at which the copy on a cluster must leave because of its health (APP-01 to APP-06).
 pub fn eviction_time(binding: &Binding, cluster: &str, settings: &Settings, now: Timestamp) -> EvictionTime {
     let Some(behavior) =
         behavior(&binding.spec).filter(|_| settings.failover && settings.controllers.application_failover)
@@ -57,7 +57,7 @@ fn seconds(seconds: i32) -> SignedDuration {
     SignedDuration::from_secs(i64::from(seconds))
 }
 
-/// The end of `delaySeconds`, which begin with the first status; `None` before the first status (APP-05).
+/// Returns the end of `delaySeconds`, which starts with the first status; `None` before the first status (APP-05).
 fn delayed(item: &AggregatedStatusItem, delay_seconds: Option<i32>) -> Option<Timestamp> {
     let Some(delay_seconds) = delay_seconds else {
         return Some(Timestamp::MIN);
@@ -65,7 +65,8 @@ fn delayed(item: &AggregatedStatusItem, delay_seconds: Option<i32>) -> Option<Ti
     item.creation_timestamp?.checked_add(seconds(delay_seconds)).ok()
 }
 
-/// The binding's spec without the cluster, with a task, and with the record that keeps the scheduler off it (APP-08).
+/// Returns the binding's spec without the cluster, with a task, and with the record that blocks the cluster for the
+/// scheduler (APP-08).
 pub fn carry_out(
     binding: &Binding,
     cluster: &str,

@@ -1,7 +1,7 @@
-//! What is wrong with a policy and no schema could refuse: paths that do not parse (VAL-02), keys of labels and taints
-//! whose prefix is too long (VAL-02, VAL-03), selectors that select nothing because they are misspelt.
+//! Validates policies beyond their schema: paths that do not parse (VAL-02), label and taint keys with too long a
+//! prefix (VAL-02, VAL-03), and selectors that select nothing because they are misspelt.
 //!
-//! An update is refused for what it brings only. What was stored before must not stand in the way of other changes.
+//! An update is refused only for errors that it introduces. Errors stored before must not block other changes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,17 +13,17 @@ use crate::api::StatePreservation;
 use crate::api::policy::PropagationSpec;
 use crate::api::taint_policy::ClusterTaintPolicySpec;
 
-/// The longest prefix of a label key: a DNS subdomain.
+/// Maximum length of a label key's prefix, which is a DNS subdomain.
 const MAX_PREFIX: usize = 253;
 
-/// A field whose value makes no sense.
+/// A field with an invalid value.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Invalid {
-    /// The field, from the object's root.
+    /// Path of the field, from the object's root.
     pub field: String,
-    /// Its value.
+    /// Value of the field.
     pub value: String,
-    /// What is wrong with it, and what was expected.
+    /// Error, and the expected value.
     pub reason: String,
 }
 
@@ -33,24 +33,24 @@ impl fmt::Display for Invalid {
     }
 }
 
-/// What is wrong with a `PropagationPolicy` or `ClusterPropagationPolicy`. `old` is what it was before.
+/// Validates a `PropagationPolicy` or `ClusterPropagationPolicy`. `old` is the stored version, if any.
 pub fn propagation(spec: &PropagationSpec, old: Option<&PropagationSpec>) -> Vec<Invalid> {
     unless_known(of_propagation(spec), old.map(of_propagation))
 }
 
-/// What is wrong with a `ClusterTaintPolicy`. `old` is what it was before.
+/// Validates a `ClusterTaintPolicy`. `old` is the stored version, if any.
 pub fn taint_policy(spec: &ClusterTaintPolicySpec, old: Option<&ClusterTaintPolicySpec>) -> Vec<Invalid> {
     unless_known(of_taint_policy(spec), old.map(of_taint_policy))
 }
 
-/// What was wrong already is let pass, wherever in its list it stands now.
+/// Drops errors that the stored version has too, even at another position of a list.
 fn unless_known(found: Vec<Invalid>, known: Option<Vec<Invalid>>) -> Vec<Invalid> {
     let known: BTreeSet<_> = known.unwrap_or_default().iter().map(place_and_value).collect();
     let is_new = |invalid: &Invalid| !known.contains(&place_and_value(invalid));
     found.into_iter().filter(is_new).collect()
 }
 
-/// The field without positions in lists, and the value.
+/// Returns the field without list positions, and the value.
 fn place_and_value(invalid: &Invalid) -> (String, String) {
     let place = invalid.field.chars().filter(|c| !c.is_ascii_digit()).collect();
     (place, invalid.value.clone())

@@ -12,19 +12,19 @@ use crate::inject;
 use crate::manifest;
 use crate::names;
 
-/// The Works of a binding to create, change and delete.
+/// Works of a binding to create, change and delete.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decision {
     /// Works to create.
     pub create: Vec<Work>,
-    /// Works to change: present and wanted.
+    /// Works to change, each with its current and its new version.
     pub update: Vec<(Arc<Work>, Work)>,
     /// Works to delete.
     pub delete: Vec<Arc<Work>>,
 }
 
-/// Decides the Works. `existing` has them by cluster, also those that are being deleted; `template` is `None` when the
-/// resource is gone or not known, and then nothing is made or changed. `gate` is `StatefulFailoverInjection`.
+/// Decides the Works. `existing` contains them by cluster, including Works that are being deleted. If `template` is
+/// `None`, the resource is gone or unknown, and no Work is created or changed. `gate` is `StatefulFailoverInjection`.
 pub fn decide(
     binding: &Binding,
     template: Option<&Value>,
@@ -61,7 +61,7 @@ fn is_scheduled(binding: &Binding, cluster: &str) -> bool {
     binding.spec.clusters.iter().any(|target| target.name == cluster)
 }
 
-/// Whether the old copy on the cluster stays for now (PRG-05, PRG-09).
+/// Returns true if the old copy on the cluster is kept for now (PRG-05, PRG-09).
 fn is_held(binding: &Binding, cluster: &str) -> bool {
     binding
         .spec

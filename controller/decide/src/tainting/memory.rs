@@ -1,4 +1,4 @@
-//! What must be remembered of a cluster to decide its taints: since when conditions match, and which policy has added what.
+//! Memory for taint decisions: the time since which conditions match, and the taints that each policy added.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,30 +8,30 @@ use crate::api::taint_policy::{AddedTaint, MatchCondition, MatchWindow};
 use crate::api::{Cluster, ClusterTaintPolicy, ClusterTaintPolicyStatus, Taint, TaintEffect};
 use crate::conditions;
 
-/// What is remembered of one cluster. After a restart, the status of the policies and the transition times of the
-/// cluster's conditions tell (CTP-16).
+/// Memory about one cluster. After a restart it is restored from the status of the policies and the transition times of
+/// the cluster's conditions (CTP-16).
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// Since when the conditions of each policy match, or do not.
+    /// Whether the conditions of each policy match, and since which time.
     windows: BTreeMap<(String, Side), (bool, Timestamp)>,
-    /// The taints that each policy has added, and when.
+    /// Taints that each policy added, with the times.
     added: BTreeMap<String, Added>,
 }
 
-/// Taints by key and effect, and when each was added.
+/// Taints by key and effect, with the time at which each was added.
 type Added = BTreeMap<(String, &'static str), (TaintEffect, Timestamp)>;
 
-/// What conditions of a policy are about.
+/// Purpose of a policy's conditions.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Side {
-    /// What must hold for taints to be added.
+    /// Conditions for adding taints.
     Add,
-    /// What must hold for them to be removed, in the released form.
+    /// Conditions for removing taints, in the released form.
     Remove,
 }
 
 impl Memory {
-    /// Takes over what a policy's status says of this cluster, the first time that the policy is seen.
+    /// Restores the records about this cluster from a policy's status, when the policy is seen for the first time.
     pub(super) fn recall(&mut self, policy: &ClusterTaintPolicy, cluster: &str) {
         if self.added.contains_key(policy.name()) {
             return;
@@ -44,25 +44,25 @@ impl Memory {
         self.added.insert(policy.name().to_owned(), added.collect());
     }
 
-    /// Forgets policies that are not among these.
+    /// Forgets policies other than these.
     pub(super) fn forget_others(&mut self, policies: &[&ClusterTaintPolicy]) {
         let names: BTreeSet<&str> = policies.iter().map(|policy| policy.name()).collect();
         self.added.retain(|policy, _| names.contains(policy.as_str()));
         self.windows.retain(|(policy, _), _| names.contains(policy.as_str()));
     }
 
-    /// Whether the policy has added a taint that is still there.
+    /// Returns true if the policy added a taint that still exists.
     pub(super) fn has_added(&self, policy: &str) -> bool {
         self.added.get(policy).is_some_and(|added| !added.is_empty())
     }
 
-    /// The policy has added the taint.
+    /// Records that the policy added the taint.
     pub(super) fn record(&mut self, policy: &str, taint: &Taint, since: Timestamp) {
         let added = self.added.entry(policy.to_owned()).or_default();
         added.insert((taint.key.clone(), taint.effect.name()), (taint.effect, since));
     }
 
-    /// The policies that have added this very taint.
+    /// Returns the policies that added this taint.
     pub(super) fn owners(&self, taint: &Taint) -> Vec<&str> {
         let key = (taint.key.clone(), taint.effect.name());
         let has_added = |added: &BTreeMap<_, (_, Timestamp)>| {
@@ -73,7 +73,7 @@ impl Memory {
         owners.map(|(policy, _)| policy.as_str()).collect()
     }
 
-    /// A record goes when its taint is neither there nor about to be.
+    /// Forgets records whose taint neither exists nor is about to be added.
     pub(super) fn forget_removed(&mut self, before: &[Taint], after: &[Taint]) {
         for added in self.added.values_mut() {
             added.retain(|(key, effect), _| {
@@ -83,7 +83,7 @@ impl Memory {
         }
     }
 
-    /// Whether the conditions of a policy match, which they do now or do not, and since when that is so.
+    /// Returns whether the conditions match, as passed in `matches`, and since which time.
     pub(super) fn window(
         &mut self,
         (policy, side): (&ClusterTaintPolicy, Side),
@@ -103,7 +103,7 @@ impl Memory {
         *entry
     }
 
-    /// The policy's status with what is remembered of this cluster.
+    /// Returns the policy's status updated with the memory about this cluster.
     pub(super) fn status(
         &self,
         policy: &ClusterTaintPolicy,
@@ -142,7 +142,7 @@ impl Memory {
     }
 }
 
-/// What the policy's status says about the window, if it is about this cluster object and not one that had its name.
+/// Returns the window stored in the policy's status, unless it belongs to an earlier cluster of the same name.
 fn stored(policy: &ClusterTaintPolicy, cluster: &Cluster, side: Side) -> Option<(bool, Timestamp)> {
     let created = cluster.metadata.creation_timestamp.as_ref().map(|time| time.0);
     let mut windows = policy.status.windows.iter();
@@ -152,8 +152,8 @@ fn stored(policy: &ClusterTaintPolicy, cluster: &Cluster, side: Side) -> Option<
         .then_some((window.matches, window.since))
 }
 
-/// Since when the conditions are as they are, as far as the cluster tells: since the last transition of any of them, and
-/// not since before there was the policy.
+/// Returns the earliest time since which the conditions can have their current state: the last transition of any of
+/// them, but not before the policy and the cluster existed.
 fn began(policy: &ClusterTaintPolicy, cluster: &Cluster, conditions: &[MatchCondition], now: Timestamp) -> Timestamp {
     let transitions = conditions.iter().filter_map(|condition| {
         conditions::get(&cluster.status.conditions, &condition.condition_type).map(|found| found.last_transition_time.0)
