@@ -111,11 +111,6 @@ pub fn text(of: &str, value: &Value) -> String {
     go_fmt::escaped(out)
 }
 
-/// The lines of a value as messages about what changed show it.
-pub fn lines(of: &str, value: &Value) -> Vec<String> {
-    indented(&text(of, value)).lines().map(str::to_owned).collect()
-}
-
 fn structure(of: &str, members: Option<&Map<String, Value>>, out: &mut String) {
     out.push('{');
     let start = out.len();
@@ -241,51 +236,6 @@ fn write(kind: &str, value: Option<&Value>, out: &mut String) {
     }
 }
 
-/// JSON with a line for every member and item.
-fn indented(json: &str) -> String {
-    let mut out = String::with_capacity(json.len() * 2);
-    let (mut depth, mut in_text, mut is_escaped) = (0, false, false);
-    let new_line = |out: &mut String, depth: usize| {
-        out.push('\n');
-        out.push_str(&" ".repeat(depth));
-    };
-    let mut letters = json.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if in_text {
-            in_text = is_escaped || letter != '"';
-            is_escaped = letter == '\\' && !is_escaped;
-            out.push(letter);
-            continue;
-        }
-        match letter {
-            '{' | '[' if matches!(letters.peek(), Some('}' | ']')) => {
-                out.push(letter);
-                out.extend(letters.next());
-            }
-            '{' | '[' => {
-                depth += 1;
-                out.push(letter);
-                new_line(&mut out, depth);
-            }
-            '}' | ']' => {
-                depth -= 1;
-                new_line(&mut out, depth);
-                out.push(letter);
-            }
-            ',' => {
-                out.push(letter);
-                new_line(&mut out, depth);
-            }
-            ':' => out.push_str(": "),
-            _ => {
-                in_text = letter == '"';
-                out.push(letter);
-            }
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,20 +259,5 @@ mod tests {
             quoted.contains(r#""SecurityContext":{"HostNetwork":true,"HostPID":false,"#),
             "{quoted}"
         );
-    }
-
-    #[test]
-    fn every_member_has_a_line() {
-        let spec = json!({"securityContext": {"sysctls": [{"name": "a\"{"}]}, "hostPID": true});
-        let lines = lines("core.PodSpec", &spec);
-        for line in [
-            "{",
-            "  \"HostPID\": true,",
-            "    \"Name\": \"a\\\"{\",",
-            " \"OS\": null,",
-            "}",
-        ] {
-            assert!(lines.iter().any(|other| other == line), "{line}");
-        }
     }
 }
