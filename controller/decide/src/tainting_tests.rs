@@ -66,7 +66,11 @@ fn flapping_starts_the_time_anew() {
         true,
         at(550),
     );
-    assert_eq!(keys(&decision), ["not-ready"], "False to Unknown does not restart the time");
+    assert_eq!(
+        keys(&decision),
+        ["not-ready"],
+        "False to Unknown does not restart the time"
+    );
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn an_unsupported_case_passes_and_says_so() {
 fn a_baseline_that_no_longer_fails_fails_with_the_last_of_its_cases() {
     let folder = tempfile::tempdir().unwrap();
     let entry =
-        "{requirement: REC-09, field: metadata.labels[], difference: different, reason: once, cases: [user-labels]}";
+        "{requirement: REC-09, field: 'metadata.labels[]', difference: different, reason: once, cases: [user-labels]}";
     let file = target_file(folder.path(), FEATURES, entry);
     let (output, said) = with(TARGET, file.to_str().unwrap(), &["user_labels", "longest_label_value"]);
     assert!(!output.status.success(), "{said}");
@@ -142,7 +142,7 @@ fn a_known_deviation_passes_and_an_unknown_one_does_not() {
         run::run_case(&suite.cases[0], &settings, &|_| {})
     };
     let entry =
-        |id: &str| format!("{{requirement: {id}, field: metadata.labels[], difference: different, reason: known}}");
+        |id: &str| format!("{{requirement: {id}, field: 'metadata.labels[]', difference: different, reason: known}}");
     let known = result(&format!("{}, {}", entry("REC-02"), entry("REC-09")));
     assert_eq!(
         passed(&known).unwrap_err(),

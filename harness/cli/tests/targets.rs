@@ -158,7 +158,7 @@ fn an_entry_of_the_baseline_that_no_case_shows_any_more_is_an_error() {
     let target = folder.path().join("target.yaml");
     let entry = |case: &str| {
         format!(
-            "    - {{requirement: REC-01, field: metadata.labels[], difference: missing, reason: once, cases: [{case}]}}\n"
+            "    - {{requirement: REC-01, field: \"metadata.labels[]\", difference: missing, reason: once, cases: [{case}]}}\n"
         )
     };
     let baseline = format!(
@@ -166,10 +166,13 @@ fn an_entry_of_the_baseline_that_no_case_shows_any_more_is_an_error() {
         entry("deployment-directly"),
         entry("statefulset-directly")
     );
-    let text = fs::read_to_string(roots().path("fixtures/targets/reference.yaml")).unwrap();
-    let (head, _) = text.split_once("  run:\n").unwrap();
-    fs::write(&target, format!("{head}  run: {{reference: {{}}}}\n{baseline}")).unwrap();
-    let line = head.lines().count() + 3;
+    let features = "Propagation, StatePreservation, LabelInjection, NoExecuteEviction, PurgeDirectly";
+    let head = format!(
+        "apiVersion: baton.dev/v1alpha1\nkind: Target\nmetadata: {{name: target}}\nspec:\n  implementation: {{name: x, \
+         version: y}}\n  features: [{features}]\n  run: {{reference: {{}}}}\n"
+    );
+    fs::write(&target, format!("{head}{baseline}")).unwrap();
+    let line = head.lines().count() + 2;
     let ran = Command::new(env!("CARGO_BIN_EXE_baton"))
         .arg("--root")
         .arg(roots().folder())

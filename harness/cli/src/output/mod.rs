@@ -285,12 +285,8 @@ pub fn explanation(result: &CaseResult, target: Option<&Path>) -> Option<String>
             lines.push(around(excerpt));
             lines.extend(files(result, target));
         }
-        CaseOutcome::Deviates { verdict, snapshots, .. } => {
+        CaseOutcome::Deviates { snapshots, .. } => {
             lines.extend(snapshots.iter().map(|snapshot| differing(snapshot, result)));
-            if !result.known {
-                lines.extend(not_judged(verdict));
-                lines.extend(verdict.warnings.iter().map(|warning| format!("warning: {warning}\n")));
-            }
             if !snapshots.is_empty() {
                 lines.extend(files(result, target));
             }
@@ -307,10 +303,15 @@ pub fn explanation(result: &CaseResult, target: Option<&Path>) -> Option<String>
 fn evidence(result: &CaseResult, target: Option<&Path>) -> String {
     let mut lines = vec![format!("shown by {}: {}", named(result), result.title)];
     if let CaseOutcome::Deviates {
-        excerpt, likely_cause, ..
+        verdict,
+        excerpt,
+        likely_cause,
+        ..
     } = &result.outcome
     {
         lines.extend(likely_cause.iter().map(|cause| format!("likely cause: {cause}\n")));
+        lines.extend(not_judged(verdict));
+        lines.extend(verdict.warnings.iter().map(|warning| format!("warning: {warning}\n")));
         lines.push(around(excerpt));
     }
     lines.push(format!("run it alone:  baton run {}", result.case));
