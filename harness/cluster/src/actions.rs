@@ -1,6 +1,6 @@
-//! What a case does to a cluster: small functions, a few requests each.
+//! Actions of a case on a cluster: small functions, each of a few requests.
 //!
-//! All of them write as `baton`, and hold on conflicts only as long as somebody else keeps writing the same object.
+//! Every action writes as `baton`. After a conflict with another writer it reads the object again and retries.
 
 use baton_core::{
     case::model::{ObjectRef, Taint},
@@ -19,49 +19,49 @@ use kube::{
 use serde_json::{Value, json};
 use thiserror::Error;
 
-/// The field manager, and the user agent, of the harness's own hands.
+/// Field manager and user agent of the harness when it carries out steps.
 pub const BATON: &str = HANDS;
 
 /// The finalizer by which a case holds objects.
 pub const HOLD: &str = "baton.dev/hold";
 
-/// How often a write is tried again after a conflict.
+/// Number of times a write is retried after a conflict.
 const ATTEMPTS: usize = 50;
 
-/// Why something could not be done to a cluster.
+/// An action on a cluster that failed.
 #[derive(Debug, Error)]
 pub enum ActionError {
-    /// The cluster refused it.
+    /// The cluster refused the request.
     #[error("{what} was refused")]
     Refused {
-        /// What was to be done.
+        /// Action, such as `creating Deployment web`.
         what: String,
-        /// What the cluster said.
+        /// Error from the API server.
         source: Box<kube::Error>,
     },
-    /// The cluster does not know the kind.
+    /// The cluster does not serve the kind.
     #[error(
         "{what} failed: the cluster does not serve {kind} of {api_version}; no step before this one has applied its \
          CustomResourceDefinition there"
     )]
     NotServed {
-        /// What was to be done.
+        /// Action, such as `creating Deployment web`.
         what: String,
-        /// The kind.
+        /// Kind of the object.
         kind: String,
-        /// Its group and version.
+        /// Group and version of the kind.
         api_version: String,
     },
-    /// Waiting for a definition to be served failed.
-    #[error("{what} did not come into force")]
+    /// The cluster did not serve a CustomResourceDefinition.
+    #[error("{what} failed: the definition was not established")]
     NotEstablished {
-        /// What was to be done.
+        /// Action, such as `applying CustomResourceDefinition things.example.com`.
         what: String,
-        /// What happened.
+        /// Error while waiting.
         source: Box<wait::Error>,
     },
-    /// Something is no object: without apiVersion, kind or name.
-    #[error("this is no object: {0}")]
+    /// A manifest without apiVersion, kind or name.
+    #[error("a manifest needs apiVersion, kind and metadata.name: {0}")]
     NoObject(Value),
 }
 
@@ -73,7 +73,7 @@ fn refused(what: &str) -> impl FnOnce(kube::Error) -> ActionError {
     }
 }
 
-/// The error of a request that began with finding out how a kind is served.
+/// Builds the error of a request that looks up the kind first.
 fn not_served(what: &str, api_version: &str, kind: &str) -> impl FnOnce(kube::Error) -> ActionError {
     let (what, api_version, kind) = (what.to_owned(), api_version.to_owned(), kind.to_owned());
     move |source| {
@@ -94,13 +94,13 @@ fn not_served(what: &str, api_version: &str, kind: &str) -> impl FnOnce(kube::Er
     }
 }
 
-/// How a kind is served by a cluster: one request.
+/// Looks up how a cluster serves a kind, with one request.
 async fn resource(client: &Client, api_version: &str, kind: &str) -> kube::Result<(ApiResource, ApiCapabilities)> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     discovery::pinned_kind(client, &GroupVersionKind::gvk(group, version, kind)).await
 }
 
-/// How a kind is served by a cluster.
+/// Looks up how a cluster serves a kind.
 pub(crate) async fn served(
     client: &Client,
     api_version: &str,
@@ -131,7 +131,7 @@ async fn api_of(
     Ok((scoped(client, &served, of.namespace.as_deref()), served.1))
 }
 
-/// Creates an object, in `namespace` if it is of a namespaced kind and names none itself.
+/// Creates an object, in `namespace` if its kind is namespaced and its manifest names no namespace.
 pub async fn create(client: &Client, object: &Value, namespace: &str) -> Result<(), ActionError> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let (Some(api_version), Some(kind), Some(name)) = (text("/apiVersion"), text("/kind"), text("/metadata/name"))
@@ -153,8 +153,8 @@ pub async fn create(client: &Client, object: &Value, namespace: &str) -> Result<
     created.map(drop).map_err(refused(&what))
 }
 
-/// Applies an object (server-side, forced), into `namespace` if it is of a namespaced kind and names none itself.
-/// Returns once a definition is in force.
+/// Applies an object (server-side, forced), into `namespace` if its kind is namespaced and its manifest names no
+/// namespace. For a CustomResourceDefinition, returns once it is established.
 pub async fn apply(client: &Client, object: &Value, namespace: &str) -> Result<Value, ActionError> {
     let params = PatchParams::apply(BATON).force();
     let applied = apply_with(client, object, namespace, params).await?;
@@ -171,7 +171,7 @@ pub async fn apply(client: &Client, object: &Value, namespace: &str) -> Result<V
     Ok(applied)
 }
 
-/// What would come of applying an object; nothing is stored.
+/// Applies an object as a dry run, and returns the result. Stores nothing.
 pub async fn apply_dry_run(client: &Client, object: &Value, namespace: &str) -> Result<Value, ActionError> {
     let params = PatchParams::apply(BATON).force().dry_run();
     apply_with(client, object, namespace, params).await
@@ -194,11 +194,11 @@ async fn apply_with(
     let api = scoped(client, &served, Some(text("/metadata/namespace").unwrap_or(namespace)));
     let applied = api.patch(name, &params, &Patch::Apply(object)).await;
     let applied = applied.map_err(refused(&what))?;
-    // What comes from the API as JSON can be JSON again.
+    // An object that was parsed from JSON can always be written as JSON.
     Ok(serde_json::to_value(applied).unwrap_or_default())
 }
 
-/// Creates a namespace, if it is not there.
+/// Creates a namespace, unless it exists.
 pub async fn create_namespace(client: &Client, name: &str) -> Result<(), ActionError> {
     let api: Api<Namespace> = Api::all(client.clone());
     let namespace = Namespace {
@@ -216,16 +216,16 @@ pub async fn create_namespace(client: &Client, name: &str) -> Result<(), ActionE
     }
 }
 
-/// An object as it is stored; none if it is not there.
+/// Reads an object; `None` if it does not exist.
 pub async fn get(client: &Client, of: &ObjectRef) -> Result<Option<Value>, ActionError> {
     let what = format!("reading {} {}", of.kind, of.name);
     let (api, _) = api_of(client, of, &what).await?;
     let object = api.get_opt(&of.name).await.map_err(refused(&what))?;
-    // What comes from the API as JSON can be JSON again.
+    // An object that was parsed from JSON can always be written as JSON.
     Ok(object.map(|object| serde_json::to_value(object).unwrap_or_default()))
 }
 
-/// Merges into an object, and returns what was stored.
+/// Applies a merge patch to an object, and returns the stored object.
 pub async fn patch(client: &Client, of: &ObjectRef, merge: &Value) -> Result<Value, ActionError> {
     let what = format!("patching {} {}", of.kind, of.name);
     let (api, _) = api_of(client, of, &what).await?;
@@ -234,11 +234,11 @@ pub async fn patch(client: &Client, of: &ObjectRef, merge: &Value) -> Result<Val
         ..PatchParams::default()
     };
     let patched = api.patch(&of.name, &params, &Patch::Merge(merge)).await;
-    // What comes from the API as JSON can be JSON again.
+    // An object that was parsed from JSON can always be written as JSON.
     Ok(serde_json::to_value(patched.map_err(refused(&what))?).unwrap_or_default())
 }
 
-/// Merges into an object's status, through the subresource if it has one.
+/// Applies a merge patch to the status of an object, through the subresource if the kind has one.
 pub async fn set_status(client: &Client, of: &ObjectRef, status: &Value) -> Result<(), ActionError> {
     let what = format!("setting the status of {} {}", of.kind, of.name);
     let (api, capabilities) = api_of(client, of, &what).await?;
@@ -256,7 +256,7 @@ pub async fn set_status(client: &Client, of: &ObjectRef, status: &Value) -> Resu
     patched.map(drop).map_err(refused(&what))
 }
 
-/// Deletes an object in the background; one that is not there is fine. Does not wait until it is gone.
+/// Deletes an object in the background; succeeds if it does not exist. Does not wait until it is gone.
 pub async fn delete(client: &Client, of: &ObjectRef) -> Result<(), ActionError> {
     let what = format!("deleting {} {}", of.kind, of.name);
     let (api, _) = api_of(client, of, &what).await?;
@@ -266,7 +266,7 @@ pub async fn delete(client: &Client, of: &ObjectRef) -> Result<(), ActionError> 
     }
 }
 
-/// Holds an object by a finalizer: deleted, it stays until it is released.
+/// Adds a finalizer to an object: once deleted, it stays until it is released.
 pub async fn hold(client: &Client, of: &ObjectRef) -> Result<(), ActionError> {
     edit_list(client, of, &["metadata", "finalizers"], |finalizers| {
         if !finalizers.contains(&json!(HOLD)) {
@@ -276,7 +276,7 @@ pub async fn hold(client: &Client, of: &ObjectRef) -> Result<(), ActionError> {
     .await
 }
 
-/// Releases an object that is held; one that is not there is fine.
+/// Removes the finalizer of an object that is held; succeeds if the object does not exist.
 pub async fn release(client: &Client, of: &ObjectRef) -> Result<(), ActionError> {
     let released = edit_list(client, of, &["metadata", "finalizers"], |finalizers| {
         finalizers.retain(|finalizer| finalizer != HOLD);
@@ -289,7 +289,7 @@ pub async fn release(client: &Client, of: &ObjectRef) -> Result<(), ActionError>
     }
 }
 
-/// The Cluster that stands for a member on the control plane.
+/// Reference to the Cluster of a member on the control plane.
 pub(crate) fn cluster(name: &str) -> ObjectRef {
     ObjectRef {
         api_version: "cluster.karmada.io/v1alpha1".to_owned(),
@@ -303,7 +303,7 @@ fn same_taint(it: &Value, key: &str, effect: &str) -> bool {
     it["key"] == key && it["effect"] == effect
 }
 
-/// Sets a condition of a Cluster to a status; others stay. Its time is that of the change.
+/// Sets the status of a condition of a Cluster, and its transition time. Other conditions stay.
 pub async fn condition(
     control: &Client,
     name: &str,
@@ -324,7 +324,8 @@ pub async fn condition(
     .await
 }
 
-/// Taints a cluster on the control plane. Other taints stay; one of the same key and effect gets the value.
+/// Adds a taint to a cluster on the control plane. Other taints stay; a taint of the same key and effect gets the new
+/// value.
 pub async fn taint(control: &Client, name: &str, taint: &Taint) -> Result<(), ActionError> {
     edit_list(control, &cluster(name), &["spec", "taints"], |taints| {
         let same = |it: &&mut Value| same_taint(it, &taint.key, &taint.effect);
@@ -353,8 +354,8 @@ pub async fn untaint(control: &Client, name: &str, key: &str, effect: &str) -> R
     .await
 }
 
-/// Changes a list in an object, at the revision at which it was read; again, if somebody else was faster. Writes
-/// nothing if nothing changes.
+/// Edits a list in an object at the revision that was read, and retries after a conflict. Writes nothing if nothing
+/// changes.
 async fn edit_list(
     client: &Client,
     of: &ObjectRef,

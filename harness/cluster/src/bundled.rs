@@ -1,3 +1,3 @@
-//! Fixtures that are part of the binary; see `build.rs`.
+//! Fixtures embedded in the binary; see `build.rs`.
 
 include!(concat!(env!("OUT_DIR"), "/bundled.rs"));

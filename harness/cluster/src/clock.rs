@@ -1,14 +1,14 @@
-//! Time, handed in: no part of the harness reads a system clock but through a [`Clock`].
+//! Clocks. The harness reads the time only through a [`Clock`] that its caller passes in.
 
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// Gives the present time.
+/// Function that returns the current time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// A clock that shows `start` now and goes as tokio's does: with a paused runtime it stands still until all wait.
+/// A clock that starts at `start` and follows tokio's clock: with paused time it stands still until every task waits.
 pub fn tokio_clock(start: Timestamp) -> Clock {
     let origin = Instant::now();
     Arc::new(move || {

@@ -1,9 +1,9 @@
-//! Errors as people read them.
+//! Error messages with all their sources.
 
 use std::error::Error;
 
-/// An error with all its sources, on one line. A source that its error ends with already is not repeated; what an API
-/// server said is told as it said it.
+/// Formats an error and its sources on one line. A source that its error's message ends with already is not repeated;
+/// the message of an API server is quoted unchanged.
 pub fn error_chain(error: &(dyn Error + 'static)) -> String {
     let (mut text, mut last) = words(error);
     let mut source = error.source();
@@ -18,7 +18,7 @@ pub fn error_chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// What an error says of itself, and whether its sources only say it again.
+/// The message of an error, and whether its sources only repeat it.
 fn words(error: &(dyn Error + 'static)) -> (String, bool) {
     let boxed = error.downcast_ref::<Box<kube::Error>>().map(|error| &**error);
     match error.downcast_ref::<kube::Error>().or(boxed) {

@@ -1,14 +1,14 @@
-//! Fleets of clusters to run cases on, what stands for kubelets and operators on them, and who watches.
+//! Clusters for cases: fleets of them, simulated workloads, observers, and the runner that carries out a plan.
 //!
-//! - [`clock`]: time, handed in; [`error_chain`]: errors as people read them;
+//! - [`clock`]: clocks that callers pass in; [`error_chain`]: messages of errors with their sources;
 //! - [`storage`]: the folder that all members of a fleet share;
-//! - [`simulator`]: makes workloads run on members that have neither kubelets nor controllers;
-//! - [`admission`]: changes objects before members store them, in the place of a policy engine;
+//! - [`simulator`]: runs workloads on members without kubelets and controllers;
+//! - [`admission`]: changes objects before members store them, in place of a policy engine;
 //! - [`observer`]: records every revision on every cluster, in one order;
-//! - [`fleet`]: a control plane and members, whatever they are made of;
-//! - [`program`]: programs that do not outlive the harness; [`scratch`]: nor do folders; [`loopback`]: what programs need
-//!   that serve others;
-//! - [`actions`]: what cases do to clusters; [`runner`]: carries out a plan.
+//! - [`fleet`]: a control plane and members, on different backends;
+//! - [`program`]: child processes that end with the harness; [`scratch`]: temporary folders; [`loopback`]: ports and
+//!   certificates for programs on this machine;
+//! - [`actions`]: actions of cases on clusters; [`runner`]: carries out a plan.
 
 pub mod actions;
 pub mod admission;

@@ -1,4 +1,4 @@
-//! What programs need that serve others on loopback: free ports, certificates, and somebody who waits until they answer.
+//! Tools for programs that serve on loopback: free ports, certificates, and readiness checks.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -25,17 +25,17 @@ use crate::{
     scratch::{Scratch, write_private},
 };
 
-/// How long to wait before a program that does not answer yet is asked again: it tells nobody who does not ask.
+/// Pause between readiness checks: polling is the only way.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
-/// Where ports are looked for: below those that systems give to connections on their way out, any of which could take a
-/// port before the program that it is meant for listens there.
+/// Range of ports: below the ephemeral ports, any of which an outgoing connection could take before the program
+/// listens.
 const PORTS: Range<u16> = 15_000..32_000;
 
-/// Ports that nobody uses now. This process gives each of them once, until it has given all.
+/// Finds ports that no process uses. This process returns each port once, until it has returned all.
 ///
 /// # Errors
-/// If there are not as many.
+/// If there are not enough free ports.
 pub fn free_ports(count: usize) -> io::Result<Vec<u16>> {
     static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(())));
     let all = u64::from(PORTS.end - PORTS.start);
@@ -53,7 +53,7 @@ pub fn free_ports(count: usize) -> io::Result<Vec<u16>> {
     }
 }
 
-/// A certificate for 127.0.0.1 and localhost, and the authority that has signed it, in a folder: `tls.crt`, `tls.key`,
+/// A certificate for 127.0.0.1 and localhost, with its certificate authority, in a folder: `tls.crt`, `tls.key`,
 /// `ca.crt`.
 #[derive(Debug)]
 pub struct Certificates {
@@ -62,10 +62,10 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Makes new ones.
+    /// Generates a new certificate and authority.
     ///
     /// # Errors
-    /// If they cannot be made or written.
+    /// If the certificates cannot be generated or written.
     pub fn make() -> io::Result<Self> {
         let [ca, certificate, key] = generate().map_err(io::Error::other)?;
         let folder = Scratch::new("data")?;
@@ -75,12 +75,12 @@ impl Certificates {
         Ok(Self { folder, ca })
     }
 
-    /// Where they are.
+    /// Folder of the files.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The certificate by which the others are trusted (PEM).
+    /// Certificate of the authority (PEM).
     pub fn ca(&self) -> &str {
         &self.ca
     }
@@ -102,10 +102,10 @@ fn generate() -> Result<[String; 3], rcgen::Error> {
     Ok([ca_certificate, certificate, key.serialize_pem()])
 }
 
-/// Returns once a URL of this machine answers with 2xx.
+/// Waits until a URL of this machine answers with 2xx.
 ///
 /// # Errors
-/// If the time is up before: what came of the last try, in words.
+/// If the time is up: the result of the last attempt, as a message.
 pub async fn answers(url: &str, within: Duration) -> Result<(), String> {
     let deadline = Instant::now() + within;
     let (client, path) = client(url)?;
@@ -126,10 +126,10 @@ pub async fn answers(url: &str, within: Duration) -> Result<(), String> {
     }
 }
 
-/// What a URL answers with 2xx.
+/// Fetches the body of a URL that answers with 2xx.
 ///
 /// # Errors
-/// What came of it, in words: no answer in time, another status, or more than `most` bytes.
+/// A message: no answer in time, another status, or more than `most` bytes.
 pub async fn get(url: &str, within: Duration, most: usize) -> Result<String, String> {
     let (client, path) = client(url)?;
     let asked = http::Request::get(&path);
@@ -146,9 +146,9 @@ pub async fn get(url: &str, within: Duration, most: usize) -> Result<String, Str
     Ok(answer)
 }
 
-/// A client for a URL, and the path to ask for.
+/// Builds a client for a URL, and the path to request.
 fn client(url: &str) -> Result<(Client, String), String> {
-    let wrong = |error: http::Error| format!("{url} is no URL: {error}");
+    let wrong = |error: http::Error| format!("{url} is not a URL: {error}");
     let uri: Uri = url
         .parse()
         .map_err(|error: http::uri::InvalidUri| wrong(error.into()))?;
@@ -156,12 +156,12 @@ fn client(url: &str) -> Result<(Client, String), String> {
         .path_and_query()
         .map_or("/", http::uri::PathAndQuery::as_str)
         .to_owned();
-    // What is asked for stands in each request.
+    // Each request has its path.
     let mut base = uri.clone().into_parts();
     base.path_and_query = Some(http::uri::PathAndQuery::from_static("/"));
     let base = Uri::from_parts(base).map_err(|error| wrong(error.into()))?;
     let mut config = Config::new(base);
-    // It is asked whether it is there, on loopback; nothing is told to it.
+    // The request only checks readiness on loopback, and sends no secrets.
     config.accept_invalid_certs = true;
     let client = Client::try_from(config).map_err(|error| error.to_string())?;
     Ok((client, path))
@@ -208,7 +208,7 @@ mod tests {
         let last = answers(&never, Duration::from_millis(200)).await.unwrap_err();
         assert_eq!(last, "status 404");
         let [port] = free_ports(1).unwrap()[..] else {
-            panic!("one was asked for")
+            panic!("one port was requested")
         };
         let nobody = format!("http://127.0.0.1:{port}/");
         assert_eq!(

@@ -1,8 +1,8 @@
-//! Programs that the harness starts and that do not outlive it, however it ends.
+//! Child processes that end with the harness, even if it is killed.
 //!
-//! Beside each program runs a watchdog, a shell that reads a pipe. Its other end is held by the harness alone: when the
-//! harness is gone, even by `kill -9`, the watchdog reads the end of the pipe and kills the program with all that it
-//! started. It also passes on signals, which Rust cannot send without unsafe code.
+//! Each program has a watchdog, a shell that reads a pipe whose other end only the harness holds. When the harness
+//! ends, even by `kill -9`, the watchdog reads the end of the pipe and kills the program's process group. It also
+//! forwards signals, which Rust cannot send without unsafe code.
 
 use std::{
     ffi::OsStr,
@@ -16,11 +16,11 @@ use std::{
 use baton_core::redact;
 use tokio::process::{Child, Command};
 
-/// Tells the watchdog the program's process group, then becomes the program.
+/// Sends the process group to the watchdog, then becomes the program.
 const LAUNCH: &str = r#"echo $$ >&0; exec "$@" </dev/null"#;
 
-/// Reads the process group, and signals to pass on; at the end of the pipe whatever is left is killed. On a busy machine
-/// somebody may want an end before the program has told its group.
+/// Reads the process group and signals to forward, and kills the group at the end of the pipe. On a busy machine a
+/// signal may arrive before the process group.
 const WATCH: &str = r#"
 group= early=
 while read -r word; do
@@ -32,11 +32,11 @@ done
 [ -z "$group" ] || kill -s KILL -- "-$group"
 "#;
 
-/// What of the harness's environment a program inherits: where programs are, and nothing that leads to files of the suite
-/// or to clusters of the user.
+/// Variables that a program inherits from the harness's environment: the search path, and nothing that leads to files
+/// of the suite or to clusters of the user.
 const INHERITED: [&str; 1] = ["PATH"];
 
-/// A program that runs.
+/// A running program.
 #[derive(Debug)]
 pub struct Program {
     child: Child,
@@ -45,12 +45,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts a program in a working folder, which is its home and the place of its temporary files too. Of the
-    /// environment it gets `PATH` and what it is given. What it writes is added to the file `output`.
+    /// Starts a program in a working folder, which is also its `HOME` and `TMPDIR`. Its environment is `PATH` and
+    /// `env`. Its output is appended to the file `output`.
     ///
     /// # Errors
-    /// If the file cannot be written, or no process can be had. That there is no such program shows in its exit
-    /// status, 127 or 126, as in a shell.
+    /// If the file cannot be written, or no process can be started. A missing program shows in the exit status, 127 or
+    /// 126, as in a shell.
     pub fn start<'a>(
         program: &Path,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -68,10 +68,10 @@ impl Program {
         )
     }
 
-    /// The same, but what it writes comes out of a pipe; whoever does not read it lets the program wait.
+    /// Starts a program whose output goes to a pipe. The program blocks if the pipe is not read.
     ///
     /// # Errors
-    /// If no process can be had.
+    /// If no process can be started.
     pub fn start_to_hear<'a>(
         program: &Path,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -97,7 +97,7 @@ impl Program {
         (stdout, stderr): (Stdio, Stdio),
     ) -> io::Result<Self> {
         let (reader, lifeline) = io::pipe()?;
-        // First the watchdog: there is no moment in which the program runs without it.
+        // The watchdog starts first, so that the program never runs without it.
         let watchdog = Command::new("sh")
             .args(["-c", WATCH, "baton-watchdog"])
             .stdin(Stdio::from(reader))
@@ -130,19 +130,18 @@ impl Program {
         })
     }
 
-    /// Completes when it has ended, by itself or not. May be dropped while it waits.
+    /// Waits until the program has ended. May be dropped while it waits.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// If the system does not report it.
     pub async fn ended(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
     }
 
-    /// Asks it to end (SIGTERM), gives it some time for that, and kills what is left of it then, with all that it
-    /// started.
+    /// Sends SIGTERM to the program, waits for up to `grace`, and kills the rest of its process group.
     ///
     /// # Errors
-    /// If the system does not say that it has ended.
+    /// If the system does not report its end.
     pub async fn stop(mut self, grace: Duration) -> io::Result<()> {
         // If the watchdog is gone, so is the program.
         let _ = self.lifeline.write_all(b"TERM\n");
@@ -150,10 +149,10 @@ impl Program {
         self.kill().await
     }
 
-    /// Kills it at once, with all that it started.
+    /// Kills the program's process group immediately.
     ///
     /// # Errors
-    /// If the system does not say that it has ended.
+    /// If the system does not report its end.
     pub async fn kill(self) -> io::Result<()> {
         let Self {
             mut child,
@@ -167,7 +166,7 @@ impl Program {
     }
 }
 
-/// The last lines of a file that a program writes; fewer if it has not so many, or very long ones.
+/// The last lines of a program's output file; fewer if it has fewer, or very long ones.
 pub fn last_lines(file: &Path, lines: usize) -> Vec<String> {
     /// As much as is read, from the end.
     const ENOUGH: u64 = 16 * 1024;
@@ -179,9 +178,9 @@ pub fn last_lines(file: &Path, lines: usize) -> Vec<String> {
         file.read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
-    // Whoever asks has worse to tell than that there is no such file.
+    // Callers report another error; a missing file must not replace it.
     let text = read().unwrap_or_default();
-    // What a program writes may hold anything, and goes into errors and timelines.
+    // The output may contain credentials, and goes into errors and timelines.
     let text = redact::text(&text);
     let all: Vec<_> = text.lines().map(ToOwned::to_owned).collect();
     all[all.len().saturating_sub(lines)..].to_vec()

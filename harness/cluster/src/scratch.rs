@@ -1,4 +1,4 @@
-//! Folders for things that are thrown away, also those of a harness that was killed and could not do it itself.
+//! Temporary folders. They are removed even after the harness was killed, by the next run.
 
 use std::{
     fs::{self, File, Permissions, TryLockError},
@@ -9,13 +9,13 @@ use std::{
 
 use tempfile::TempDir;
 
-/// In each folder, a file that the harness holds a lock on. The system releases it when the harness is gone.
+/// File in each folder that the harness holds a lock on. The system releases the lock when the harness ends.
 const LOCK: &str = "in-use";
 
-/// How their names begin.
+/// Prefix of the folders' names.
 const OURS: &str = "baton-";
 
-/// A folder that goes when this is dropped, or, if that never happens, when somebody makes the next one.
+/// A folder that is removed when this is dropped, or else when the next one is created.
 #[derive(Debug)]
 pub struct Scratch {
     // Removed before the lock is released.
@@ -24,11 +24,11 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes one for its owner alone, with its purpose in its name (`log`, `data`, …), and removes those of the same owner
-    /// that nobody uses any more, whatever they were for.
+    /// Creates a private folder with its purpose in its name (`log`, `data`, …), and removes unused folders of the same
+    /// owner, for any purpose.
     ///
     /// # Errors
-    /// If the system refuses it, with the folder for such things.
+    /// If the system refuses it; the error names the parent folder.
     pub fn new(purpose: &str) -> io::Result<Self> {
         let parent = std::env::temp_dir();
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", parent.display()));
@@ -36,9 +36,9 @@ impl Scratch {
     }
 
     fn new_in(parent: &Path, purpose: &str) -> io::Result<Self> {
-        // The error of making a folder in it would name that one, which has a random name.
+        // The error of creating a folder in it would name the new folder, which has a random name.
         fs::metadata(parent)?;
-        // Kubeconfigs with an administrator's token lie in some, what targets write in others.
+        // Some folders hold kubeconfigs with an administrator's token, or output of targets.
         let folder = tempfile::Builder::new()
             .prefix(&format!("{OURS}{purpose}-"))
             .permissions(Permissions::from_mode(0o700))
@@ -46,17 +46,17 @@ impl Scratch {
         let (unlocked, name) = (folder.path().join("new"), folder.path().join(LOCK));
         let lock = new_private(&unlocked)?;
         lock.lock()?;
-        // Nobody sees it unlocked under its name.
+        // The file has its name only once it is locked.
         fs::rename(unlocked, name)?;
         for left in left_behind(parent, lock.metadata()?.uid())? {
             tracing::info!("removing {}, which an earlier run has left", left.display());
-            // Whoever else removes it meanwhile is welcome.
+            // Another process may have removed it first.
             let _ = fs::remove_dir_all(left);
         }
         Ok(Self { folder, _lock: lock })
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -65,7 +65,7 @@ impl Scratch {
 /// Writes a new file that only its owner can read.
 ///
 /// # Errors
-/// If it is there already, or cannot be written.
+/// If it exists, or cannot be written.
 pub(crate) fn write_private(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     new_private(path)?.write_all(content.as_ref())
 }
@@ -74,14 +74,15 @@ fn new_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Folders of an owner whose lock nobody holds. What is somebody else's could be a trap, such as a pipe for a lock.
+/// Folders of an owner whose lock is free. Other users' folders are ignored: they could be traps, such as a pipe in
+/// place of the lock.
 fn left_behind(parent: &Path, owner: u32) -> io::Result<Vec<PathBuf>> {
     let folders = fs::read_dir(parent)?.filter_map(Result::ok).filter(|entry| {
         entry.file_name().to_string_lossy().starts_with(OURS)
             && entry.metadata().is_ok_and(|it| it.is_dir() && it.uid() == owner)
     });
     let is_left = |folder: &PathBuf| {
-        // One without a lock has just been made.
+        // A folder without a lock has just been created.
         let lock = File::open(folder.join(LOCK));
         lock.is_ok_and(|lock| !matches!(lock.try_lock(), Err(TryLockError::WouldBlock | TryLockError::Error(_))))
     };
@@ -102,29 +103,26 @@ mod tests {
         write_private(&file, "token").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(scratch.path()), mode(&file)), (0o700, 0o600));
-        assert!(
-            write_private(&file, "another").is_err(),
-            "a file, or a link, that is there already"
-        );
+        assert!(write_private(&file, "another").is_err(), "a file or a link that exists");
     }
 
     #[test]
     fn what_a_killed_harness_has_left_is_removed_and_nothing_else() {
         let parent = tempfile::tempdir().unwrap();
         let folder = |name: &str| parent.path().join(name);
-        for name in ["baton-log-killed", "baton-data-made-just-now", "somebody-else's"] {
+        for name in ["baton-log-killed", "baton-data-made-just-now", "of-another-user"] {
             fs::create_dir(folder(name)).unwrap();
         }
-        for name in ["baton-log-killed", "somebody-else's"] {
+        for name in ["baton-log-killed", "of-another-user"] {
             fs::write(folder(name).join(LOCK), "").unwrap();
         }
         let somewhere = tempfile::tempdir().unwrap();
         fs::write(somewhere.path().join(LOCK), "").unwrap();
         symlink(somewhere.path(), folder("baton-link")).unwrap();
         let first = Scratch::new_in(parent.path(), "data").unwrap();
-        assert!(!folder("baton-log-killed").exists(), "whatever it was for");
+        assert!(!folder("baton-log-killed").exists(), "for any purpose");
         assert!(folder("baton-data-made-just-now").exists());
-        assert!(folder("somebody-else's").exists());
+        assert!(folder("of-another-user").exists());
         assert!(folder("baton-link").is_symlink() && somewhere.path().exists());
         let owner = fs::metadata(first.path()).unwrap().uid();
         fs::create_dir(folder("baton-of-another")).unwrap();

@@ -1,5 +1,5 @@
-//! The folder that all members of a fleet share, as a volume or a bucket that each of them mounts: where jobs keep
-//! their checkpoints, and what they have given away. In memory; it goes with the fleet.
+//! Shared folder of all members of a fleet, as a volume or a bucket that each of them mounts: jobs keep their
+//! checkpoints and results in it. Held in memory until the fleet ends.
 
 use std::{
     collections::BTreeMap,
@@ -8,13 +8,13 @@ use std::{
 
 use serde_json::Value;
 
-/// A shared folder. Clones are the same one.
+/// A shared folder. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Storage(Arc<Mutex<Files>>);
 
 #[derive(Debug, Default)]
 struct Files {
-    /// By path: when it was written, counted in writes, and what it holds.
+    /// By path: number of the write that stored the file, and its content.
     by_path: BTreeMap<String, (u64, Value)>,
     writes: u64,
 }
@@ -24,7 +24,7 @@ impl Storage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a file, or writes it anew.
+    /// Writes or overwrites a file.
     pub fn write(&self, path: &str, content: Value) {
         let mut files = self.files();
         files.writes += 1;
@@ -32,19 +32,19 @@ impl Storage {
         files.by_path.insert(path.to_owned(), (at, content));
     }
 
-    /// What a file holds; none if it is not there.
+    /// Content of a file; `None` if it does not exist.
     pub fn read(&self, path: &str) -> Option<Value> {
         self.files().by_path.get(path).map(|(_, content)| content.clone())
     }
 
-    /// What the files below a folder hold, by path.
+    /// Contents of the files below a folder, sorted by path.
     pub fn below(&self, folder: &str) -> Vec<Value> {
         let files = self.files();
         let below = files.by_path.iter().filter(|(path, _)| is_below(path, folder));
         below.map(|(_, (_, content))| content.clone()).collect()
     }
 
-    /// The path of the file below a folder that was written last.
+    /// Path of the latest file below a folder.
     pub fn latest(&self, folder: &str) -> Option<String> {
         let files = self.files();
         let below = files.by_path.iter().filter(|(path, _)| is_below(path, folder));
