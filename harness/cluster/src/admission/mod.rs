@@ -1,5 +1,4 @@
-//! Admission rules: what is changed about objects before a member stores them, in the place of a policy engine such as
-//! Kyverno.
+//! Admission rules: changes to objects before a member stores them, in place of a policy engine such as Kyverno.
 //!
 //! ```yaml
 //! apiVersion: baton.dev/v1alpha1
@@ -15,12 +14,12 @@
 //!         spec: {job: {upgradeMode: savepoint}}
 //! ```
 //!
-//! Templates are those of the simulator's rules (see [`crate::simulator`]), with `object` as the only variable, and
-//! with the folder that all members share. To read in this order:
+//! Templates are those of the simulator's rules (see [`crate::simulator`]), with `object` as the only variable and with
+//! the folder that all members share. In reading order:
 //!
-//! - [`rules`]: reading rules, and what they make of an object;
-//! - [`Admission`]: puts rules in force on a member: a webhook on this machine, which the member calls;
-//! - `probe`: waits until it does.
+//! - [`rules`]: parses rules and applies them to an object;
+//! - [`Admission`]: enforces rules on a member through a webhook on this machine;
+//! - `probe`: waits until the member calls the webhook.
 
 mod probe;
 pub mod rules;
@@ -46,32 +45,32 @@ use crate::{
 pub use probe::ProbeError;
 pub use rules::{AdmissionRules, RulesError};
 
-/// Why rules are not in force.
+/// An error while admission rules are put in force.
 #[derive(Debug, Error)]
 pub enum AdmissionError {
     /// The webhook cannot listen.
     #[error("the webhook for admission rules cannot listen on {address}")]
     Listen {
-        /// Where it was to listen.
+        /// Address for the webhook.
         address: IpAddr,
-        /// What the system says.
+        /// Error from the system.
         source: std::io::Error,
     },
-    /// The member does not serve the kind, or does not take the configuration.
-    #[error("the webhook for admission rules cannot be made known")]
+    /// The member does not serve the kind, or rejects the webhook configuration.
+    #[error("cannot register the webhook for admission rules")]
     Configure(#[from] ActionError),
     /// The member does not call the webhook.
     #[error(transparent)]
     Probe(#[from] ProbeError),
 }
 
-/// Where the webhooks of a fleet listen, and for whose objects.
+/// Address and scope of a fleet's webhooks.
 #[derive(Debug, Clone)]
 pub struct Site {
-    /// An address of this machine that the members reach.
+    /// Address of this machine that the members reach.
     pub address: IpAddr,
-    /// The namespace whose objects the rules are for, on leased clusters; all objects, on the fleet's own. Kinds
-    /// that are in no namespace are always meant.
+    /// Namespace whose objects the rules change, on leased clusters; `None` for all objects, on clusters made for one
+    /// fleet. Cluster-scoped kinds always match.
     pub namespace: Option<String>,
 }
 
@@ -85,7 +84,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// None in force yet, for clusters in this process; rules look into this storage.
+    /// No rules yet, for clusters in this process. Templates use the files of `storage`.
     pub fn new(storage: Storage) -> Self {
         let site = Site {
             address: Ipv4Addr::LOCALHOST.into(),
@@ -94,7 +93,7 @@ impl Admission {
         Self::at(site, storage)
     }
 
-    /// None in force yet, for leased clusters.
+    /// No rules yet, for leased clusters.
     pub fn at(site: Site, storage: Storage) -> Self {
         Self {
             site,
@@ -104,11 +103,11 @@ impl Admission {
         }
     }
 
-    /// Puts rules in force on a cluster, which `client` reaches from inside: once this returns, they hold for every write. The cluster must serve the kind
-    /// that they are for.
+    /// Enforces rules on a cluster, which `client` reaches from inside. Once this returns, they apply to every write.
+    /// The cluster must serve the kind that they are for.
     ///
     /// # Errors
-    /// If there is no webhook to be had, or the cluster does not take its configuration or does not call it.
+    /// If the webhook cannot listen, or the cluster rejects its configuration or does not call it.
     pub async fn put_in_force(
         &self,
         cluster: &ClusterName,
@@ -138,26 +137,27 @@ impl Admission {
             .unwrap_or_else(PoisonError::into_inner)
             .push(webhook);
         actions::apply(&client, &configuration, "default").await?;
-        // A server in this process goes by what it stores; others hear of it some time later.
+        // A server in this process applies a configuration as soon as it is stored; other servers do so some time
+        // later.
         let Some(namespace) = &self.site.namespace else {
             return Ok(());
         };
         let probed = probe::until_called(cluster, &client, namespace, reached_at).await;
-        // The member or the network is not as it must be, and not the target.
+        // The member or the network has a problem, not the target.
         Ok(probed.inspect_err(|error| self.failures.add(error_chain(error)))?)
     }
 
-    /// An address of this machine that the clusters reach.
+    /// Address of this machine that the clusters reach.
     pub fn address(&self) -> IpAddr {
         self.site.address
     }
 
-    /// What went wrong with rules, in words; the environment is broken if there is anything.
+    /// Failures of rules so far, as messages. Any failure means that the environment is broken.
     pub fn failures(&self) -> Vec<String> {
         self.failures.all()
     }
 
-    /// Ends all webhooks. Members that are still there refuse what the rules are about.
+    /// Stops all webhooks. Members that still run refuse writes that match the rules.
     pub async fn stop(self) {
         let webhooks = self.webhooks.into_inner().unwrap_or_else(PoisonError::into_inner);
         for webhook in webhooks {
@@ -166,8 +166,8 @@ impl Admission {
     }
 }
 
-/// What makes a webhook known to a cluster. With a namespace it is about nothing outside of it, is told apart from those
-/// of other fleets, and can be probed.
+/// Builds the webhook configuration for a cluster. With a namespace, it covers only that namespace, has a name that no
+/// other fleet uses, and can be probed.
 fn configuration(name: &str, webhook: &Webhook, rule: &Value, namespace: Option<&str>) -> Value {
     let name = match namespace {
         Some(namespace) => format!("{name}.{namespace}.baton.dev"),
@@ -195,7 +195,7 @@ fn configuration(name: &str, webhook: &Webhook, rule: &Value, namespace: Option<
     })
 }
 
-/// How the cluster serves the kind that the rules are for.
+/// Looks up how the cluster serves the kind that the rules are for.
 async fn served(
     client: &Client,
     rules: &AdmissionRules,

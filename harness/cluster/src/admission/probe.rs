@@ -1,5 +1,5 @@
-//! Waits until a cluster calls a webhook that has been made known to it. API servers hear of configurations some time
-//! after they have stored them, and say nowhere that they have: a write tells.
+//! Waits until a cluster calls a newly registered webhook. API servers pick up a configuration some time after they
+//! have stored it and do not report when, so a probe write tests it.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -14,44 +14,44 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::time::Instant;
 
-/// What tells a probe from other objects, and what the webhook adds to it.
+/// Label of a probe, and of the webhook's answer to it.
 const PROBE: &str = "baton.dev/admission-probe";
 
-/// How long a cluster may take to call a webhook that has been made known to it.
+/// Longest time until a cluster calls a registered webhook.
 const CALLED_WITHIN: Duration = Duration::from_secs(60);
 
-/// How long to wait before a cluster that does not call the webhook yet is asked again; see above for why there is no
-/// other way.
+/// Pause between probes. See above for why this has to poll.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// How long a cluster may wait for an answer to a probe, in seconds: nothing has to be thought about.
+/// Timeout of a webhook call for a probe, in seconds; the answer needs no computation.
 const ANSWER_SECS: u32 = 5;
 
-/// Why a cluster does not call a webhook.
+/// A cluster that does not call the webhook.
 #[derive(Debug, Error)]
 pub enum ProbeError {
-    /// It cannot, or refuses to make an object that would lead to a call.
+    /// The cluster cannot call the webhook, or refuses the probe.
     #[error(
         "{cluster} cannot call the webhook for admission rules at {address} on this machine; --address names an address \
          of it that the members reach"
     )]
     Refused {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// Where the webhook is.
+        /// Address of the webhook.
         address: SocketAddr,
-        /// What the cluster said.
+        /// Error from the API server.
         source: Box<kube::Error>,
     },
-    /// It has not in time.
+    /// The cluster did not call the webhook in time.
     #[error("{cluster} has not called the webhook for admission rules within {CALLED_WITHIN:?}")]
     NotCalled {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
     },
 }
 
-/// The webhook beside `hook` that probes go to. Both stand in one configuration, so that who knows of one knows of both.
+/// Builds the probe webhook that goes with `hook`. Both are in one configuration, so an API server that calls one calls
+/// the other.
 pub(super) fn hook(hook: &Value) -> Value {
     let mut probe = hook.clone();
     probe["name"] = json!(format!("probe.{}", hook["name"].as_str().unwrap_or_default()));
@@ -67,7 +67,7 @@ pub(super) fn hook(hook: &Value) -> Value {
     probe
 }
 
-/// What the webhook says to a probe; none if a write is something else.
+/// Answers a probe; `None` for any other write.
 pub(super) fn answer(write: &Value) -> Option<Answer> {
     let asked = write["object"]["metadata"]["labels"][PROBE] == "asked";
     asked.then(|| {
@@ -78,7 +78,7 @@ pub(super) fn answer(write: &Value) -> Option<Answer> {
     })
 }
 
-/// Returns once a cluster calls the webhook at `address`: it is shown objects that are not stored.
+/// Waits until a cluster calls the webhook at `address`, by dry-run writes of probes.
 pub(super) async fn until_called(
     cluster: &ClusterName,
     client: &Client,

@@ -1,4 +1,4 @@
-//! What carrying out a rule writes to the cluster.
+//! Carries out rules: writes to the cluster.
 
 use kube::{
     Api, Client,
@@ -16,40 +16,40 @@ use super::{
     template::{TemplateError, Templates},
 };
 
-/// Why a rule could not be carried out.
+/// A rule that could not be carried out.
 #[derive(Debug, Error)]
 pub(super) enum ActError {
-    /// Something is wrong with the rule.
+    /// The rule has an error.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// The definition of the kind has none of the fields, so that the API server dropped all of them.
-    #[error("the definition of {kind} has no {} in its status: what the rule writes is dropped", fields.join(", "))]
+    /// The definition of the kind has none of the status fields, so the API server drops all of them.
+    #[error("the definition of {kind} has no {} in its status: the API server drops the fields that the rule writes", fields.join(", "))]
     Dropped {
-        /// The kind.
+        /// Kind of the object.
         kind: String,
-        /// The fields that were written.
+        /// Fields that were written.
         fields: Vec<String>,
     },
-    /// The cluster did not take it; another time it may.
+    /// The cluster refused the write; a later attempt may succeed.
     #[error("the cluster refused")]
     Write(#[from] kube::Error),
 }
 
-/// What came of a rule.
+/// Result of a rule.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// Nothing had to be written, or the object is gone.
+    /// The object is already as the rule requires, or is gone.
     Nothing,
-    /// This was written; the objects are as the cluster returned them.
+    /// The written objects, as the cluster returned them.
     Written(Vec<(KindRef, Value)>),
 }
 
-/// How a kind is addressed.
+/// API resource of a kind.
 pub(super) fn resource(kind: &KindRef) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(kind.group(), kind.version(), &kind.kind))
 }
 
-/// The list of objects that a template gives.
+/// Checks that a template returned a list of objects.
 pub(super) fn objects(value: Value) -> Result<Vec<Value>, TemplateError> {
     match value {
         Value::Null => Ok(Vec::new()),
@@ -61,7 +61,7 @@ pub(super) fn objects(value: Value) -> Result<Vec<Value>, TemplateError> {
     }
 }
 
-/// The steps that a rule about children asks for.
+/// The steps for a rule about children.
 pub(super) fn plan(
     rule: &Ensure,
     templates: &Templates,
@@ -100,11 +100,11 @@ pub(super) fn plan(
 
 /// The object that a rule is carried out for.
 pub(super) struct Target<'a> {
-    /// Its cluster.
+    /// Client of its cluster.
     pub client: &'a Client,
-    /// Which it is.
+    /// Key of the object.
     pub key: &'a Key,
-    /// What it is, as far as is known; writes that depend on that say so.
+    /// Last known state of the object; writes that depend on it have a precondition.
     pub object: &'a Value,
 }
 
@@ -117,7 +117,7 @@ impl Target<'_> {
         }
     }
 
-    /// Merges into the status, unless nothing would change.
+    /// Merges a patch into the status, unless nothing would change.
     pub(super) async fn merge_status(&self, patch: Value) -> Result<Outcome, ActError> {
         if !patch.is_object() {
             let expected = "the fields of a status";
@@ -146,7 +146,7 @@ impl Target<'_> {
         Ok(outcome)
     }
 
-    /// Sets the finalizers, unless they are so already.
+    /// Sets the finalizers, unless they are the same.
     pub(super) async fn set_finalizers(&self, finalizers: Value) -> Result<Outcome, ActError> {
         if !finalizers.is_array() {
             let expected = "a list of finalizers";
@@ -165,7 +165,7 @@ impl Target<'_> {
         outcome(&self.key.kind, written)
     }
 
-    /// Deletes the object without grace.
+    /// Deletes the object without a grace period.
     pub(super) async fn delete(&self) -> Result<Outcome, ActError> {
         self.delete_one(&self.key.kind, self.object).await?;
         Ok(Outcome::Nothing)
@@ -207,7 +207,7 @@ impl Target<'_> {
         })
     }
 
-    /// Creates an object in the namespace unless it is there, with its status.
+    /// Creates an object with its status, in the namespace, unless it exists.
     pub(super) async fn provide(&self, mut object: Value) -> Result<(), ActError> {
         let kind = KindRef {
             api_version: object["apiVersion"].as_str().unwrap_or_default().to_owned(),
@@ -258,7 +258,7 @@ impl Target<'_> {
         }
     }
 
-    /// Writes are for the revision that they were decided on; at a later one the rules are looked at again.
+    /// A write applies to the revision that it was decided on; at a later revision the rules are evaluated again.
     fn precondition(&self) -> Value {
         json!({"resourceVersion": text(self.object, "resourceVersion")})
     }
@@ -271,7 +271,7 @@ fn outcome(kind: &KindRef, written: kube::Result<Plain>) -> Result<Outcome, ActE
     }
 }
 
-/// What is gone needs nothing more.
+/// Ignores that an object is already gone.
 fn absent(error: kube::Error) -> Result<(), ActError> {
     match error {
         kube::Error::Api(status) if status.code == 404 => Ok(()),

@@ -1,6 +1,6 @@
-//! The loop of a simulator: watch, find the rules that hold, carry them out when their time has come.
+//! The loop of a simulator: watches, finds the rules that hold, and carries them out once their time has come.
 //!
-//! One task, one thing at a time, in the order of keys and rules: the same events lead to the same writes.
+//! A single task that handles keys and rules in order, so that the same events lead to the same writes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,7 +34,7 @@ use crate::storage::Storage;
 
 type Events = SelectAll<BoxStream<'static, (KindRef, watcher::Result<Event<Plain>>)>>;
 
-/// A simulator's state.
+/// State of a simulator.
 pub(super) struct Engine {
     client: Client,
     rules: Arc<Rules>,
@@ -42,41 +42,41 @@ pub(super) struct Engine {
     failures: Failures,
     storage: Storage,
     store: Store,
-    /// What must be looked at.
+    /// Objects to evaluate.
     dirty: BTreeSet<Key>,
-    /// Since when rules have held.
+    /// Time since when each rule has held.
     held: BTreeMap<Key, BTreeMap<usize, Instant>>,
-    /// When something must be looked at again.
+    /// Times at which objects must be evaluated again.
     timers: BTreeSet<(Instant, Key)>,
-    /// How often in a row writing failed, by object and number of the rule.
+    /// Number of consecutive failed writes, by object and index of the rule.
     attempts: BTreeMap<(Key, usize), u32>,
-    /// What was provided for objects, so that it is not asked for at each look.
+    /// Objects that were already provided, so that each evaluation need not request them again.
     provided: BTreeSet<(Key, String)>,
     watches: Watches,
 }
 
-/// The code of an answer that says that an object is invalid.
+/// Status code of an answer that an object is invalid.
 const INVALID: u16 = 422;
 
-/// So many refusals in a row are told.
+/// Number of consecutive refusals that are reported as a failure.
 const HOPELESS: u32 = 5;
 
-/// What is watched, and how far each watch has come.
+/// Running watches, and their progress.
 #[derive(Default)]
 struct Watches {
     custom: BTreeMap<KindRef, CancellationToken>,
-    /// Kinds of which the first list is not there yet. Nothing is done before it is.
+    /// Kinds whose initial list is incomplete. No rule is carried out before all are complete.
     unlisted: BTreeSet<KindRef>,
-    /// What a list under way has shown.
+    /// Keys in a list that is in progress.
     listing: BTreeMap<KindRef, BTreeSet<Key>>,
 }
 
-/// What rules see of an object.
+/// State of an object for its rules.
 struct View {
-    /// Nothing is done for it.
+    /// No rule is carried out for it.
     paused: bool,
     deleting: bool,
-    /// The variables of templates.
+    /// Variables of templates.
     context: minijinja::Value,
 }
 
@@ -113,7 +113,7 @@ impl Engine {
         }
     }
 
-    /// Runs for ever.
+    /// Runs forever.
     pub(super) async fn run(mut self) {
         let mut events = Events::new();
         let built_in = self.rules.watched().into_iter().filter(|kind| !kind.is_custom());
@@ -122,7 +122,7 @@ impl Engine {
             self.watches.unlisted.insert(kind);
         }
         loop {
-            // However much there is to take in, what is due is done.
+            // However many events arrive, handle expired timers.
             self.ring();
             if self.watches.unlisted.is_empty() {
                 while !self.dirty.is_empty() {
@@ -141,15 +141,15 @@ impl Engine {
         }
     }
 
-    /// Looks at what must be looked at by now. What comes of that is looked at when all are done: two pods that become
-    /// ready are one change to their set.
+    /// Evaluates all marked objects. Resulting events are evaluated after all of them: two pods that become ready are
+    /// one change to their set.
     async fn look_at_all(&mut self) {
         for key in std::mem::take(&mut self.dirty) {
             self.look_at(&key).await;
         }
     }
 
-    /// Marks what must be looked at because its time has come.
+    /// Marks the objects whose timers have expired.
     fn ring(&mut self) {
         let now = Instant::now();
         while let Some((at, _)) = self.timers.first()
@@ -207,7 +207,7 @@ impl Engine {
         self.provided.retain(|(of, _)| of != key);
     }
 
-    /// Watches the kinds that a definition brings, if there are rules for them.
+    /// Watches the kinds of a definition, if there are rules for them.
     fn start_watching(&mut self, definition: &Value, events: &mut Events) {
         let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
         let established = json!({"type": "Established", "status": "True"});
@@ -248,7 +248,7 @@ impl Engine {
         kinds
     }
 
-    /// Carries out the rules for one object whose time has come, and notes when to look again.
+    /// Carries out the rules of one object that are due, and sets a timer for the next evaluation.
     async fn look_at(&mut self, key: &Key) {
         let rules = Arc::clone(&self.rules);
         let Some(kind) = rules.kinds.get(&key.kind) else {
@@ -276,7 +276,7 @@ impl Engine {
         }
     }
 
-    /// What rules see of an object.
+    /// State of an object for its rules.
     fn view(&self, key: &Key, children: Option<&KindRef>) -> Option<View> {
         let known = self.store.get(key)?;
         let object = &known.object;
@@ -294,7 +294,7 @@ impl Engine {
         })
     }
 
-    /// Whether a rule holds and has held long enough; if only the first, its time is noted.
+    /// Checks whether a rule holds and has held long enough; sets a timer if it has not.
     fn due(
         &mut self,
         key: &Key,
@@ -335,7 +335,7 @@ impl Engine {
         }
     }
 
-    /// Carries out a rule. Says whether that wrote something, so that what is known is no longer what it was.
+    /// Carries out a rule. Returns whether it wrote an object, so that the known state is outdated.
     async fn carry_out(&mut self, key: &Key, number: usize, rule: &Rule, context: &minijinja::Value) -> bool {
         let outcome = self.act(key, rule, context).await;
         match outcome {
@@ -417,13 +417,13 @@ impl Engine {
         self.failures.add(failure);
     }
 
-    /// Looks again later, ever later: the cluster may be down, or a namespace not there yet.
+    /// Retries later, at growing intervals: the cluster may be down, or a namespace may not exist yet.
     fn retry(&mut self, key: &Key, number: usize, rule: &Rule, error: &kube::Error) {
         let attempts = self.attempts.entry((key.clone(), number)).or_default();
         *attempts = attempts.saturating_add(1);
         let wait = Duration::from_millis(50).saturating_mul(1 << (*attempts).min(7));
         tracing::debug!(rule = rule.name, object = key.name, %error, ?wait, "the simulator tries again");
-        // What the API calls invalid does not become valid by itself: the workload of the case never runs here.
+        // An object that is invalid stays invalid on each retry: the case's workload never runs here.
         if let kube::Error::Api(status) = error
             && status.code == INVALID
             && *attempts == HOPELESS
@@ -431,7 +431,7 @@ impl Engine {
             let Key { kind, namespace, name } = key;
             let kind = &kind.kind;
             self.failures.add(format!(
-                "rule `{}` on {kind} {namespace}/{name}: what it makes of the object was refused {HOPELESS} times: {}",
+                "rule `{}` on {kind} {namespace}/{name}: the API server rejected its writes {HOPELESS} times: {}",
                 rule.name, status.message
             ));
         }
@@ -455,7 +455,7 @@ fn watch(client: &Client, kind: &KindRef) -> BoxStream<'static, (KindRef, watche
         .boxed()
 }
 
-/// How long a watch that failed waits: ever longer, and without chance, since runs must be alike.
+/// Delay before a failed watch restarts: grows with each failure, and without jitter, since runs must be reproducible.
 #[derive(Default)]
 struct Backoff {
     failures: u32,

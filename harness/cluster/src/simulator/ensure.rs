@@ -1,4 +1,4 @@
-//! What must be done so that an object's children are those that a rule wants. Pure.
+//! Computes the steps that make an object's children match a rule, without I/O.
 
 use std::collections::BTreeSet;
 
@@ -10,31 +10,31 @@ use super::{
     store::text,
 };
 
-/// A child that is there.
+/// An existing child.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Child<'a> {
-    /// Its name.
+    /// Name of the child.
     pub name: &'a str,
-    /// What it is.
+    /// The object.
     pub object: &'a Value,
-    /// Whether the rule counts it as ready.
+    /// The rule counts it as ready.
     pub ready: bool,
-    /// Whether it is being deleted.
+    /// It is being deleted.
     pub deleting: bool,
 }
 
-/// How children are brought about.
+/// Options for replacing children.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Manner {
-    /// How many may be unready at a time; no limit if absent.
+    /// Largest number of unready children; `None` for no limit.
     pub at_once: Option<usize>,
-    /// What becomes of children that differ.
+    /// Handling of children that differ.
     pub changed: Changed,
-    /// When others are deleted.
+    /// Time at which surplus children are deleted.
     pub surplus: Surplus,
 }
 
-/// One thing to do.
+/// A change to one child.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
     /// Create this object.
@@ -45,7 +45,7 @@ pub(super) enum Step {
     Delete(String),
 }
 
-/// The steps that lead from the children that are there to those that are wanted, as far as can be gone now.
+/// Steps from the existing children towards the wanted ones, as far as the limits allow now.
 pub(super) fn steps(wanted: &[Value], there: &[Child<'_>], manner: Manner) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut unready = 0;
@@ -74,7 +74,7 @@ pub(super) fn steps(wanted: &[Value], there: &[Child<'_>], manner: Manner) -> Ve
     steps
 }
 
-/// Those that are not wanted, the last first.
+/// Deletions of surplus children, the last first.
 fn surplus(wanted: &[Value], there: &[Child<'_>], manner: Manner) -> Vec<Step> {
     let names: BTreeSet<&str> = wanted.iter().map(|object| text(object, "name")).collect();
     let ready = |name: &&str| {
@@ -96,7 +96,7 @@ fn differs(child: &Value, wanted: &Value) -> bool {
     !contains(child, &patch_of(wanted))
 }
 
-/// The part of an object that a rule may change later: labels, annotations, and everything but metadata and status.
+/// The fields of an object that a rule may change later: labels, annotations, and everything but metadata and status.
 fn patch_of(wanted: &Value) -> Value {
     let mut patch = wanted.clone();
     let Some(members) = patch.as_object_mut() else {

@@ -1,20 +1,21 @@
-//! What templates in rules can call, beside what minijinja brings.
+//! Functions for templates in rules, in addition to those of minijinja.
 //!
-//! | call | gives |
+//! | call | returns |
 //! |---|---|
-//! | `now()` | the time as the API writes it |
-//! | `unix_millis()` | the time as a number |
-//! | `hex(n)` | n hexadecimal digits that never came before; the same ones for the same seed |
+//! | `now()` | the present time in the format of the API |
+//! | `unix_millis()` | the present time as a number |
+//! | `hex(n)` | n new random hexadecimal digits, reproducible by seed |
 //! | `address()` | an IP address for a pod |
-//! | `file(path)` | what a file in the folder that all members share holds; nothing if it is not there |
-//! | `files(folder)` | what the files below a folder hold, by path |
-//! | `latest(folder)` | the path of the file below it that was written last |
-//! | `hash(value)` | ten letters and digits that stand for a value, such as a pod template |
-//! | `suffix(text, n)` | five letters and digits that stand for a text and a number |
+//! | `file(path)` | the content of a file in the folder that all members share; undefined if it does not exist |
+//! | `files(folder)` | the contents of the files below a folder, by path |
+//! | `latest(folder)` | the path of the latest file below a folder |
+//! | `hash(value)` | a hash of a value, such as a pod template, as ten letters and digits |
+//! | `suffix(text, n)` | a hash of a text and a number, as five letters and digits |
 //! | `holds(object, type)` | whether the object's condition of this type is `"True"` |
-//! | `list \| holding(type)` | those of which that is so |
-//! | `list \| where(path, value)` | those that have this value there; what is missing is no match |
-//! | `transition(object, type, status)` | since when the condition has had this status: now, if it has another one |
+//! | `list \| holding(type)` | the objects whose condition of this type is `"True"` |
+//! | `list \| where(path, value)` | the objects with this value at the path; a missing value does not match |
+//! | `transition(object, type, status)` | the time since when the condition has had this status; now, if it has another
+//! status |
 
 use std::{
     fmt,
@@ -29,11 +30,11 @@ use minijinja::{Environment, Error, ErrorKind, Value};
 use super::template::data;
 use crate::{clock::Clock, storage::Storage};
 
-/// Where `now`, `hex` and `address` take what they give from. One per simulator.
+/// State of `now`, `hex` and `address`. One per simulator.
 #[derive(Clone)]
 pub(super) struct Source {
     clock: Clock,
-    /// The state of a splitmix64 generator; its sequence is a function of the seed alone.
+    /// State of a splitmix64 generator; its sequence is a function of the seed alone.
     state: Arc<AtomicU64>,
     addresses: Arc<AtomicU64>,
     network: u8,
@@ -47,7 +48,7 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// A source of its own for each cluster of a fleet, told apart by name.
+    /// A source for one cluster of a fleet; each cluster's name gives a different sequence.
     pub(super) fn new(clock: Clock, seed: u64, cluster: &str, storage: Storage) -> Self {
         let start = fnv(cluster.as_bytes()) ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self {
@@ -90,7 +91,7 @@ impl Source {
     }
 }
 
-/// What only a simulator at work can give.
+/// Functions that need a running simulator.
 const NEED_A_SOURCE: [&str; 8] = [
     "now",
     "unix_millis",
@@ -102,7 +103,7 @@ const NEED_A_SOURCE: [&str; 8] = [
     "latest",
 ];
 
-/// Adds the functions that need nothing, and the names of the others.
+/// Adds the functions without state, and placeholders for the others.
 pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_function("hash", |value: Value| letters(fnv(value.to_string().as_bytes()), 10));
     environment.add_function("suffix", |text: &str, number: u64| {
@@ -135,7 +136,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     }
 }
 
-/// Gives the others their source.
+/// Replaces the placeholders by functions with a source.
 pub(super) fn bind(environment: &mut Environment<'static>, source: Source) {
     let at = Arc::clone(&source.clock);
     let now = move || at().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -152,7 +153,7 @@ pub(super) fn bind(environment: &mut Environment<'static>, source: Source) {
     bind_storage(environment, storage);
 }
 
-/// Those of the functions that look into the folder that all members share.
+/// Replaces the placeholders of the functions that read the shared folder.
 pub(crate) fn bind_storage(environment: &mut Environment<'static>, storage: Storage) {
     let (files, latest) = (storage.clone(), storage.clone());
     environment.add_function("file", move |path: &str| {
@@ -182,14 +183,14 @@ fn since(object: &Value, kind: &str, status: &str) -> Option<Value> {
     (same && since.as_str().is_some()).then_some(since)
 }
 
-/// FNV-1a: a hash that is the same everywhere and for ever, which the standard library's is not.
+/// FNV-1a: a hash that is stable across platforms and versions, unlike that of the standard library.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// A number in the letters and digits that Kubernetes uses for names, which spell no words.
+/// Encodes a number in the letters and digits that Kubernetes uses for generated names, which spell no words.
 fn letters(mut number: u64, count: usize) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let base = LETTERS.len() as u64;

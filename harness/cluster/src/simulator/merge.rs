@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Applies a merge patch: members are merged, `null` removes, everything else replaces.
+/// Applies a merge patch: objects are merged, `null` removes a field, other values replace.
 pub(crate) fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *target = patch.clone();
@@ -23,7 +23,7 @@ pub(crate) fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// Whether all of `part` is in `whole`: members of maps, items of lists by position.
+/// Checks whether `whole` contains all of `part`: fields of objects, and items of lists by position.
 pub(super) fn contains(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => part

@@ -1,13 +1,13 @@
-//! Stands for kubelets, controllers and operators on clusters that have none.
+//! Workload simulator: replaces kubelets, controllers and operators on clusters that have none.
 //!
-//! A client of one cluster. What it does there is said by rules in YAML (`fixtures/simulator`, and files of one's own beside
-//! one's cases), in the manner of KWOK's stages; no kind is known to the code. To read in this order:
+//! A client of one cluster. YAML rules define its actions (`fixtures/simulator`, and additional files next to cases),
+//! similar to the stages of KWOK; the code knows no kinds. In reading order:
 //!
-//! - [`rules`]: what rules say; [`shapes`]: what a file of them may hold; `read`: reads them and finds what is wrong;
+//! - [`rules`]: checked rules; [`shapes`]: the format of rule files; `read`: parses and checks rules;
 //! - [`template`] and `functions`: the templates in rules;
-//! - `store`: what is known of the cluster; `plain`: objects as they are read from there;
-//! - `engine`: watches, and carries out the rules that hold; `act` writes what they say;
-//! - `ensure` and `merge`: which children to make, patch and delete, and how patches work. Pure.
+//! - `store`: the known objects of the cluster; `plain`: their representation;
+//! - `engine`: watches, and carries out the rules that hold; `act` writes their results;
+//! - `ensure` and `merge`: children to create, patch and delete, and JSON merge patches, without I/O.
 //!
 //! # Rules
 //!
@@ -26,29 +26,30 @@
 //!         startTime: {{ now() }}
 //! ```
 //!
-//! Every rule is looked at whenever its object, one of its children, or a setting changes, and is carried out once
-//! it has held for its time. A rule that would change nothing writes nothing. Instead of `status` a rule can have
+//! Every rule is evaluated whenever its object, one of its children, or a setting changes, and is carried out once it
+//! has held for its time. A rule that would change nothing writes nothing. Instead of `status` a rule can have
 //!
-//! - `ensure`: the children that must be there (`objects`, a template that gives a list; kind, namespace and owner
-//!   are added), when one counts as `ready` (an expression on `child`), how many may be unready `atOnce`, what
-//!   becomes of those that are `changed` (`ignore`, `patch`, `replace`) and when `surplus` ones go (`now`, `whenReady`);
-//! - `finalizers`: a template that gives the list;
+//! - `ensure`: the required children (`objects`, a template that returns a list; kind, namespace and owner are added),
+//!   when one counts as `ready` (an expression on `child`), how many may be unready `atOnce`, what happens to those
+//!   that are `changed` (`ignore`, `patch`, `replace`) and when `surplus` ones are deleted (`now`, `whenReady`);
+//! - `finalizers`: a template that returns the list;
 //! - `delete: {}`.
 //!
-//! A rule with `status` can have `files` too: a template that gives what files in the folder that all members share
-//! are to hold, by path. They are written first, so that the status can tell of them.
+//! A rule with `status` can also have `files`: a template that returns contents of files in the folder that all members
+//! share, by path. They are written before the status, so that the status can refer to them.
 //!
-//! Rules with `deleting: true` are for objects that are being deleted, all others are not.
-//! Templates see `object`, `children` (those that it controls, by name), `settings`, and the functions of `functions`.
+//! Rules with `deleting: true` apply only to objects that are being deleted, all others only to objects that are not.
+//! Templates see `object`, `children` (the objects that it controls, by name), `settings`, and the functions of
+//! `functions`.
 //!
 //! # Settings
 //!
-//! Annotations on an object or on what controls it, directly or not; the nearest counts:
+//! Annotations on an object or on its controllers, direct or indirect; the nearest one counts:
 //!
 //! | annotation | effect |
 //! |---|---|
-//! | `simulator.baton.dev/paused: "true"` | no rule is carried out for it |
-//! | `simulator.baton.dev/ready: never` | never becomes ready; what is ready is so no more |
+//! | `simulator.baton.dev/paused: "true"` | no rule is carried out for the object |
+//! | `simulator.baton.dev/ready: never` | never becomes ready; an object that is ready becomes unready |
 //! | `simulator.baton.dev/ready: 30s` | becomes ready after that time |
 //! | `simulator.baton.dev/completes: 5s` or `never` | when the pods of a job are done |
 //! | `simulator.baton.dev/checkpoint-every: 10s` | a Flink job writes a checkpoint at that interval |
@@ -80,20 +81,20 @@ use crate::{clock::Clock, storage::Storage};
 
 pub use rules::Rules;
 
-/// What a simulator needs beside its cluster and its rules.
+/// Options of a simulator.
 #[derive(Clone)]
 pub struct Options {
-    /// The name of the cluster; ids and addresses differ from cluster to cluster.
+    /// Name of the cluster; ids and addresses differ between clusters.
     pub cluster: String,
-    /// The time that it writes into objects. How long it waits is tokio's time.
+    /// Time that is written into objects. Delays use tokio's time.
     pub clock: Clock,
-    /// Where its ids come from.
+    /// Random seed for ids.
     pub seed: u64,
-    /// The folder that all members of the fleet share.
+    /// Folder that all members of the fleet share.
     pub storage: Storage,
 }
 
-/// A simulator at work. It ends when it is stopped or dropped.
+/// A running simulator. It ends when it is stopped or dropped.
 #[derive(Debug)]
 pub struct Simulator {
     stop: DropGuard,
@@ -102,7 +103,7 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// Begins to carry out rules on a cluster, now and until stopped. Needs a tokio runtime.
+    /// Starts to carry out rules on a cluster, until it is stopped. Needs a tokio runtime.
     pub fn start(client: Client, rules: Arc<Rules>, options: &Options) -> Self {
         let token = CancellationToken::new();
         let failures = Failures::default();
@@ -118,20 +119,20 @@ impl Simulator {
         }
     }
 
-    /// Stops it. Nothing of it is left when this returns.
+    /// Stops it, and waits until it has ended.
     pub async fn stop(self) {
         drop(self.stop);
         // A task that panicked has ended as well; its panic has been printed.
         let _ended = self.task.await;
     }
 
-    /// Rules that could not be carried out because something is wrong with them, in words; the first hundred.
+    /// Messages about rules that could not be carried out because they have errors; the first hundred.
     pub fn failures(&self) -> Vec<String> {
         self.failures.all()
     }
 }
 
-/// What is wrong with rules and was found when they were carried out.
+/// Errors in rules that were found while they were carried out.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Failures(Arc<Mutex<Vec<String>>>);
 
@@ -151,7 +152,7 @@ impl Failures {
     }
 }
 
-/// Reads a duration such as `50ms` or `1m30s`; not a negative one.
+/// Parses a duration such as `50ms` or `1m30s`; `None` if it is negative.
 fn duration(text: &str) -> Option<Duration> {
     let duration: SignedDuration = text.parse().ok()?;
     Duration::try_from(duration).ok()

@@ -1,5 +1,5 @@
-//! Objects as the simulator reads them: plain data, without `managedFields`, which no rule asks for and which are
-//! longer than most objects.
+//! Objects as the simulator reads them: plain JSON without `managedFields`, which no rule needs and which are longer
+//! than most objects.
 
 use std::{borrow::Cow, fmt};
 
@@ -17,12 +17,12 @@ use super::rules::KindRef;
 #[derive(Debug, Clone)]
 pub(super) struct Plain {
     members: Map<String, Value>,
-    /// What watches look at: which object it is, and its revision.
+    /// Metadata that watches read: name, namespace, uid and revision.
     metadata: ObjectMeta,
 }
 
 impl Plain {
-    /// The object, with its kind, which items of lists do not have.
+    /// The object with its kind, which items of lists lack.
     pub(super) fn of(self, kind: &KindRef) -> Value {
         let mut members = self.members;
         members.insert("apiVersion".to_owned(), Value::String(kind.api_version.clone()));
@@ -52,7 +52,7 @@ impl Serialize for Plain {
     }
 }
 
-/// Which members are read.
+/// Object whose fields are read.
 #[derive(Clone, Copy)]
 enum Members {
     OfObject,

@@ -1,7 +1,7 @@
-//! Rules as people write them, turned into checked ones.
+//! Parses and checks files of rules.
 //!
-//! Everything that can be wrong in a file is found here, all of it at once and with its place, before any cluster is
-//! touched: unknown fields, unknown variables and functions, templates that do not parse, durations that are none.
+//! Finds all errors in a file with their positions, before any cluster is touched: unknown fields, unknown variables
+//! and functions, templates that do not parse, invalid durations.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use super::{
     template::{TemplateError, TemplateId, Templates, Variables},
 };
 
-/// Adds the rules of a file, or what is wrong with it.
+/// Adds the rules of a file, or its errors.
 pub(super) fn add(rules: &mut Rules, file: &Path, text: &[u8], errors: &mut Vec<Diagnostic>) {
     let (root, found) = match yaml::parse(file, text) {
         Ok(parsed) => parsed,
@@ -42,10 +42,10 @@ pub(super) fn add(rules: &mut Rules, file: &Path, text: &[u8], errors: &mut Vec<
     errors.extend(decoder.into_diagnostics());
 }
 
-/// Something is wrong and has been noted.
+/// Marks an error that has been noted.
 struct Noted;
 
-/// Turns one file into checked rules and notes what is wrong.
+/// Converts one file to checked rules, and notes errors.
 struct Reader<'a> {
     templates: &'a mut Templates,
     text: &'a str,
@@ -139,9 +139,9 @@ impl Reader<'_> {
         }
         if let Some(node) = fields.get("ensure") {
             if !has_children {
-                let help = "it says of which kind they are";
+                let help = "`children` sets the kind of the children";
                 self.decoder
-                    .error(node, "`ensure` needs `children` beside `resource`", help);
+                    .error(node, "`ensure` needs `children` next to `resource`", help);
             }
             actions.push(self.ensure(node, rule).map(Action::Ensure));
         }
@@ -189,7 +189,7 @@ impl Reader<'_> {
 
     fn after(&mut self, node: &Node, rule: &str) -> Option<After> {
         let source = match &node.data {
-            // A number has no unit: that is what is to be said of it.
+            // A number has no unit; the error below says so.
             Data::Scalar { text, .. } if node.value().is_number() => text.clone(),
             _ => self.decoder.text(node, "after")?,
         };
@@ -207,7 +207,7 @@ impl Reader<'_> {
             .map(After::Computed)
     }
 
-    /// An expression that may be left out; nothing if it is wrong.
+    /// Reads an optional expression; `None` if it is missing or has an error.
     fn optional(
         &mut self,
         fields: &Fields<'_>,
@@ -243,7 +243,7 @@ impl Reader<'_> {
         added.map_err(|error| self.misunderstood(node, field, &error)).ok()
     }
 
-    /// What the template engine says when a template fails later.
+    /// Name of a template for the engine's error messages.
     fn name(&self, rule: &str, field: &str) -> String {
         format!("{}/{rule}/{field}", self.decoder.file().display())
     }
@@ -270,7 +270,7 @@ impl Reader<'_> {
         self.decoder.error(&at, message, help);
     }
 
-    /// Where a line of a template stands in the file. Of a block that keeps its lines they follow its beginning.
+    /// Position of a template's line in the file. The lines of a block scalar follow its header.
     fn place(&self, node: &Node, line: Option<usize>) -> Node {
         let mut at = node.clone();
         let above = line.unwrap_or(1).saturating_sub(1);

@@ -1,4 +1,4 @@
-//! Rules, checked: what the engine works with.
+//! Checked rules.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -8,121 +8,121 @@ use serde::Deserialize;
 use super::read;
 use super::template::{TemplateId, Templates};
 
-/// A kind of objects, as rules name it.
+/// Kind of objects, as named in rules.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct KindRef {
     /// Group and version, such as `apps/v1`.
     pub api_version: String,
-    /// The kind, such as `Deployment`.
+    /// Name of the kind, such as `Deployment`.
     pub kind: String,
 }
 
 impl KindRef {
-    /// The group, empty for the core group.
+    /// Group; empty for the core group.
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The version without the group.
+    /// Version without the group.
     pub fn version(&self) -> &str {
         self.api_version
             .split_once('/')
             .map_or(self.api_version.as_str(), |(_, version)| version)
     }
 
-    /// Whether a cluster serves it only once a `CustomResourceDefinition` says so. Groups without a dot and below
-    /// `k8s.io` belong to Kubernetes itself.
+    /// Checks whether a cluster needs a `CustomResourceDefinition` for the kind. Groups without a dot and below
+    /// `k8s.io` belong to Kubernetes.
     pub fn is_custom(&self) -> bool {
         self.group().contains('.') && !self.group().ends_with(".k8s.io")
     }
 }
 
-/// When a rule that holds is carried out.
+/// Delay before a rule that holds is carried out.
 #[derive(Debug, Clone)]
 pub enum After {
-    /// Always after this time.
+    /// A fixed delay.
     Fixed(Duration),
-    /// After the time that an expression gives.
+    /// A delay that an expression returns.
     Computed(TemplateId),
 }
 
-/// What becomes of children that differ from what a rule wants.
+/// Handling of children that differ from those that a rule wants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Changed {
-    /// They stay as they are.
+    /// Leave them unchanged.
     #[default]
     Ignore,
-    /// They are patched.
+    /// Patch them.
     Patch,
-    /// They are deleted, and made anew when they are gone.
+    /// Delete them, and create new ones once they are gone.
     Replace,
 }
 
-/// When children that a rule does not want are deleted.
+/// Time at which surplus children are deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Surplus {
-    /// At once.
+    /// Immediately.
     #[default]
     Now,
-    /// When all that it wants are ready.
+    /// Once all wanted children are ready.
     WhenReady,
 }
 
 /// The children that an object must have.
 #[derive(Debug, Clone)]
 pub struct Ensure {
-    /// Gives the list of children, in order.
+    /// Template for the list of children, in order.
     pub objects: TemplateId,
-    /// Whether `child` is ready.
+    /// Expression for the readiness of `child`.
     pub ready: Option<TemplateId>,
-    /// How many may be unready at a time; others wait.
+    /// Expression for the largest number of unready children; further ones wait.
     pub at_once: Option<TemplateId>,
-    /// What becomes of children that differ.
+    /// Handling of children that differ.
     pub changed: Changed,
-    /// When others are deleted.
+    /// Time at which surplus children are deleted.
     pub surplus: Surplus,
 }
 
-/// What a rule does.
+/// Action of a rule.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Merges what the template gives into the status.
+    /// Merges the template's result into the status.
     Status(TemplateId),
-    /// Makes the children be what the template gives.
+    /// Creates, patches and deletes children to match the template's result.
     Ensure(Ensure),
-    /// Creates the objects of the list that the template gives, of any kind, where they are not there. They belong to
-    /// nobody and stay when the object goes.
+    /// Creates the objects that the template lists, of any kind, unless they exist. They have no owner, and stay when
+    /// the object is deleted.
     Provide(TemplateId),
-    /// Sets the finalizers to the list that the template gives.
+    /// Sets the finalizers to the list that the template returns.
     Finalizers(TemplateId),
-    /// Deletes the object without grace.
+    /// Deletes the object without a grace period.
     Delete,
 }
 
 /// One rule.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// Its name, unique in the file.
+    /// Name, unique in the file.
     pub name: String,
-    /// Whether it is for objects that are being deleted; it is not for others then.
+    /// Apply the rule only to objects that are being deleted, instead of only to others.
     pub deleting: bool,
-    /// Whether it holds; always if absent.
+    /// Condition of the rule; always true if `None`.
     pub when: Option<TemplateId>,
-    /// How long it must hold.
+    /// Time for which the condition must hold.
     pub after: After,
-    /// The files that are written before that, by path; with [`Action::Status`] alone.
+    /// Template for files to write before the action, by path; only with [`Action::Status`].
     pub files: Option<TemplateId>,
-    /// What is done then.
+    /// Action once the condition has held.
     pub action: Action,
 }
 
 /// The rules for one kind.
 #[derive(Debug, Clone)]
 pub struct KindRules {
-    /// The kind of the children, if its objects have any.
+    /// Kind of the children, if its objects have any.
     pub children: Option<KindRef>,
-    /// In the order of the file, which is the order in which they are carried out.
+    /// In the order of the file, in which they are carried out.
     pub rules: Vec<Rule>,
 }
 
@@ -134,17 +134,17 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Those of them that are about kinds that definitions bring: for clusters whose own controllers see to the rest.
+    /// Keeps only the rules for custom kinds, for clusters with controllers for the others.
     #[must_use]
     pub fn custom_only(mut self) -> Self {
         self.kinds.retain(|kind, _| kind.is_custom());
         self
     }
 
-    /// Reads files of rules, given as path and text. A kind has its rules in one file.
+    /// Parses files of rules, given as path and text. All rules for a kind are in one file.
     ///
     /// # Errors
-    /// Everything that is wrong in any of the files, with its place.
+    /// All errors in the files, with their positions.
     pub fn parse<'a>(files: impl IntoIterator<Item = (&'a Path, &'a [u8])>) -> Result<Self, Vec<Diagnostic>> {
         let mut rules = Self {
             kinds: BTreeMap::new(),
@@ -157,10 +157,10 @@ impl Rules {
         if errors.is_empty() { Ok(rules) } else { Err(errors) }
     }
 
-    /// The rules that come with the crate, from `fixtures/simulator`.
+    /// The bundled rules, from `fixtures/simulator`.
     ///
     /// # Errors
-    /// What is wrong with them; a test sees to it that nothing is.
+    /// Errors in the bundled rules; a test checks that there are none.
     pub fn bundled() -> Result<Self, Vec<Diagnostic>> {
         Self::parse(
             crate::bundled::SIMULATOR
@@ -169,7 +169,7 @@ impl Rules {
         )
     }
 
-    /// The kinds that the rules look at: those that have rules, and their children.
+    /// Kinds to watch: those with rules, and their children.
     pub fn watched(&self) -> Vec<KindRef> {
         let children = self.kinds.values().filter_map(|rules| rules.children.as_ref());
         let mut kinds: Vec<KindRef> = self.kinds.keys().chain(children).cloned().collect();
@@ -238,7 +238,7 @@ mod tests {
             "10:21: `when` cannot be understood: unexpected end of input, expected expression",
             "11:5: the rule `e` must do exactly one thing, and does 0 (write one of status, ensure, provide, finalizers, delete)",
             "12:5: the rule `f` must do exactly one thing, and does 2 (write one of status, ensure, provide, finalizers, delete)",
-            "13:23: `ensure` needs `children` beside `resource` (it says of which kind they are)",
+            "13:23: `ensure` needs `children` next to `resource` (`children` sets the kind of the children)",
             "14:12: there are two rules called `g`",
             "15:34: `files` goes with `status` alone",
             "19:7: `status` cannot be understood: unexpected end of variable block, expected identifier or integer",
@@ -248,7 +248,7 @@ mod tests {
         ];
         assert_eq!(found.len(), expected.len(), "{found:#?}");
         for (found, expected) in found.iter().zip(expected) {
-            // What there is instead of a name that is unknown may grow.
+            // The list of known names may grow.
             let found = found.strip_prefix("x.yaml:").unwrap_or_default();
             assert!(found.starts_with(expected), "{found}\n{expected}");
         }

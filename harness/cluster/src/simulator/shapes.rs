@@ -1,23 +1,23 @@
-//! What a file of rules may hold.
+//! Format of rule files.
 
 use baton_core::yaml::shape::{Choice, Field, Holds, Shape};
 
-/// The version of the format.
+/// Version of the format.
 pub const API_VERSION: &str = "baton.dev/v1alpha1";
 
-/// A file.
+/// A file of rules.
 pub static RULES: Shape = Shape::closed(
     "a file of simulator rules",
     &[
         Field::needed("apiVersion", Holds::Constant(API_VERSION), "The version of the format."),
-        Field::needed("kind", Holds::Constant("SimulatorRules"), "What the file describes."),
-        Field::needed("metadata", Holds::Map(&METADATA), "What the rules are called."),
+        Field::needed("kind", Holds::Constant("SimulatorRules"), "Kind of the file."),
+        Field::needed("metadata", Holds::Map(&METADATA), "Name of the rules."),
         Field::needed("spec", Holds::Map(&SPEC), "The rules."),
     ],
 );
 
 /// `metadata`.
-pub static METADATA: Shape = Shape::closed("metadata", &[Field::needed("name", Holds::Text, "Their name.")]);
+pub static METADATA: Shape = Shape::closed("metadata", &[Field::needed("name", Holds::Text, "Name of the rules.")]);
 
 /// `spec`.
 pub static SPEC: Shape = Shape::closed(
@@ -50,51 +50,55 @@ pub static KIND: Shape = Shape::closed(
     ],
 );
 
-/// What a rule does: one of these.
+/// Fields of a rule that define its action; a rule has exactly one of them.
 pub const ACTIONS: &[&str] = &["status", "ensure", "provide", "finalizers", "delete"];
 
 /// A rule.
 pub static RULE: Shape = Shape {
     name: "a rule",
     fields: &[
-        Field::needed("name", Holds::Text, "Its name, unique in the file."),
+        Field::needed("name", Holds::Text, "Name of the rule, unique in the file."),
         Field::optional(
             "deleting",
             Holds::Boolean,
-            "Whether it is for objects that are being deleted; it is not for others then.",
+            "Apply the rule only to objects that are being deleted, instead of only to others.",
         ),
         Field::optional(
             "when",
             Holds::Text,
-            "An expression: when the rule holds. Always, if left out.",
+            "An expression for the condition of the rule. Always true if left out.",
         ),
         Field::optional(
             "after",
             Holds::Text,
-            "How long it must hold: a time such as 20ms, or an expression that gives one. No time, if left out.",
+            "Time for which the condition must hold, such as 20ms, or an expression that returns it. Zero if left out.",
         ),
         Field::optional(
             "files",
             Holds::Text,
-            "A template: what files in the folder that all members share are to hold, by path. With `status` alone.",
+            "A template that returns contents of files in the folder that all members share, by path. Only with `status`.",
         ),
         Field::optional(
             "status",
             Holds::Text,
-            "A template that gives YAML, merged into the status; null removes.",
+            "A template that returns YAML, merged into the status; null removes a field.",
         ),
-        Field::optional("ensure", Holds::Map(&ENSURE), "The children that must be there."),
+        Field::optional("ensure", Holds::Map(&ENSURE), "The required children."),
         Field::optional(
             "provide",
             Holds::Text,
-            "A template that gives a list of objects of any kind, which are created where they are not there and stay.",
+            "A template that returns a list of objects of any kind, which are created unless they exist, and stay.",
         ),
         Field::optional(
             "finalizers",
             Holds::Text,
-            "A template that gives the list of finalizers.",
+            "A template that returns the list of finalizers.",
         ),
-        Field::optional("delete", Holds::Map(&DELETE), "The object is deleted without grace."),
+        Field::optional(
+            "delete",
+            Holds::Map(&DELETE),
+            "Deletes the object without a grace period.",
+        ),
     ],
     choice: Choice::OneOf(ACTIONS),
 };
@@ -109,27 +113,27 @@ pub static ENSURE: Shape = Shape::closed(
         Field::needed(
             "objects",
             Holds::Text,
-            "A template that gives the list of children; kind, namespace and owner are added.",
+            "A template that returns the list of children; kind, namespace and owner are added.",
         ),
         Field::optional(
             "ready",
             Holds::Text,
-            "An expression on `child`: when one counts as ready.",
+            "An expression on `child`: true if it counts as ready.",
         ),
         Field::optional(
             "atOnce",
             Holds::Text,
-            "An expression: how many may be unready at a time; others wait.",
+            "An expression for the largest number of unready children; further ones wait.",
         ),
         Field::optional(
             "changed",
             Holds::OneOf(|| vec!["ignore", "patch", "replace"]),
-            "What becomes of children that differ.",
+            "Handling of children that differ.",
         ),
         Field::optional(
             "surplus",
             Holds::OneOf(|| vec!["now", "whenReady"]),
-            "When others are deleted.",
+            "Time at which surplus children are deleted.",
         ),
     ],
 );

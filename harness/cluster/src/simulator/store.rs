@@ -1,4 +1,4 @@
-//! What the simulator knows of its cluster: the objects of the watched kinds, and who owns whom.
+//! Known state of the cluster: the objects of the watched kinds, and their owners.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,20 +9,20 @@ use serde_json::{Map, Value};
 
 use super::{rules::KindRef, template};
 
-/// Annotations that begin so are settings of the simulator.
+/// Prefix of annotations that configure the simulator.
 pub(super) const SETTINGS_PREFIX: &str = "simulator.baton.dev/";
 
-/// Owners of owners are followed this far; there are no longer chains, and one that goes in a circle ends.
+/// Largest number of owners that are followed from an object; longer chains do not occur, and cycles end there.
 const LONGEST_CHAIN: usize = 8;
 
-/// Which object.
+/// Identity of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
-    /// Its kind.
+    /// Kind of the object.
     pub kind: KindRef,
-    /// Its namespace, or nothing.
+    /// Namespace; empty for cluster-scoped objects.
     pub namespace: String,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
 }
 
@@ -37,17 +37,17 @@ impl Key {
     }
 }
 
-/// A member of an object's metadata.
+/// A field of an object's metadata.
 pub(super) fn meta<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     object.get("metadata")?.get(name)
 }
 
-/// A text in an object's metadata, empty if it is not there.
+/// A string in an object's metadata; empty if it is missing.
 pub(super) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
     meta(object, name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether an object is being deleted.
+/// Checks whether an object is being deleted.
 pub(super) fn deleting(object: &Value) -> bool {
     meta(object, "deletionTimestamp").is_some()
 }
@@ -70,7 +70,7 @@ fn own_settings(object: &Value) -> BTreeMap<&str, &Value> {
         .collect()
 }
 
-/// An object, and how templates see it.
+/// An object, with its representation for templates.
 #[derive(Debug)]
 pub(super) struct Known {
     /// The object.
@@ -79,13 +79,13 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// As templates see it; made once, because several rules look at each revision, and those of its owner too.
+    /// The representation for templates, built once: several rules and those of the owner evaluate each revision.
     pub(super) fn data(&self) -> minijinja::Value {
         self.data.get_or_init(|| template::data(&self.object)).clone()
     }
 }
 
-/// The objects.
+/// The known objects.
 #[derive(Debug, Default)]
 pub(super) struct Store {
     objects: BTreeMap<Key, Known>,
@@ -94,25 +94,25 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// One object.
+    /// Returns an object.
     pub(super) fn get(&self, key: &Key) -> Option<&Known> {
         self.objects.get(key)
     }
 
-    /// The keys of all objects of a kind.
+    /// Keys of all objects of a kind.
     pub(super) fn of_kind(&self, kind: &KindRef) -> BTreeSet<Key> {
         let keys = self.objects.keys().filter(|key| key.kind == *kind);
         keys.cloned().collect()
     }
 
-    /// The children of an object that are of a kind, by name.
+    /// Children of an object that have the given kind, by name.
     pub(super) fn children<'a>(&'a self, object: &Value, kind: &'a KindRef) -> impl Iterator<Item = &'a Known> {
         let keys = self.children.get(text(object, "uid"));
         let keys = keys.into_iter().flatten().filter(move |key| key.kind == *kind);
         keys.filter_map(|key| self.objects.get(key))
     }
 
-    /// Takes an object in, unless a later revision of it is known. Says for which objects that matters.
+    /// Stores an object, unless a later revision is known. Returns the objects that the change affects.
     pub(super) fn put(&mut self, kind: &KindRef, object: Value) -> BTreeSet<Key> {
         let key = Key::of(kind, &object);
         if let Some(known) = self.objects.get(&key)
@@ -140,7 +140,7 @@ impl Store {
         keys
     }
 
-    /// Forgets an object. Says for which others that matters.
+    /// Removes an object. Returns the other objects that the change affects.
     pub(super) fn remove(&mut self, key: &Key) -> BTreeSet<Key> {
         self.take(key).map(|(_, keys)| keys).unwrap_or_default()
     }
@@ -173,7 +173,7 @@ impl Store {
         }
     }
 
-    /// The settings that hold for an object: its own, and those of its owners that it does not set itself.
+    /// Effective settings of an object: its annotations, and those of its owners that it does not override.
     pub(super) fn settings(&self, object: &Value) -> Map<String, Value> {
         let mut settings = Map::new();
         let mut next = Some(object);

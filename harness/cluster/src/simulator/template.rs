@@ -1,10 +1,9 @@
-//! Templates and expressions in rules: [minijinja](https://docs.rs/minijinja), with JSON as the escaping.
+//! Templates and expressions in rules: [minijinja](https://docs.rs/minijinja) with JSON escaping.
 //!
-//! Whatever `{{ … }}` prints is printed as JSON, so that a text is quoted and a list is a list, and what is rendered
-//! is read as YAML. What is missing is `null`: in a status that removes the field, in an expression it is false.
+//! `{{ … }}` prints values as JSON, with quotes around strings, and the rendered text is parsed as YAML. A missing
+//! value is `null`: in a status it removes the field, in an expression it is false.
 //!
-//! An expression is a template of its own; that it is compiled at all, and which names it uses, is checked when
-//! it is added.
+//! Each expression is a separate template. Its syntax and the names that it uses are checked when it is added.
 
 use std::collections::BTreeSet;
 
@@ -15,46 +14,46 @@ use thiserror::Error;
 
 use crate::storage::Storage;
 
-/// Why a template cannot be used.
+/// An error in a template.
 #[derive(Debug, Error)]
 pub enum TemplateError {
-    /// It does not parse, or fails on an object.
+    /// The template does not parse, or fails for an object.
     #[error("{0}")]
     Engine(#[from] minijinja::Error),
-    /// It uses a variable or calls a function that is not there.
-    #[error("there is no variable or function {unknown}; there are {known}")]
+    /// The template uses an undefined variable or function.
+    #[error("unknown variable or function {unknown}; known are {known}")]
     Unknown {
-        /// What is not there, in backticks.
+        /// Undefined names, in backticks.
         unknown: String,
-        /// What is.
+        /// Defined names.
         known: String,
     },
-    /// What it gives is no YAML.
-    #[error("what it gives is no YAML: {source}; it gave\n{rendered}")]
+    /// The rendered text is not valid YAML.
+    #[error("the rendered text is not valid YAML: {source}; it is\n{rendered}")]
     Yaml {
-        /// What the parser says.
+        /// Error from the parser.
         source: YamlError,
-        /// What was rendered.
+        /// The rendered text.
         rendered: String,
     },
-    /// What it gives is YAML, but of the wrong type.
-    #[error("it must give {expected}, not {value}")]
+    /// The rendered value has the wrong type.
+    #[error("expected {expected}, found {value}")]
     Type {
-        /// What is needed.
+        /// Expected type.
         expected: &'static str,
-        /// What it gave.
+        /// The rendered value.
         value: Value,
     },
 }
 
-/// Which variables a template may use.
+/// Variables that a template may use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Variables {
     /// `object`, `children`, `settings`.
     Object,
-    /// These and `child`.
+    /// The same and `child`.
     Child,
-    /// `object` alone: what is about to be stored.
+    /// Only `object`, which is about to be stored.
     Admitted,
 }
 
@@ -68,12 +67,12 @@ impl Variables {
     }
 }
 
-/// Data as templates see it.
+/// Converts data to a value for templates.
 pub(crate) fn data(value: impl serde::Serialize) -> minijinja::Value {
     minijinja::value::Serde(value).into()
 }
 
-/// Names a template among `Templates`.
+/// Name of a template in `Templates`.
 #[derive(Debug, Clone)]
 pub struct TemplateId(String);
 
@@ -84,12 +83,13 @@ pub(crate) struct Templates {
 }
 
 impl Templates {
-    /// None yet. Functions that need a simulator at work are known by name, so that templates can be checked.
+    /// No templates yet. Functions that need a running simulator are placeholders, so that templates can be checked.
     pub(crate) fn new() -> Self {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Chainable);
         environment.set_auto_escape_callback(|_| AutoEscape::Json);
-        // Lines that hold only a tag leave no empty line. It fails for bad delimiters alone; these are the usual ones.
+        // A line that holds only a tag leaves no empty line. Building fails only for invalid delimiters, and these are
+        // the defaults.
         if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
             environment.set_syntax(syntax);
         }
@@ -97,23 +97,24 @@ impl Templates {
         Self { environment }
     }
 
-    /// A copy whose functions `now`, `hex` and the like are those of one simulator.
+    /// A copy whose functions `now`, `hex` etc. use the source of one simulator.
     pub(super) fn with(&self, source: super::functions::Source) -> Self {
         let mut environment = self.environment.clone();
         super::functions::bind(&mut environment, source);
         Self { environment }
     }
 
-    /// A copy whose functions `file`, `files` and `latest` look into this storage. The others that need a simulator fail.
+    /// A copy whose functions `file`, `files` and `latest` read this storage. Other functions that need a simulator
+    /// fail.
     pub(crate) fn with_storage(&self, storage: Storage) -> Self {
         let mut environment = self.environment.clone();
         super::functions::bind_storage(&mut environment, storage);
         Self { environment }
     }
 
-    /// Adds a template that gives YAML.
+    /// Adds a template that returns YAML.
     ///
-    /// What is said about it later says `name`, which must be its own.
+    /// Errors of the template refer to it as `name`, which must be unique.
     pub(crate) fn add_text(
         &mut self,
         name: &str,
@@ -155,17 +156,17 @@ impl Templates {
         })
     }
 
-    /// What a template gives, as a value.
+    /// Renders a template, and parses the result.
     pub(crate) fn render(&self, id: &TemplateId, context: &minijinja::Value) -> Result<Value, TemplateError> {
         let rendered = self.environment.get_template(&id.0)?.render(context.clone())?;
-        // What an expression gives is JSON, which takes far less time to read.
+        // Expressions render to JSON, which parses much faster.
         if let Ok(value) = serde_json::from_str(&rendered) {
             return Ok(value);
         }
         plain::read(&rendered).map_err(|source| TemplateError::Yaml { source, rendered })
     }
 
-    /// Whether what an expression gives counts as true: neither missing nor null, false, zero or empty.
+    /// Evaluates an expression as a condition: true unless it is missing, null, false, zero or empty.
     pub(crate) fn holds(&self, id: &TemplateId, context: &minijinja::Value) -> Result<bool, TemplateError> {
         self.render(id, context).map(|value| truth(&value))
     }
