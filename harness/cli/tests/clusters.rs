@@ -386,7 +386,7 @@ fn faults_that_would_not_reach_the_target_are_unsupported() {
     let there = started.connect(true).unwrap();
     assert_eq!(there.cannot_carry(&case, TargetLocation::Beside), None);
     let why = there.cannot_carry(&case, TargetLocation::Elsewhere).unwrap();
-    assert!(why.contains("reaches the members by itself; with --address"), "{why}");
+    assert!(why.contains("connects to the members directly; set --address"), "{why}");
     let address = Some(Ipv4Addr::LOCALHOST.into());
     let with_address = started.connect_with(Options { address, ..OPTIONS }).unwrap();
     assert_eq!(with_address.cannot_carry(&case, TargetLocation::Elsewhere), None);
@@ -409,7 +409,7 @@ fn faults_that_would_not_reach_the_target_are_unsupported() {
     });
     let why = connected.unwrap().cannot_carry(&case, TargetLocation::Beside).unwrap();
     assert!(
-        why.contains("member1 is registered with the control plane already"),
+        why.contains("member1 is already registered with the control plane"),
         "{why}"
     );
 }

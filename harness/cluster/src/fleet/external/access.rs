@@ -1,4 +1,4 @@
-//! How clusters are reached that are not this process's own: a kubeconfig and one of its contexts each.
+//! Access to clusters outside of this process: a kubeconfig and a context for each.
 
 use std::{
     fmt,
@@ -18,77 +18,79 @@ use serde_json::Value;
 use thiserror::Error;
 use tokio::{runtime::Handle, sync::oneshot, time::timeout};
 
-/// How long a program may take that a kubeconfig names to get credentials from. People may have to log in.
+/// Longest time for a credential plugin of a kubeconfig. Users may have to log in.
 const PLUGIN_WITHIN: Duration = Duration::from_secs(60);
 
-/// Why a kubeconfig does not lead to the clusters of a fleet. What was given is wrong, not the clusters.
+/// A kubeconfig that does not lead to the clusters of a fleet: an error in the input, not in the clusters.
 #[derive(Debug, Error)]
 pub enum AccessError {
-    /// It cannot be read, or is none.
+    /// The kubeconfig cannot be read or parsed.
     #[error("the kubeconfig {file} cannot be used")]
     Kubeconfig {
-        /// Where it was read from.
+        /// Path of the kubeconfig.
         file: String,
-        /// What is wrong with it.
+        /// Error from the parser.
         source: Box<KubeconfigError>,
     },
-    /// It has no such context.
+    /// The kubeconfig lacks the context.
     #[error("the kubeconfig {file} has no context {context}; {help}")]
     NoContext {
-        /// Where it was read from.
+        /// Path of the kubeconfig.
         file: String,
-        /// What was asked for.
+        /// Name of the context.
         context: String,
-        /// What it has.
+        /// Contexts that the kubeconfig has.
         help: String,
     },
-    /// A token that no request can carry.
+    /// The token has a character that is invalid in an HTTP header.
     #[error(
         "the token of the context {context} in the kubeconfig {file} has a character that no token has, such as a newline"
     )]
     Token {
-        /// Where it was read from.
+        /// Path of the kubeconfig.
         file: String,
-        /// The context.
+        /// Name of the context.
         context: String,
     },
-    /// Two clusters of the fleet are the same one.
-    #[error("{one} and {other} are the same cluster, {url}; every cluster of a fleet must be one of its own")]
+    /// Two clusters of the fleet have the same address.
+    #[error(
+        "{one} and {other} are the same cluster, {url}; name a different cluster for each member and for the control plane"
+    )]
     Same {
-        /// The one.
+        /// Name of one cluster.
         one: ClusterName,
-        /// The other.
+        /// Name of the other cluster.
         other: ClusterName,
-        /// The address of both.
+        /// Address of both clusters.
         url: String,
     },
-    /// The program that is to give credentials does not end.
+    /// The credential plugin does not end.
     #[error(
         "the program of the context {context} in the kubeconfig {file} has not given credentials within {within:?}"
     )]
     Plugin {
-        /// Where it was read from.
+        /// Path of the kubeconfig.
         file: String,
-        /// The context.
+        /// Name of the context.
         context: String,
-        /// How long was waited.
+        /// Time limit.
         within: Duration,
     },
-    /// A fleet without members.
-    #[error("a fleet needs a member at least")]
+    /// No members were given.
+    #[error("a fleet needs at least one member")]
     NoMembers,
 }
 
-/// The way to one cluster.
+/// Kubeconfig and address of one cluster.
 #[derive(Clone)]
 pub struct Access {
     name: ClusterName,
     config: Config,
-    /// This context and what it refers to, and nothing else.
+    /// Only this context, its cluster and its user.
     kubeconfig: Kubeconfig,
-    /// The address under which the target reaches it, if that is another one.
+    /// Address that the target uses, if it differs.
     reached_at: Option<String>,
-    /// Whether this process has made it, so that nobody else can have anything there.
+    /// Set for a cluster that this process made, which no other run can use.
     own: bool,
 }
 
@@ -102,10 +104,10 @@ impl fmt::Debug for Access {
 }
 
 impl Access {
-    /// The way that a context of a kubeconfig leads. Its `current-context` does not matter.
+    /// Access through a context of a kubeconfig file. Ignores its `current-context`.
     ///
     /// # Errors
-    /// If there is no such context, or it does not say how to get in.
+    /// If there is no such context, or its credentials cannot be used.
     pub async fn by_context(
         name: ClusterName,
         kubeconfig: &Kubeconfig,
@@ -152,10 +154,10 @@ impl Access {
         })
     }
 
-    /// The way that the only context of a kubeconfig leads, given as text.
+    /// Access through the only context of a kubeconfig, given as text.
     ///
     /// # Errors
-    /// If it is no kubeconfig, or has another number of contexts.
+    /// If the text is not a kubeconfig with exactly one context.
     pub async fn by_text(name: ClusterName, text: &str) -> Result<Self, AccessError> {
         let file = format!("of {name}");
         let kubeconfig = Kubeconfig::from_yaml(text).map_err(|source| AccessError::Kubeconfig {
@@ -170,7 +172,7 @@ impl Access {
         Self::by_context(name, &kubeconfig, &context, &file).await
     }
 
-    /// The same cluster, which the target reaches under another address (`https://…`) than the harness.
+    /// Sets the address (`https://…`) that the target uses, if it differs from the harness's.
     #[must_use]
     pub fn reached_at(self, url: String) -> Self {
         Self {
@@ -179,7 +181,7 @@ impl Access {
         }
     }
 
-    /// The same cluster, which this process has made for a run.
+    /// Marks the cluster as made by this process for a run.
     #[must_use]
     pub(super) fn made_for_run(self) -> Self {
         Self { own: true, ..self }
@@ -195,17 +197,17 @@ impl Access {
         Self { name, ..self }
     }
 
-    /// The cluster's name in the fleet.
+    /// Name of the cluster in the fleet.
     pub fn name(&self) -> &ClusterName {
         &self.name
     }
 
-    /// The address of its API.
+    /// Address of its API server.
     pub fn url(&self) -> String {
         self.config.cluster_url.to_string()
     }
 
-    /// Where its API is, whatever of its names the kubeconfig uses for this machine.
+    /// Host, port and path of its API server, with all names of loopback replaced by one.
     fn place(&self) -> String {
         if !self.is_on_loopback() {
             return self.url();
@@ -215,21 +217,21 @@ impl Access {
         format!("loopback:{port}{}", url.path().trim_end_matches('/'))
     }
 
-    /// Whether it is reached on loopback.
+    /// Checks whether the address is on loopback.
     fn is_on_loopback(&self) -> bool {
         let host = self.config.cluster_url.host().unwrap_or_default();
         let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
         host == "localhost" || address.is_ok_and(|it| it.is_loopback())
     }
 
-    /// The address under which the target reaches it.
+    /// Address that the target uses.
     pub(super) fn url_for_target(&self) -> String {
         self.reached_at
             .clone()
             .unwrap_or_else(|| self.url().trim_end_matches('/').to_owned())
     }
 
-    /// A client. Needs a tokio runtime, in which it stays.
+    /// Builds a client. Needs a tokio runtime, in which the client stays.
     pub(super) fn client(&self, user_agent: &str) -> kube::Result<Client> {
         let mut config = self.config.clone();
         if let Ok(agent) = HeaderValue::from_str(user_agent) {
@@ -238,12 +240,12 @@ impl Access {
         Client::try_from(config)
     }
 
-    /// A client for requests of others, which bring their own user agents.
+    /// Builds a client for forwarded requests, which have their senders' user agents.
     pub(super) fn client_of_others(&self) -> kube::Result<Client> {
         Client::try_from(self.config.clone())
     }
 
-    /// Whether it says that it is ready.
+    /// Checks whether `/readyz` succeeds.
     pub(in crate::fleet) async fn is_ready(&self) -> bool {
         let Ok(client) = self.client("baton-fleet") else {
             return false;
@@ -254,26 +256,26 @@ impl Access {
         client.request_text(request).await.is_ok()
     }
 
-    /// The certificates by which its server is trusted (PEM); none if those of the system are meant.
+    /// Certificates of the authorities that sign the server's certificate (PEM); empty for those of the system.
     pub(super) fn ca(&self) -> Vec<u8> {
         let roots = self.config.root_cert.iter().flatten();
         let pem = roots.map(|der| pem::encode(&pem::Pem::new("CERTIFICATE", der.clone())));
         pem.collect::<String>().into_bytes()
     }
 
-    /// The token by which one is let in, if that is how.
+    /// Bearer token, if the user of the context has one.
     pub(super) fn token(&self) -> Option<String> {
         token_of(&self.kubeconfig)
     }
 
-    /// A kubeconfig for other programs that leads to this cluster alone.
+    /// A kubeconfig for other programs, with this cluster only.
     pub(super) fn kubeconfig(&self) -> String {
-        // What was read from YAML can be written so again.
+        // A document that was parsed from YAML can always be written as YAML.
         plain::write(&self.kubeconfig).unwrap_or_default()
     }
 }
 
-/// A kubeconfig file, and its name for people.
+/// Reads a kubeconfig file, and returns it with its path for messages.
 fn read(file: &Path) -> Result<(Kubeconfig, String), AccessError> {
     let shown = file.display().to_string();
     match Kubeconfig::read_from(file) {
@@ -285,28 +287,28 @@ fn read(file: &Path) -> Result<(Kubeconfig, String), AccessError> {
     }
 }
 
-/// Whether the program that is to give credentials ends in time, whatever it says: whoever uses them will hear that.
+/// Checks that the credential plugin ends in time. Ignores its result: the next request reports that.
 async fn gives_credentials(config: &Config, within: Duration) -> bool {
     let (config, runtime) = (config.clone(), Handle::current());
     let (sender, ended) = oneshot::channel();
-    // A thread of its own: whoever waits for a program cannot be interrupted, and must not hold up the end of a runtime.
+    // The wait for a plugin blocks a thread and cannot be interrupted; it must not delay the end of a runtime.
     thread::spawn(move || {
         let _runtime = runtime.enter();
         let client = Client::try_from(config);
-        // Nobody may wait any more.
+        // The receiver is gone after the time limit.
         let _ = sender.send(client.is_ok());
     });
     timeout(within, ended).await.is_ok()
 }
 
-/// The token of the only user.
+/// Token of the only user.
 fn token_of(kubeconfig: &Kubeconfig) -> Option<String> {
     let value = serde_json::to_value(kubeconfig).ok()?;
     let token = value.pointer("/users/0/user/token").and_then(Value::as_str)?;
     Some(token.to_owned()).filter(|token| !token.is_empty())
 }
 
-/// A context and what it refers to.
+/// A kubeconfig with one context, its cluster and its user.
 fn only(kubeconfig: &Kubeconfig, context: &str) -> Kubeconfig {
     let mut only = kubeconfig.clone();
     only.contexts.retain(|it| it.name == context);
@@ -321,20 +323,20 @@ fn only(kubeconfig: &Kubeconfig, context: &str) -> Kubeconfig {
     only
 }
 
-/// The clusters that fleets are made of: a control plane and members.
+/// The clusters of a fleet: a control plane and members.
 #[derive(Debug, Clone)]
 pub struct Clusters {
-    /// The control plane.
+    /// Access to the control plane.
     pub control: Access,
-    /// The members: `member1`, `member2`, …
+    /// Access to the members: `member1`, `member2`, …
     pub members: Vec<Access>,
 }
 
 impl Clusters {
-    /// Clusters that are told apart by their addresses.
+    /// Clusters with different addresses.
     ///
     /// # Errors
-    /// If there is no member, or two of them are the same.
+    /// If `members` is empty, or two clusters have the same address.
     pub fn new(control: Access, members: Vec<Access>) -> Result<Self, AccessError> {
         let clusters = Self { control, members };
         let all: Vec<&Access> = clusters.all().collect();
@@ -353,8 +355,8 @@ impl Clusters {
         Ok(clusters)
     }
 
-    /// The clusters that contexts of a kubeconfig file lead to; the members are called `member1`, `member2`, … in the
-    /// order in which they are given.
+    /// Clusters from contexts of a kubeconfig file; the members are called `member1`, `member2`, … in the order of
+    /// their contexts.
     ///
     /// # Errors
     /// If the file or a context cannot be used.
@@ -369,24 +371,24 @@ impl Clusters {
         Self::new(control, accesses)
     }
 
-    /// The control plane that a context of a kubeconfig file leads to, and members that are known already.
+    /// A control plane from a context of a kubeconfig file, with the given members.
     ///
     /// # Errors
-    /// If the file or the context cannot be used, or there is no member.
+    /// If the file or the context cannot be used, or `members` is empty.
     pub async fn of_context(file: &Path, control: &str, members: Vec<Access>) -> Result<Self, AccessError> {
         let (kubeconfig, shown) = read(file)?;
         let control = Access::by_context(ClusterName::control(), &kubeconfig, control, &shown).await?;
         Self::new(control, members)
     }
 
-    /// Loopback, if all members are reached there: then they reach this machine there too, unless the way to them leads
-    /// into containers.
+    /// The loopback address, if all members are on loopback: then they reach this machine there too, unless they run in
+    /// containers.
     pub fn loopback(&self) -> Option<IpAddr> {
         let all = self.members.iter().all(Access::is_on_loopback);
         all.then(|| Ipv4Addr::LOCALHOST.into())
     }
 
-    /// All of them, the control plane first.
+    /// All clusters, the control plane first.
     pub fn all(&self) -> impl Iterator<Item = &Access> {
         std::iter::once(&self.control).chain(&self.members)
     }
@@ -396,7 +398,7 @@ impl Clusters {
 mod tests {
     use super::*;
 
-    /// Two contexts that lead to these addresses, the first with a program that is to give credentials.
+    /// A kubeconfig with two contexts for these addresses; the first user has a credential plugin.
     fn kubeconfig(one: &str, other: &str, args: &str) -> Kubeconfig {
         let text = format!(
             "apiVersion: v1\nkind: Config\nclusters:\n- {{name: a, cluster: {{server: '{one}'}}}}\n- {{name: b, cluster: {{server: '{other}'}}}}\nusers:\n- {{name: a, user: {{exec: {{apiVersion: client.authentication.k8s.io/v1, command: sleep, args: [{args}], interactiveMode: Never}}}}}}\n- {{name: b, user: {{token: x}}}}\ncontexts:\n- {{name: a, context: {{cluster: a, user: a}}}}\n- {{name: b, context: {{cluster: b, user: b}}}}\n- {{name: c, context: {{cluster: a, user: b}}}}\n"

@@ -1,4 +1,4 @@
-//! Looks at clusters before anything is done to them: whether they answer, may be used, and agree on the time.
+//! Checks clusters before a run changes them: that they answer, may be used, and agree on the time.
 
 use std::time::Duration;
 
@@ -11,105 +11,105 @@ use thiserror::Error;
 
 use super::tls;
 
-/// The annotation on the namespace `kube-system` by which its owner gives a cluster away for tests.
+/// Annotation on the namespace `kube-system` by which an owner marks a test cluster.
 pub const TEST_CLUSTER: &str = "baton.dev/test-cluster";
 
-/// How long a cluster may take to answer at first.
+/// Longest time for the first answer of a cluster.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
 
-/// How far the clocks of two clusters may be apart. Servers tell the time in whole seconds.
+/// Largest difference between the clocks of two clusters. Servers report the time in whole seconds.
 const SKEW: SignedDuration = SignedDuration::from_secs(5);
 
-/// Why clusters are not used.
+/// A cluster that cannot be used.
 #[derive(Debug, Error)]
 pub enum CheckError {
-    /// It does not answer.
+    /// The cluster cannot be reached.
     #[error("{cluster} cannot be reached at {url}")]
     Unreachable {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// Its address.
+        /// Address of the cluster.
         url: String,
-        /// What happened.
+        /// Error of the request.
         source: Box<kube::Error>,
     },
-    /// It does not answer in time.
+    /// The cluster does not answer in time.
     #[error("{cluster} at {url} has not answered within {ANSWERS_WITHIN:?}")]
     Silent {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// Its address.
+        /// Address of the cluster.
         url: String,
     },
-    /// It does not know who asks.
+    /// The cluster rejects the credentials.
     #[error("{cluster} at {url} does not accept the credentials of the kubeconfig; they may have expired")]
     Unauthorized {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// Its address.
+        /// Address of the cluster.
         url: String,
     },
-    /// Its certificate is over.
+    /// The certificate of the server has expired.
     #[error("the certificate of {cluster} at {url} has expired")]
     ServerExpired {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// Its address.
+        /// Address of the cluster.
         url: String,
-        /// What happened.
+        /// Error of the request.
         source: Box<kube::Error>,
     },
-    /// Its certificate is not one that the kubeconfig trusts.
+    /// The kubeconfig does not trust the certificate of the server.
     #[error("the certificate of {cluster} at {url} is not one that the kubeconfig trusts")]
     ServerNotTrusted {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// Its address.
+        /// Address of the cluster.
         url: String,
-        /// What happened.
+        /// Error of the request.
         source: Box<kube::Error>,
     },
-    /// It does not let the harness do what a case needs.
+    /// The credentials lack a permission that a case needs.
     #[error("{cluster} does not allow {what}; a run needs the rights of cluster-admin")]
     Forbidden {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// What was to be done.
+        /// Request that was forbidden.
         what: String,
     },
-    /// Nobody has said that it may be used.
+    /// The cluster is not marked as a test cluster.
     #[error("{0} is not marked as a test cluster")]
     NotMarked(ClusterName),
-    /// Another run uses it.
+    /// Another run uses the cluster.
     #[error("{cluster} is used by another run ({owner})")]
     InUse {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// The run, as the label `baton.dev/owner` names it.
+        /// Value of the label `baton.dev/owner`, which identifies the run.
         owner: String,
     },
-    /// Two clocks are too far apart.
+    /// The clocks of two clusters differ too much.
     #[error("the clocks of {one} and {other} are {secs} s apart")]
     Skew {
-        /// The one.
+        /// Name of one cluster.
         one: ClusterName,
-        /// The other.
+        /// Name of the other cluster.
         other: ClusterName,
-        /// How far.
+        /// Difference in seconds.
         secs: i64,
     },
 }
 
 impl CheckError {
-    /// What to do about it.
+    /// Suggests a fix.
     pub fn help(&self) -> String {
         match self {
             Self::Unreachable { .. } | Self::Silent { .. } => {
                 "is the cluster running, and is the address in the kubeconfig right?".to_owned()
             }
-            Self::Unauthorized { .. } => "get a new kubeconfig from whoever runs the cluster".to_owned(),
+            Self::Unauthorized { .. } => "ask the administrator of the cluster for a new kubeconfig".to_owned(),
             Self::ServerExpired { .. } => {
-                "whoever runs the cluster must renew it, such as with `kubeadm certs renew apiserver`; compare the clock of \
+                "ask the administrator of the cluster to renew it, such as with `kubeadm certs renew apiserver`; compare the clock of \
                  this machine too"
                     .to_owned()
             }
@@ -128,7 +128,7 @@ impl CheckError {
         }
     }
 
-    /// Whether it is what was given that is wrong, and not the clusters.
+    /// Checks whether the input is wrong, as opposed to the clusters.
     pub fn is_input(&self) -> bool {
         match self {
             Self::NotMarked(_) => true,
@@ -144,14 +144,14 @@ impl CheckError {
     }
 }
 
-/// Asks a cluster whether it is there; gives how far its clock is ahead of the local one, if it tells the time.
+/// Sends a first request to a cluster. Returns how far its clock is ahead of the local one, if it reports the time.
 pub(super) async fn answers(
     name: &ClusterName,
     url: &str,
     client: &Client,
 ) -> Result<Option<SignedDuration>, CheckError> {
     let unreachable = |source| tls::unreachable(name, url, source);
-    // Unlike /version, this is not told to strangers.
+    // Unlike /version, this needs valid credentials.
     let request = Request::get("/api/v1/namespaces?limit=1").body(Body::empty());
     let request = request.map_err(|error| unreachable(kube::Error::HttpError(error)))?;
     let asked = Timestamp::now();
@@ -181,7 +181,7 @@ pub(super) async fn answers(
     Ok(date.map(|date| date.timestamp().duration_since(asked)))
 }
 
-/// Checks that no two clocks are too far apart; they are given as distances from the same one.
+/// Checks that no two clocks differ too much; each is given as its distance from the local clock.
 pub(super) fn agree(clocks: &[(ClusterName, SignedDuration)]) -> Result<(), CheckError> {
     let first = clocks.iter().min_by_key(|(_, ahead)| *ahead);
     let last = clocks.iter().max_by_key(|(_, ahead)| *ahead);
@@ -195,7 +195,7 @@ pub(super) fn agree(clocks: &[(ClusterName, SignedDuration)]) -> Result<(), Chec
     }
 }
 
-/// Checks that the owner of a cluster has given it away for tests.
+/// Checks that the owner of a cluster has marked it for tests.
 pub(super) async fn is_marked(name: &ClusterName, client: &Client) -> Result<(), CheckError> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let system = namespaces.get_opt("kube-system").await;

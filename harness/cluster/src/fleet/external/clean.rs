@@ -1,7 +1,7 @@
-//! Leaves clusters as they were: removes what a case has made, and proves that it is gone.
+//! Restores clusters after a case: removes the objects that the case made, and checks that they are gone.
 //!
-//! What was there when the fleet was leased is an `Inventory`. Of what is new since then, only what the fleet, the case
-//! or the target made of them is touched; what others do on the cluster meanwhile is none of our business.
+//! An `Inventory` lists the objects that existed when the fleet was leased. Of newer objects, only those that the
+//! fleet, the case or the target made are removed; objects of other users stay.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,16 +22,17 @@ use serde_json::json;
 
 use crate::{fleet::register::NAMESPACE as REGISTERED, observer::served};
 
-/// How long something may take to go once it has been deleted and nothing holds it.
+/// Longest time until an object is gone after it was deleted and its finalizers were removed.
 const GONE_WITHIN: Duration = Duration::from_secs(30);
 
-/// How long a namespace may take to go by itself. Clusters without a controller for namespaces need help after that.
+/// Longest time until a namespace is gone. After that it is finalized here, because the cluster may lack a namespace
+/// controller.
 const NAMESPACE_GONE_WITHIN: Duration = Duration::from_secs(15);
 
-/// Kinds that clusters make and remove by themselves.
+/// Kinds that clusters create and remove themselves.
 const THEIR_OWN: [&str; 4] = ["Event", "Lease", "Node", "CSINode"];
 
-/// An object on a cluster.
+/// Identity of an object on a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Item {
     group: String,
@@ -49,10 +50,10 @@ impl Item {
     }
 }
 
-/// What is there, with uids.
+/// Objects of a cluster, with their uids.
 pub(super) type Inventory = BTreeMap<Item, Option<String>>;
 
-/// One object as it was listed.
+/// An object in a list.
 struct Listed {
     item: Item,
     uid: Option<String>,
@@ -62,7 +63,7 @@ struct Listed {
     held: bool,
 }
 
-/// Everything of every kind.
+/// Lists all objects of all kinds.
 async fn list(client: &Client) -> kube::Result<Vec<Listed>> {
     let kinds = served(client).await?;
     let lists = kinds
@@ -80,7 +81,7 @@ async fn list_kind(client: &Client, resource: ApiResource) -> kube::Result<Vec<L
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     let objects = match api.list_metadata(&ListParams::default()).await {
         Ok(objects) => objects.items,
-        // A kind may go with its definition at any time. Whatever else is not listed is not proved to be gone.
+        // A definition may be removed at any time, with its kind. Any other error means that objects may be left.
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 405) => Vec::new(),
         Err(error) => return Err(error),
     };
@@ -104,13 +105,13 @@ async fn list_kind(client: &Client, resource: ApiResource) -> kube::Result<Vec<L
     Ok(listed.collect())
 }
 
-/// What is there now.
+/// Lists the present objects.
 pub(super) async fn inventory(client: &Client) -> kube::Result<Inventory> {
     let all = list(client).await?;
     Ok(all.into_iter().map(|listed| (listed.item, listed.uid)).collect())
 }
 
-/// What was there before a moment and is there now.
+/// Lists the present objects that were created before `moment`.
 pub(super) async fn inventory_before(client: &Client, moment: Timestamp) -> kube::Result<Inventory> {
     let all = list(client).await?;
     let before = all
@@ -119,20 +120,20 @@ pub(super) async fn inventory_before(client: &Client, moment: Timestamp) -> kube
     Ok(before.map(|listed| (listed.item, listed.uid)).collect())
 }
 
-/// What belongs to a leased fleet.
+/// Scope of a leased fleet: the objects to remove afterwards.
 #[derive(Debug, Clone)]
 pub(super) struct Ours {
-    /// The fleet's namespace.
+    /// Namespace of the fleet.
     pub namespace: String,
-    /// The members that it was leased with.
+    /// Members of the fleet.
     pub members: Vec<ClusterName>,
-    /// Whether other cases are on the control plane too: what they may need stays there.
+    /// Other cases use the control plane at the same time: objects that they may need stay.
     pub beside_others: bool,
 }
 
 impl Ours {
-    /// Whether an object that was not there before has been made by the fleet, the case or the target. `templates`
-    /// are objects of the case on the control plane: a member has copies of them.
+    /// Checks whether a new object was made by the fleet, the case or the target. `templates` are the case's objects on
+    /// the control plane, of which a member has copies.
     fn made(&self, on: &ClusterName, listed: &Listed, templates: &BTreeSet<Item>) -> bool {
         let item = &listed.item;
         if self.beside_others && on.is_control() && self.is_common(item) {
@@ -146,8 +147,8 @@ impl Ours {
         }
     }
 
-    /// Whether a target may have made such an object of cluster scope for the case. Policies are made by people; those of
-    /// the case are made by the harness.
+    /// Checks whether the target may have made a cluster-scoped object for the case. Policies are written by users, and
+    /// the policies of a case by the harness.
     fn is_of_target(&self, item: &Item) -> bool {
         match item.group.as_str() {
             "work.karmada.io" => true,
@@ -156,7 +157,7 @@ impl Ours {
         }
     }
 
-    /// Whether others may need it.
+    /// Checks whether other cases may need the object.
     fn is_common(&self, item: &Item) -> bool {
         let is_of_member = || self.members.iter().any(|member| item.name.starts_with(member.as_str()));
         match item.namespace.as_deref() {
@@ -165,14 +166,14 @@ impl Ours {
         }
     }
 
-    /// Whether a namespace holds what members are registered with, or Works for them.
+    /// Checks whether a namespace holds secrets of members or Works for them.
     fn is_space(&self, namespace: &str) -> bool {
         let member = namespace.strip_prefix(EXECUTION_NAMESPACE);
         namespace == REGISTERED || member.is_some_and(|name| self.members.iter().any(|it| it.as_str() == name))
     }
 }
 
-/// One cluster to clean.
+/// A cluster to clean.
 pub(super) struct Cluster<'a> {
     pub name: &'a ClusterName,
     pub client: Client,
@@ -196,7 +197,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Deletes an object, and takes away what holds it: who was to do something first has been stopped.
+    /// Deletes an object and removes its finalizers, whose controllers have been stopped.
     async fn remove(&self, listed: &Listed) -> kube::Result<()> {
         let api = self.api(listed);
         let name = &listed.item.name;
@@ -208,7 +209,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Waits until an object is gone; whether it is, the next list tells.
+    /// Waits until an object is gone, or the time is up. The next list shows whether it is gone.
     async fn await_gone(&self, listed: &Listed) {
         let uid = listed.uid.clone().unwrap_or_default();
         let gone = await_condition(self.api(listed), &listed.item.name, conditions::is_deleted(&uid));
@@ -220,7 +221,7 @@ impl Cluster<'_> {
         let _ = tokio::time::timeout(limit, gone).await;
     }
 
-    /// Says of an empty namespace that nothing keeps it, as a controller would if there were one.
+    /// Removes the finalizers of an empty namespace, in place of a namespace controller.
     async fn finalize(&self, namespace: &Listed) -> kube::Result<()> {
         let name = &namespace.item.name;
         let empty = json!({
@@ -241,10 +242,11 @@ fn absent_is_fine(done: kube::Result<()>) -> kube::Result<()> {
     }
 }
 
-/// Removes what is ours on a cluster and gives what is left of it, in words. Namespaces go last, and what defines
-/// kinds after what is of them.
+/// Removes the fleet's objects from a cluster, and returns descriptions of those that are left. Namespaces are removed
+/// last, and definitions after their objects.
 pub(super) async fn clean(cluster: &Cluster<'_>, ours: &Ours, templates: &BTreeSet<Item>) -> kube::Result<Vec<String>> {
-    // A second look finds what somebody made after the first; a third would find somebody who does not stop.
+    // The second pass removes objects that were made during the first. A third would only fight a writer that does not
+    // stop.
     for _ in 0..2 {
         let found = cluster.ours(ours, templates).await?;
         if found.is_empty() {
@@ -274,7 +276,7 @@ pub(super) async fn clean(cluster: &Cluster<'_>, ours: &Ours, templates: &BTreeS
     Ok(left.iter().map(|it| it.item.words(cluster.name)).collect())
 }
 
-/// Removes a namespace in which nothing is any more; gives it, in words, if it does not go.
+/// Removes an empty namespace; returns its description if it stays.
 pub(super) async fn remove_namespace(
     name: &ClusterName,
     client: &Client,
@@ -304,7 +306,7 @@ pub(super) async fn remove_namespace(
     Ok(left.iter().map(|it| it.item.words(name)).collect())
 }
 
-/// What of the case is on a cluster: what the harness's hands have made there.
+/// Lists the case's objects on a cluster: those that the harness wrote there.
 pub(super) async fn templates(cluster: &Cluster<'_>, ours: &Ours) -> kube::Result<BTreeSet<Item>> {
     let found = cluster.ours(ours, &BTreeSet::new()).await?;
     Ok(found.into_iter().map(|listed| listed.item).collect())

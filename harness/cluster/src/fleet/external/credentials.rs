@@ -1,4 +1,4 @@
-//! What a target shows to be let in where it goes its own way.
+//! Credentials of the target for members that it reaches directly.
 
 use k8s_openapi::{
     api::{
@@ -13,13 +13,13 @@ use kube::{Api, Client, api::PostParams};
 use super::{Access, refused};
 use crate::fleet::FleetError;
 
-/// The account that a target uses on members whose kubeconfig holds no token.
+/// Service account of the target on members whose kubeconfig has no token.
 const ACCOUNT: &str = "baton-target";
 
-/// How long its token is good for: longer than any case takes.
+/// Lifetime of its token: longer than any case takes.
 const TOKEN_SECS: i64 = 24 * 60 * 60;
 
-/// The kubeconfig's token, or one of an account that is made for it.
+/// Returns the kubeconfig's token, or else a new token of a service account.
 pub(super) async fn token(access: &Access, client: &Client, namespace: &str) -> Result<String, FleetError> {
     if let Some(token) = access.token() {
         return Ok(token);

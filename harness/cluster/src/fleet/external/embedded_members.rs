@@ -1,5 +1,5 @@
-//! Members that this process makes for a run, for a control plane that exists: embedded API servers behind HTTPS. There can
-//! be many of them, so that several cases at once have members of their own.
+//! Embedded members of an existing control plane: API servers in this process that serve HTTPS. There can be many of
+//! them, so that each of several concurrent cases has different members.
 
 use std::{fmt, io};
 
@@ -13,26 +13,26 @@ use crate::fleet::{
     embedded::{Embedded, Options, Time},
 };
 
-/// Why there are no such members.
+/// An error while embedded members are started.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbeddedMembersError {
-    /// The system does not let them work.
+    /// The runtime cannot be started.
     #[error("cannot start the async runtime of embedded members")]
     Runtime(#[source] io::Error),
-    /// They do not come to serve.
+    /// The API servers cannot be started.
     #[error(transparent)]
     Fleet(#[from] FleetError),
-    /// What they give does not lead to them.
+    /// A generated kubeconfig does not work.
     #[error(transparent)]
     Access(#[from] AccessError),
 }
 
-/// Embedded API servers, which serve until this is dropped.
+/// Embedded API servers that serve until this is dropped.
 pub struct EmbeddedMembers {
     accesses: Vec<Access>,
-    /// What they are made of; its own control plane is nobody's.
+    /// The servers. Their control plane is not used.
     _servers: Embedded,
-    /// They outlive the runtimes of cases. None once it has ended.
+    /// Outlives the runtimes of cases. `None` once it has ended.
     runtime: Option<Runtime>,
 }
 
@@ -45,10 +45,10 @@ impl fmt::Debug for EmbeddedMembers {
 }
 
 impl EmbeddedMembers {
-    /// Boots so many: `member1`, `member2`, …
+    /// Boots `count` members: `member1`, `member2`, …
     ///
     /// # Errors
-    /// If they cannot be had.
+    /// If they cannot be started.
     pub fn boot(count: usize) -> Result<Self, EmbeddedMembersError> {
         let runtime = Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.map_err(EmbeddedMembersError::Runtime)?;
@@ -71,7 +71,7 @@ impl EmbeddedMembers {
         })
     }
 
-    /// The ways to them.
+    /// Access to each member.
     pub fn accesses(&self) -> Vec<Access> {
         self.accesses.clone()
     }
@@ -90,7 +90,7 @@ async fn access(member: &Cluster) -> Result<Access, EmbeddedMembersError> {
 
 impl Drop for EmbeddedMembers {
     fn drop(&mut self) {
-        // Whoever drops it may stand in another runtime, which must not wait.
+        // A drop may happen on another runtime, which must not wait.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

@@ -1,5 +1,5 @@
-//! Fault proxies: the way of the target to leased clusters leads through them, so that faults can be injected. The harness,
-//! the simulator and the observer go to the clusters directly.
+//! Fault proxies between the target and leased clusters, which inject faults. The harness, the simulator and the
+//! observer connect to the clusters directly.
 
 use std::{
     collections::BTreeMap,
@@ -23,13 +23,13 @@ use crate::{
     observer::{served, watching::Watching},
 };
 
-/// The proxies of a fleet, by cluster.
+/// Fault proxies of a fleet, by cluster.
 #[derive(Debug, Default)]
 pub(super) struct FaultProxies(BTreeMap<ClusterName, FaultProxy>);
 
 impl FaultProxies {
-    /// Opens one for each cluster that the target reaches through this process; none for a target that stands elsewhere
-    /// and is given no address to come to.
+    /// Opens a proxy for each cluster that the target reaches through this process; none for an installed target
+    /// without an address of this machine.
     pub(super) async fn open(
         accesses: impl Iterator<Item = &Access>,
         location: TargetLocation,
@@ -54,7 +54,7 @@ impl FaultProxies {
         self.0.values().map(FaultProxy::faults)
     }
 
-    /// A gate before all of them, and its keeper; none if there are no proxies.
+    /// A gate in front of all proxies, with its keeper; `None` without proxies.
     pub(super) fn gate(&self) -> Option<Gatekeeper> {
         if self.0.is_empty() {
             return None;
@@ -66,12 +66,12 @@ impl FaultProxies {
         Some(keeper)
     }
 
-    /// The kubeconfig that leads through one of them.
+    /// Kubeconfig for a cluster through its proxy.
     pub(super) fn kubeconfig(&self, cluster: &ClusterName) -> Option<String> {
         Some(self.0.get(cluster)?.serving().kubeconfig())
     }
 
-    /// How a member is registered whom the target is to reach through one of them.
+    /// Registration of a member that the target reaches through its proxy.
     pub(super) fn endpoint(&self, member: &ClusterName) -> Option<Endpoint> {
         let serving = self.0.get(member)?.serving();
         Some(Endpoint {
@@ -82,20 +82,20 @@ impl FaultProxies {
         })
     }
 
-    /// What the target creates on members through them is a fence too: when it was asked for is known exactly.
+    /// Reports the target's creations on members as fences: the proxy knows when each was requested.
     pub(super) fn tell(&self, watching: &Watching) {
         for (name, proxy) in self.0.iter().filter(|(name, _)| !name.is_control()) {
             proxy.tell_of_creations(watching.fences_of(name.clone()));
         }
     }
 
-    /// Those that had no file descriptor left to let somebody in.
+    /// Clusters whose proxy had no file descriptor left for a connection.
     pub(super) fn starved(&self) -> impl Iterator<Item = &ClusterName> {
         let starved = self.0.iter().filter(|(_, proxy)| proxy.serving().starved());
         starved.map(|(name, _)| name)
     }
 
-    /// Closes all of them.
+    /// Closes all proxies.
     pub(super) async fn close(self) {
         for proxy in self.0.into_values() {
             proxy.close().await;

@@ -1,4 +1,4 @@
-//! A leased fleet: clusters that stay, with a namespace for one case. `lessor`: how it is made.
+//! Leased fleets: existing clusters, with a namespace for one case. `lessor` prepares them.
 
 mod lessor;
 
@@ -42,13 +42,13 @@ use crate::{
 
 pub(super) use self::lessor::Lessor;
 
-/// The label of a case's namespace.
+/// Label of a case's namespace.
 pub(super) const CASE: &str = "baton.dev/case";
 
-/// How long all that is removed at once may take to go.
+/// Longest time until all removed objects are gone.
 pub(super) const CLEANED_WITHIN: Duration = Duration::from_secs(120);
 
-/// How long a cluster may take to say that it is still there.
+/// Longest time for the answer to a check that a cluster still serves.
 const STILL_THERE_WITHIN: Duration = Duration::from_secs(5);
 
 /// A fleet that is leased to a case.
@@ -59,21 +59,21 @@ pub(super) struct LeasedFleet {
     members: Vec<Cluster>,
     urls: BTreeMap<ClusterName, String>,
     ours: Ours,
-    /// The other cases that may be there, if it is beside them.
+    /// Other cases on the same control plane, if they run at the same time.
     company: Option<Arc<Company>>,
-    /// What was there before, by cluster.
+    /// Objects that existed before the case, by cluster.
     before: BTreeMap<ClusterName, Inventory>,
-    /// The taints of members that were registered before.
+    /// Taints of members that were registered before.
     tainted: Vec<(ClusterName, Value)>,
     simulators: Vec<Simulator>,
-    /// None if no address is known under which the members would reach a webhook.
+    /// `None` if the members cannot reach a webhook on this machine.
     admission: Option<Admission>,
     proxies: FaultProxies,
     watching: Mutex<Option<Watching>>,
     keep: bool,
-    /// Where the kubeconfigs are.
+    /// Folder of the kubeconfigs.
     _folder: Scratch,
-    /// Nobody else gets these clusters before the fleet is gone.
+    /// Reserves the clusters until the fleet is gone.
     _turn: Turn,
 }
 
@@ -82,7 +82,7 @@ impl LeasedFleet {
         std::iter::once(&self.control).chain(&self.members)
     }
 
-    /// Removes what the case has made; gives what is left.
+    /// Removes the objects that the case made; returns descriptions of those that are left.
     async fn clean(&self) -> Result<Vec<String>, FleetError> {
         self.restore_taints().await?;
         let to_clean = |cluster: &'_ Cluster| {
@@ -94,7 +94,7 @@ impl LeasedFleet {
             })
         };
         let Some(control) = to_clean(&self.control) else {
-            // Nothing has been made before it was known what is there.
+            // The fleet makes nothing before it has the inventories.
             return Ok(Vec::new());
         };
         let failed = |name: &ClusterName| refused(name, "cleaning up");
@@ -212,11 +212,11 @@ impl Fleet for LeasedFleet {
     async fn shut_down(self: Box<Self>) -> Result<(), FleetError> {
         drop(self.watching.lock().unwrap_or_else(PoisonError::into_inner).take());
         let cleaned = if self.keep { Ok(Vec::new()) } else { self.clean().await };
-        // They may have had finalizers to see to until now.
+        // The simulators may have had finalizers to remove until now.
         for simulator in self.simulators {
             simulator.stop().await;
         }
-        // Nobody is told to call them any more.
+        // The webhook configurations have been removed, so no cluster calls the webhooks any more.
         if let Some(admission) = self.admission {
             admission.stop().await;
         }

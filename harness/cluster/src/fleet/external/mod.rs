@@ -1,19 +1,20 @@
-//! Fleets on clusters that exist already: they stay, and are leased to one case after the other, or to several at once
-//! that do not affect each other, each with members of its own.
+//! Fleets on existing clusters. They are leased to one case after another, or to several concurrent cases that do not
+//! affect each other, each with different members.
 //!
-//! To read in this order:
+//! In reading order:
 //!
-//! - [`access`]: how they are reached; `check`: whether they may be used and can be; `tls`: why a connection fails;
-//! - [`External`]: the backend; `fleet`: what a case gets of it, with a namespace of its own; `proxies`: the way of the
-//!   target to it, where faults are injected; `credentials`: what lets it in where it goes around them;
-//! - `reach`: what cases ask for that these clusters cannot do;
-//! - [`record`](fn@record): writes down what happens on clusters while somebody else drives;
-//! - `pool`: who has which members; `names`: what a case calls those that it has beside others, and what is others';
-//!   `translated`: clients that see to both; [`embedded_members`]: members that this process makes for a run;
-//! - `clean`: removes all that came of a case, and proves it; `remains`: what a run has left that was killed.
+//! - [`access`]: kubeconfigs and addresses; `check`: preconditions of clusters; `tls`: reasons of failed connections;
+//! - [`External`]: the backend; `leased`: a fleet for one case, with a separate namespace; `fault_proxies`: proxies
+//!   between the target and the clusters; `credentials`: tokens for targets that connect directly;
+//! - `reach`: steps that these clusters cannot carry out;
+//! - [`record`](fn@record): records clusters while another program drives them;
+//! - `pool`: distributes members among cases; `names`: names of members in concurrent cases; `translated`: clients that
+//!   apply them; [`embedded_members`]: members that this process makes for a run;
+//! - `clean`: removes the objects of a case, and checks that they are gone; `remains`: removes the objects of a killed
+//!   run.
 //!
 //! A target finds its members as on any other control plane: a `Cluster` and a `Secret` each, `member1`, `member2`, …
-//! Those that are registered already, for an implementation that is installed there, stay as they are.
+//! Members that an installed implementation has already registered stay as they are.
 
 pub mod access;
 mod check;
@@ -72,80 +73,77 @@ use crate::{
     simulator::{Rules, rules::KindRef},
 };
 
-/// Who makes workloads run on the members.
+/// Provider of the members' workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workloads {
-    /// The workload simulator: the members have neither kubelets nor controllers.
+    /// The simulator: the members have neither kubelets nor controllers.
     Simulated,
-    /// The members themselves, but for custom kinds, whose operators the simulator stands for.
+    /// The members, except for custom kinds, whose operators the simulator replaces.
     CustomSimulated,
-    /// The members themselves, with all operators that cases need.
+    /// The members, with all operators that cases need.
     Own,
 }
 
-/// What is done with clusters.
+/// Options for existing clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Who makes workloads run on the members.
+    /// Provider of the members' workloads.
     pub workloads: Workloads,
-    /// Whether what a case has made stays on the clusters, to be looked at.
+    /// Keep the objects of each case on the clusters, for inspection.
     pub keep: bool,
-    /// Whether somebody vouches that all of them are for tests. Otherwise each must be marked so ([`TEST_CLUSTER`]).
+    /// The user confirms that all clusters are for tests. Otherwise each must be marked ([`TEST_CLUSTER`]).
     pub vouched_for: bool,
-    /// An address of this machine under which a target that stands elsewhere reaches it: members are registered with
-    /// proxies there, so that faults can be injected.
+    /// Address of this machine that a target elsewhere reaches: members are registered with fault proxies there.
     pub address: Option<IpAddr>,
-    /// An address of this machine that the members reach: what they are to call listens there. None if no such address
-    /// is known.
+    /// Address of this machine that the members reach, for webhooks; `None` if unknown.
     pub webhooks: Option<IpAddr>,
 }
 
-/// Clusters that somebody else has started, as a backend.
+/// The backend for existing clusters.
 #[derive(Debug)]
 pub struct External {
     name: &'static str,
     clusters: Clusters,
     options: Options,
-    /// The members that were registered before, under addresses of their own.
+    /// Members that were registered before, under other addresses.
     registered: BTreeSet<ClusterName>,
     removed: BTreeSet<String>,
-    /// The definitions of the failover API that were not there before.
+    /// Definitions of the failover API that this run added.
     defined: Mutex<BTreeSet<String>>,
-    /// What dates taints, if the kind Cluster is one of those.
+    /// Webhook that sets the time of taints, if this run added the kind Cluster.
     dates_taints: Mutex<Option<Dating>>,
-    /// What is there for cases beside each other, until one is alone; held while it changes.
+    /// Shared objects of concurrent cases, until a case runs alone; locked while they change.
     common: tokio::sync::Mutex<Common>,
     pool: Pool,
-    /// The members, if this process has made them.
+    /// The members, if this process made them.
     _embedded: Option<EmbeddedMembers>,
 }
 
-/// What no case beside others may remove, because others may need it.
+/// Shared objects of concurrent cases, which no case may remove.
 #[derive(Debug, Default)]
 struct Common {
-    /// The definitions that were there before there was such a case, if there is one.
+    /// Definitions that existed before the first concurrent case; `None` if there is no such case.
     before: Option<BTreeSet<String>>,
-    /// Whether the namespace for the secrets of members was not there.
+    /// Set if this run created the namespace for the secrets of members.
     namespace: bool,
 }
 
-/// Why clusters cannot serve as a backend.
+/// An error while clusters are prepared as a backend.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// They may not be used, or cannot be.
+    /// The clusters cannot be used.
     #[error(transparent)]
     Check(#[from] CheckError),
-    /// Something else is wrong.
+    /// Another operation failed.
     #[error(transparent)]
     Fleet(#[from] FleetError),
 }
 
 impl External {
-    /// Looks at clusters and makes a backend of them. Nothing is changed on them yet, but what a run has left there that
-    /// was killed is removed.
+    /// Checks clusters and makes a backend of them. Only removes the objects of a killed run; changes nothing else yet.
     ///
     /// # Errors
-    /// If one of them cannot be reached, is not for tests, is used by another run, or has a clock of its own.
+    /// If a cluster cannot be reached, is not for tests, is used by another run, or its clock differs.
     pub async fn connect(name: &'static str, clusters: Clusters, options: Options) -> Result<Self, ConnectError> {
         let looks = clusters
             .all()
@@ -170,7 +168,7 @@ impl External {
         })
     }
 
-    /// The same, with members that this process has made and that are to last as long as it.
+    /// Keeps embedded members alive as long as the backend.
     #[must_use]
     pub fn keeping(self, members: EmbeddedMembers) -> Self {
         Self {
@@ -179,12 +177,12 @@ impl External {
         }
     }
 
-    /// The namespaces of cases that an earlier run had left, and that are gone now.
+    /// Namespaces of cases of an earlier run that were removed.
     pub fn removed(&self) -> &BTreeSet<String> {
         &self.removed
     }
 
-    /// What the simulator does for a case; none if nobody simulates.
+    /// Rules of the simulator for a case; `None` without a simulator.
     fn rules(&self, request: &Request) -> Result<Option<Arc<Rules>>, FleetError> {
         let rules = || request.rules.clone().map_or_else(bundled_rules, Ok);
         match self.options.workloads {
@@ -194,7 +192,7 @@ impl External {
         }
     }
 
-    /// Waits until there are members for a fleet, and nobody who must be alone.
+    /// Waits until enough members are free, and no case that must run alone is waiting or running.
     pub(super) async fn turn(&self, request: &Request) -> Result<Turn, FleetError> {
         if request.beside_others {
             self.pool.beside_others(request.members).await
@@ -203,7 +201,7 @@ impl External {
         }
     }
 
-    /// A fleet of these clusters, which has its members until it is shut down.
+    /// Leases a fleet, which holds its members until it is shut down.
     pub(super) async fn lease(&self, request: &Request, turn: Turn) -> Result<Box<dyn Fleet>, FleetError> {
         let taken = turn.members().iter().filter_map(|it| self.clusters.members.get(*it));
         let taken: Vec<&Access> = taken.collect();
@@ -231,7 +229,7 @@ impl External {
         Ok(Box::new(lessor.lease(request, turn).await?))
     }
 
-    /// Takes note of what is there before the first of several cases beside each other begins.
+    /// Notes the existing definitions before the first of several concurrent cases begins.
     async fn begin_common(&self, common: &mut Common) -> Result<(), FleetError> {
         if common.before.is_some() {
             return Ok(());
@@ -242,7 +240,7 @@ impl External {
         Ok(())
     }
 
-    /// Removes what cases beside each other have left for each other; nobody has it any more.
+    /// Removes the shared objects of concurrent cases, after the last of them.
     async fn end_common(&self, common: &mut Common) -> Result<(), FleetError> {
         let Common { before, namespace } = std::mem::take(common);
         let Some(mut before) = before.filter(|_| !self.options.keep) else {
@@ -270,8 +268,8 @@ impl External {
         }
     }
 
-    /// Makes the failover API known to the control plane, as far as it is not: in the definitions of the target, if it
-    /// brings any.
+    /// Defines the failover API on the control plane, as far as it is missing: from the target's definitions, if it has
+    /// any.
     async fn define(&self, of_target: Option<&Vec<Value>>) -> Result<(), FleetError> {
         let client = client(&self.clusters.control, FLEET)?;
         let (definitions, is_cluster_ours) = match of_target {
@@ -311,7 +309,7 @@ impl External {
         Ok(())
     }
 
-    /// Removes what dates taints: without it no Cluster could be written there.
+    /// Removes the webhook that sets the time of taints: once it stops, no Cluster could be written.
     async fn stop_dating(&self) -> Result<(), FleetError> {
         let dating = self.dates_taints.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(dating) = dating else { return Ok(()) };
@@ -336,7 +334,7 @@ pub(super) fn client(access: &Access, user_agent: &str) -> Result<kube::Client, 
         .map_err(|source| refused(access.name(), "making a client")(source))
 }
 
-/// What was to be done on a cluster, and was refused.
+/// Builds the error for a refused operation on a cluster.
 fn refused<T: Into<String>>(cluster: &ClusterName, what: T) -> impl FnOnce(kube::Error) -> FleetError + use<T> {
     let (cluster, what) = (cluster.clone(), what.into());
     move |source| FleetError::Prepare {
@@ -362,7 +360,7 @@ impl Backend for External {
 
     fn beside_each_other(&self, cases: &[&Case], location: TargetLocation) -> Option<BTreeSet<usize>> {
         Some(match location {
-            // It is started for each case, and two of them would get in each other's way.
+            // A target that is started for each case must run alone.
             TargetLocation::Beside => BTreeSet::new(),
             TargetLocation::Elsewhere => sharing::together(cases),
         })
@@ -417,7 +415,7 @@ impl Backend for External {
     }
 }
 
-/// Removes a configuration of webhooks that may be gone.
+/// Removes a webhook configuration, if it exists.
 async fn remove_webhook(client: &kube::Client, name: &str) -> kube::Result<()> {
     let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
     match api.delete(name, &DeleteParams::background()).await {
@@ -427,13 +425,13 @@ async fn remove_webhook(client: &kube::Client, name: &str) -> kube::Result<()> {
     }
 }
 
-/// The definitions that a cluster has.
+/// Names of a cluster's definitions.
 async fn definitions(cluster: &ClusterName, client: &kube::Client) -> Result<BTreeSet<String>, FleetError> {
     let all = listed_definitions(cluster, client).await?;
     Ok(all.into_iter().filter_map(|it| it.name).collect())
 }
 
-/// Those of them that somebody has written.
+/// The definitions that were written by the field manager `by`.
 async fn definitions_of(
     cluster: &ClusterName,
     client: &kube::Client,
@@ -454,7 +452,7 @@ async fn listed_definitions(cluster: &ClusterName, client: &kube::Client) -> Res
     Ok(all.items.into_iter().map(|it| it.metadata).collect())
 }
 
-/// Removes definitions, with all objects of them; gives those that do not go, in words.
+/// Removes definitions with all their objects; returns descriptions of those that stay.
 async fn undefine(cluster: &ClusterName, client: &kube::Client, names: &BTreeSet<String>) -> Vec<String> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let deletions = names.iter().map(|name| {

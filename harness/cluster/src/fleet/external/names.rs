@@ -1,7 +1,7 @@
-//! The names of members beside other cases: a case speaks of `member1`, which is another member for each of them.
+//! Names of members in concurrent cases: each case calls its first member `member1`, which is a different cluster for
+//! each of them.
 //!
-//! [`Names`] says what is called how, and whose an object is. Nothing here does I/O; `translated` puts it between the
-//! harness and a cluster.
+//! [`Names`] maps names and attributes objects to cases, without I/O; `translated` applies it to requests and answers.
 
 use std::{
     borrow::Cow,
@@ -12,23 +12,23 @@ use std::{
 use baton_core::{names::number_of_member, select::EXECUTION_NAMESPACE};
 use serde_json::Value;
 
-/// What all cases on a control plane know of each other.
+/// State that all concurrent cases on a control plane share.
 #[derive(Debug, Default)]
 pub(super) struct Company {
-    /// The namespaces of all cases of this run.
+    /// Namespaces of all cases of this run.
     namespaces: Mutex<BTreeSet<String>>,
-    /// What reached another case than its own: the namespace of the one, and what was seen.
+    /// Leaks between cases: the namespace of a case, and a description.
     strays: Mutex<BTreeMap<String, String>>,
 }
 
 impl Company {
-    /// Takes note of a case's namespace, before it is there.
+    /// Registers a case's namespace, before it is created.
     pub(super) fn comes(&self, namespace: &str) {
         let mut all = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(namespace.to_owned());
     }
 
-    /// What of a case was seen with another one, or the other way round; none if nothing was.
+    /// The first leak to or from a case; `None` if there is none.
     pub(super) fn stray(&self, namespace: &str) -> Option<String> {
         let strays = self.strays.lock().unwrap_or_else(PoisonError::into_inner);
         strays.get(namespace).cloned()
@@ -45,7 +45,7 @@ impl Company {
     }
 }
 
-/// What a request asks for, as far as it matters whose that is.
+/// Kind of objects that a request is about, as far as their owner depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asked {
     Clusters,
@@ -53,27 +53,27 @@ pub(super) enum Asked {
     Other,
 }
 
-/// Whose an object is.
+/// Owner of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// The case's, or nobody's in particular.
+    /// This case, or no particular case.
     Ours,
-    /// Another case's.
+    /// Another case.
     Theirs,
 }
 
-/// What a case calls its members, and what they are called.
+/// Mapping between a case's names of its members and their registered names.
 #[derive(Debug)]
 pub(super) struct Names {
     namespace: String,
-    /// From what the case says to the cluster's own name, and back.
+    /// From the case's name to the registered name, and back.
     out: BTreeMap<String, String>,
     back: BTreeMap<String, String>,
     company: Arc<Company>,
 }
 
 impl Names {
-    /// For a case in this namespace that calls its members `member1`, `member2`, …: pairs of that and their own names.
+    /// For a case in this namespace, from pairs of the case's name of a member (`member1`, …) and its registered name.
     pub(super) fn new(namespace: &str, members: &[(String, String)], company: Arc<Company>) -> Self {
         Self {
             namespace: namespace.to_owned(),
@@ -83,32 +83,32 @@ impl Names {
         }
     }
 
-    /// A text of the case as the cluster is to have it.
+    /// Replaces the case's names in a text by the registered names.
     pub(super) fn out<'t>(&self, text: &'t str) -> Cow<'t, str> {
         words(text, &self.out)
     }
 
-    /// A text of the cluster as the case is to have it.
+    /// Replaces registered names in a text by the case's names.
     pub(super) fn back<'t>(&self, text: &'t str) -> Cow<'t, str> {
         words(text, &self.back)
     }
 
-    /// Puts all texts of a value, keys too, into the cluster's words.
+    /// Replaces the case's names in all strings and keys of a value.
     pub(super) fn all_out(&self, value: &mut Value) {
         each(value, &|text| self.out(text));
     }
 
-    /// Puts all texts of a value, keys too, into the case's words.
+    /// Replaces registered names in all strings and keys of a value.
     pub(super) fn all_back(&self, value: &mut Value) {
         each(value, &|text| self.back(text));
     }
 
-    /// Whether an answer may speak of members, or of other cases: all others stay as they are.
+    /// Quick check whether an answer may mention members or other cases. All other answers stay unchanged.
     pub(super) fn concerns(&self, text: &str) -> bool {
         text.contains("member") || self.speaks_of_another(text)
     }
 
-    /// Whose an object of the control plane is, in the cluster's words. What shows that two cases are not apart is noted.
+    /// Owner of an object on the control plane, given with registered names. Notes leaks between cases.
     pub(super) fn on_control(&self, asked: Asked, object: &Value) -> Whose {
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
@@ -128,7 +128,7 @@ impl Names {
         }
     }
 
-    /// Whose an object of one of the case's members is.
+    /// Owner of an object on one of the case's members.
     pub(super) fn on_member(&self, asked: Asked, object: &Value) -> Whose {
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
@@ -146,7 +146,7 @@ impl Names {
         namespace != self.namespace && self.company.has(namespace)
     }
 
-    /// Whether a word is the name of a member that the case does not have, be it another case's or gone long since.
+    /// Checks whether a word is the name of a member that the case does not have.
     fn is_foreign(&self, word: &str) -> bool {
         number_of_member(word).is_some() && !self.back.contains_key(word)
     }
@@ -167,7 +167,7 @@ impl Names {
         }
     }
 
-    /// A Work is the case's if it is for one of its members; what it carries must be the case's too.
+    /// A Work belongs to the case if it is for one of the case's members; its manifests must belong to the case too.
     fn in_execution_space(&self, space: &str, object: &Value) -> Whose {
         let for_us = self.of_namespace(space) == Whose::Ours;
         let manifests = object.pointer("/spec/workload/manifests").and_then(Value::as_array);
@@ -175,7 +175,7 @@ impl Names {
         let mut theirs = !for_us;
         for manifest in manifests.into_iter().flatten() {
             if text(manifest, "/kind").as_deref() == Some("Namespace") {
-                // An implementation may give every namespace to every member.
+                // An implementation may propagate every namespace to every member.
                 theirs |= text(manifest, "/metadata/name").is_some_and(|name| self.is_of_another(&name));
                 continue;
             }
@@ -191,7 +191,7 @@ impl Names {
         if theirs { Whose::Theirs } else { Whose::Ours }
     }
 
-    /// What is in no case's namespace is another's if it speaks of others alone.
+    /// An object outside of the cases' namespaces belongs to another case if it mentions only others.
     fn by_mention(&self, object: &Value) -> Whose {
         let text = object.to_string();
         let mut all = split(&text);
@@ -206,7 +206,7 @@ impl Names {
             .any(|name| *name != self.namespace && text.contains(name.as_str()))
     }
 
-    /// A member of another case that an object speaks of.
+    /// A member of another case that an object mentions.
     fn foreign_member(&self, object: &Value) -> Option<String> {
         let text = object.to_string();
         let mut all = split(&text);
@@ -221,12 +221,12 @@ impl Names {
     }
 }
 
-/// The words of a text: letters and digits.
+/// Splits a text into words of letters and digits.
 fn split(text: &str) -> impl Iterator<Item = &str> + Clone {
     text.split(|it: char| !it.is_ascii_alphanumeric())
 }
 
-/// A text with other words for some; what stands between them stays.
+/// Replaces words of a text; separators stay.
 fn words<'t>(text: &'t str, others: &BTreeMap<String, String>) -> Cow<'t, str> {
     if !split(text).any(|word| others.get(word).is_some_and(|other| other != word)) {
         return Cow::Borrowed(text);
@@ -380,14 +380,14 @@ mod tests {
         let on_control = |names: &Names, object: &Value| {
             names.on_control(Asked::Other, object);
         };
-        // Its binding names a member that it does not have.
+        // The binding names a member that the case does not have.
         let binding = object("baton-a", "x", &json!({"clusters": [{"name": "member2"}]}));
         assert_eq!(strays(&|a, _| on_control(a, &binding)), (true, false));
-        // A Work of the one for a member of the other.
+        // A Work of one case for a member of the other.
         let stray = object("karmada-es-member2", "x", &work("baton-a", "Deployment"));
         assert_eq!(strays(&|a, _| on_control(a, &stray)), (true, false));
         assert_eq!(strays(&|_, b| on_control(b, &stray)), (true, false));
-        // That every member has every namespace shows nothing.
+        // Every member may have every namespace, so this is not a leak.
         let space = object("karmada-es-member2", "x", &work("baton-a", "Namespace"));
         assert_eq!(
             strays(&|a, b| {
@@ -396,7 +396,7 @@ mod tests {
             }),
             (false, false)
         );
-        // A copy of the one on a member of the other.
+        // A copy of one case on a member of the other.
         let copy = object("baton-a", "x", &Value::Null);
         let seen = strays(&|_, b| {
             b.on_member(Asked::Other, &copy);

@@ -1,4 +1,5 @@
-//! Who has which members: a case that is alone has all of them to choose from, others have as many as they need.
+//! Distribution of members among cases: a case that runs alone gets all members, concurrent cases as many as each
+//! needs.
 
 use std::{
     collections::BTreeSet,
@@ -10,10 +11,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::names::Company;
 use crate::fleet::FleetError;
 
-/// The members of some clusters.
+/// The members of a backend.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// As many permits as there are members.
+    /// One permit per member.
     permits: Arc<Semaphore>,
     size: u32,
     free: Arc<Mutex<BTreeSet<usize>>>,
@@ -21,7 +22,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// So many.
+    /// A pool of this many members.
     pub(super) fn new(members: usize) -> Self {
         Self {
             permits: Arc::new(Semaphore::new(members)),
@@ -31,12 +32,12 @@ impl Pool {
         }
     }
 
-    /// Waits until nobody has any of these clusters, and takes the first members.
+    /// Waits until no case holds a member, and takes the first members.
     pub(super) async fn alone(&self, members: usize) -> Result<Turn, FleetError> {
         self.turn(members, self.size).await
     }
 
-    /// Waits until so many members are free.
+    /// Waits until this many members are free, and takes them.
     pub(super) async fn beside_others(&self, members: usize) -> Result<Turn, FleetError> {
         self.turn(members, u32::try_from(members).unwrap_or(u32::MAX)).await
     }
@@ -50,7 +51,7 @@ impl Pool {
             return Err(too_few());
         }
         let permit = Arc::clone(&self.permits).acquire_many_owned(permits).await;
-        // It is never closed.
+        // The semaphore is never closed.
         let permit = permit.map_err(|_| too_few())?;
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let taken: Vec<usize> = free.iter().take(members).copied().collect();
@@ -68,12 +69,12 @@ impl Pool {
 pub(in crate::fleet) struct Turn {
     taken: Vec<usize>,
     free: Arc<Mutex<BTreeSet<usize>>>,
-    /// Given back after the members are.
+    /// Released after the members.
     _permit: OwnedSemaphorePermit,
 }
 
 impl Turn {
-    /// The numbers of the members, ascending.
+    /// Numbers of the members, ascending.
     pub(super) fn members(&self) -> &[usize] {
         &self.taken
     }

@@ -1,4 +1,4 @@
-//! What cases ask for, and whether it can be done with clusters that somebody else has started.
+//! Steps of cases that existing clusters cannot carry out.
 
 use std::collections::BTreeSet;
 
@@ -10,23 +10,23 @@ use serde_json::Value;
 
 use crate::{fleet::TargetLocation, simulator::rules::KindRef};
 
-/// The prefix of annotations by which cases tell the workload simulator what to do.
+/// Prefix of annotations by which cases configure the simulator.
 const SIMULATOR_SETTING: &str = "simulator.baton.dev/";
 
-/// How the target comes to the clusters.
+/// Connection of the target to the clusters.
 pub(super) struct Way<'a> {
     pub backend: &'static str,
     pub location: TargetLocation,
-    /// Whether a target that stands elsewhere is told an address of this machine.
+    /// An address of this machine for an installed target is known.
     pub has_address: bool,
-    /// Whether an address of this machine is known that the members reach.
+    /// An address of this machine that the members reach is known.
     pub has_webhooks: bool,
     /// Members that were registered before.
     pub registered: &'a BTreeSet<ClusterName>,
 }
 
 impl Way<'_> {
-    /// Why what a step does cannot be done here, in words; none if it can.
+    /// Explains why a step cannot be carried out here; `None` if it can.
     pub(super) fn beyond_reach(&self, step: &Action) -> Option<String> {
         let fault = match step {
             Action::Admission { .. } => return self.no_webhooks(),
@@ -85,25 +85,25 @@ impl Way<'_> {
         })
     }
 
-    /// Why faults of a cluster do not affect the target, if it goes around the proxies.
+    /// Explains why faults of a cluster do not affect a target that bypasses the proxies.
     fn around(&self, control: bool, what: &str) -> Option<String> {
         let elsewhere = self.location == TargetLocation::Elsewhere;
         if elsewhere && control {
-            return Some(format!("{what}, and the target reaches the control plane by itself"));
+            return Some(format!("{what}, and the target connects to the control plane directly"));
         }
         if elsewhere && !self.has_address {
             return Some(format!(
-                "{what}, and the target reaches the members by itself; with --address it comes through this machine"
+                "{what}, and the target connects to the members directly; set --address to route it through this machine"
             ));
         }
         let first = self.registered.first().filter(|_| !control)?;
         Some(format!(
-            "{what}, and {first} is registered with the control plane already, under an address of its own"
+            "{what}, and {first} is already registered with the control plane under another address"
         ))
     }
 }
 
-/// Whether a step tells the workload simulator what to do with a kind that it does not stand for.
+/// Checks whether a step configures the simulator for a kind that it does not simulate.
 pub(super) fn tells_simulator(step: &Action, stands_for: impl Fn(&KindRef) -> bool) -> bool {
     let is_beyond = |kind: &KindRef, said: &Value| !stands_for(kind) && mentions_simulator(said);
     match step {
@@ -117,7 +117,7 @@ pub(super) fn tells_simulator(step: &Action, stands_for: impl Fn(&KindRef) -> bo
                 let (api_version, kind) = (api_version.clone(), kind.clone());
                 is_beyond(&KindRef { api_version, kind }, merge)
             }
-            // What the control plane makes of workloads is nothing that a simulator looks at.
+            // The simulator does not read the control plane's objects for workloads.
             Subject::BindingOf(_)
             | Subject::BindingsOf(_)
             | Subject::WorkOf { .. }

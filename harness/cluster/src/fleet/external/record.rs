@@ -1,4 +1,4 @@
-//! Records what happens on clusters while somebody else drives. Only lists and watches; nothing is written to them.
+//! Records clusters while another program drives them. Only lists and watches; writes nothing.
 
 use std::{io, sync::Arc};
 
@@ -17,30 +17,30 @@ use crate::{
     observer::watching::{WatchError, Watched, Watching},
 };
 
-/// The user agent of what records.
+/// User agent of the recorder.
 const RECORDER: &str = "baton-record";
 
-/// Why nothing can be recorded, or no more.
+/// An error while clusters are recorded.
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// A cluster cannot be reached.
     #[error(transparent)]
     Check(#[from] CheckError),
-    /// No client can be made for a cluster.
+    /// A client cannot be built.
     #[error(transparent)]
     Fleet(#[from] FleetError),
     /// A cluster cannot be observed.
     #[error(transparent)]
     Watch(#[from] WatchError),
-    /// What was seen cannot be written.
+    /// The recording cannot be written.
     #[error("the recording cannot be written")]
     Write(#[from] TimelineError),
 }
 
-/// Writes what there is on clusters and what happens there, a line each, until `end`. Gives the number of lines.
+/// Writes the present objects of clusters and all later changes as lines, until `end`. Returns the number of lines.
 ///
 /// # Errors
-/// If the clusters cannot be observed, or the lines not be written.
+/// If the clusters cannot be observed, or the lines cannot be written.
 pub async fn record(
     clusters: &Clusters,
     mut writer: impl io::Write,

@@ -1,5 +1,5 @@
-//! What a run has left on clusters that was killed before it could clean up: found by a label with the run that made it,
-//! and removed before the next one begins.
+//! Objects that a killed run left on clusters. They have a label with the run that made them, and are removed before
+//! the next run begins.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,14 +29,14 @@ use super::{
 };
 use crate::fleet::{FleetError, embedded::FLEET, register};
 
-/// The label of what a run makes for itself; its value is the run: the machine since it has started, the process, and when
-/// that has started.
+/// Label of the objects that a run makes for itself. Its value identifies the run: boot id of the machine, process id,
+/// and start time of the process.
 const OWNER: &str = "baton.dev/owner";
 
-/// A run on another machine that made something so long ago has ended, or has more time than any case.
+/// Age at which a run on another machine is taken to have ended: no case takes this long.
 const SURELY_ENDED: SignedDuration = SignedDuration::from_hours(1);
 
-/// The labels of what this run makes.
+/// Labels of objects that this run makes.
 pub(super) fn labels() -> BTreeMap<String, String> {
     static SELF: LazyLock<String> = LazyLock::new(|| {
         let process = std::process::id();
@@ -45,22 +45,22 @@ pub(super) fn labels() -> BTreeMap<String, String> {
     [(OWNER.to_owned(), SELF.clone())].into()
 }
 
-/// A number that a machine has from its start to its end; the same where there is none.
+/// Number that identifies a machine from boot to shutdown; the same everywhere if the system has no boot id.
 fn machine() -> String {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let id: String = id.chars().filter(char::is_ascii_hexdigit).collect();
     if id.is_empty() { "machine".to_owned() } else { id }
 }
 
-/// When a process has started, in ticks of its machine; none if there is no such process.
+/// Start time of a process, in clock ticks since boot; `None` if there is no such process.
 fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program stands in parentheses, and may hold anything.
+    // The name of the program stands in parentheses, and may contain any character.
     let (_, behind) = stat.rsplit_once(')')?;
     behind.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// Whether a run still goes on, or may; `made` is when it made the last thing that is known.
+/// Checks whether a run is, or may be, still running; `made` is the time of its latest object.
 fn goes_on(owner: &str, made: Option<Timestamp>) -> bool {
     let mut parts = owner.split('.');
     let (of, process, since) = (parts.next(), parts.next(), parts.next());
@@ -71,17 +71,17 @@ fn goes_on(owner: &str, made: Option<Timestamp>) -> bool {
     made.is_none_or(|made| Timestamp::now().duration_since(made) < SURELY_ENDED)
 }
 
-/// What other runs have left on a cluster.
+/// Objects that other runs left on a cluster.
 #[derive(Default)]
 struct Remains {
     owners: BTreeSet<String>,
-    /// The namespaces of cases.
+    /// Namespaces of cases.
     namespaces: BTreeSet<String>,
-    /// The members that were registered.
+    /// Registered members.
     members: BTreeSet<ClusterName>,
-    /// The definitions of the failover API.
+    /// Definitions of the failover API.
     definitions: BTreeSet<String>,
-    /// What is called when Clusters are written; nobody answers any more.
+    /// Webhooks for Clusters, whose server has ended.
     webhooks: BTreeSet<String>,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
@@ -114,7 +114,7 @@ impl Remains {
         Ok(remains)
     }
 
-    /// Takes in an object; says whether another run has made it.
+    /// Adds an object; returns whether another run made it.
     fn add(&mut self, object: &ObjectMeta) -> bool {
         let ours = labels();
         let owner = object.labels.iter().flatten().find(|(key, _)| *key == OWNER);
@@ -135,16 +135,16 @@ where
 {
     match api.list_metadata(&ListParams::default().labels(OWNER)).await {
         Ok(found) => Ok(found.items.into_iter().map(|object| object.metadata).collect()),
-        // The failover API may not be known.
+        // The failover API may be missing.
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
 
-/// Removes what runs have left that were killed; gives the namespaces of their cases.
+/// Removes the objects that killed runs left; returns the namespaces of their cases.
 ///
 /// # Errors
-/// If such a run still goes on, or something cannot be removed.
+/// If such a run is still running, or an object cannot be removed.
 pub(super) async fn remove(clusters: &Clusters) -> Result<BTreeSet<String>, ConnectError> {
     let mut found = Vec::new();
     for access in clusters.all() {
@@ -160,7 +160,7 @@ pub(super) async fn remove(clusters: &Clusters) -> Result<BTreeSet<String>, Conn
         found.push((name, client, remains));
     }
     let namespaces: BTreeSet<String> = found.iter().flat_map(|(_, _, it)| it.namespaces.clone()).collect();
-    // Members that a run made for itself are gone with it, but not what the control plane has of them.
+    // Embedded members end with their run, but their Clusters on the control plane stay.
     let named = clusters.members.iter().map(|access| access.name().clone());
     let registered = found.iter().flat_map(|(_, _, it)| it.members.iter().cloned());
     let members: BTreeSet<ClusterName> = named.chain(registered).collect();
@@ -171,7 +171,7 @@ pub(super) async fn remove(clusters: &Clusters) -> Result<BTreeSet<String>, Conn
             removed.map_err(refused(name, "removing what an earlier run has left"))?;
         }
     }
-    // One that was killed early has made definitions alone.
+    // A run that was killed early may have made only definitions.
     let mut rounds: Vec<String> = namespaces.iter().cloned().collect();
     if rounds.is_empty() {
         rounds.push(String::new());
@@ -183,7 +183,7 @@ pub(super) async fn remove(clusters: &Clusters) -> Result<BTreeSet<String>, Conn
             members: members.clone(),
             beside_others: false,
         };
-        // The control plane comes first, and tells what copies the members have.
+        // The control plane comes first: its objects show which copies the members have.
         let mut templates = BTreeSet::new();
         for (name, client, remains) in &found {
             let Some(first) = remains.first else { continue };
@@ -217,15 +217,15 @@ mod tests {
     #[test]
     fn this_run_goes_on_and_one_that_is_gone_does_not() {
         let owner = labels().remove(OWNER).unwrap();
-        assert!(owner.len() <= 63, "{owner} is no value of a label");
+        assert!(owner.len() <= 63, "{owner} is not a valid label value");
         let now = Some(Timestamp::now());
         assert!(goes_on(&owner, now));
-        // Somebody else has the number of its process today.
+        // Another process has its process id today.
         assert!(!goes_on(&format!("{owner}0"), now));
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         assert!(!goes_on(&format!("{}.{}.1", machine(), child.id()), now));
-        // Nobody knows of another machine; after a while nobody waits.
+        // Processes on another machine cannot be checked; after a while the run is taken to have ended.
         assert!(goes_on("elsewhere.1.1", now));
         assert!(!goes_on("elsewhere.1.1", Some(Timestamp::now() - SURELY_ENDED)));
     }

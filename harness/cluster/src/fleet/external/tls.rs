@@ -1,4 +1,4 @@
-//! What an encrypted connection failed for: a cluster that refuses one must not be told as one that is not there.
+//! Reasons of failed TLS connections: a cluster that rejects the connection must not be reported as unreachable.
 
 use std::{error::Error, io};
 
@@ -7,7 +7,7 @@ use rustls::{AlertDescription, CertificateError};
 
 use super::check::CheckError;
 
-/// Why a cluster has not answered.
+/// Builds the error for a cluster that did not answer.
 pub(super) fn unreachable(cluster: &ClusterName, url: &str, source: kube::Error) -> CheckError {
     let cause = cause(&source).cloned();
     let (cluster, url, source) = (cluster.clone(), url.to_owned(), Box::new(source));
@@ -21,7 +21,7 @@ pub(super) fn unreachable(cluster: &ClusterName, url: &str, source: kube::Error)
     }
 }
 
-/// Whether a server says with this that it does not accept the certificate of its client.
+/// Checks whether an alert means that the server rejects the client's certificate.
 fn is_about_us(alert: AlertDescription) -> bool {
     matches!(
         alert,
@@ -36,7 +36,7 @@ fn is_about_us(alert: AlertDescription) -> bool {
     )
 }
 
-/// What TLS has to say, however deep it is wrapped. Errors of I/O do not give as their source what they are made of.
+/// Finds the TLS error among the sources of an error. I/O errors do not list the error that they wrap as their source.
 fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     if let Some(tls) = error.downcast_ref::<rustls::Error>() {
         return Some(tls);

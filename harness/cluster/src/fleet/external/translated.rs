@@ -1,5 +1,5 @@
-//! A client through which a case has a cluster to itself: names of members are changed on the way out and back again
-//! ([`Names`]), and lists and watches leave out what is other cases'.
+//! A client that shows a case only its objects: it translates the names of members ([`Names`]), and filters lists and
+//! watches.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tower::{BoxError, service_fn};
 
 use super::names::{Asked, Names, Whose};
 
-/// Which cluster a client leads to.
+/// Cluster behind a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Control,
@@ -23,7 +23,7 @@ pub(super) enum End {
 
 type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
-/// The same cluster as a case sees it. Needs a tokio runtime, in which it stays.
+/// Wraps a client for a case. Needs a tokio runtime, in which the new client stays.
 pub(super) fn translated(client: Client, names: &Arc<Names>, end: End) -> Client {
     let names = Arc::clone(names);
     let service = service_fn(move |request: Request<Body>| {
@@ -37,14 +37,14 @@ pub(super) fn translated(client: Client, names: &Arc<Names>, end: End) -> Client
     Client::new(service, "default")
 }
 
-/// Sends a request, and changes what comes of it.
+/// Sends a translated request, and translates the answer.
 async fn answer(client: Client, request: Request<Body>, view: View) -> Result<Answer, BoxError> {
     let watches = request.uri().query().is_some_and(|query| {
         let mut parts = query.split('&');
         parts.any(|part| matches!(part, "watch=true" | "watch=1"))
     });
     let (mut head, body) = client.send(view.request(request).await?).await?.into_parts();
-    // What was said of the length of the body is not true any more.
+    // The length of the body has changed.
     head.headers.remove(CONTENT_LENGTH);
     let body = if watches && head.status.is_success() {
         let pieces = body.into_data_stream().map_err(BoxError::from);
@@ -59,7 +59,7 @@ async fn answer(client: Client, request: Request<Body>, view: View) -> Result<An
     Ok(Response::from_parts(head, body))
 }
 
-/// The lines of a stream, with their ends.
+/// Splits a stream into lines, each with its line end.
 fn lines(
     pieces: impl Stream<Item = Result<Bytes, BoxError>> + Send,
 ) -> impl Stream<Item = Result<String, BoxError>> + Send {
@@ -80,7 +80,7 @@ fn lines(
     })
 }
 
-/// What a case is to see of one answer.
+/// The case's view of a cluster, for one answer.
 struct View {
     names: Arc<Names>,
     end: End,
@@ -107,7 +107,7 @@ impl View {
         let Some(path) = uri.path_and_query() else {
             return Ok(uri.clone());
         };
-        // Selectors are encoded, and `%3D` must not seem to belong to the word behind it.
+        // Selectors are percent-encoded, and `%3D` must not count as a part of the next word.
         let plain = path.as_str().replace("%3D", "\u{0}").replace("%2C", "\u{1}");
         let changed = self.names.out(&plain).replace('\u{0}', "%3D").replace('\u{1}', "%2C");
         let mut parts = uri.clone().into_parts();
@@ -115,7 +115,7 @@ impl View {
         Ok(Uri::from_parts(parts)?)
     }
 
-    /// An answer in the case's words, a list without what is others'; none if it stays as it is.
+    /// Translates an answer, and removes other cases' objects from a list; `None` if nothing changes.
     fn object(&self, text: &str) -> Option<String> {
         if !self.names.concerns(text) {
             return None;
@@ -128,7 +128,7 @@ impl View {
         Some(value.to_string())
     }
 
-    /// An event of a watch in the case's words; none if it is about what is others'.
+    /// Translates an event of a watch; `None` if it is about another case's object.
     fn event(&self, line: String) -> Option<String> {
         if !self.names.concerns(&line) {
             return Some(line);
@@ -152,7 +152,7 @@ impl View {
     }
 }
 
-/// What the path of a request asks for.
+/// Derives the kind of objects from the path of a request.
 fn asked(path: &str) -> Asked {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     match parts.as_slice() {
@@ -205,7 +205,7 @@ mod tests {
         let there: Api<Namespace> = Api::all(plain.clone());
         there.get("karmada-es-member2").await.unwrap();
 
-        // What is written by others is seen if it is the case's, in its own words.
+        // Objects of other writers are visible if they belong to the case, with translated names.
         let all: Api<ConfigMap> = Api::all(case.clone());
         let mut events = Box::pin(all.watch(&WatchParams::default(), "0").await.unwrap());
         for (namespace, name) in [
@@ -232,7 +232,7 @@ mod tests {
             [text("karmada-es-member1", "of-member1"), text("baton-a", "last")]
         );
 
-        // Selectors and refusals are translated too.
+        // Selectors and error messages are translated too.
         let works: Api<ConfigMap> = Api::namespaced(case, "karmada-es-member1");
         let one = ListParams::default().fields("metadata.name=of-member1");
         assert_eq!(works.list(&one).await.unwrap().items.len(), 1);

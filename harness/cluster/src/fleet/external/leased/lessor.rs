@@ -1,4 +1,4 @@
-//! How a fleet comes to be leased: its members, its namespace, what it is watched by.
+//! Leases a fleet: prepares its members, its namespace and its watches.
 
 use std::{
     collections::BTreeMap,
@@ -42,29 +42,29 @@ use crate::{
     storage::Storage,
 };
 
-/// The label of a namespace that an implementation is not to give to every member: beside others, most members are other
-/// cases'.
+/// Label of a namespace that an implementation must not propagate to every member: with concurrent cases, most members
+/// belong to other cases.
 const NOT_EVERYWHERE: &str = "namespace.karmada.io/skip-auto-propagation";
 
-/// What a fleet is made of.
+/// Parts of a leased fleet.
 pub(in crate::fleet::external) struct Lessor<'a> {
     pub backend: &'static str,
     pub control: &'a Access,
     pub members: Vec<&'a Access>,
-    /// The other cases that may be there, if the fleet is beside them.
+    /// Other cases on the same control plane, if they run at the same time.
     pub company: Option<&'a Arc<Company>>,
-    /// What the simulator does on the members; none if there is none.
+    /// Rules of the simulator on the members; `None` for no simulator.
     pub rules: Option<&'a Arc<Rules>>,
     pub keep: bool,
     pub location: TargetLocation,
-    /// An address of this machine that a target elsewhere reaches.
+    /// Address of this machine that a target elsewhere reaches.
     pub address: Option<IpAddr>,
-    /// An address of this machine that the members reach, for webhooks.
+    /// Address of this machine that the members reach, for webhooks.
     pub webhooks: Option<IpAddr>,
 }
 
 impl Lessor<'_> {
-    /// The members, as the case calls them.
+    /// The members under the names that the case uses.
     fn members(&self) -> Vec<Access> {
         let numbered = self.members.iter().zip(1..);
         let called = |(access, number): (&&Access, u32)| {
@@ -73,7 +73,7 @@ impl Lessor<'_> {
         numbered.map(called).collect()
     }
 
-    /// What the case calls its members that are called otherwise.
+    /// The case's names of its members, if they differ from the registered names.
     fn names(&self, namespace: &str, members: &[Access]) -> Option<Arc<Names>> {
         let company = self.company?;
         company.comes(namespace);
@@ -84,7 +84,7 @@ impl Lessor<'_> {
         Some(Arc::new(Names::new(namespace, &pairs, Arc::clone(company))))
     }
 
-    /// The labels of what is made for the case; what stays on purpose belongs to nobody.
+    /// Labels of objects that are made for the case; none if they stay, so that a later run does not remove them.
     fn labels(&self) -> BTreeMap<String, String> {
         if self.keep { BTreeMap::new() } else { remains::labels() }
     }
@@ -106,7 +106,7 @@ impl Lessor<'_> {
         let made = all().map(|access| cluster(access, &proxies, &folder, names.as_ref()));
         let mut members = try_join_all(made).await?;
         let control = members.remove(0);
-        // What the members' workloads share, as they would an object store.
+        // The members' workloads share files, as in an object store.
         let storage = Storage::default();
         let site = self.webhooks.map(|address| Site {
             address,
@@ -137,7 +137,7 @@ impl Lessor<'_> {
         match self.prepare(&mut fleet, &accesses, request, &storage).await {
             Ok(()) => Ok(fleet),
             Err(error) => {
-                // The first error is the one to tell; what cannot be removed now is told by the next run.
+                // Return the first error; the next run reports the objects that cannot be removed now.
                 let _ = Box::new(fleet).shut_down().await;
                 Err(error)
             }
@@ -183,7 +183,7 @@ impl Lessor<'_> {
         Ok(())
     }
 
-    /// Makes members known to the control plane, unless they are.
+    /// Registers the members with the control plane, unless they are registered.
     async fn register(&self, fleet: &mut LeasedFleet, accesses: &[Access]) -> Result<(), FleetError> {
         let control = fleet.control.inside(FLEET);
         let mut endpoints = Vec::new();
@@ -216,7 +216,7 @@ impl Lessor<'_> {
     }
 }
 
-/// `baton-<case>-<random>`, at most as long as a namespace may be.
+/// `baton-<case>-<random>`, cut to the longest length of a namespace.
 fn namespace_for(case: &CaseId) -> String {
     const LONGEST: usize = 63 - "baton--".len() - 6;
     let mut chance = RandomState::new().build_hasher().finish();
@@ -235,7 +235,7 @@ fn io_failed(what: &str) -> impl FnOnce(io::Error) -> FleetError {
     move |source| FleetError::Io { what, source }
 }
 
-/// A cluster of a fleet. Its clients are made anew for each user agent and stay in this runtime.
+/// Builds a cluster of a fleet. Each user agent gets a new client; clients stay in this runtime.
 async fn cluster(
     access: &Access,
     proxies: &FaultProxies,
@@ -271,7 +271,7 @@ fn connect(access: Access) -> Result<Connect, FleetError> {
     let (plain, runtime) = (client(&access, FLEET)?, Handle::current());
     Ok(Arc::new(move |agent: &str| {
         let _in_runtime = runtime.enter();
-        // It worked for the plain one, and only the user agent differs.
+        // The plain client was built from the same configuration; only the user agent differs.
         access.client(agent).unwrap_or_else(|_| plain.clone())
     }))
 }
@@ -315,7 +315,7 @@ fn simulate(
     Simulator::start(member.inside(SIMULATOR), Arc::clone(rules), &with)
 }
 
-/// Fences are for members: what is compared is when copies come and go there.
+/// Only members get fences: the order that matters is that of copies.
 async fn watched(cluster: &Cluster, namespace: &str) -> Result<Watched, FleetError> {
     let client = cluster.inside(FLEET);
     let fence = if cluster.name().is_control() {
