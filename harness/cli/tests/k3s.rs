@@ -253,7 +253,7 @@ async fn an_image_needs_a_tag() {
     let (code, errors) = baton("tcp://127.0.0.1:1", &["--image", "localhost:5000/k3s"]).await;
     assert_eq!(code, Some(2), "{errors}");
     assert!(
-        errors.contains("`localhost:5000/k3s` is no image with a tag"),
+        errors.contains("`localhost:5000/k3s` is not an image with a tag"),
         "{errors}"
     );
 }

@@ -1,5 +1,5 @@
-//! The kind Cluster for implementations whose definitions lack it, because an aggregated API server of theirs serves it:
-//! it takes every field, and taints get the time at which they were added.
+//! The kind Cluster for implementations that serve it from an aggregated API server and so have no definition of it: a
+//! definition that accepts every field, and a webhook that sets the time at which taints were added.
 
 use std::{collections::BTreeMap, io, net::IpAddr, sync::Arc};
 
@@ -12,15 +12,15 @@ use tokio::runtime::{Builder, Runtime};
 use super::{FleetError, register::failover_api};
 use crate::{actions, clock::Clock};
 
-/// The definition of Cluster.
+/// Name of the definition of Cluster.
 pub(super) const NAME: &str = "clusters.cluster.karmada.io";
 
-/// The configuration by which control planes call what dates taints.
+/// Name of the webhook configuration that sets the time of taints.
 pub(super) const WEBHOOK: &str = "cluster-api.baton.dev";
 
-/// The definition of Cluster, if these lack it.
+/// Returns a definition of Cluster, if `definitions` has none.
 pub(super) fn if_missing(definitions: &[Value]) -> Result<Option<Value>, FleetError> {
-    // Without any, nothing of the failover API is to be there.
+    // An empty list means a control plane without the failover API.
     if definitions.is_empty() || definitions.iter().any(|it| it["metadata"]["name"] == NAME) {
         return Ok(None);
     }
@@ -28,7 +28,7 @@ pub(super) fn if_missing(definitions: &[Value]) -> Result<Option<Value>, FleetEr
     Ok(own.cloned().map(with_all_fields))
 }
 
-/// What an implementation writes there is its own affair: nothing of it is dropped.
+/// Keeps all fields: an implementation may write fields that the bundled definition does not have.
 fn with_all_fields(mut definition: Value) -> Value {
     let versions = definition["spec"]["versions"].as_array_mut();
     for version in versions.into_iter().flatten() {
@@ -40,18 +40,18 @@ fn with_all_fields(mut definition: Value) -> Value {
     definition
 }
 
-/// Gives `NoExecute` taints of Clusters the time at which they were added, until it is dropped.
+/// Webhook that sets `timeAdded` of `NoExecute` taints of Clusters. Stops when dropped.
 #[derive(Debug)]
 pub(super) struct Dating {
-    /// None once it has stopped.
+    /// `None` once it has stopped.
     webhook: Option<Webhook>,
-    /// Where it runs, if not where it was made. None once it has ended.
+    /// The runtime of the webhook, if it has a separate one. `None` once it has ended.
     runtime: Option<Runtime>,
 }
 
 impl Drop for Dating {
     fn drop(&mut self) {
-        // To drop a runtime is to wait for it, which panics on a thread that drives another one.
+        // Dropping a runtime waits for it, and panics on a thread that drives another runtime.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -59,7 +59,7 @@ impl Drop for Dating {
 }
 
 impl Dating {
-    /// Begins to listen, on an address of this machine that the control plane reaches.
+    /// Listens on an address of this machine that the control plane reaches.
     pub(super) async fn serve(clock: &Clock, address: IpAddr) -> Result<Self, FleetError> {
         let webhook = Webhook::serve(address, review(clock)).await;
         Ok(Self {
@@ -68,7 +68,7 @@ impl Dating {
         })
     }
 
-    /// The same on a runtime of its own, for clusters that outlive the runtimes of cases.
+    /// Listens on a separate runtime, for clusters that outlive the runtimes of cases.
     pub(super) fn serve_apart(clock: &Clock, address: IpAddr) -> Result<Self, FleetError> {
         let review = review(clock);
         // `block_on` panics on a thread that drives another runtime.
@@ -85,7 +85,7 @@ impl Dating {
         })
     }
 
-    /// Makes a control plane call it.
+    /// Registers the webhook with a control plane.
     pub(super) async fn register(&self, client: &Client, labels: &BTreeMap<String, String>) -> Result<(), FleetError> {
         let Some(webhook) = &self.webhook else { return Ok(()) };
         let applied = actions::apply(client, &configuration(webhook, labels), "default").await;
@@ -93,7 +93,8 @@ impl Dating {
         Ok(())
     }
 
-    /// Stops listening. Remove its configuration first: the control plane refuses writes of Clusters without an answer.
+    /// Stops listening. Remove the configuration first: without an answer, the control plane refuses writes of
+    /// Clusters.
     pub(super) async fn stop(mut self) {
         if let Some(webhook) = self.webhook.take() {
             webhook.stop().await;

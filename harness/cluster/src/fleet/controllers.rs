@@ -1,5 +1,6 @@
-//! Whether the programs of a control plane are at work. An API server may serve while they have given up: on a busy
-//! machine they do so if it came too late. Workloads would stay as they are then, and a target be blamed for it.
+//! Checks that the controllers of a control plane run. On a busy machine they may give up because their API server was
+//! slow to start, while the API server goes on to serve. Workloads would then never change, and the target would be
+//! blamed.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -11,37 +12,36 @@ use k8s_openapi::{api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v
 use kube::{Api, Client, runtime::wait};
 use thiserror::Error;
 
-/// How long a program may take to renew its lease: it waits that long for one that somebody else held, and does it every
-/// two seconds then.
+/// Longest time until a program renews its lease: it first waits until a lease of another holder expires, then renews
+/// every two seconds.
 const RENEWED_WITHIN: Duration = Duration::from_secs(120);
 
-/// Why a control plane cannot be used.
+/// A controller of a control plane that does not run.
 #[derive(Debug, Error)]
 pub enum ControllerError {
-    /// A program of it does nothing.
+    /// The program has not renewed its lease.
     #[error(
         "{program} of {cluster} does not run: it has not renewed its lease in kube-system within {RENEWED_WITHIN:?}"
     )]
     NotAtWork {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// The program, which is what its lease is called.
+        /// Name of the program, which is also the name of its lease.
         program: &'static str,
     },
-    /// The cluster does not say.
-    #[error("{cluster} does not tell whether its {program} runs")]
+    /// The cluster does not answer.
+    #[error("cannot read the lease of {program} on {cluster}")]
     Refused {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// The program.
+        /// Name of the program.
         program: &'static str,
-        /// What it said.
+        /// Error from the API server.
         source: Box<wait::Error>,
     },
 }
 
-/// Returns once a program has renewed its lease before our eyes. A lease that is merely there may be that of a program
-/// which has ended.
+/// Waits until a program renews its lease. A lease that merely exists may belong to a program that has ended.
 pub(super) async fn at_work(
     cluster: &ClusterName,
     client: &Client,
@@ -70,7 +70,7 @@ pub(super) async fn at_work(
     }
 }
 
-/// When a lease was renewed last, by whom it holds.
+/// Time of the last renewal of a lease, if the lease has a holder.
 fn renewal(lease: &Lease) -> Option<jiff::Timestamp> {
     let spec = lease.spec.as_ref()?;
     spec.holder_identity.as_ref().filter(|holder| !holder.is_empty())?;

@@ -39,49 +39,48 @@ use crate::{
     storage::Storage,
 };
 
-/// The user agent of a simulator.
+/// User agent of the simulator.
 pub(super) const SIMULATOR: &str = "baton-simulator";
 
-/// The user agent of what prepares a fleet.
+/// User agent of the code that prepares a fleet.
 pub(super) const FLEET: &str = "baton-fleet";
 
-/// The name of the backend.
+/// Name of the backend.
 pub const EMBEDDED: &str = "embedded";
 
-/// How time goes by on a fleet.
+/// Clock of a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Time {
-    /// By itself, as on the wall, from this time on.
+    /// Wall-clock speed, from this time on.
     Real(Timestamp),
-    /// On tokio's paused clock: as soon as all wait, to the next moment that something waits for. Always begins at
-    /// the same time. Only on a current-thread runtime whose time is paused.
+    /// Tokio's paused clock: as soon as every task waits, time jumps to the next timer. Always starts at the same time.
+    /// Needs a current-thread runtime whose time is paused.
     Virtual,
 }
 
-/// What an embedded fleet is made with.
+/// Options of an embedded fleet.
 #[derive(Clone)]
 pub struct Options {
-    /// How many members: `member1`, `member2`, …
+    /// Number of members: `member1`, `member2`, …
     pub members: usize,
-    /// How time goes by.
+    /// Clock of the fleet.
     pub time: Time,
-    /// Uids, generated names and job ids follow from it.
+    /// Random seed for uids, generated names and job ids.
     pub seed: u64,
-    /// Whether other programs are to reach the clusters: HTTPS on loopback, and a kubeconfig each.
+    /// Serve the clusters over HTTPS on loopback, with a kubeconfig each, for other programs.
     pub doors: bool,
-    /// The definitions that the control plane serves; if not given, those of the failover API.
+    /// Definitions that the control plane serves; those of the failover API if `None`.
     pub definitions: Option<Arc<Vec<Value>>>,
-    /// Whether the clusters are left as they are when they are new: the control plane knows neither the failover API nor
-    /// members, and nobody runs workloads.
+    /// Leave the clusters empty: the control plane has neither the failover API nor members, and no simulator runs.
     pub bare: bool,
-    /// Whether what happens can be observed. All of it is kept until somebody does.
+    /// Record revisions for an observer. They are kept in memory until an observer reads them.
     pub observed: bool,
-    /// What the simulator does; if not given, what `fixtures/simulator` says.
+    /// Rules of the simulator; those of `fixtures/simulator` if `None`.
     pub rules: Option<Arc<Rules>>,
 }
 
 impl Options {
-    /// A fleet of this many members, without doors, with seed 0.
+    /// Options for a fleet of this many members, without HTTPS and with seed 0.
     pub fn new(members: usize, time: Time) -> Self {
         Self {
             members,
@@ -96,12 +95,12 @@ impl Options {
     }
 }
 
-/// Gives each case API servers of its own in this process: the backend `embedded`.
+/// The backend `embedded`: runs new API servers in this process for each case.
 #[derive(Debug, Clone, Copy)]
 pub struct InProcess {
-    /// How time goes by on them.
+    /// Clock of its fleets.
     pub time_mode: TimeMode,
-    /// Whether other programs are to reach the clusters, for targets that are such.
+    /// Serve the clusters over HTTPS, for a target in another process.
     pub doors: bool,
 }
 
@@ -143,7 +142,7 @@ impl Backend for InProcess {
     }
 }
 
-/// An embedded fleet.
+/// A fleet of API servers in this process.
 pub struct Embedded {
     clock: Clock,
     servers: BTreeMap<ClusterName, ApiServer>,
@@ -153,11 +152,11 @@ pub struct Embedded {
     admission: Admission,
     taps: Mutex<Option<Taps>>,
     doors: Doors,
-    /// Where the kind Cluster is served in the place of an aggregated API server.
+    /// Webhook for the kind Cluster, in place of an aggregated API server.
     cluster_api: Option<Dating>,
 }
 
-/// The doors for other programs, and where their kubeconfigs are.
+/// HTTPS listeners of a fleet, and the folder of their kubeconfigs.
 #[derive(Default)]
 struct Doors {
     serving: BTreeMap<ClusterName, Serving>,
@@ -165,10 +164,11 @@ struct Doors {
 }
 
 impl Embedded {
-    /// Boots a fleet. When this returns it is ready.
+    /// Boots a fleet, and returns when it is ready.
     ///
     /// # Errors
-    /// If time cannot be virtual here, a door cannot be opened, or the control plane refuses what it must know.
+    /// If the runtime's time is not paused for virtual time, a port cannot be opened, or the control plane rejects a
+    /// definition.
     pub async fn boot(options: Options) -> Result<Self, FleetError> {
         let start = match options.time {
             Time::Real(start) => start,
@@ -207,19 +207,19 @@ impl Embedded {
         })
     }
 
-    /// Every revision of one of its clusters from now on, first what is there; `None` if there is no such cluster.
+    /// Revisions of one cluster from now on, beginning with its present objects; `None` if there is no such cluster.
     pub fn commits(&self, cluster: &ClusterName) -> Option<Commits> {
         self.servers.get(cluster).map(ApiServer::commits)
     }
 
-    /// Everything that its clusters commit from now on; only once.
+    /// Commits of all clusters from now on. Can be taken once.
     pub(crate) fn source(&self) -> Result<Box<dyn Source>, FleetError> {
         let taps = self.taps.lock().unwrap_or_else(PoisonError::into_inner).take();
         let taps = taps.ok_or(FleetError::Observed)?;
         Ok(Box::new(taps.begin((self.clock)())))
     }
 
-    /// How many requests for resources there have been on all clusters.
+    /// Number of requests for resources on all clusters.
     pub fn requests(&self) -> BTreeMap<RequestKey, u64> {
         let mut requests = BTreeMap::new();
         for (request, count) in self.servers.values().flat_map(|server| server.faults().counts()) {
@@ -229,12 +229,13 @@ impl Embedded {
     }
 }
 
-/// Where virtual time begins: far from all edges, and in the past, so that it is not mistaken for the present.
+/// Start of virtual time: well inside every range of dates, and in the past, so that it is not mistaken for the
+/// present.
 fn epoch() -> Timestamp {
     "2025-01-01T00:00:00Z".parse().unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// Whether time stands still here while something is done. On a clock that goes by itself, this many looks differ.
+/// Detects paused time. A running clock would advance between this many reads.
 fn paused() -> bool {
     let single = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
     let now = Instant::now();
@@ -261,7 +262,8 @@ fn servers(options: &Options, clock: &Clock) -> (BTreeMap<ClusterName, ApiServer
     (servers, taps)
 }
 
-/// Names under which the harness and the clusters' own parts write: no target may take one and be taken for them.
+/// User agents of the harness and of the clusters' components. A target must not use them, because its writes would be
+/// attributed to the harness.
 pub(super) fn reserved_agents() -> Vec<String> {
     HARNESS.map(ToOwned::to_owned).to_vec()
 }
@@ -292,7 +294,7 @@ async fn prepare(
     Ok(cluster_api)
 }
 
-/// The rules that come with the crate, read once: they are the same for every fleet in a process.
+/// The bundled rules, parsed once per process.
 pub(super) fn bundled_rules() -> Result<Arc<Rules>, FleetError> {
     type Read = Result<Arc<Rules>, Arc<Vec<Diagnostic>>>;
     static RULES: LazyLock<Read> = LazyLock::new(|| Rules::bundled().map(Arc::new).map_err(Arc::new));
@@ -356,7 +358,7 @@ impl Doors {
         }
     }
 
-    /// How the target reaches the members: through the doors, or in the process by name.
+    /// How the target reaches the members: over HTTPS, or by name in the process.
     fn endpoints(&self, members: &[Cluster]) -> Result<Vec<Endpoint>, FleetError> {
         let endpoint = |member: &Cluster| match self.serving.get(&member.name) {
             Some(door) => endpoint(&member.name, &door.kubeconfig()),
@@ -371,7 +373,7 @@ impl Doors {
     }
 }
 
-/// What is told of clusters that could not let everybody in.
+/// Messages about clusters that had to refuse connections.
 pub(super) fn starved<'a>(names: impl Iterator<Item = &'a ClusterName>) -> Vec<String> {
     let told = names.map(|name| format!("{name} had no file descriptor left for a connection (see `ulimit -n`)"));
     told.collect()
@@ -381,7 +383,7 @@ fn kubeconfig(folder: &Scratch, name: &ClusterName) -> PathBuf {
     folder.path().join(format!("{name}.kubeconfig"))
 }
 
-/// Takes from a kubeconfig what a `Cluster` and its secret hold.
+/// Extracts the fields of a `Cluster` and its secret from a kubeconfig.
 fn endpoint(name: &ClusterName, kubeconfig: &str) -> Result<Endpoint, FleetError> {
     let wrong = || FleetError::Kubeconfig(name.clone());
     let config: Value = plain::read(kubeconfig).map_err(|_| wrong())?;

@@ -1,11 +1,12 @@
-//! Fleets: a control plane and members, whatever they are made of.
+//! Fleets: a control plane and members, on different kinds of clusters.
 //!
-//! - [`Backend`]: where fleets come from; [`Fleet`]: what it gives; [`Cluster`]: one of its clusters;
-//! - [`embedded`]: API servers in this process; [`external`]: clusters that somebody else has started;
-//! - [`provisioned`]: clusters that are made for a run; [`kind`] and [`k3s`] make them; `controllers`: whether they are at work;
+//! - [`Backend`]: creates fleets; [`Fleet`]: a control plane with members; [`Cluster`]: one of its clusters;
+//! - [`embedded`]: API servers in this process; [`external`]: existing clusters;
+//! - [`provisioned`]: clusters made for a run, by [`kind`] or [`k3s`]; `controllers`: checks that their controllers
+//!   run;
 //! - [`envtest`]: real API servers on this machine;
-//! - `cluster_api`: the kind Cluster, for implementations that serve it themselves elsewhere;
-//! - `register`: how members are made known to the control plane.
+//! - `cluster_api`: the kind Cluster, for implementations that serve it from an aggregated API server;
+//! - `register`: registers members with the control plane.
 
 mod cluster_api;
 mod controllers;
@@ -51,110 +52,109 @@ pub use controllers::ControllerError;
 pub use baton_apiserver::{Asking, Failure, Gatekeeper, Matching};
 use baton_apiserver::{Cut, FaultInjector};
 
-/// Why a fleet cannot be had, or cannot do what is asked. The environment is broken then, not the target.
+/// An error of a fleet: the environment is broken, not the target.
 #[derive(Debug, Error)]
 pub enum FleetError {
-    /// Time can only be virtual on a paused current-thread runtime.
+    /// The tokio runtime cannot have virtual time.
     #[error("virtual time needs a current-thread tokio runtime whose time is paused")]
     NotPaused,
     /// The fleet has no cluster of this name.
     #[error("there is no cluster {0}")]
     NoSuchCluster(ClusterName),
     /// The backend cannot inject this fault.
-    #[error("{backend} clusters cannot be told to {fault}")]
+    #[error("{backend} clusters cannot {fault}")]
     Unsupported {
-        /// The backend.
+        /// Name of the backend.
         backend: &'static str,
-        /// What was asked.
+        /// Fault, such as `be cut off`.
         fault: String,
     },
-    /// The fleet is observed already, and a timeline begins once; or it is one that is not to be observed.
-    #[error("the fleet is observed already, or is not to be")]
+    /// The fleet is already observed, and a timeline begins once; or its options exclude observation.
+    #[error("the fleet is already observed, or was made without observation")]
     Observed,
     /// A bundled definition is not valid JSON.
     #[error("a definition of the failover API is not valid JSON")]
     Definition(#[source] serde_json::Error),
-    /// A cluster did not take what it must have.
+    /// A cluster rejected a request.
     #[error("{what} on {cluster} failed")]
     Prepare {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// What was to be done.
+        /// Operation, such as `creating the namespace default`.
         what: String,
-        /// What the cluster said.
+        /// Error from the API server.
         source: Box<kube::Error>,
     },
-    /// The control plane does not take what stands for the API of Clusters.
+    /// The control plane rejects the webhook for the kind Cluster.
     #[error("the API of Clusters cannot be served")]
     ClusterApi(#[source] crate::actions::ActionError),
-    /// The harness serves the kind Cluster there, and cannot be called when one is written.
+    /// The harness serves the kind Cluster, and the control plane cannot call its webhook.
     #[error(
         "taints of Clusters cannot be given the time at which they were added: the control plane does not serve the kind \
          Cluster itself, and reaches no address of this machine that is known; name one with --address"
     )]
     Undated,
-    /// A definition did not become established in time.
+    /// A definition was not established in time.
     #[error("{name} was not established on {cluster} in time")]
     NotEstablished {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// The definition.
+        /// Name of the definition.
         name: String,
     },
     /// A listener or a file could not be created.
     #[error("{what} failed")]
     Io {
-        /// What was to be done.
+        /// Operation, such as `opening a port`.
         what: String,
-        /// What the system says.
+        /// Error from the system.
         source: io::Error,
     },
-    /// A kubeconfig that the backend made is not as expected.
+    /// A kubeconfig of the backend lacks a field.
     #[error("the kubeconfig of {0} lacks an address or a token")]
     Kubeconfig(ClusterName),
-    /// A cluster gives no token to an account.
+    /// A cluster issued no token for the target's account.
     #[error("{0} gave no token for the target's account; put a token into the kubeconfig's user for it")]
     NoToken(ClusterName),
-    /// There are fewer members than are asked for.
-    #[error("{wanted} members are needed, and there are {there}")]
+    /// The backend has fewer members than the case needs.
+    #[error("the case needs {wanted} members, and there are {there}")]
     TooFew {
-        /// How many are asked for.
+        /// Number of members that are needed.
         wanted: usize,
-        /// How many there are.
+        /// Number of members that exist.
         there: usize,
     },
     /// A cluster cannot be observed.
     #[error("the fleet cannot be observed")]
     Watch(#[from] WatchError),
-    /// What a case has made could not be removed.
+    /// Objects that a case made could not be removed.
     #[error("the clusters are not as they were; left behind: {}", .0.join(", "))]
     LeftBehind(Vec<String>),
-    /// Kind clusters cannot be made or removed.
+    /// kind clusters cannot be created or removed.
     #[error(transparent)]
     Kind(#[from] kind::KindError),
-    /// k3s clusters cannot be made or removed.
+    /// k3s clusters cannot be started or removed.
     #[error(transparent)]
     K3s(#[from] k3s::K3sError),
-    /// The simulator's rules are wrong.
+    /// The simulator's rules have errors.
     #[error("the simulator's rules are wrong: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Rules(Arc<Vec<Diagnostic>>),
 }
 
-/// A fault of a cluster, or its end.
+/// A fault of a cluster, or the end of one.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// Its API server stops; what is stored stays.
+    /// Stops the API server; stored objects stay.
     Stop,
-    /// It starts again.
+    /// Starts the API server.
     Start,
-    /// It can no longer be reached from outside; inside it goes on: simulator and harness are not affected.
-    /// Requests hang.
+    /// Cuts off requests from outside, which then hang. The simulator and the harness are not affected.
     CutOff,
-    /// It can be reached again.
+    /// Ends a cut.
     Heal,
-    /// Every answer to somebody outside takes this much longer from now on.
+    /// Delays every answer to a client outside by this much.
     Delay(Duration),
-    /// Requests from outside fail.
+    /// Lets requests from outside fail.
     Fail(Failure),
 }
 
@@ -171,7 +171,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Gives a client for a user agent.
+/// Function that returns a client for a user agent.
 type Connect = Arc<dyn Fn(&str) -> Client + Send + Sync>;
 
 /// One cluster of a fleet.
@@ -192,173 +192,172 @@ impl fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// Its name: `control`, or the member's.
+    /// Name of the cluster: `control`, or the member's.
     pub fn name(&self) -> &ClusterName {
         &self.name
     }
 
-    /// A client on the way that the target takes, which faults affect. Writes are recorded under the user agent.
+    /// A client on the target's path, which faults affect. Writes are recorded under the user agent.
     pub fn client(&self, user_agent: &str) -> Client {
         (self.outside)(user_agent)
     }
 
-    /// A client that stands inside the cluster: a cut does not affect it. For the harness itself.
+    /// A client inside the cluster, which faults do not affect. For the harness.
     pub fn inside(&self, user_agent: &str) -> Client {
         (self.inside)(user_agent)
     }
 
-    /// Where its kubeconfig is, if the fleet listens for other programs.
+    /// Path of its kubeconfig, if the fleet serves other programs.
     pub fn kubeconfig(&self) -> Option<&PathBuf> {
         self.kubeconfig.as_ref()
     }
 }
 
-/// Where the target runs, and with that how it reaches the clusters.
+/// Location of the target, which determines its path to the clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetLocation {
-    /// The harness starts it, on this machine, with kubeconfigs.
+    /// Started by the harness on this machine, with kubeconfigs.
     Beside,
-    /// It is installed already, and reaches the members through the registered `Cluster`s.
+    /// Already installed; reaches the members through the registered `Cluster`s.
     Elsewhere,
 }
 
-/// What a case needs of a fleet.
+/// Requirements of a case for its fleet.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The case that it is for.
+    /// The case.
     pub case: Case,
-    /// How many members it has.
+    /// Number of members.
     pub members: usize,
-    /// Whether other cases may have the same control plane meanwhile: see [`Backend::beside_each_other`].
+    /// Other cases may use the control plane at the same time: see [`Backend::beside_each_other`].
     pub beside_others: bool,
-    /// Where the target runs.
+    /// Location of the target.
     pub location: TargetLocation,
-    /// The definitions that the target brings along; if there are none, the control plane gets those of the failover API.
+    /// Definitions of the target; those of the failover API if `None`.
     pub definitions: Option<Arc<Vec<Value>>>,
-    /// What the workload simulator does, where it is at work; if not given, what `fixtures/simulator` says.
+    /// Rules of the simulator, where it runs; those of `fixtures/simulator` if `None`.
     pub rules: Option<Arc<Rules>>,
-    /// Random seed; the same seed reproduces the same run, where the backend can.
+    /// Random seed; the same seed reproduces the same run, where the backend supports it.
     pub seed: u64,
 }
 
-/// How time passes on a backend's fleets, and so which runtime they need.
+/// Clock of a backend's fleets, which determines the runtime that they need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeMode {
     /// Wall-clock time.
     Real,
-    /// Time jumps to the next timer when nothing else is left to do: needs a current-thread runtime with paused time.
+    /// Time jumps to the next timer when every task waits: needs a current-thread runtime with paused time.
     Virtual,
 }
 
-/// Where fleets come from.
+/// A source of fleets.
 #[async_trait]
 pub trait Backend: fmt::Debug + Send + Sync {
-    /// What its clusters are: `embedded`, …
+    /// Name of its clusters, such as `embedded`.
     fn name(&self) -> &'static str;
 
-    /// How time passes on its fleets.
+    /// Clock of its fleets.
     fn time_mode(&self) -> TimeMode;
 
-    /// How many of its fleets there can be at once, of so many members; none if there is no limit but the machine's.
+    /// Largest number of concurrent fleets with this many members; `None` for no limit but the machine's.
     fn at_once(&self, members: usize) -> Option<usize>;
 
-    /// Which of some cases, by number, may be run beside each other on one control plane, against a target that stands
-    /// there; the others are run one after the other. None if each case has a control plane of its own anyway.
+    /// Indices of the cases that can run concurrently on one control plane against an installed target; the others run
+    /// one after another. `None` if each case has a separate control plane.
     fn beside_each_other(&self, _cases: &[&Case], _location: TargetLocation) -> Option<BTreeSet<usize>> {
         None
     }
 
-    /// Why it cannot carry a case with a target that stands there, in words; none if it can. Such a case is unsupported,
-    /// not passed.
+    /// Explains why the backend cannot run a case with a target at this location; `None` if it can. Such a case is
+    /// unsupported, not passed.
     fn cannot_carry(&self, case: &Case, location: TargetLocation) -> Option<String>;
 
-    /// A fleet that is ready, for one case. [`Fleet::shut_down`] gives back what it is made of.
+    /// Prepares a fleet for one case. [`Fleet::shut_down`] releases its clusters.
     ///
     /// # Errors
-    /// If the clusters cannot be had.
+    /// If the clusters cannot be prepared.
     async fn fleet(&self, request: &Request) -> Result<Box<dyn Fleet>, FleetError>;
 
-    /// Ends what is kept from one fleet to the next. The backend is not used afterwards.
+    /// Removes everything that is kept between fleets. The backend must not be used afterwards.
     ///
     /// # Errors
-    /// If something of it is left behind.
+    /// If something is left.
     async fn shut_down(&self) -> Result<(), FleetError>;
 }
 
 /// One control plane and its members.
 #[async_trait]
 pub trait Fleet: Send + Sync {
-    /// What its clusters are: `embedded`, …
+    /// Name of its clusters, such as `embedded`.
     fn backend(&self) -> &'static str;
 
     /// The control plane.
     fn control(&self) -> &Cluster;
 
-    /// The members, by name.
+    /// The members, sorted by name.
     fn members(&self) -> &[Cluster];
 
-    /// The time as the clusters know it.
+    /// Clock of the clusters.
     fn clock(&self) -> Clock;
 
-    /// The namespace in which it has what a case speaks of as `default`.
+    /// Namespace that replaces `default` in cases.
     fn namespace(&self) -> &str {
         DEFAULT_NAMESPACE
     }
 
-    /// What the order of its timeline says of events on different clusters.
+    /// Order of events on different clusters in its timeline.
     fn order(&self) -> Order {
         Order::Exact
     }
 
-    /// Injects a fault, or ends it.
+    /// Injects a fault, or ends one.
     ///
     /// # Errors
     /// If there is no such cluster, or the backend cannot inject this fault.
     async fn inject(&self, cluster: &ClusterName, fault: Fault) -> Result<(), FleetError>;
 
-    /// Puts a gate in the way of all writes of the target, on all clusters; none if these clusters cannot have one.
+    /// Puts a gate before all writes of the target on all clusters; `None` if these clusters do not support it.
     fn gate(&self) -> Option<Gatekeeper> {
         None
     }
 
-    /// What puts admission rules in force on members; none if they cannot reach a webhook on this machine.
+    /// Admission rules of the members; `None` if the members cannot reach a webhook on this machine.
     fn admission(&self) -> Option<&Admission> {
         None
     }
 
-    /// Begins the timeline: what is there, then every revision. Once in a fleet's life.
+    /// Starts the timeline: the present objects, then every revision. Can be called once.
     ///
     /// # Errors
-    /// If it has been begun before.
+    /// If the timeline was already started.
     fn observe(&self, begin: Begin) -> Result<Recorder, FleetError>;
 
-    /// API writes so far on all clusters by user agent, where the backend counts them.
+    /// Number of API writes on all clusters so far, by user agent, where the backend counts them.
     fn writes(&self) -> BTreeMap<String, u64>;
 
-    /// Writes that were accepted and changed nothing, by user agent and kind, where the backend counts them.
+    /// Accepted writes that changed nothing, by user agent and kind, where the backend counts them.
     fn idle_writes(&self) -> BTreeMap<String, BTreeMap<String, u64>> {
         BTreeMap::new()
     }
 
-    /// What went wrong with the simulator's rules, in words; the environment is broken if there is anything.
+    /// Failures of the simulator's rules so far, as messages. Any failure means that the environment is broken.
     fn simulator_failures(&self) -> Vec<String>;
 
-    /// What of the case was seen on clusters of other cases, or of others on its own, in words: what it showed is then
-    /// not its own doing alone.
+    /// Describes objects of the case that were seen on clusters of other cases, or the reverse. The result of the case
+    /// then depends on other cases.
     fn stray(&self) -> Option<String> {
         None
     }
 
-    /// The clusters that can no longer be reached though nobody asked for that, each with what happened, in words.
-    /// Whatever a run on them showed is worth nothing.
+    /// Clusters that became unreachable without a fault, each with the reason. The results of a run on them are void.
     async fn lost(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Ends everything: nothing of the fleet is left when this returns. A timeline must be closed before.
+    /// Shuts the fleet down and removes everything of it. Close the timeline first.
     ///
     /// # Errors
-    /// If something is left, with its names.
+    /// If something is left; the error has its names.
     async fn shut_down(self: Box<Self>) -> Result<(), FleetError>;
 }
 
@@ -374,7 +373,7 @@ fn inject(faults: &FaultInjector, fault: Fault) {
     }
 }
 
-/// The counted writes, by user agent.
+/// Number of counted writes, by user agent.
 fn writes<'a>(faults: impl Iterator<Item = &'a FaultInjector>) -> BTreeMap<String, u64> {
     let mut writes = BTreeMap::new();
     for (counted, count) in faults.flat_map(FaultInjector::counts) {
@@ -385,10 +384,10 @@ fn writes<'a>(faults: impl Iterator<Item = &'a FaultInjector>) -> BTreeMap<Strin
     writes
 }
 
-/// One cluster of a fleet by name.
+/// Returns the cluster of a fleet with this name.
 ///
 /// # Errors
-/// If there is none of this name.
+/// If the fleet has no cluster of this name.
 pub fn cluster<'a>(fleet: &'a dyn Fleet, name: &ClusterName) -> Result<&'a Cluster, FleetError> {
     std::iter::once(fleet.control())
         .chain(fleet.members())
@@ -396,14 +395,14 @@ pub fn cluster<'a>(fleet: &'a dyn Fleet, name: &ClusterName) -> Result<&'a Clust
         .ok_or_else(|| FleetError::NoSuchCluster(name.clone()))
 }
 
-/// What a fleet's clusters and kubeconfigs are, for other programs: the output of `baton up --json`.
+/// The clusters and kubeconfigs of a fleet, for other programs: the output of `baton up --json`.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Description {
     /// The control plane.
     pub control: DescribedCluster,
     /// The members.
     pub members: Vec<DescribedCluster>,
-    /// A kubeconfig with a context for each of them, under its name.
+    /// Kubeconfig with a context per cluster, named after the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kubeconfig: Option<PathBuf>,
 }
@@ -411,9 +410,9 @@ pub struct Description {
 /// A cluster in a [`Description`].
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct DescribedCluster {
-    /// Its name.
+    /// Name of the cluster.
     pub name: ClusterName,
-    /// Where its kubeconfig is; absent if the fleet does not listen for other programs.
+    /// Path of its kubeconfig; absent if the fleet does not serve other programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kubeconfig: Option<PathBuf>,
 }

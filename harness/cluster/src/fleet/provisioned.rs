@@ -1,4 +1,4 @@
-//! Clusters that are made for a run and removed after it, whatever makes them.
+//! Clusters that a provisioner makes for a run and removes after it.
 
 use std::{
     collections::BTreeSet,
@@ -20,73 +20,72 @@ use super::{
 /// A cluster that has been made and serves its API.
 #[derive(Debug, Clone)]
 pub struct Booted {
-    /// Its name in the fleet.
+    /// Name of the cluster in the fleet.
     pub name: ClusterName,
-    /// Its kubeconfig as this machine reaches it.
+    /// Kubeconfig for this machine.
     pub kubeconfig: String,
-    /// The address under which the controller under test reaches it, if that is another one.
+    /// Address for the controller under test, if it differs.
     pub reached_at: Option<String>,
 }
 
-/// From where a member's API is reached by the controller under test: which address stands in its `Cluster`.
+/// Network from which the controller under test reaches a member's API, which determines the address in its `Cluster`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// From this machine: a port on loopback.
+    /// This machine: a port on loopback.
     #[default]
     Host,
-    /// From the containers of the other clusters: a controller that runs in the control plane's cluster.
+    /// The containers of the other clusters, for a controller that runs in the control plane's cluster.
     Clusters,
 }
 
-/// What makes clusters.
+/// A tool that makes clusters.
 #[async_trait]
 pub trait Provisioner: fmt::Debug + Send + Sync {
-    /// What its clusters are: `kind`, …
+    /// Name of its clusters, such as `kind`.
     fn name(&self) -> &'static str;
 
-    /// Whether the clusters are there for the next run too.
+    /// Keep the clusters for the next run.
     fn stay(&self) -> bool;
 
-    /// Makes the clusters, the control plane first. Whoever does not wait for the end must [remove](Self::remove) what
-    /// has begun.
+    /// Makes the clusters, the control plane first. A caller that drops the future must [remove](Self::remove) them.
     ///
     /// # Errors
-    /// If they cannot be had. Nothing of them is left then.
+    /// If they cannot be made; all are removed then.
     async fn boot(&self) -> Result<Vec<Booted>, FleetError>;
 
-    /// Addresses under which the members, once they are booted, may reach this machine: those of the gateways between
-    /// them and it.
+    /// Addresses under which the members may reach this machine, once they run: those of the gateways between them and
+    /// it.
     async fn gateways(&self) -> Vec<IpAddr>;
 
-    /// The programs of a control plane that hold leases in `kube-system` while they work.
+    /// Controllers of a control plane that renew leases in `kube-system`.
     fn controllers(&self) -> &'static [&'static str];
 
-    /// Removes what has been made and is not meant to stay.
+    /// Removes the clusters that are not kept.
     ///
     /// # Errors
-    /// If something is left, with its names.
+    /// If something is left; the error has its names.
     async fn remove(&self) -> Result<(), FleetError>;
 }
 
-/// Why clusters that were made cannot serve as a backend.
+/// An error while clusters are made or prepared as a backend.
 #[derive(Debug, thiserror::Error)]
 pub enum ProvisionError {
     /// They could not be made.
     #[error(transparent)]
     Fleet(#[from] FleetError),
-    /// What made them does not say how they are reached.
+    /// The kubeconfig of a new cluster does not work.
     #[error("the new clusters cannot be reached")]
     Access(#[from] AccessError),
-    /// Their API servers serve, and nobody else works.
+    /// The API servers run, but the controllers do not.
     #[error(transparent)]
     Controllers(#[from] ControllerError),
-    /// They are there, but cannot be used.
+    /// They cannot be used.
     #[error(transparent)]
     Connect(#[from] ConnectError),
 }
 
 impl ProvisionError {
-    /// Whether it is what was given that is wrong, and not the machine.
+    /// Checks whether the input is wrong, as opposed to the machine.
     pub fn is_input(&self) -> bool {
         match self {
             Self::Fleet(FleetError::Kind(error)) => error.is_input(),
@@ -95,7 +94,7 @@ impl ProvisionError {
         }
     }
 
-    /// What whoever reads the error can do about it; empty if there is nothing to say.
+    /// Suggests a fix; empty if there is none.
     pub fn help(&self) -> String {
         match self {
             Self::Fleet(FleetError::Kind(error)) => error.help(),
@@ -111,7 +110,7 @@ impl ProvisionError {
     }
 }
 
-/// Clusters that were made for a run, as a backend: fleet to one case after the other, and removed in the end.
+/// The backend for clusters that were made for a run: fleets for one case after another, removed at the end.
 #[derive(Debug)]
 pub struct ProvisionedClusters {
     provisioner: Arc<dyn Provisioner>,
@@ -119,16 +118,16 @@ pub struct ProvisionedClusters {
 }
 
 impl ProvisionedClusters {
-    /// Makes clusters. Whoever does not wait for the end must tell the provisioner to remove what has begun.
+    /// Makes clusters. A caller that drops the future must tell the provisioner to remove them.
     ///
     /// # Errors
-    /// If they cannot be had. Nothing of them is left then.
+    /// If they cannot be made; all are removed then.
     pub async fn boot(provisioner: Arc<dyn Provisioner>) -> Result<Self, ProvisionError> {
         let booted = provisioner.boot().await?;
         match connect(&*provisioner, booted).await {
             Ok(clusters) => Ok(Self { provisioner, clusters }),
             Err(error) => {
-                // Why they cannot be used says more than that they cannot be removed either.
+                // The reason why they cannot be used matters more than that they cannot be removed.
                 if let Err(left) = provisioner.remove().await {
                     tracing::warn!("{left}");
                 }
@@ -138,14 +137,13 @@ impl ProvisionedClusters {
     }
 }
 
-/// The first of some addresses that is one of this machine. The engine may run on another one, or in a machine of its
-/// own.
+/// The first address that belongs to this machine. The engine may run on another machine, or in a virtual machine.
 fn bindable(addresses: Vec<IpAddr>) -> Option<IpAddr> {
     let mut addresses = addresses.into_iter();
     addresses.find(|address| TcpListener::bind((*address, 0)).is_ok())
 }
 
-/// New clusters have kubelets and controllers, but no operators; and nobody else uses them.
+/// Connects to new clusters: they have kubelets and controllers but no operators, and no other user.
 async fn connect(provisioner: &dyn Provisioner, booted: Vec<Booted>) -> Result<External, ProvisionError> {
     let mut accesses = Vec::new();
     for cluster in booted {
@@ -203,7 +201,7 @@ impl Backend for ProvisionedClusters {
     }
 
     async fn shut_down(&self) -> Result<(), FleetError> {
-        // Clusters that stay must be as they were; for those that go it is enough that they go.
+        // Clusters that are kept must be restored; the others only have to be removed.
         let cleaned = if self.provisioner.stay() {
             self.clusters.shut_down().await
         } else {

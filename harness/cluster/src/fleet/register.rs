@@ -1,4 +1,4 @@
-//! Makes a control plane know the failover API and its members.
+//! Defines the failover API on a control plane, and registers members with it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,29 +23,29 @@ use serde_json::{Value, json};
 
 use super::FleetError;
 
-/// The namespace for the secrets of members.
+/// Namespace of the secrets of members.
 pub(super) const NAMESPACE: &str = "karmada-cluster";
 
-/// How long a definition may take to become established; it takes no time worth speaking of.
+/// Longest time until a definition is established; usually milliseconds.
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
 
-/// What an API server is asked for where the object itself is of no use.
+/// `Accept` header for answers without the whole object.
 const METADATA: HeaderValue = HeaderValue::from_static("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
 
-/// How the target reaches a member.
+/// Connection data of a member for the target.
 #[derive(Debug)]
 pub(super) struct Endpoint {
-    /// The member.
+    /// Name of the member.
     pub name: ClusterName,
-    /// `https://…`
+    /// Address of its API server (`https://…`).
     pub url: String,
-    /// The certificates that its server is to be trusted by (PEM).
+    /// Certificates of the authorities of its server (PEM).
     pub ca: Vec<u8>,
-    /// What the target shows to be let in.
+    /// Bearer token of the target.
     pub token: String,
 }
 
-/// What is read of a list of definitions.
+/// The fields that are read from a list of definitions.
 #[derive(Debug, Deserialize)]
 struct Definitions {
     items: Vec<Definition>,
@@ -79,7 +79,7 @@ fn failed(what: impl Into<String>) -> impl FnOnce(kube::Error) -> FleetError {
     }
 }
 
-/// The definitions of the failover API, read once: they are the same for every fleet in a process.
+/// The definitions of the failover API, parsed once per process.
 pub(crate) fn failover_api() -> Result<&'static [Value], FleetError> {
     static READ: OnceLock<Vec<Value>> = OnceLock::new();
     if let Some(read) = READ.get() {
@@ -90,7 +90,7 @@ pub(crate) fn failover_api() -> Result<&'static [Value], FleetError> {
     Ok(READ.get_or_init(|| read))
 }
 
-/// Those of some definitions that a cluster does not have yet.
+/// The definitions that a cluster does not have yet.
 pub(super) async fn missing(client: &Client, definitions: Vec<Value>) -> Result<Vec<Value>, FleetError> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let there = api.list_metadata(&ListParams::default()).await;
@@ -100,24 +100,24 @@ pub(super) async fn missing(client: &Client, definitions: Vec<Value>) -> Result<
     Ok(definitions.into_iter().filter(is_missing).collect())
 }
 
-/// The members that a control plane knows.
+/// Names of the members that are registered with a control plane.
 pub(super) async fn registered(client: &Client) -> Result<BTreeSet<ClusterName>, FleetError> {
     match clusters(client).list_metadata(&ListParams::default()).await {
         Ok(known) => Ok(known.into_iter().map(|it| ClusterName::new(it.name_any())).collect()),
-        // It does not know the failover API yet.
+        // The failover API is not defined yet.
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(BTreeSet::new()),
         Err(error) => Err(failed("listing the Clusters")(error)),
     }
 }
 
-/// Where Clusters are.
+/// Client for Clusters.
 pub(super) fn clusters(client: &Client) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster");
     Api::all_with(client.clone(), &ApiResource::from_gvk(&kind))
 }
 
-/// Creates definitions and waits until all of them are served. They are large, so that no more of the answers is asked
-/// for, and read, than is needed.
+/// Creates definitions and waits until all of them are served. They are large, so only the metadata of the answers is
+/// requested.
 pub(crate) async fn define(client: &Client, definitions: &[Value]) -> Result<(), FleetError> {
     let requests = Request::new(CustomResourceDefinition::url_path(&(), None));
     for definition in definitions {
@@ -155,7 +155,7 @@ async fn create(client: &Client, requests: &Request, definition: &Value) -> Resu
     Ok(())
 }
 
-/// Makes members known, with these labels: a `Cluster` and a `Secret` each, as for members that the control plane pushes to.
+/// Registers members with these labels: a `Cluster` and a `Secret` each, as for members in push mode.
 pub(super) async fn register(
     client: &Client,
     endpoints: Vec<Endpoint>,
@@ -199,7 +199,7 @@ pub(super) async fn register(
     Ok(())
 }
 
-/// Makes the namespace for the secrets of members, unless it is there; says whether it was not.
+/// Creates the namespace for the secrets of members; returns `false` if it existed.
 pub(super) async fn make_namespace(client: &Client, labels: &BTreeMap<String, String>) -> Result<bool, FleetError> {
     let namespace = Namespace {
         metadata: named(NAMESPACE, labels),
@@ -207,7 +207,7 @@ pub(super) async fn make_namespace(client: &Client, labels: &BTreeMap<String, St
     };
     let namespaces: Api<Namespace> = Api::all(client.clone());
     match namespaces.create(&PostParams::default(), &namespace).await {
-        // An implementation that is installed has made it.
+        // An installed implementation has created it.
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
         Ok(_) => Ok(true),
         Err(error) => Err(failed(format!("creating the namespace {NAMESPACE}"))(error)),

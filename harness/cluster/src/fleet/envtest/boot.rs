@@ -20,23 +20,23 @@ use crate::{
     scratch::{Scratch, write_private},
 };
 
-/// How long the programs of a cluster may take to serve.
+/// Longest time until the programs of a cluster serve.
 const SERVES_WITHIN: Duration = Duration::from_secs(120);
 
-/// How long to wait before a server that is not ready yet is asked again. There is no other way: to service managers
-/// it tells when it begins to listen, which is long before, and of being ready it tells nobody who does not ask.
+/// Pause between readiness checks. Polling is the only way: the server reports to service managers when it begins to
+/// listen, which is long before it is ready.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// Controllers that clusters without workloads of their own need: those that remove things.
+/// Controllers that clusters without kubelets need: those that delete objects.
 const CONTROLLERS: &str = "garbage-collector-controller,namespace-controller,serviceaccount-controller";
 
 /// The programs of a cluster. They end when this is dropped.
 #[derive(Debug)]
 pub(super) struct ControlPlane {
     pub name: ClusterName,
-    /// An administrator's.
+    /// Kubeconfig of an administrator.
     pub kubeconfig: String,
-    /// In the order in which they are ended.
+    /// In the order in which they end.
     _processes: Vec<Process>,
     _folder: Scratch,
 }
@@ -46,17 +46,17 @@ fn io_failed(what: &str) -> impl FnOnce(std::io::Error) -> EnvtestError {
     move |source| EnvtestError::Io { what, source }
 }
 
-/// How often a cluster is started whose ports somebody takes before its programs do.
+/// Number of attempts to start a cluster when another process takes its ports first.
 const TRIES: usize = 5;
 
-/// Whether a program ended because somebody else has its port: those that are free are not held for it.
+/// Detects that another process took a port: free ports are not reserved until a program listens.
 fn lost_its_port(error: &EnvtestError) -> bool {
     let lost = |line: &String| line.contains("address already in use");
     matches!(error, EnvtestError::Program { said, .. } if said.iter().any(lost))
 }
 
 impl ControlPlane {
-    /// Boots a cluster; when this returns it serves.
+    /// Boots a cluster, and returns when it serves.
     pub(super) async fn boot(assets: &Assets, name: ClusterName) -> Result<Self, EnvtestError> {
         for _ in 1..TRIES {
             match Self::boot_on_free_ports(assets, name.clone()).await {
@@ -89,7 +89,8 @@ impl ControlPlane {
             process: start(&assets.etcd, etcd_args(folder.path(), client, peer), "etcd")?,
             output: output("etcd"),
         };
-        // An API server that does not reach its etcd ends after 20 s, which a busy machine may need to start it.
+        // An API server that does not reach its etcd exits after 20 s, and a busy machine may need that long to start
+        // etcd.
         etcd.until(async || listens(client).await).await?;
         let args = api_server_args(folder.path(), client, port);
         let mut api_server = Starting {
@@ -99,10 +100,10 @@ impl ControlPlane {
             output: output("kube-apiserver"),
         };
         let access = Access::by_text(name.clone(), &kubeconfig).await?;
-        // Most of the time goes by before it listens at all.
+        // Most of the time passes before the server listens at all.
         let serves = api_server.until(async || listens(port).await && access.is_ready().await);
         if let Err(error) = serves.await {
-            // Somebody else may have listened in the place of etcd, which says so.
+            // Another process may have taken the port of etcd; then etcd's output says so.
             etcd.must_run()?;
             return Err(error);
         }
@@ -129,7 +130,7 @@ fn etcd_args(folder: &Path, client: u16, peer: u16) -> Vec<String> {
         format!("--listen-peer-urls={peer}"),
         format!("--initial-advertise-peer-urls={peer}"),
         format!("--initial-cluster=default={peer}"),
-        // What is thrown away need not survive a loss of power.
+        // Data that is thrown away need not survive a power failure.
         "--unsafe-no-fsync".to_owned(),
     ]
 }
@@ -149,8 +150,8 @@ fn api_server_args(folder: &Path, etcd: u16, port: u16) -> Vec<String> {
         format!("--service-account-key-file={}", file("accounts.pub")),
         format!("--service-account-signing-key-file={}", file("accounts.key")),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-        // Pods are simulated, and nobody makes accounts for them in time. Nobody would take the finalizers off that protect
-        // claims and volumes in use.
+        // Pods are simulated, and no controller creates their service accounts in time, or removes the finalizers that
+        // protect claims and volumes in use.
         "--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection".to_owned(),
     ]
 }
@@ -160,7 +161,7 @@ fn controllers_args(folder: &Path, kubeconfig: &Path) -> Vec<String> {
         format!("--kubeconfig={}", kubeconfig.display()),
         format!("--controllers={CONTROLLERS}"),
         "--leader-elect=false".to_owned(),
-        // It would serve what nobody asks it for.
+        // No client uses its HTTPS port.
         "--secure-port=0".to_owned(),
         format!("--cert-dir={}", folder.display()),
     ]
@@ -179,7 +180,7 @@ struct Starting<'a> {
 }
 
 impl Starting<'_> {
-    /// Waits until it serves.
+    /// Waits until the program serves.
     async fn until(&mut self, serves: impl AsyncFn() -> bool) -> Result<(), EnvtestError> {
         let deadline = Instant::now() + SERVES_WITHIN;
         while !serves().await {
@@ -192,7 +193,7 @@ impl Starting<'_> {
         Ok(())
     }
 
-    /// An error with its last words, if it has ended.
+    /// Fails with the last lines of the program's output, if the program has ended.
     fn must_run(&mut self) -> Result<(), EnvtestError> {
         let looked = self.process.has_ended();
         if looked.map_err(io_failed(&format!("looking after {}", self.program)))? {
@@ -229,7 +230,7 @@ fn kubeconfig(port: u16, certificates: &Certificates) -> String {
         "contexts": [{"name": "envtest", "context": {"cluster": "envtest", "user": "envtest"}}],
         "current-context": "envtest",
     });
-    // JSON is a form of YAML.
+    // Every JSON document is a YAML document.
     config.to_string()
 }
 
@@ -239,7 +240,7 @@ mod tests {
 
     use super::*;
 
-    /// How often an etcd is started that ends with these words.
+    /// Counts how often an etcd is started that exits with this message.
     async fn starts(words: &str) -> usize {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("starts");
@@ -252,7 +253,7 @@ mod tests {
         fs::read_to_string(log).unwrap().lines().count()
     }
 
-    /// Makes a program of a few lines of shell.
+    /// Writes a shell script as a program.
     fn program(path: &Path, script: &str) {
         fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
@@ -262,7 +263,7 @@ mod tests {
     async fn an_api_server_that_reaches_somebody_else_is_not_blamed() {
         let folder = tempfile::tempdir().unwrap();
         let [port, taken] = ["port", "taken"].map(|name| folder.path().join(name));
-        // It ends once somebody listens where it was to.
+        // This etcd exits once another process listens on its port.
         let etcd = format!(
             "for arg; do case $arg in --listen-client-urls=*) echo \"${{arg##*:}}\" >'{0}.new'; mv '{0}.new' '{0}';; esac; done\n\
              while [ ! -e '{1}' ]; do sleep 0.01; done\necho 'bind: address already in use'\nexit 1",

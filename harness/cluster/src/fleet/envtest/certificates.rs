@@ -1,4 +1,4 @@
-//! What the servers of one cluster trust and show: made anew each time, and thrown away with the cluster.
+//! Certificates of one cluster: generated for each cluster, and deleted with it.
 
 use std::{io, path::Path};
 
@@ -9,13 +9,13 @@ use rcgen::{
 use super::EnvtestError;
 use crate::scratch::write_private;
 
-/// Everything of one cluster, as PEM.
+/// Certificates and keys of one cluster, as PEM.
 pub(super) struct Certificates {
     pub ca: String,
     server: (String, String),
-    /// Of an administrator.
+    /// Client certificate of an administrator.
     pub client: (String, String),
-    /// What tokens of accounts are checked and signed with.
+    /// Key pair that signs and verifies service account tokens.
     accounts: (String, String),
 }
 
@@ -51,8 +51,7 @@ impl Certificates {
         })
     }
 
-    /// Writes what servers read into a folder: `ca.crt`, `server.crt`, `server.key`, `accounts.pub`,
-    /// `accounts.key`.
+    /// Writes the files that the servers read: `ca.crt`, `server.crt`, `server.key`, `accounts.pub`, `accounts.key`.
     pub(super) fn write(&self, folder: &Path) -> Result<(), EnvtestError> {
         let files = [
             ("ca.crt", &self.ca),

@@ -1,11 +1,11 @@
-//! Fleets of real API servers on this machine, each with an etcd of its own: the programs that the ecosystem's
-//! `setup-envtest` fetches. Nobody runs workloads there but the simulator.
+//! Fleets of real API servers on this machine, each with its etcd: the programs that `setup-envtest` downloads. Only
+//! the simulator runs workloads there.
 //!
-//! - [`Assets`]: where the programs are;
-//! - `certificates`: what the servers trust, made anew each time; `process`: programs that do not outlive the harness;
-//! - `boot`: starts an etcd, an API server and, if there is one, the controllers that remove what has no owner any more;
-//! - [`Envtest`]: the backend. Its clusters are leased as existing ones are ([`super::external`]), each control plane with
-//!   its members to one case at a time.
+//! - [`Assets`]: finds the programs;
+//! - `certificates`: generates the servers' certificates; `process`: child processes that end with the harness;
+//! - `boot`: starts etcd, the API server and, if there is one, the controller manager with the garbage collector;
+//! - [`Envtest`]: the backend. It leases its clusters as [`super::external`] does, each control plane with its members
+//!   to one case at a time.
 
 mod boot;
 mod certificates;
@@ -31,56 +31,56 @@ use super::{
 };
 use boot::ControlPlane;
 
-/// Where `setup-envtest` tells its users to say where the programs are.
+/// Environment variable in which `setup-envtest` users name the folder of the programs.
 pub const ASSETS_VARIABLE: &str = "KUBEBUILDER_ASSETS";
 
-/// Why there are no clusters.
+/// An error while envtest clusters are started.
 #[derive(Debug, Error)]
 pub enum EnvtestError {
-    /// Nobody says where the programs are.
+    /// No folder of programs was given.
     #[error("the folder of etcd and kube-apiserver is not set")]
     NoAssets,
-    /// A program is not there.
-    #[error("there is no {program} in {}", folder.display())]
+    /// The folder lacks a program.
+    #[error("cannot find {program} in {}", folder.display())]
     NoProgram {
-        /// The program.
+        /// Name of the program.
         program: &'static str,
-        /// Where it was looked for.
+        /// Folder that was searched.
         folder: PathBuf,
     },
-    /// Something on this machine does not work.
+    /// An operation on this machine failed.
     #[error("{what} failed")]
     Io {
-        /// What was to be done.
+        /// Operation, such as `looking for free ports`.
         what: String,
-        /// What the system says.
+        /// Error from the system.
         source: io::Error,
     },
-    /// Certificates cannot be made.
-    #[error("certificates cannot be made")]
+    /// The certificates could not be generated.
+    #[error("cannot generate certificates")]
     Certificates(#[from] rcgen::Error),
     /// A program ended, or does not serve.
     #[error("{program} of {cluster} {what}; it said last:\n{}", said.join("\n"))]
     Program {
-        /// The program.
+        /// Name of the program.
         program: &'static str,
-        /// Its cluster.
+        /// Name of its cluster.
         cluster: ClusterName,
-        /// What is wrong.
+        /// Problem, such as `has ended`.
         what: String,
-        /// The last lines of its output.
+        /// Last lines of its output.
         said: Vec<String>,
     },
-    /// What the servers were given does not lead to them.
+    /// The generated kubeconfig does not work.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// They do not serve as a backend.
+    /// The clusters cannot be used as a backend.
     #[error(transparent)]
     Connect(#[from] ConnectError),
 }
 
 impl EnvtestError {
-    /// What to do about it.
+    /// Suggests a fix.
     pub fn help(&self) -> String {
         match self {
             Self::NoAssets | Self::NoProgram { .. } => format!(
@@ -97,20 +97,20 @@ impl EnvtestError {
     }
 }
 
-/// The programs of a control plane.
+/// Paths of the control plane's programs.
 #[derive(Debug, Clone)]
 pub struct Assets {
     etcd: PathBuf,
     api_server: PathBuf,
-    /// Removes what has no owner any more, and namespaces. Not all collections have it.
+    /// kube-controller-manager, which collects garbage and finalizes namespaces. Not all collections have it.
     controllers: Option<PathBuf>,
 }
 
 impl Assets {
-    /// The programs in a folder; if none is given, in the one that the environment names.
+    /// Finds the programs in a folder, or in the folder that the environment names if none is given.
     ///
     /// # Errors
-    /// If they are not there.
+    /// If the programs do not exist.
     pub fn find(folder: Option<&Path>) -> Result<Self, EnvtestError> {
         let named = std::env::var_os(ASSETS_VARIABLE).filter(|it| it != OsStr::new(""));
         let folder = folder.map(Path::to_owned).or(named.map(PathBuf::from));
@@ -130,20 +130,20 @@ impl Assets {
     }
 }
 
-/// Real API servers on this machine, as a backend.
+/// The backend for real API servers on this machine.
 #[derive(Debug)]
 pub struct Envtest {
-    /// Each a control plane and its members, for one case at a time.
+    /// Sets of a control plane and its members; a set serves one case at a time.
     sets: Vec<External>,
     planes: Mutex<Vec<ControlPlane>>,
     has_controllers: bool,
 }
 
 impl Envtest {
-    /// Boots control planes, each with members of its own, all at once. As many cases can be run at once.
+    /// Boots `sets` control planes with their members at the same time. As many cases can run at once.
     ///
     /// # Errors
-    /// If one of them does not come to serve; nothing is left then.
+    /// If a cluster does not serve; all clusters are removed then.
     pub async fn boot(assets: &Assets, sets: NonZeroUsize, members: usize, keep: bool) -> Result<Self, EnvtestError> {
         let booting = (0..sets.get()).map(|_| boot_set(assets, members, keep));
         let (sets, planes): (Vec<_>, Vec<_>) = try_join_all(booting).await?.into_iter().unzip();
@@ -193,10 +193,8 @@ impl Backend for Envtest {
 
     fn cannot_carry(&self, case: &Case, location: TargetLocation) -> Option<String> {
         if !self.has_controllers {
-            // A workload's pods, and whatever is deleted in the foreground, would stay for ever.
-            return Some(
-                "needs a garbage collector, and there is no kube-controller-manager among the assets".to_owned(),
-            );
+            // Without it, a workload's pods and objects deleted in the foreground would stay forever.
+            return Some("needs a garbage collector, and the assets lack kube-controller-manager".to_owned());
         }
         self.sets.first()?.cannot_carry(case, location)
     }
@@ -212,7 +210,7 @@ impl Backend for Envtest {
         set.lease(request, turn?).await
     }
 
-    /// Nothing need be cleaned on clusters that are thrown away.
+    /// Clusters that are thrown away need no cleaning.
     async fn shut_down(&self) -> Result<(), FleetError> {
         let planes = std::mem::take(&mut *self.planes.lock().unwrap_or_else(PoisonError::into_inner));
         drop(planes);
@@ -230,7 +228,7 @@ mod tests {
         std::fs::write(folder.path().join("etcd"), "").unwrap();
         let error = Assets::find(Some(folder.path())).unwrap_err();
         let place = folder.path().display();
-        assert_eq!(error.to_string(), format!("there is no kube-apiserver in {place}"));
+        assert_eq!(error.to_string(), format!("cannot find kube-apiserver in {place}"));
         std::fs::write(folder.path().join("kube-apiserver"), "").unwrap();
         assert!(Assets::find(Some(folder.path())).unwrap().controllers.is_none());
     }

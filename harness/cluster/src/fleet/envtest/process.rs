@@ -1,4 +1,4 @@
-//! Programs that do not outlive the harness, however it ends, and do not depend on a runtime.
+//! Child processes that end with the harness, even if it is killed, and do not depend on an async runtime.
 
 use std::{
     ffi::OsStr,
@@ -9,8 +9,8 @@ use std::{
     process::{Child, ChildStdin, Command, Stdio},
 };
 
-/// Runs a program until the standard input ends: that is a pipe, whose other end the harness alone holds. It is closed
-/// when the harness is gone, even by `kill -9`.
+/// Runs a program until standard input closes: a pipe whose other end only the harness holds. The system closes it when
+/// the harness ends, even by `kill -9`.
 const GUARD: &str = r#"
 exec 3<&0
 "$@" </dev/null 3<&- &
@@ -30,7 +30,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts a program in a folder of its own; what it says goes into a file.
+    /// Starts a program in its folder, with its output in a file.
     pub(super) fn start(
         program: &Path,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -44,14 +44,14 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::from(output.try_clone()?))
             .stderr(Stdio::from(output))
-            // Ctrl-C is for the harness, which still needs the program to clean up.
+            // Ctrl-C must reach only the harness, which still needs the program to clean up.
             .process_group(0)
             .spawn()?;
         let lifeline = shell.stdin.take();
         Ok(Self { shell, lifeline })
     }
 
-    /// Whether the program has ended.
+    /// Checks whether the program has ended.
     pub(super) fn has_ended(&mut self) -> io::Result<bool> {
         Ok(self.shell.try_wait()?.is_some())
     }
@@ -60,7 +60,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         drop(self.lifeline.take());
-        // The shell ends with its program; there is nothing else to be done if the system does not say so.
+        // The shell ends with its program; nothing else can be done if waiting fails.
         let _ = self.shell.wait();
     }
 }

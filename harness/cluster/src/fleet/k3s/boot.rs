@@ -1,4 +1,4 @@
-//! Starts k3s in containers, all at once, and removes them.
+//! Starts the k3s containers of a fleet at the same time, and removes them.
 
 use std::{
     collections::BTreeMap,
@@ -35,43 +35,44 @@ use crate::fleet::{
     provisioned::{Booted, Provisioner, Reach},
 };
 
-/// Where k3s serves its API inside the container.
+/// Port of the API inside the container.
 const API: ContainerPort = ContainerPort::Tcp(6443);
 
-/// Where k3s writes its kubeconfig inside the container.
+/// Path of the kubeconfig inside the container.
 const KUBECONFIG: &str = "/etc/rancher/k3s/k3s.yaml";
 
-/// What k3s logs once its node is known to its control plane.
+/// Log line of k3s once its node is registered.
 const READY: &str = "Node controller sync successful";
 
-/// Why a container could not be removed.
+/// Error while a container is removed.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long the engine may take to answer at all.
+/// Longest time for the first answer of the container engine.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
 
-/// The k3s containers of one fleet, from the first that is started until they are removed.
+/// The k3s containers of one fleet, from the first start until they are removed.
 #[derive(Debug)]
 pub struct K3sClusters {
     options: K3sOptions,
-    /// Tells the containers of this fleet from those of others.
+    /// Distinguishes the containers of this fleet from those of others.
     run: String,
-    /// By container name, from before it is made. Those that have not come up are there by name alone.
+    /// By container name, added before the container is created. `None` for a container that has not started.
     ours: Mutex<BTreeMap<String, Option<ContainerAsync<GenericImage>>>>,
 }
 
 impl K3sClusters {
-    /// The clusters that these options describe; `run` tells their containers from others. Nothing is done yet.
+    /// Prepares the clusters that the options describe, without starting them; `run` distinguishes their containers
+    /// from others.
     pub fn new(options: K3sOptions, run: String) -> Self {
         let ours = Mutex::default();
         Self { options, run, ours }
     }
 
-    /// Starts all clusters at once and gives them when they serve, the control plane first. If one does not come up,
-    /// all are removed. Whoever does not wait for the end must [remove](Self::remove) what has begun.
+    /// Starts all clusters at the same time and returns them once they serve, the control plane first. If one does not
+    /// start, all are removed. A caller that drops the future must [remove](Self::remove) the containers.
     ///
     /// # Errors
-    /// [`K3sError`] says what is missing.
+    /// [`K3sError`] with the reason.
     pub async fn boot(&self) -> Result<Vec<Booted>, K3sError> {
         let (image, tag) = split(&self.options.image)?;
         let engine = engine().await?;
@@ -81,7 +82,7 @@ impl K3sClusters {
         match booted.into_iter().collect() {
             Ok(booted) => Ok(booted),
             Err(error) => {
-                // Why the clusters cannot be had says more than that one of them could not be removed either.
+                // The reason why the clusters did not start matters more than a container that could not be removed.
                 if let Err(left) = self.remove().await {
                     tracing::warn!("{left}");
                 }
@@ -90,10 +91,10 @@ impl K3sClusters {
         }
     }
 
-    /// Removes all containers that were made, and what they stored.
+    /// Removes all containers, with their data.
     ///
     /// # Errors
-    /// If some are left; it names them.
+    /// If some are left; the error names them.
     pub async fn remove(&self) -> Result<(), K3sError> {
         let ours = std::mem::take(&mut *self.lock());
         if ours.is_empty() {
@@ -136,7 +137,7 @@ impl K3sClusters {
 
     fn request(&self, container_name: &str, image: &str, tag: &str) -> ContainerRequest<GenericImage> {
         let mut command = vec!["server".to_owned()];
-        // Cases bring what they need; these take memory and time.
+        // Cases bring what they need; these components take memory and time.
         command.push("--disable=traefik,servicelb,metrics-server,local-storage".to_owned());
         command.push("--tls-san=127.0.0.1".to_owned());
         command.extend(remote_host().map(|host| format!("--tls-san={host}")));
@@ -168,7 +169,7 @@ impl Provisioner for K3sClusters {
         Ok(self.boot().await?)
     }
 
-    /// They are parts of the one program that is waited for.
+    /// They run in the k3s process, which has been waited for.
     fn controllers(&self) -> &'static [&'static str] {
         &[]
     }
@@ -190,7 +191,7 @@ impl Provisioner for K3sClusters {
     }
 }
 
-/// The engine, as the environment names it, once it has answered.
+/// Connects to the engine that the environment names, and waits for its first answer.
 async fn engine() -> Result<Docker, K3sError> {
     let host = std::env::var("DOCKER_HOST").ok();
     let unreachable = |source: EngineError| K3sError::NoEngine {
@@ -216,7 +217,7 @@ async fn engine() -> Result<Docker, K3sError> {
     }
 }
 
-/// The host of an engine that is reached over the network.
+/// Host of an engine that is reached over the network.
 fn remote_host() -> Option<String> {
     let address = std::env::var("DOCKER_HOST").ok()?;
     let (scheme, rest) = address.split_once("://")?;
@@ -224,7 +225,7 @@ fn remote_host() -> Option<String> {
     matches!(scheme, "tcp" | "http" | "https").then(|| host.to_owned())
 }
 
-/// Name and tag of an image. The name may have a port in it.
+/// Splits an image into name and tag. The name may contain a port.
 fn split(image: &str) -> Result<(String, String), K3sError> {
     match image.rsplit_once(':') {
         Some((name, tag)) if !name.is_empty() && !tag.is_empty() && !tag.contains('/') => {
@@ -236,7 +237,7 @@ fn split(image: &str) -> Result<(String, String), K3sError> {
     }
 }
 
-/// How a started cluster is reached, from here and from other containers.
+/// Looks up the addresses of a started cluster, from this machine and from other containers.
 async fn booted(
     engine: &Docker,
     name: &ClusterName,
@@ -261,7 +262,7 @@ async fn booted(
             Some(format!("https://{inside}:6443"))
         }
     };
-    // k3s speaks of `localhost`, which may be an IPv6 address, on which the engine need not listen.
+    // k3s writes `localhost`, which may resolve to an IPv6 address on which the engine need not listen.
     let host = match host.to_string() {
         local if local == "localhost" => "127.0.0.1".to_owned(),
         other => other,
@@ -273,7 +274,7 @@ async fn booted(
     })
 }
 
-/// The address of a container on the engine's network.
+/// Address of a container on the engine's network.
 async fn address(engine: &Docker, id: &str) -> Option<String> {
     let container = engine
         .inspect_container(id, None::<InspectContainerOptions>)
@@ -284,7 +285,7 @@ async fn address(engine: &Docker, id: &str) -> Option<String> {
     addresses.into_iter().find(|address| !address.is_empty())
 }
 
-/// The addresses of the gateways of a container's networks.
+/// Addresses of the gateways of a container's networks.
 async fn gateways(engine: &Docker, id: &str) -> Option<Vec<IpAddr>> {
     let container = engine
         .inspect_container(id, None::<InspectContainerOptions>)
@@ -295,14 +296,14 @@ async fn gateways(engine: &Docker, id: &str) -> Option<Vec<IpAddr>> {
     Some(gateways.filter_map(|address| address.parse().ok()).collect())
 }
 
-/// What is in a file of a container.
+/// Reads a file of a container.
 async fn file(engine: &Docker, id: &str, path: &str) -> Option<Vec<u8>> {
     let options = DownloadFromContainerOptionsBuilder::new().path(path).build();
     let chunks: Result<Vec<_>, EngineError> = engine.download_from_container(id, Some(options)).try_collect().await;
     first_file(&chunks.ok()?.concat())
 }
 
-/// The first ordinary file of a tar archive: the engine gives every file as one.
+/// Extracts the first regular file of a tar archive: the engine returns every file as an archive.
 fn first_file(archive: &[u8]) -> Option<Vec<u8>> {
     const BLOCK: usize = 512;
     const ORDINARY: [u8; 2] = [b'0', 0];
@@ -318,14 +319,14 @@ fn first_file(archive: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// A kubeconfig with the address of its first cluster replaced.
+/// Replaces the address of the first cluster of a kubeconfig.
 fn pointed_at(kubeconfig: &[u8], server: String) -> Option<String> {
     let mut config: Value = plain::read(std::str::from_utf8(kubeconfig).ok()?).ok()?;
     *config.pointer_mut("/clusters/0/cluster/server")? = Value::String(server);
     plain::write(&config).ok()
 }
 
-/// Removes a container; if it never came up, by its name.
+/// Removes a container, by its name if it never started.
 async fn remove(
     engine: &Docker,
     name: String,
@@ -336,13 +337,13 @@ async fn remove(
     }
     let options = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
     match engine.remove_container(&name, Some(options)).await {
-        // It was never made.
+        // The container was never created.
         Err(EngineError::DockerResponseServerError { status_code: 404, .. }) | Ok(()) => Ok(()),
         Err(error) => Err((name, Failure::from(error))),
     }
 }
 
-/// The end of a container's log on one line.
+/// The last lines of a container's log, joined to one line.
 async fn last_words(engine: &Docker, name: &str) -> String {
     let options = LogsOptionsBuilder::new().stdout(true).stderr(true).tail("3").build();
     let lines: Vec<String> = engine

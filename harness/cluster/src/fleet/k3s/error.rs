@@ -1,4 +1,4 @@
-//! What can go wrong with k3s containers.
+//! Errors of k3s containers.
 
 use std::time::Duration;
 
@@ -10,77 +10,77 @@ use testcontainers::{
 };
 use thiserror::Error;
 
-/// Why k3s clusters cannot be had, or not be removed.
+/// An error while k3s clusters are started or removed.
 #[derive(Debug, Error)]
 pub enum K3sError {
     /// The container engine cannot be reached.
     #[error("the container engine cannot be reached{}", at(.host.as_deref()))]
     NoEngine {
-        /// What `DOCKER_HOST` says, if it is set.
+        /// Value of `DOCKER_HOST`, if it is set.
         host: Option<String>,
-        /// What its client says.
+        /// Error from the engine's client.
         source: Box<EngineError>,
     },
-    /// The engine answers, but not as it should; an old one refuses a newer API.
-    #[error("the container engine refuses to be talked to")]
+    /// The engine answers with an error, such as an old one that lacks the API version.
+    #[error("the container engine refuses requests")]
     Engine {
-        /// What it says.
+        /// Error from the engine.
         source: Box<EngineError>,
     },
-    /// An image without a tag, or without a name.
-    #[error("`{image}` is no image with a tag")]
+    /// The image lacks a tag or a name.
+    #[error("`{image}` is not an image with a tag")]
     ImageName {
-        /// What was given.
+        /// The given image.
         image: String,
     },
-    /// The image is not here and cannot be pulled.
+    /// The image is not on this machine and cannot be pulled.
     #[error("the image {image} is not on this machine and cannot be pulled")]
     Image {
         /// The image.
         image: String,
-        /// What the engine says.
+        /// Error from the engine.
         source: Box<TestcontainersError>,
     },
-    /// A container cannot be made or started.
+    /// A container cannot be created or started.
     #[error("the container of {cluster} cannot be started")]
     Start {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// What the engine says.
+        /// Error from the engine.
         source: Box<TestcontainersError>,
     },
     /// k3s ended before its cluster was ready.
     #[error("k3s on {cluster} ended before it was ready: {last_words}")]
     Ended {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// The end of its log.
+        /// Last lines of its log.
         last_words: String,
     },
     /// k3s did not become ready in time.
     #[error("k3s on {cluster} was not ready within {within:?}: {last_words}")]
     Slow {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// How long was waited.
+        /// Time limit.
         within: Duration,
-        /// The end of its log.
+        /// Last lines of its log.
         last_words: String,
     },
-    /// What k3s says of how to reach it cannot be had or understood.
+    /// The kubeconfig of k3s cannot be read or parsed.
     #[error("the kubeconfig of {cluster} cannot be read from its container")]
     Kubeconfig {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// What the engine says; none if the text makes no sense.
+        /// Error from the engine; `None` if the text cannot be parsed.
         source: Option<Box<TestcontainersError>>,
     },
-    /// Containers are left behind.
+    /// Containers could not be removed.
     #[error("these containers could not be removed: {}", .containers.join(", "))]
     LeftBehind {
-        /// Their names.
+        /// Names of the containers.
         containers: Vec<String>,
-        /// What the engine says of the first of them.
+        /// Error from the engine for the first of them.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
@@ -90,12 +90,12 @@ fn at(host: Option<&str>) -> String {
 }
 
 impl K3sError {
-    /// Whether it is what was given that is wrong, and not the machine.
+    /// Checks whether the input is wrong, as opposed to the machine.
     pub fn is_input(&self) -> bool {
         matches!(self, Self::ImageName { .. })
     }
 
-    /// What whoever reads the error can do about it.
+    /// Suggests a fix.
     pub fn help(&self) -> String {
         match self {
             Self::NoEngine { .. } => {
@@ -125,8 +125,8 @@ impl K3sError {
         .to_owned()
     }
 
-    /// From what the containers' library says of a container that should have started. `last_words` is the end of its
-    /// log, if it came so far.
+    /// Classifies the error of the testcontainers library for a container that did not start. `last_words` is the end
+    /// of its log, if it has one.
     pub(super) fn of_start(
         cluster: &ClusterName,
         image: &str,

@@ -1,8 +1,8 @@
-//! Fleets of k3s clusters, each in a container: for machines that have a container engine, but not kind.
+//! Fleets of k3s clusters in containers, for machines that have a container engine but not kind.
 //!
-//! - [`K3sOptions`]: which clusters;
-//! - `boot`: starts all of them at once through testcontainers, and removes them;
-//! - `error`: what goes wrong, and what to do about it.
+//! - [`K3sOptions`]: options of the clusters;
+//! - `boot`: starts the clusters at the same time with testcontainers, and removes them;
+//! - `error`: errors, each with a suggested fix.
 
 mod boot;
 mod error;
@@ -14,18 +14,18 @@ use super::provisioned::Reach;
 pub use boot::K3sClusters;
 pub use error::K3sError;
 
-/// The image if none is named.
+/// Image that is used if none is named.
 pub const DEFAULT_IMAGE: &str = "rancher/k3s:v1.34.1-k3s1";
 
-/// Which k3s clusters a fleet is made of.
+/// Options of a fleet of k3s clusters.
 #[derive(Debug, Clone)]
 pub struct K3sOptions {
-    /// How many members.
+    /// Number of members.
     pub members: usize,
-    /// The image with its tag, which is the version of Kubernetes.
+    /// Image with its tag, which determines the version of Kubernetes.
     pub image: String,
-    /// From where the controller under test reaches the members.
+    /// Network from which the controller under test reaches the members.
     pub reach: Reach,
-    /// How long a cluster may take to boot, a pull of its image not included.
+    /// Longest time to boot a cluster, without the pull of its image.
     pub ready_within: Duration,
 }

@@ -1,4 +1,4 @@
-//! Makes kind clusters, all at once, and removes them.
+//! Creates the kind clusters of a fleet at the same time, and removes them.
 
 use std::{
     collections::BTreeSet,
@@ -25,27 +25,27 @@ use crate::{
     scratch::Scratch,
 };
 
-/// How long a cluster may take to be removed.
+/// Longest time to remove a cluster.
 const REMOVED_WITHIN: Duration = Duration::from_secs(120);
 
-/// How long kind is told to wait for a new cluster's node to be ready. It makes do with less: a node that becomes
-/// ready later is no error for kind.
+/// Time that kind waits for the node of a new cluster to become ready. kind does not fail if the node becomes ready
+/// later.
 const NODE_READY_WITHIN: &str = "120s";
 
-/// The kind clusters of one fleet, from the first command that makes one until they are removed.
+/// The kind clusters of one fleet, from the first command that creates one until they are removed.
 #[derive(Debug)]
 pub struct KindClusters {
     options: KindOptions,
-    /// Those that are to be removed again: all that kind was told to make, and with `reuse` those that it has not yet
-    /// made whole. Written down before kind is told, so that nothing is forgotten, whatever interrupts it.
+    /// Clusters to remove: all that kind was asked to create; with `reuse`, those that are not yet complete. Added
+    /// before kind starts, so that an interruption cannot leave an unknown cluster.
     ours: Mutex<BTreeSet<String>>,
 }
 
 impl KindClusters {
-    /// The clusters that these options describe. Nothing is done yet.
+    /// Prepares the clusters that the options describe, without creating them.
     ///
     /// # Errors
-    /// If the names would be none that kind takes.
+    /// If kind would reject the names.
     pub fn new(options: KindOptions) -> Result<Self, KindError> {
         let prefix = &options.prefix;
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -59,12 +59,11 @@ impl KindClusters {
         })
     }
 
-    /// Makes the clusters that are not there, all at once, and gives all of them, the control plane first.
-    /// If one cannot be made, those that were made are removed. Whoever does not wait for the end must [remove](Self::remove)
-    /// what has begun.
+    /// Creates the missing clusters at the same time, and returns all clusters, the control plane first. If one cannot
+    /// be created, the new ones are removed. A caller that drops the future must [remove](Self::remove) them.
     ///
     /// # Errors
-    /// [`KindError`] says what is missing.
+    /// [`KindError`] with the reason.
     pub async fn boot(&self) -> Result<Vec<Booted>, KindError> {
         let names = self.names();
         let programs = &self.options.programs;
@@ -85,7 +84,7 @@ impl KindClusters {
         match booted.into_iter().collect() {
             Ok(booted) => Ok(booted),
             Err(error) => {
-                // Why the clusters cannot be had says more than that one of them could not be removed either.
+                // The reason why the clusters were not created matters more than a cluster that could not be removed.
                 if let Err(left) = self.remove().await {
                     tracing::warn!("{left}");
                 }
@@ -94,10 +93,10 @@ impl KindClusters {
         }
     }
 
-    /// Removes the clusters that were made here. With [`KindOptions::reuse`] only what was not made to the end.
+    /// Removes the clusters that were created here. With [`KindOptions::reuse`], only incomplete ones.
     ///
     /// # Errors
-    /// If some are left; it names them.
+    /// If some are left; the error names them.
     pub async fn remove(&self) -> Result<(), KindError> {
         let ours: Vec<String> = self.lock().iter().cloned().collect();
         let removed = join_all(ours.iter().map(|name| self.delete(name))).await;
@@ -147,7 +146,8 @@ impl KindClusters {
 
     async fn make(&self, name: &ClusterName) -> Result<(), KindError> {
         let kind_name = self.kind_name(name);
-        // kind writes the kubeconfig of a new cluster somewhere and makes it the current one: never into the user's own.
+        // kind makes a new cluster the current context of the kubeconfig that it writes: never use the user's
+        // kubeconfig.
         let not_started = |source| KindError::NotStarted {
             command: "kind create cluster".to_owned(),
             source,
@@ -180,7 +180,7 @@ impl KindClusters {
         }
         let error = diagnose(&kind_name, &call.to_string(), &answer.all());
         if matches!(error, KindError::Exists { .. }) {
-            // Somebody else's.
+            // The cluster belongs to another user.
             self.lock().remove(&kind_name);
         }
         Err(error)
@@ -268,7 +268,7 @@ impl Provisioner for KindClusters {
     }
 }
 
-/// The container that kind calls the only node of a cluster.
+/// Name that kind gives to the container of a cluster's only node.
 fn node(kind_name: &str) -> String {
     format!("{kind_name}-control-plane")
 }

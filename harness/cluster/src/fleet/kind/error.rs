@@ -1,132 +1,132 @@
-//! What can go wrong with kind clusters, and how kind's words tell it.
+//! Errors of kind clusters, and their diagnosis from kind's output.
 
 use std::{fmt, io, path::PathBuf, time::Duration};
 
 use thiserror::Error;
 
-/// How much memory a node takes that does nothing but serve its API; less than that is never enough.
+/// Memory of a node that only serves its API; less is never enough.
 pub(super) const MEMORY_PER_CLUSTER: u64 = 400 << 20;
 
-/// Why kind clusters cannot be had, or not be removed.
+/// An error while kind clusters are created or removed.
 #[derive(Debug, Error)]
 pub enum KindError {
-    /// kind itself is missing.
+    /// kind is not installed.
     #[error("the program `kind` is not in PATH")]
     NotInstalled,
-    /// The container engine's client is missing.
+    /// The container engine's client is not installed.
     #[error("the program `{engine}` is not in PATH; kind runs its nodes with it")]
     EngineMissing {
-        /// `docker`, …
+        /// Client, such as `docker`.
         engine: String,
     },
     /// The container engine does not answer.
     #[error("{engine} does not run, or may not be used: {said}")]
     EngineDown {
-        /// `docker`, …
+        /// Client, such as `docker`.
         engine: String,
-        /// What its client says.
+        /// Output of the client.
         said: String,
     },
-    /// A program is there but cannot be started.
+    /// A program exists but cannot be started.
     #[error("`{command}` cannot be started")]
     NotStarted {
-        /// The command line.
+        /// Command line.
         command: String,
-        /// What the system says.
+        /// Error from the system.
         source: io::Error,
     },
-    /// A configuration is not where it should be.
+    /// A configuration file cannot be read.
     #[error("the configuration {} cannot be read", .file.display())]
     Configuration {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// What the system says.
+        /// Error from the system.
         source: io::Error,
     },
-    /// Names that kind would not take.
+    /// kind would reject the names.
     #[error("`{prefix}` cannot begin the name of a cluster: lower-case letters, digits and `-` only, 30 at most")]
     Prefix {
-        /// What was given.
+        /// The given prefix.
         prefix: String,
     },
-    /// There are clusters of these names, and nobody said that they may be used.
+    /// Clusters of these names exist, and `--reuse` was not given.
     #[error("there are kind clusters of these names already: {}", .clusters.join(", "))]
     Exists {
-        /// Their names.
+        /// Names of the clusters.
         clusters: Vec<String>,
     },
-    /// A cluster that is to be reused does not serve its API.
+    /// A cluster to reuse does not serve its API.
     #[error("the kind cluster {cluster} is there, but cannot be used: {said}")]
     NotUsable {
-        /// Its name.
+        /// Name of the cluster.
         cluster: String,
-        /// What kind says.
+        /// Output of kind.
         said: String,
     },
-    /// The node image is not here and cannot be pulled.
+    /// The node image is not on this machine and cannot be pulled.
     #[error("the node image {image} is not on this machine and cannot be pulled: {said}")]
     Image {
-        /// The image.
+        /// Name of the image.
         image: String,
-        /// What the engine says.
+        /// Output of the engine.
         said: String,
     },
-    /// Something else listens on an address that a configuration asks for.
+    /// Another process listens on an address that a configuration asks for.
     #[error("{cluster} cannot have {address}: something else listens there")]
     PortTaken {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: String,
-        /// Address and port, as far as the engine tells.
+        /// Address and port, if the engine reports them.
         address: String,
     },
-    /// The engine has less memory than the clusters take.
+    /// The engine has less memory than the clusters need.
     #[error("{clusters} clusters need {} of memory at least, and the engine has {}", Mebibytes(*.needed), Mebibytes(*.there))]
     LittleMemory {
-        /// How many are to be made.
+        /// Number of clusters to create.
         clusters: usize,
         /// In bytes.
         needed: u64,
         /// In bytes.
         there: u64,
     },
-    /// The system killed something in a node, or gave it no memory.
+    /// The system killed a process in a node, or refused it memory.
     #[error("{cluster} ran out of memory: {said}")]
     OutOfMemory {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: String,
-        /// What kind says.
+        /// Output of kind.
         said: String,
     },
-    /// The engine has no room left.
+    /// The engine has no disk space left.
     #[error("{cluster} ran out of disk space: {said}")]
     OutOfDisk {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: String,
-        /// What kind says.
+        /// Output of kind.
         said: String,
     },
-    /// A command took longer than it may.
+    /// A command exceeded its time limit.
     #[error("`{command}` did not end within {within:?}")]
     Slow {
-        /// The command line.
+        /// Command line.
         command: String,
-        /// How long was waited.
+        /// Time limit.
         within: Duration,
     },
     /// A command failed for another reason.
     #[error("`{command}` failed: {said}")]
     Failed {
-        /// The command line.
+        /// Command line.
         command: String,
-        /// What it says.
+        /// Output of the command.
         said: String,
     },
-    /// Clusters are left behind.
+    /// Clusters could not be removed.
     #[error("these kind clusters could not be removed: {}", .clusters.join(", "))]
     LeftBehind {
-        /// Their names.
+        /// Names of the clusters.
         clusters: Vec<String>,
-        /// What went wrong with the first of them.
+        /// Error for the first of them.
         source: Box<KindError>,
     },
 }
@@ -140,7 +140,7 @@ impl fmt::Display for Mebibytes {
 }
 
 impl KindError {
-    /// Whether it is what was given that is wrong, and not the machine.
+    /// Checks whether the input is wrong, as opposed to the machine.
     pub fn is_input(&self) -> bool {
         matches!(
             self,
@@ -148,7 +148,7 @@ impl KindError {
         )
     }
 
-    /// What whoever reads the error can do about it.
+    /// Suggests a fix.
     pub fn help(&self) -> String {
         match self {
             Self::NotInstalled => {
@@ -193,7 +193,7 @@ impl KindError {
     }
 }
 
-/// What kind's output says of why a cluster could not be made. `command` is what was run, `output` all it wrote.
+/// Derives from the output of `command` why a cluster could not be created.
 pub(super) fn diagnose(cluster: &str, command: &str, output: &str) -> KindError {
     let (cluster, said) = (cluster.to_owned(), gist(output));
     let has = |words: &[&str]| words.iter().any(|word| output.contains(word));
@@ -232,8 +232,8 @@ fn between(text: &str, before: &str, after: &str) -> Option<String> {
     Some(found.to_owned())
 }
 
-/// The part of a program's output that says what is wrong, on one line: what a command that kind ran has said, or
-/// else kind's own error, or else the end of the output.
+/// Extracts the error from a program's output, on one line: the output of a command that kind ran, or else kind's
+/// error, or else the last lines.
 pub(super) fn gist(output: &str) -> String {
     const LINES: usize = 4;
     let told = |(_, rest): (&str, &str)| (!rest.trim().is_empty()).then(|| rest.to_owned());

@@ -1,11 +1,11 @@
-//! Fleets of kind clusters: real control planes and real kubelets in containers of this machine.
+//! Fleets of kind clusters: real control planes and kubelets in containers on this machine.
 //!
-//! - [`KindOptions`]: which clusters; [`Programs`]: what makes them;
-//! - `boot`: makes all of them at once through the kind CLI, and removes them;
-//! - `programs`: runs kind and the container engine's client; `error`: what goes wrong, and what to do about it.
+//! - [`KindOptions`]: options of the clusters; [`Programs`]: the programs that create them;
+//! - `boot`: creates the clusters at the same time with the kind CLI, and removes them;
+//! - `programs`: runs kind and the container engine's client; `error`: errors, each with a suggested fix.
 //!
-//! The clusters are called `<prefix>-control`, `<prefix>-member1`, … and are configured by `control.yaml` and
-//! `member.yaml` of `kind-config/`, which kind alone understands. The user's own kubeconfig is never touched.
+//! The clusters are named `<prefix>-control`, `<prefix>-member1`, … and are configured by `control.yaml` and
+//! `member.yaml` of `kind-config/`, which are passed to kind unread. The user's kubeconfig is never touched.
 
 mod boot;
 mod error;
@@ -19,33 +19,33 @@ pub use boot::KindClusters;
 pub use error::KindError;
 pub use programs::Programs;
 
-/// Kind's own configurations, as text.
+/// Configuration files of kind, as text.
 #[derive(Debug, Clone)]
 pub struct Configurations {
-    /// The control plane's.
+    /// Configuration of the control plane.
     pub control: String,
-    /// Every member's.
+    /// Configuration of every member.
     pub member: String,
 }
 
-/// Which kind clusters a fleet is made of.
+/// Options of a fleet of kind clusters.
 #[derive(Debug, Clone)]
 pub struct KindOptions {
-    /// How many members.
+    /// Number of members.
     pub members: usize,
-    /// The image of their nodes, which is where the version of Kubernetes comes from; if none, what the configuration
-    /// or else kind itself says.
+    /// Image of the nodes, which determines the version of Kubernetes; that of the configuration, or else kind's
+    /// default, if `None`.
     pub image: Option<String>,
-    /// What their names begin with.
+    /// Prefix of the clusters' names.
     pub prefix: String,
-    /// How they are configured.
+    /// Configurations for kind.
     pub configurations: Configurations,
-    /// Use clusters of these names that are there already, and leave all of them there at the end.
+    /// Use existing clusters of these names, and keep all clusters at the end.
     pub reuse: bool,
-    /// From where the controller under test reaches the members.
+    /// Network from which the controller under test reaches the members.
     pub reach: Reach,
-    /// How long a cluster may take to boot, a pull of its image included.
+    /// Longest time to boot a cluster, including the pull of its image.
     pub ready_within: Duration,
-    /// What makes the clusters.
+    /// Programs that create the clusters.
     pub programs: Programs,
 }

@@ -6,23 +6,23 @@ use tokio::process::Command;
 
 use super::error::{KindError, gist};
 
-/// The variable by which kind itself is told of another engine than docker.
+/// Environment variable that selects the container engine of kind.
 const ENGINE: &str = "KIND_EXPERIMENTAL_PROVIDER";
 
-/// How long a question may take that needs no work.
+/// Longest time for a query that needs no work.
 const ASKED: Duration = Duration::from_secs(60);
 
-/// The programs that the backend works with.
+/// The programs that the backend runs.
 #[derive(Debug, Clone)]
 pub struct Programs {
-    /// Where programs are looked for; the environment's `PATH` if none is given.
+    /// Search path for programs; the `PATH` of the environment if `None`.
     pub search_path: Option<OsString>,
-    /// The container engine's client: `docker`, `podman` or `nerdctl`.
+    /// Client of the container engine: `docker`, `podman` or `nerdctl`.
     pub engine: String,
 }
 
 impl Programs {
-    /// What the environment names, as kind itself understands it.
+    /// Programs as the environment names them, read as kind reads it.
     pub fn of_environment() -> Self {
         let engine = std::env::var(ENGINE).ok().filter(|name| !name.is_empty());
         Self {
@@ -31,7 +31,7 @@ impl Programs {
         }
     }
 
-    /// Sees whether both programs are there and the engine answers.
+    /// Checks that both programs exist and the engine answers.
     pub(super) async fn check(&self) -> Result<(), KindError> {
         let kind = Call::kind(&["version"]);
         self.run(&kind, ASKED).await?.succeeded(&kind)?;
@@ -46,14 +46,14 @@ impl Programs {
         })
     }
 
-    /// How much memory the engine has, in bytes; none if it does not say.
+    /// Memory of the engine in bytes; `None` if it does not report it.
     pub(super) async fn memory(&self) -> Result<Option<u64>, KindError> {
         let call = Call::engine(&self.engine, &["info", "--format", "{{.MemTotal}}"]);
         let answer = self.run(&call, ASKED).await?;
         Ok(answer.stdout.trim().parse().ok())
     }
 
-    /// The addresses of the gateways of a container's networks.
+    /// Addresses of the gateways of a container's networks.
     pub(super) async fn gateways(&self, container: &str) -> Result<Vec<IpAddr>, KindError> {
         const GATEWAYS: &str = "{{range .NetworkSettings.Networks}}{{.Gateway}} {{end}}";
         let call = Call::engine(&self.engine, &["inspect", "--format", GATEWAYS, container]);
@@ -62,15 +62,15 @@ impl Programs {
         Ok(words.filter_map(|word| word.parse().ok()).collect())
     }
 
-    /// The names of all kind clusters on the engine.
+    /// Names of all kind clusters on the engine.
     pub(super) async fn clusters(&self) -> Result<Vec<String>, KindError> {
         let call = Call::kind(&["get", "clusters"]);
         let answer = self.run(&call, ASKED).await?.succeeded(&call)?;
         Ok(answer.stdout.lines().map(str::to_owned).collect())
     }
 
-    /// Runs a program to its end. Its process does not outlive a dropped future, and an interrupt at the terminal does
-    /// not reach it: what it began is ended in order.
+    /// Runs a program to its end. Dropping the future ends the process. An interrupt at the terminal does not reach it,
+    /// so that clean-up stays orderly.
     pub(super) async fn run(&self, call: &Call, within: Duration) -> Result<Answer, KindError> {
         let mut command = Command::new(&call.program);
         command.args(&call.arguments).stdin(Stdio::null());
@@ -103,7 +103,7 @@ impl Programs {
     }
 }
 
-/// A program and its arguments.
+/// A program with its arguments.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     program: String,
@@ -134,7 +134,7 @@ impl std::fmt::Display for Call {
     }
 }
 
-/// What a program has said.
+/// Result of a program.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) ok: bool,
@@ -143,7 +143,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Everything that it wrote, errors last.
+    /// Its output, standard error last.
     pub(super) fn all(&self) -> String {
         format!("{}\n{}", self.stdout, self.stderr)
     }
