@@ -1,7 +1,7 @@
-//! Observes embedded clusters: every commit, in the order in which they were committed on the whole fleet.
+//! Observes embedded clusters: every commit, in the order in which the fleet committed them.
 //!
-//! The servers of a fleet share one counter, so that every number belongs to exactly one commit on one of them. A
-//! commit is taken only when all with smaller numbers have been; several threads may deliver them in another order.
+//! The servers of a fleet share one counter, so that every number belongs to exactly one commit. Commits are taken in
+//! the order of their numbers, although threads may deliver them in another order.
 
 use std::{
     collections::BTreeMap,
@@ -20,17 +20,18 @@ use jiff::Timestamp;
 
 use super::{Source, recorder::Seen, scrub, what_is_there};
 
-/// The taps of all clusters of a fleet, open from before the first commit that matters.
+/// Streams of commits of all clusters of a fleet, opened before the first commit that matters.
 pub(crate) struct Taps {
     open: Vec<(ClusterName, Commits)>,
-    /// The number of the next commit to be taken.
+    /// Number of the next commit to take.
     next: u64,
-    /// Commits that have come before others with smaller numbers.
+    /// Commits that arrived before one with a smaller number.
     early: BTreeMap<u64, (usize, Commit)>,
 }
 
 impl Taps {
-    /// Taps of servers on which nothing is written before this returns; `current` is the counter then.
+    /// Opens a source on the commits of servers that are idle until this returns; `current` is the value of the
+    /// counter.
     pub(crate) fn new(open: Vec<(ClusterName, Commits)>, current: u64) -> Self {
         Self {
             open,
@@ -57,7 +58,7 @@ impl Taps {
         seen
     }
 
-    /// Makes a list of what is there now out of what has happened so far.
+    /// Replaces the commits so far by a list of the present objects.
     pub(crate) fn begin(mut self, at: Timestamp) -> Listed {
         Listed {
             list: what_is_there(self.receive(None), at),
@@ -94,7 +95,7 @@ fn see(cluster: &ClusterName, commit: Commit) -> Option<Seen> {
     Some(Seen::revision(commit.at, revision))
 }
 
-/// Taps that first give a list.
+/// Commits that begin with a list.
 pub(crate) struct Listed {
     list: Vec<Seen>,
     taps: Taps,

@@ -1,9 +1,9 @@
-//! Fences: how the order of events on different clusters is told though each cluster has a clock of its own.
+//! Fences: establish the order of events on clusters whose clocks differ.
 //!
-//! An observer hears of an event some time after it happened. When it hears of one on one member it at once writes to an
-//! object of its own on every other member. The write has a revision, and whatever that member commits with a later
-//! revision has been committed after the write was asked for, and so after the event. That an old copy was gone before
-//! the new one was created is thus certain, however late the news of the new one comes.
+//! An observer learns of an event some time after it happened. When it learns of one on a member, it immediately writes
+//! to a fence object on every other member. The write has a revision, and every later revision on that member was
+//! committed after the write was requested, and so after the event. This proves that an old copy was gone before the
+//! new one was created, however late the news of the new one arrives.
 
 use baton_core::names::ClusterName;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -16,20 +16,20 @@ use tokio::sync::watch;
 
 use super::watching::{News, Reporter};
 
-/// The name of the object that fences are written to.
+/// Name of the object that fences are written to.
 const NAME: &str = "baton-fence";
 
-/// Where fences are written on a member: a namespace that the observer may write to.
+/// Place for fences on a member: a namespace that the observer may write to.
 #[derive(Debug, Clone)]
 pub struct FencePost {
     api: Api<ConfigMap>,
 }
 
 impl FencePost {
-    /// Puts up what fences are written to.
+    /// Creates the object that fences are written to.
     ///
     /// # Errors
-    /// If the cluster does not take it.
+    /// If the cluster rejects the object.
     pub async fn put_up(client: &Client, namespace: &str) -> kube::Result<Self> {
         let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
         let post = ConfigMap {
@@ -43,7 +43,8 @@ impl FencePost {
         Ok(Self { api })
     }
 
-    /// Writes once more; gives the revision of the write. Every write differs from the one before, so that it is one.
+    /// Writes a fence; returns the revision of the write. Every write changes the object, so that it has a new
+    /// revision.
     async fn write(&self, number: u64) -> Option<u64> {
         let patch = Patch::Merge(json!({"data": {"number": number.to_string()}}));
         let written = self.api.patch(NAME, &PatchParams::default(), &patch).await;
@@ -52,7 +53,7 @@ impl FencePost {
     }
 }
 
-/// Writes a fence whenever the bell has been rung; rung several times meanwhile, one fence serves for all.
+/// Writes a fence whenever the bell has rung; several rings during a write cause one fence.
 pub(super) async fn keep(cluster: ClusterName, post: FencePost, mut bell: watch::Receiver<u64>, reporter: Reporter) {
     let mut number = 0;
     while bell.changed().await.is_ok() {

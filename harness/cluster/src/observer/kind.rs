@@ -28,7 +28,7 @@ use super::{
     watching::{News, Reporter},
 };
 
-/// What is known of an object.
+/// Last known state of an object.
 struct Known {
     uid: Option<String>,
     version: Option<String>,
@@ -43,13 +43,13 @@ pub(super) struct Kind {
     cluster: ClusterName,
     reporter: Reporter,
     resource: ApiResource,
-    /// What objects are told as that the first list shows.
+    /// Change reported for objects in the initial list.
     first: Change,
     known: BTreeMap<Key, Known>,
 }
 
 impl Kind {
-    /// What the first list shows is told as `first`.
+    /// Reports objects in the initial list as `first`.
     pub(super) fn new(cluster: ClusterName, reporter: Reporter, resource: ApiResource, first: Change) -> Self {
         Self {
             cluster,
@@ -60,7 +60,7 @@ impl Kind {
         }
     }
 
-    /// Tells what happens to its objects, for ever; `listed` is told once the first list is complete.
+    /// Reports changes of objects without end; sends to `listed` once the initial list is complete.
     pub(super) async fn follow(mut self, client: Client, listed: oneshot::Sender<()>) {
         let api: Api<DynamicObject> = Api::all_with(client, &self.resource);
         let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
@@ -78,13 +78,13 @@ impl Kind {
                     self.forget_all_but(&present);
                     if let Some(listed) = listed.take() {
                         self.reporter.has_listed(&self.cluster, &self.resource.kind);
-                        // Whoever started this may not wait for it.
+                        // The caller may not wait for the list.
                         let _ = listed.send(());
                     }
                 }
                 Ok(watcher::Event::Apply(object)) => self.apply(object, Change::Added),
                 Ok(watcher::Event::Delete(object)) => self.delete(&object),
-                // A kind that a definition has just brought may not be served yet: it is tried again.
+                // A kind that was defined just now may not be served yet: try again.
                 Err(error) if listed.is_some() && self.first == Change::List && never_listed(&error) => {
                     tracing::warn!(cluster = %self.cluster, kind = self.resource.kind, %error, "a kind is not observed");
                     return;
@@ -96,7 +96,7 @@ impl Kind {
         }
     }
 
-    /// Takes in a revision; one of an object that was not there before is told as `new`.
+    /// Handles a revision; an object that was not present before is reported as `new`.
     fn apply(&mut self, object: DynamicObject, new: Change) {
         let key = key(&object);
         let (uid, version) = (object.metadata.uid.clone(), object.metadata.resource_version.clone());
@@ -104,7 +104,7 @@ impl Kind {
         match self.known.get(&key) {
             Some(known) if known.version == version => return,
             Some(known) if known.uid == uid => {}
-            // It was deleted and made again while nobody watched.
+            // It was deleted and recreated while the watch was broken.
             Some(_) => {
                 self.forget(&key);
                 change = Change::Added;
@@ -148,7 +148,7 @@ impl Kind {
         }
     }
 
-    /// Tells that an object is gone whose deletion was missed.
+    /// Reports the deletion of an object whose event was missed.
     fn forget(&mut self, key: &Key) {
         if let Some(known) = self.known.remove(key) {
             self.tell(Change::Deleted, known.object, None);
@@ -182,7 +182,7 @@ fn key(object: &DynamicObject) -> Key {
     (object.metadata.namespace.clone(), object.metadata.name.clone())
 }
 
-/// Whether a kind cannot be listed and will not be: it is not allowed, or not served after all.
+/// Detects a kind that can never be listed: it is forbidden, or not served.
 fn never_listed(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status)) => matches!(status.code, 401 | 403 | 404 | 405),
@@ -190,7 +190,8 @@ fn never_listed(error: &watcher::Error) -> bool {
     }
 }
 
-/// Who made a revision, as far as it can be told: the one manager whose entry differs from those before.
+/// Derives the writer of a revision: the only manager whose entry differs from the previous revision; `None` if that is
+/// ambiguous.
 fn writer(before: &[ManagedFieldsEntry], after: &[ManagedFieldsEntry]) -> Option<String> {
     let mut changed = after.iter().filter(|entry| !before.contains(entry));
     let only = changed.next()?;
@@ -224,7 +225,7 @@ mod tests {
         assert_eq!(
             writer(&[], &after),
             None,
-            "two have written and nobody knows who was last"
+            "two managers have written, in an unknown order"
         );
         assert_eq!(writer(&after, &after), None);
     }

@@ -1,4 +1,4 @@
-//! Which kinds a cluster serves that are worth watching.
+//! Kinds of a cluster that are observed.
 
 use kube::{
     Client,
@@ -10,18 +10,18 @@ use serde_json::Value;
 
 use super::NOT_RECORDED;
 
-/// Groups whose kinds are not watched: the events there are those of the core group once more.
+/// Groups whose kinds are not watched: their events are duplicates of those of the core group.
 const NOT_WATCHED: &[&str] = &["events.k8s.io", "metrics.k8s.io"];
 
-/// Everything that a cluster serves and that can be listed, each kind in one version.
+/// Discovers all kinds that a cluster can list, each in one version.
 pub(crate) async fn served(client: &Client) -> kube::Result<Vec<(ApiResource, ApiCapabilities)>> {
     let discovery = Discovery::new(client.clone()).exclude(NOT_WATCHED);
     let discovery = match discovery.run_aggregated().await {
         Ok(discovery) => discovery,
-        // Servers of older versions do not know how to tell everything at once.
+        // Older servers do not support aggregated discovery.
         Err(_) => Discovery::new(client.clone()).exclude(NOT_WATCHED).run().await?,
     };
-    // Not all kinds of a group are served in its preferred version.
+    // Some kinds of a group are not served in its preferred version.
     let all = discovery
         .groups()
         .flat_map(kube::discovery::ApiGroup::resources_by_stability);
@@ -30,7 +30,7 @@ pub(crate) async fn served(client: &Client) -> kube::Result<Vec<(ApiResource, Ap
     Ok(all)
 }
 
-/// What is recorded of all that is served.
+/// Selects the kinds that are recorded.
 pub(super) fn recorded(served: Vec<(ApiResource, ApiCapabilities)>) -> impl Iterator<Item = ApiResource> {
     let watched = served
         .into_iter()
@@ -39,7 +39,7 @@ pub(super) fn recorded(served: Vec<(ApiResource, ApiCapabilities)>) -> impl Iter
     resources.filter(|resource| !NOT_RECORDED.contains(&resource.kind.as_str()))
 }
 
-/// The kind that a definition brings, once it is served.
+/// The kind of a definition, once it is served.
 pub(super) fn defined(definition: &Value) -> Option<ApiResource> {
     let list = |pointer: &str| definition.pointer(pointer).and_then(Value::as_array);
     let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).map(str::to_owned);

@@ -1,13 +1,12 @@
-//! Records every revision of the kinds that matter, on every cluster, in one order.
+//! Records every revision of the relevant kinds, on every cluster, in one order.
 //!
-//! - [`recorder`]: the growing timeline, to which the runner adds its marks and which others follow;
-//! - `exact`: what embedded clusters commit, in exactly that order;
-//! - `watching`: what clusters tell those who list and watch, in the order in which they tell it; `kind`: one kind of one
-//!   cluster; `kinds`: which kinds there are; `fences`: what is done to tell the order of events on different clusters all
-//!   the same.
+//! - [`recorder`]: the growing timeline, to which the runner adds marks and which readers follow;
+//! - `exact`: commits of embedded clusters, in their exact order;
+//! - `watching`: lists and watches of other clusters, in order of arrival; `kind`: one kind of one cluster; `kinds`:
+//!   the kinds to watch; `fences`: proofs of the order of events on different clusters.
 //!
-//! What never gets in: `managedFields`; Secrets and whatever else holds credentials, also inside other objects; kinds
-//! that say nothing of a failover and change all the time.
+//! Never recorded: `managedFields`; Secrets and other credentials, also inside other objects; kinds that have nothing
+//! to do with a failover and change all the time.
 
 pub(crate) mod exact;
 mod fences;
@@ -30,26 +29,26 @@ pub(crate) use kinds::served;
 use recorder::Seen;
 pub use recorder::{Follower, Recorder};
 
-/// Where a recorder takes revisions from.
+/// A source of revisions for a recorder.
 pub(crate) trait Source: Send {
-    /// What has come, in order, without waiting. With a context it is woken when more comes.
+    /// Returns the available revisions, in order, without waiting. With a context, wakes it when more arrive.
     fn take(&mut self, context: Option<&mut Context<'_>>) -> Vec<Seen>;
 
-    /// What has come but still waits for something before it; now that nothing more is waited for.
+    /// Returns the revisions that were held back for earlier ones, once no more are expected.
     fn rest(&mut self) -> Vec<Seen>;
 
-    /// Whether whatever happens to objects of a kind on a cluster is sure to be heard of from now on.
+    /// Checks whether every later change of a kind on a cluster will be seen.
     fn hears_of(&self, _cluster: &ClusterName, _kind: &str) -> bool {
         true
     }
 
-    /// Whether what is written to objects of a kind on a cluster may be heard of later than its writer has the answer.
+    /// Checks whether a write to a kind on a cluster may be seen later than its writer gets the answer.
     fn may_lag(&self, _cluster: &ClusterName, _kind: &str) -> bool {
         false
     }
 }
 
-/// A source that is over.
+/// A source that has ended.
 struct Nothing;
 
 impl Source for Nothing {
@@ -62,8 +61,8 @@ impl Source for Nothing {
     }
 }
 
-/// Kinds that are not recorded: the first four could hold credentials, the webhooks have addresses and certificates that
-/// differ from run to run, the others say nothing of a failover.
+/// Kinds that are not recorded: the first four may hold credentials, the webhooks have addresses and certificates that
+/// differ between runs, the others have nothing to do with a failover.
 const NOT_RECORDED: &[&str] = &[
     "Secret",
     "ConfigMap",
@@ -86,12 +85,12 @@ const NOT_RECORDED: &[&str] = &[
     "ValidatingWebhookConfiguration",
 ];
 
-/// Whether timelines have objects of a kind.
+/// Checks whether timelines contain objects of a kind.
 pub fn is_recorded(kind: &str) -> bool {
     !NOT_RECORDED.contains(&kind)
 }
 
-/// Makes a list of what is there out of what was seen until now.
+/// Converts the revisions so far to a list of the present objects.
 fn what_is_there(seen: Vec<Seen>, at: Timestamp) -> Vec<Seen> {
     let mut there: BTreeMap<ObjectId, Revision> = BTreeMap::new();
     for Seen { event, .. } in seen {
@@ -114,7 +113,7 @@ fn what_is_there(seen: Vec<Seen>, at: Timestamp) -> Vec<Seen> {
     listed.map(|revision| Seen::revision(at, revision)).collect()
 }
 
-/// What of an object is recorded; nothing at all of some kinds.
+/// Removes fields of an object that are not recorded; `None` for kinds that are not recorded.
 fn scrub(kind: &str, object: &Value) -> Option<Value> {
     if NOT_RECORDED.contains(&kind) {
         return None;

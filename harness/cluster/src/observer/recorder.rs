@@ -1,4 +1,4 @@
-//! The growing timeline: written by observers and the runner, followed by whoever waits.
+//! The growing timeline: observers and the runner write to it, and readers follow it.
 
 use std::{
     fmt,
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::Source;
 use crate::clock::Clock;
 
-/// A growing timeline. Clones are the same one.
+/// A growing timeline. Clones share it.
 #[derive(Clone)]
 pub struct Recorder(Arc<Shared>);
 
@@ -34,19 +34,19 @@ struct State {
     closed: bool,
 }
 
-/// How far a timeline has come.
+/// Length of a timeline so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Progress {
     entries: usize,
     closed: bool,
 }
 
-/// What an observer has seen, before it has its place.
+/// An event of an observer, before it has its position.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    /// When, by the clusters' clock.
+    /// Time of the event, by the clusters' clock.
     pub at: Timestamp,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// Begins a timeline with a mark; what the source sees follows, beginning with what is there.
+    /// Starts a timeline with a mark, followed by the events of the source, which begin with the present objects.
     pub(crate) fn start(clock: Clock, started: Timestamp, begin: Mark, source: Box<dyn Source>) -> Self {
         let state = State {
             timeline: Timeline::default(),
@@ -110,7 +110,7 @@ impl Recorder {
         });
     }
 
-    /// Takes in what has happened and is not on the timeline yet.
+    /// Appends the events that have happened since.
     fn catch_up(&self, state: &mut State, context: Option<&mut Context<'_>>) {
         for Seen { at, event } in state.source.take(context) {
             self.append(state, at, event);
@@ -126,8 +126,7 @@ impl Recorder {
         Poll::Pending
     }
 
-    /// Notes something that the runner does or knows. All that has happened before stands before it.
-    /// After the end of the timeline nothing is noted.
+    /// Appends a mark of the runner, after all events that have happened before. Ignored after the end of the timeline.
     pub fn mark(&self, mark: Mark) {
         let mut state = self.lock();
         if state.closed {
@@ -137,17 +136,17 @@ impl Recorder {
         self.append(&mut state, (self.0.clock)(), Event::Mark(mark.redacted()));
     }
 
-    /// Whether a kind on a cluster is observed by now. If not, a note on the timeline tells when it is.
+    /// Checks whether a kind on a cluster is observed. If not, a later note on the timeline says when it is.
     pub(crate) fn hears_of(&self, cluster: &ClusterName, kind: &str) -> bool {
         self.lock().source.hears_of(cluster, kind)
     }
 
-    /// Whether a write to a kind on a cluster comes to the timeline, but maybe later than its answer to the writer.
+    /// Checks whether a write to a kind on a cluster may arrive later than its answer.
     pub(crate) fn may_lag(&self, cluster: &ClusterName, kind: &str) -> bool {
         self.lock().source.may_lag(cluster, kind)
     }
 
-    /// A copy of what there is now; all that has happened is on it.
+    /// Returns a copy of the timeline, with all events so far.
     pub fn timeline(&self) -> Timeline {
         let mut state = self.lock();
         if !state.closed {
@@ -156,7 +155,7 @@ impl Recorder {
         state.timeline.clone()
     }
 
-    /// Reads the timeline from its first entry on, as it grows.
+    /// Follows the timeline from its first entry.
     pub fn follow(&self) -> Follower {
         Follower {
             recorder: self.clone(),
@@ -165,8 +164,7 @@ impl Recorder {
         }
     }
 
-    /// Ends the timeline with a mark, after all that has happened until now, and gives it.
-    /// The second time nothing is added.
+    /// Ends the timeline with a mark, after all events so far, and returns it. A second call adds nothing.
     pub fn close(&self, mark: Mark) -> Timeline {
         let mut state = self.lock();
         if !state.closed {
@@ -192,7 +190,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// What has come since the last call, without waiting; often nothing.
+    /// Returns the entries since the last call, without waiting; may be empty.
     pub fn available(&mut self) -> Vec<Entry> {
         let mut state = self.recorder.lock();
         if !state.closed {
@@ -203,7 +201,7 @@ impl Follower {
         new
     }
 
-    /// Waits for more; `None` once the timeline is closed and read to its end. May be dropped while it waits.
+    /// Waits for more entries; `None` once the timeline is closed and read to its end. May be dropped while it waits.
     pub async fn next(&mut self) -> Option<Vec<Entry>> {
         loop {
             let closed = self.progress.borrow_and_update().closed;

@@ -1,7 +1,7 @@
-//! Observes clusters from outside: lists and watches everything that they serve, and writes down what arrives.
+//! Observes clusters from outside: lists and watches all their kinds, and records the events that arrive.
 //!
-//! What is missed while a watch is broken is made up for by the next list: a deletion shows there by its object's
-//! absence. Of several changes meanwhile only the last one is seen.
+//! Events that are missed while a watch is broken show in the next list: a deleted object is absent. Of several changes
+//! in that time, only the last one is seen.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -40,21 +40,21 @@ use crate::clock::Clock;
 
 pub use fences::FencePost;
 
-/// How long the first lists of all kinds of a cluster may take.
+/// Longest time for the initial lists of all kinds of a cluster.
 const LISTED_WITHIN: Duration = Duration::from_secs(60);
 
-/// Why a cluster cannot be observed.
+/// A cluster that cannot be observed.
 #[derive(Debug, Error)]
 pub enum WatchError {
-    /// It does not say what it serves.
-    #[error("{cluster} does not tell which kinds it serves")]
+    /// Discovery failed.
+    #[error("cannot discover the kinds that {cluster} serves")]
     Discovery {
-        /// The cluster.
+        /// Name of the cluster.
         cluster: ClusterName,
-        /// What it said.
+        /// Error from the API server.
         source: Box<kube::Error>,
     },
-    /// It did not list everything in time.
+    /// The initial lists were not complete in time.
     #[error("{0} has not listed everything that is there within {LISTED_WITHIN:?}")]
     NotListed(ClusterName),
 }
@@ -62,11 +62,11 @@ pub enum WatchError {
 /// A cluster to observe.
 #[derive(Clone)]
 pub struct Watched {
-    /// Its name.
+    /// Name of the cluster.
     pub name: ClusterName,
-    /// The way to it, which faults do not affect.
+    /// A client that faults do not affect.
     pub client: Client,
-    /// Where fences are written, if they may be.
+    /// Object that fences are written to, if writing is allowed.
     pub fence: Option<FencePost>,
 }
 
@@ -78,7 +78,7 @@ impl fmt::Debug for Watched {
     }
 }
 
-/// What an observer has heard.
+/// An event of an observer.
 #[derive(Debug)]
 pub(super) enum News {
     Seen(Seen),
@@ -89,17 +89,17 @@ pub(super) enum News {
     },
 }
 
-/// Where observers tell what they hear.
+/// Channel through which observers report events.
 #[derive(Clone)]
 pub(super) struct Reporter {
     clock: Clock,
     news: mpsc::UnboundedSender<News>,
-    /// Of every member with a fence.
+    /// Bells of all members with a fence.
     bells: Arc<BTreeMap<ClusterName, watch::Sender<u64>>>,
     listed: Listed,
 }
 
-/// The kinds that have been listed once, by cluster: what happens to them from then on is heard of.
+/// The kinds that have been listed, by cluster: all later changes of them are seen.
 type Listed = Arc<Mutex<BTreeSet<(ClusterName, String)>>>;
 
 impl Reporter {
@@ -107,7 +107,7 @@ impl Reporter {
         (self.clock)()
     }
 
-    /// A kind has been listed. Whoever waits for one that a definition has brought is woken by the note.
+    /// Records that a kind has been listed. The note wakes steps that wait for a newly defined kind.
     pub(super) fn has_listed(&self, cluster: &ClusterName, kind: &str) {
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         listed.insert((cluster.clone(), kind.to_owned()));
@@ -131,12 +131,13 @@ impl Reporter {
                 bell.send_modify(|rung| *rung += 1);
             }
         }
-        // Nobody listens any more once the timeline is closed.
+        // The receiver is gone once the timeline is closed.
         let _ = self.news.send(news);
     }
 }
 
-/// Whether a copy on a member has come or gone. What others own comes and goes with its owner.
+/// Detects that a copy on a member was created or deleted. Objects with an owner are ignored, because they follow their
+/// owner.
 fn comes_or_goes(revision: &Revision) -> bool {
     let comes_or_goes = matches!(revision.change, Change::Added | Change::Deleted);
     let owned = revision.object.pointer("/metadata/ownerReferences").is_some();
@@ -158,7 +159,7 @@ impl fmt::Debug for Watching {
 }
 
 impl Watching {
-    /// Begins to watch; returns once everything that is there has been listed.
+    /// Starts to watch; returns once all present objects have been listed.
     ///
     /// # Errors
     /// If a cluster does not answer.
@@ -207,8 +208,8 @@ impl Watching {
         })
     }
 
-    /// What is to be told of objects that are created on a cluster: when that was asked for, and the revision. All that
-    /// the cluster commits from that revision on has been committed later.
+    /// Callback for objects that are created on a cluster, with the time of the request and the revision. The cluster
+    /// committed all later revisions after that time.
     pub(crate) fn fences_of(&self, cluster: ClusterName) -> Created {
         let reporter = self.reporter.clone();
         Arc::new(move |asked: Instant, revision: u64| {
@@ -221,7 +222,7 @@ impl Watching {
         })
     }
 
-    /// Makes a recording of it that begins with what is there now.
+    /// Starts a recording that begins with the present objects.
     pub(crate) fn record(self, clock: Clock) -> Recorder {
         let started = clock();
         let source = Box::new(self.begin(started));
@@ -232,7 +233,7 @@ impl Watching {
         Recorder::start(clock, started, begin, source)
     }
 
-    /// Makes a source of it that begins with what is there now.
+    /// Converts it to a source that begins with the present objects.
     pub(crate) fn begin(mut self, started: Timestamp) -> Arrivals {
         let mut seen = Vec::new();
         while let Ok(news) = self.news.try_recv() {
@@ -250,7 +251,7 @@ impl Watching {
     }
 }
 
-/// What arrives from watches, after a list.
+/// Events of watches, after a list.
 pub(crate) struct Arrivals {
     list: Vec<Seen>,
     started: Timestamp,
@@ -317,12 +318,12 @@ struct Observer {
     cluster: Watched,
     reporter: Reporter,
     token: CancellationToken,
-    /// What is watched, by group and kind.
+    /// Watched kinds, by group and kind.
     watched: Arc<Mutex<BTreeSet<(String, String)>>>,
 }
 
 impl Observer {
-    /// Watches all kinds, and those that definitions bring later. Returns once all that are there are listed.
+    /// Watches all kinds, and those that are defined later. Returns once all present kinds are listed.
     async fn start(self) -> Result<(), WatchError> {
         let served = kinds::served(&self.cluster.client).await;
         let served = served.map_err(|source| WatchError::Discovery {
@@ -340,7 +341,7 @@ impl Observer {
         Ok(())
     }
 
-    /// Begins to watch a kind, unless it is watched already. What is there at first is told as `first`.
+    /// Starts to watch a kind, unless it is already watched. Objects in the initial list are reported as `first`.
     fn watch(&self, resource: ApiResource, first: Change) -> Option<oneshot::Receiver<()>> {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         if !watched.insert((resource.group.clone(), resource.kind.clone())) {
@@ -362,7 +363,7 @@ impl Observer {
                 Ok(watcher::Event::Delete(_) | watcher::Event::Init | watcher::Event::InitDone) | Err(_) => continue,
             };
             let kind = definition.ok().as_ref().and_then(kinds::defined);
-            // What is there by now has been created since; whoever waits for the list asks the recorder.
+            // Objects in that list were created since; a caller that waits for the list asks the recorder.
             drop(kind.and_then(|kind| self.watch(kind, Change::Added)));
         }
     }
@@ -436,7 +437,7 @@ mod tests {
         works.retain(|it| it["spec"]["names"]["kind"] == "Work");
         define(&client(&server), &works).await.unwrap();
         let kind = kinds::defined(&works[0]);
-        assert!(kind.is_none(), "what is not established is not looked for");
+        assert!(kind.is_none(), "a definition that is not established is ignored");
         assert!(!recorder.hears_of(&cluster, "Work"));
         let resource = ApiResource {
             group: "work.karmada.io".to_owned(),
