@@ -1,4 +1,4 @@
-//! Steps that do something to a cluster or to the target.
+//! Steps that act on objects of a cluster or on the target.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::{
     fleet::{self, FleetError},
 };
 
-/// Why a step could not be carried out.
+/// A step that could not be carried out.
 #[derive(Debug, Error)]
 pub(super) enum ActError {
     #[error(transparent)]
@@ -53,8 +53,8 @@ pub(super) enum ActError {
 }
 
 impl ActError {
-    /// Whether what a step writes is wrong whatever the target does: it is not valid, or of a kind that nobody has defined,
-    /// and neither the target's API nor a webhook has said so.
+    /// Checks whether the object that a step writes is wrong regardless of the target: it is invalid or of an undefined
+    /// kind, and neither the target's API nor a webhook has rejected it.
     pub(super) fn is_of_the_case(&self, action: &Action) -> bool {
         let objects: &[Value] = match action {
             Action::Apply { objects, proves, .. } if proves.is_empty() => objects,
@@ -85,7 +85,7 @@ fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// The groups of the API that a target may bring itself.
+/// Suffix of API groups that a target may define itself.
 const TARGETS_API: &str = ".karmada.io/";
 
 impl Run<'_> {
@@ -138,7 +138,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Does to one object what a step does to each of them; an error if its definition lacks what a patch brings.
+    /// Carries out a step on one object; fails if its definition lacks a field of the patch.
     async fn change(
         &mut self,
         action: &Action,
@@ -167,7 +167,7 @@ impl Run<'_> {
         self.until_observed(cluster, object).await
     }
 
-    /// Applies an object, and waits until the cluster and those who need its kind know it.
+    /// Applies an object, and waits until the cluster, the observer and the control plane know its kind.
     async fn apply(&mut self, cluster: &ClusterName, object: &Value) -> Result<(), ActError> {
         let applied = actions::apply(&self.client(cluster)?, object, self.fleet.namespace()).await;
         undefined(object, applied.as_ref().map_err(|error| error_chain(error)))?;
@@ -180,8 +180,8 @@ impl Run<'_> {
         self.until_enabled(cluster, object).await
     }
 
-    /// Waits until what is to be changed is there everywhere: the target may not have made it yet. If it does not come,
-    /// the cluster says so when it is changed.
+    /// Waits until the objects to change exist: the target may not have created them yet. If they never appear, the
+    /// change fails with the cluster's error.
     async fn until_there(&mut self, on: &Place, of: &Subject) {
         let there = self.until(self.timeouts.create, |world, known| {
             let mut places = clusters(select::place_of(of, on), known).into_iter();
@@ -208,13 +208,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The harness's own hands reach a member also while it is cut off from the target.
+    /// Client of the harness, which reaches a member even while it is cut off from the target.
     pub(super) fn client(&self, cluster: &ClusterName) -> Result<kube::Client, FleetError> {
         Ok(fleet::cluster(self.fleet, cluster)?.inside(BATON))
     }
 
-    /// The objects that a subject speaks of, by cluster. An object itself need not be on the timeline; bindings and
-    /// works are found there, because their names are the target's business.
+    /// The objects that a subject denotes, by cluster. A directly named object need not be on the timeline; bindings
+    /// and Works are looked up there, because the target chooses their names.
     fn objects(&self, on: &Place, of: &Subject, known: &Known) -> Result<Vec<(ClusterName, ObjectRef)>, ActError> {
         let places = clusters(select::place_of(of, on), known);
         if let Subject::Object(object) = of {
@@ -247,19 +247,20 @@ impl Run<'_> {
     }
 }
 
-/// The groups of policies and customizations, whose fields differ between implementations.
+/// Groups of policies and customizations, whose fields differ between implementations.
 const CONFIGURATION: [&str; 2] = ["policy.karmada.io/", "config.karmada.io/"];
 
-/// What an API server says of a field that the definition of a kind does not have.
+/// Part of an API server's message about a field that the definition of a kind lacks.
 const NOT_DECLARED: &str = ": field not declared in schema";
 
-/// Whether an object tells the target what to do: a policy, or a customization of how it interprets objects.
+/// Checks whether an object configures the target: a policy, or a customization of its resource interpreter.
 pub(super) fn is_configuration(object: &Value) -> bool {
     let group = |it: &str| CONFIGURATION.iter().any(|group| it.starts_with(group));
     object["apiVersion"].as_str().is_some_and(group)
 }
 
-/// Objects to a policy or customization that the API server did not store as it was sent, because its definition lacks a field.
+/// Rejects a policy or customization that the API server stored without some of its fields, because the definition
+/// lacks them.
 pub(super) fn undefined(object: &Value, applied: Result<&Value, String>) -> Result<(), ActError> {
     if !is_configuration(object) {
         return Ok(());
@@ -274,7 +275,7 @@ pub(super) fn undefined(object: &Value, applied: Result<&Value, String>) -> Resu
     field.map_or(Ok(()), |field| Err(ActError::Undefined { kind, field }))
 }
 
-/// The first field of what was sent that is not in what was stored.
+/// Path of the first field that was sent but not stored.
 fn dropped(sent: &Value, stored: &Value, path: &str) -> Option<String> {
     match (sent, stored) {
         (Value::Object(sent), Value::Object(stored)) => {
@@ -299,7 +300,7 @@ pub(super) fn clusters(place: &Place, known: &Known) -> Vec<ClusterName> {
     select::clusters(place, &known.bindings, &known.members)
 }
 
-/// Puts what references stand for into all texts of a value.
+/// Replaces references in all strings of a value.
 pub(super) fn with_references(value: &Value, bindings: &Bindings) -> Value {
     match value {
         Value::String(text) => Value::String(resolve(text, bindings)),

@@ -1,4 +1,4 @@
-//! The end of a run: everything that the case brought is removed, and the target is to remove what it made of it.
+//! Clean-up at the end of a run: removes the case's objects, and waits until the target has removed its own.
 
 use std::time::Duration;
 
@@ -16,21 +16,21 @@ use tokio::time::{Instant, timeout_at};
 use super::{Run, act, fault_injection, wait::GARBAGE};
 use crate::{actions, error_chain::error_chain, fleet};
 
-/// Kinds that others may still need: they go with the fleet.
+/// Kinds that other cases may still need; the fleet removes them.
 const KEPT: [&str; 4] = ["CustomResourceDefinition", "Namespace", "Cluster", "Node"];
 
-/// So many times longer nothing need be left where a member was away: what failed on it is tried again ever later.
+/// Factor of the clean-up time after a member was away: the target retries failed requests at growing intervals.
 pub(super) const AWAY: u32 = 6;
 
-/// A clean-up that is hurried has this part of its time…
+/// A hurried clean-up gets this fraction of the time…
 const HURRIED: u32 = 6;
 
-/// … but not less than this.
+/// … but at least this long.
 const AT_LEAST: Duration = Duration::from_secs(1);
 
 impl Run<'_> {
-    /// Undoes what the case did to clusters, deletes what it applied to the control plane, policies first, and waits
-    /// until nothing of what the target made is left. How that ended is on the timeline, for the judge.
+    /// Reverts the case's changes to clusters, deletes its objects from the control plane, policies first, and waits
+    /// until none of the target's objects for them is left. Notes the result on the timeline, for the judge.
     pub(super) async fn clean_up(&mut self, plan: &Plan) -> StepEnd {
         let known = self.known();
         match self.undo(plan, &known).await {
@@ -40,7 +40,7 @@ impl Run<'_> {
     }
 
     async fn undo(&mut self, plan: &Plan, known: &Known) -> Result<(), String> {
-        // One that was to stop at some moment may hang there.
+        // A target that is about to stop may block at the gate.
         if self.stopping.is_some() {
             self.stop_target().await;
         }
@@ -64,7 +64,7 @@ impl Run<'_> {
                 Action::Inject(Fault::Delay(place, _)) => {
                     self.inject_on(place, fleet::Fault::Delay(Duration::ZERO)).await?;
                 }
-                // What was held may be gone, or never have been there.
+                // The object that was held may be gone, or may never have existed.
                 hold @ Action::Hold { on, of } => {
                     let release = Action::Release {
                         on: on.clone(),
@@ -77,7 +77,7 @@ impl Run<'_> {
                 _ => {}
             }
         }
-        // Nothing says what is removed from a member that counts as gone.
+        // The target does not remove objects from a member that it takes to be gone.
         if some_member_was_away(plan)
             && let Err(error) = self.wait_until_ready().await
         {
@@ -93,7 +93,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Notes how clean-up ended, and whether it had less time than is due.
+    /// Notes how clean-up ended, and whether its time was shortened.
     pub(super) fn note_clean_up(&self, plan: &Plan, end: StepEnd) {
         let timed_out = matches!(end, StepEnd::TimedOut { .. });
         let hurried = timed_out && self.time_to_clean_up(plan) < self.time_due(plan);
@@ -137,13 +137,13 @@ impl Run<'_> {
     }
 }
 
-/// Until when is waited for what the target has to remove. While the garbage collector of a cluster is awaited the time of
-/// the target does not run: it has the whole of it once that has marked something.
+/// Deadline for the target to remove its objects. While a cluster's garbage collector is awaited, the target's time
+/// stands still: it starts anew once the collector has marked an object.
 struct Deadline {
     time: Duration,
-    /// Of the target.
+    /// Deadline of the target.
     end: Instant,
-    /// Of the garbage collector.
+    /// Deadline of the garbage collector.
     latest: Instant,
 }
 
@@ -158,7 +158,8 @@ impl Deadline {
         if awaits_collector { self.latest } else { self.end }
     }
 
-    /// Something has happened; whether the garbage collector was awaited until then.
+    /// Extends the deadline after an event; `awaited_collector` says whether the garbage collector was awaited until
+    /// then.
     fn put_off(&mut self, awaited_collector: bool) {
         if awaited_collector {
             self.end = Instant::now() + self.time;
@@ -166,7 +167,7 @@ impl Deadline {
     }
 }
 
-/// Whether the case made a member unreachable, or not Ready.
+/// Checks whether the case made a member unreachable or NotReady.
 fn some_member_was_away(plan: &Plan) -> bool {
     let away = |step: &PlannedStep| {
         matches!(
@@ -177,8 +178,8 @@ fn some_member_was_away(plan: &Plan) -> bool {
     plan.steps.iter().any(away)
 }
 
-/// What the case applied to the control plane and is the case's own, policies first. What names no namespace itself is
-/// in that of the fleet, if it is in one.
+/// Objects that the case applied to the control plane and that it must delete, policies first. Objects without a
+/// namespace are in that of the fleet, if it has one.
 fn applied(plan: &Plan, known: &Known, namespace: &str) -> Vec<ObjectRef> {
     let objects = plan.steps.iter().flat_map(|step| match &step.action {
         Action::Apply { on, objects, .. } if on.contains(&Place::Control) => objects.as_slice(),
@@ -218,8 +219,8 @@ mod tests {
         assert_eq!(
             deadline.at(false),
             began + Duration::from_secs(39),
-            "it is the target's own"
+            "the target must remove it"
         );
-        assert_eq!(deadline.at(true), began + time + GARBAGE, "no later, whatever happens");
+        assert_eq!(deadline.at(true), began + time + GARBAGE, "never later");
     }
 }

@@ -1,4 +1,4 @@
-//! `run`: a command of the implementation. Other instances of the target.
+//! Commands of the implementation (`run`), and further instances of the target.
 
 use baton_core::{
     case::model::{CommandRun, FIRST_INSTANCE},
@@ -11,7 +11,7 @@ use super::{Run, Unfinished};
 use crate::error_chain::error_chain;
 
 impl Run<'_> {
-    /// Runs a command to its end. That it is missing or does not end is no deviation: the run breaks.
+    /// Runs a command to its end. A command that is missing or does not end is not a deviation: it breaks the run.
     pub(super) async fn run_command(&mut self, command: &CommandRun) -> StepEnd {
         let known = self.known();
         let args: Vec<String> = command.args.iter().map(|arg| resolve(arg, &known.bindings)).collect();
@@ -43,7 +43,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Ends an instance of the target without a chance to give anything back.
+    /// Kills an instance of the target, without a chance to release anything.
     pub(super) async fn crash_instance(&mut self, name: &str) -> Result<(), String> {
         let instance = if name == FIRST_INSTANCE {
             self.running.take()

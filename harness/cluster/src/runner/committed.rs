@@ -1,4 +1,4 @@
-//! What clusters have committed by a moment, and whether a timeline that hears of it later shows it.
+//! Commits that are not yet on the timeline, for observers that learn of them late.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,25 +20,25 @@ use crate::{
     fleet::Cluster,
 };
 
-/// The group and version of bindings, and those of Works and Clusters.
+/// API versions of bindings, Works and Clusters.
 const BINDINGS: &str = "work.karmada.io/v1alpha2";
 const WORKS: &str = "work.karmada.io/v1alpha1";
 const CLUSTERS: &str = "cluster.karmada.io/v1alpha1";
 
-/// What has been committed and is not on the timeline yet.
+/// Commits that are not on the timeline yet.
 #[derive(Debug, Default)]
 pub(super) struct Committed {
-    /// Objects with a revision that is to come: this one or a later one.
+    /// Objects whose revision is missing: this one or a later one.
     to_come: BTreeMap<ObjectId, u64>,
-    /// Objects that are to go.
+    /// Objects whose deletion is missing.
     to_go: BTreeSet<ObjectId>,
 }
 
 impl Committed {
-    /// Asks the clusters for what a condition is about, and compares it with what the timeline shows until now.
+    /// Lists the objects of a condition on the clusters, and compares them with the timeline so far.
     ///
     /// # Errors
-    /// If one of them does not answer.
+    /// If a cluster does not answer.
     pub(super) async fn now(
         condition: &Condition,
         known: &Known,
@@ -56,7 +56,7 @@ impl Committed {
         Ok(Self::of(there, seen, asked))
     }
 
-    /// What is there of the objects that were asked for, against what the timeline showed before they were asked for.
+    /// Compares the listed objects with the entries of the timeline before the list.
     fn of(there: BTreeMap<ObjectId, u64>, seen: &[Entry], asked: impl Fn(&ObjectId) -> bool) -> Self {
         let mut shown = BTreeMap::new();
         for (id, revision, gone) in seen.iter().filter_map(revision) {
@@ -74,7 +74,7 @@ impl Committed {
         Self { to_come, to_go }
     }
 
-    /// Takes in what has come.
+    /// Handles new entries.
     pub(super) fn see(&mut self, news: &[Entry]) {
         for (id, revision, gone) in news.iter().filter_map(revision) {
             if gone {
@@ -86,13 +86,13 @@ impl Committed {
         }
     }
 
-    /// Whether nothing is missing on the timeline any more.
+    /// Checks whether the timeline has caught up.
     pub(super) fn is_shown(&self) -> bool {
         self.to_come.is_empty() && self.to_go.is_empty()
     }
 }
 
-/// The kinds of the objects that a subject may be, with their API versions.
+/// Kinds of the objects that a subject may denote, with their API versions.
 fn kinds(subject: &Subject) -> Vec<(String, String)> {
     let of = |version: &str, kinds: &[&str]| {
         let kinds = kinds.iter();
@@ -108,7 +108,7 @@ fn kinds(subject: &Subject) -> Vec<(String, String)> {
     }
 }
 
-/// All objects of a kind on a cluster, with their revisions.
+/// Lists all objects of a kind on a cluster, with their revisions.
 async fn list(cluster: &Cluster, api_version: &str, kind: &str) -> Result<BTreeMap<ObjectId, u64>, ActionError> {
     let client = cluster.inside(BATON);
     let (resource, _) = actions::served(&client, api_version, kind).await?;
@@ -131,7 +131,7 @@ async fn list(cluster: &Cluster, api_version: &str, kind: &str) -> Result<BTreeM
     Ok(items.collect())
 }
 
-/// The object of an entry, its revision, and whether it is gone with it.
+/// The object of an entry, its revision, and whether the entry is a deletion.
 fn revision(entry: &Entry) -> Option<(ObjectId, u64, bool)> {
     let Event::Revision(revision) = &entry.event else {
         return None;

@@ -1,4 +1,4 @@
-//! Stops a target between two writes: at a gate where its writes are let in one at a time, each after a look at the
+//! Stops a target between two writes, at a gate that lets its writes through one at a time, each after a check of the
 //! timeline.
 
 use std::time::Duration;
@@ -22,14 +22,14 @@ use crate::{
     observer::{Follower, Recorder},
 };
 
-/// How long an observer may take to hear of what has been committed.
+/// Longest time until an observer learns of a commit.
 const HEARD_WITHIN: Duration = Duration::from_secs(30);
 
-/// A target that is to stop at some moment.
+/// A target that will stop when a condition holds.
 pub(super) struct Stopping {
-    /// Lets its writes in, until the moment has come. Then the next one waits for ever.
+    /// Lets writes through until the condition holds. Then the next write waits forever.
     watching: JoinHandle<()>,
-    /// Says that the moment has come, or why nobody can tell.
+    /// Reports that the condition holds, or why that cannot be determined.
     stopped: oneshot::Receiver<Result<(), String>>,
 }
 
@@ -40,14 +40,14 @@ impl Drop for Stopping {
 }
 
 impl Run<'_> {
-    /// From now on every write of the target is let in only after a look at the timeline; none is once it shows what is
-    /// waited for. The write that made it so is done by then, since they go one at a time.
+    /// From now on, checks the timeline before each write of the target, and lets none through once the condition
+    /// holds. Writes go one at a time, so the write that fulfilled it is complete by then.
     pub(super) fn stop_after(&mut self, condition: &Condition) -> Result<(), String> {
         let backend = self.fleet.backend();
         let keeper = self.fleet.gate();
         let keeper = keeper.ok_or_else(|| format!("{backend} clusters cannot stop a controller between two writes"))?;
         let clusters = std::iter::once(self.fleet.control()).chain(self.fleet.members());
-        // Where the timeline is exact, what is committed is on it.
+        // An exact timeline contains every commit.
         let late = (!self.fleet.order().is_exact()).then(|| clusters.cloned().collect());
         let (recorder, condition) = (self.recorder.clone(), condition.clone());
         let (stop, stopped) = oneshot::channel();
@@ -66,16 +66,16 @@ impl Run<'_> {
                 Err(Lost::Everybody) => return,
                 Err(Lost::Sight(why)) => (None, Err(why)),
             };
-            // Nobody waits any more if the case has ended.
+            // The receiver is gone if the case has ended.
             let _ = stop.send(outcome);
-            // With the gate goes what waits before it; it stays until the target has been stopped.
+            // Dropping the gate would release the waiting write; keep it until the target has been stopped.
             std::future::pending::<()>().await;
         });
         self.stopping = Some(Stopping { watching, stopped });
         Ok(())
     }
 
-    /// Waits until a target that is to stop has stopped; how the step ends, if it does not.
+    /// Waits until the target has stopped; returns the end of the step if it does not stop.
     pub(super) async fn not_stopped(&mut self) -> Option<StepEnd> {
         let stopping = self.stopping.as_mut()?;
         let phase = Phase::Purge;
@@ -95,12 +95,12 @@ fn note(recorder: &Recorder, condition: &Condition) {
     });
 }
 
-/// Why a gate cannot tell when the moment comes.
+/// A gate that can no longer determine when the condition holds.
 #[derive(Debug)]
 enum Lost {
-    /// Nobody is left who would write or tell.
+    /// The target or the observer has ended.
     Everybody,
-    /// What has been committed cannot be seen, in words. Then no more may be let in: it might be too much.
+    /// Commits cannot be observed. Then no write may pass: it might be one too many.
     Sight(String),
 }
 
@@ -108,14 +108,15 @@ enum Lost {
 struct Gate {
     keeper: Gatekeeper,
     follower: Follower,
-    /// What was read of the timeline so far.
+    /// Entries of the timeline so far.
     seen: Vec<Entry>,
-    /// The clusters of a fleet whose timeline hears of commits some time after them.
+    /// Clusters of a fleet whose timeline receives commits late; `None` if it is exact.
     late: Option<Vec<Cluster>>,
 }
 
 impl Gate {
-    /// Lets writes in until the timeline shows what is waited for. Gives the write that waits at that moment, if one does.
+    /// Lets writes through until the timeline fulfills the condition. Returns the write that waits then, if there is
+    /// one.
     async fn until(&mut self, condition: &Condition) -> Result<Option<Asking>, Lost> {
         self.seen = self.follower.available();
         let history = self.seen.clone();
@@ -147,8 +148,8 @@ impl Gate {
         self.seen.extend(news);
     }
 
-    /// Reads on until the timeline shows all that has been committed by now of what the condition is about: the next
-    /// write must not be let in because the news of the last one is on its way.
+    /// Reads until the timeline shows all present commits of the condition's objects: the next write must not pass
+    /// while the last one is still on its way to the timeline.
     async fn catch_up(&mut self, condition: &Condition, watch: &mut Watch<'_>) -> Result<(), String> {
         let Some(clusters) = &self.late else { return Ok(()) };
         let deadline = tokio::time::Instant::now() + HEARD_WITHIN;
@@ -158,13 +159,11 @@ impl Gate {
         }
         let committed = Committed::now(condition, &known, clusters, &self.seen).await;
         let mut committed =
-            committed.map_err(|error| format!("what is committed cannot be seen: {}", error_chain(&error)))?;
+            committed.map_err(|error| format!("cannot list the committed objects: {}", error_chain(&error)))?;
         while !committed.is_shown() && watch.outcome().is_none() {
             let Ok(Some(news)) = timeout_at(deadline, self.follower.next()).await else {
                 let seconds = HEARD_WITHIN.as_secs();
-                return Err(format!(
-                    "what is committed has not come onto the timeline within {seconds} s"
-                ));
+                return Err(format!("the observer has not seen all commits within {seconds} s"));
             };
             committed.see(&news);
             self.take(news, watch);
@@ -201,10 +200,10 @@ mod tests {
         observer::{Source, recorder::Seen},
     };
 
-    /// Tells what it is told to.
-    struct Told(mpsc::UnboundedReceiver<Seen>);
+    /// A source that returns the events that a test sends.
+    struct Sent(mpsc::UnboundedReceiver<Seen>);
 
-    impl Source for Told {
+    impl Source for Sent {
         fn take(&mut self, context: Option<&mut Context<'_>>) -> Vec<Seen> {
             let mut seen = Vec::new();
             match context {
@@ -244,7 +243,7 @@ mod tests {
         Seen::revision((fleet.clock())(), revision)
     }
 
-    /// A gate before the writes to a control plane whose timeline hears of commits when it is told.
+    /// A gate for a control plane whose timeline receives commits when the test sends them.
     async fn gate() -> (Embedded, Gate, mpsc::UnboundedSender<Seen>) {
         let fleet = Embedded::boot(Options::new(0, Time::Virtual)).await.unwrap();
         let (tell, told) = mpsc::unbounded_channel();
@@ -252,7 +251,7 @@ mod tests {
             about: "test".to_owned(),
             details: json!({}),
         };
-        let recorder = Recorder::start(fleet.clock(), (fleet.clock())(), begin, Box::new(Told(told)));
+        let recorder = Recorder::start(fleet.clock(), (fleet.clock())(), begin, Box::new(Sent(told)));
         let gate = Gate {
             keeper: fleet.gate().unwrap(),
             follower: recorder.follow(),

@@ -1,15 +1,15 @@
-//! How long a step waits.
+//! Time limits of waiting steps.
 
 use std::time::Duration;
 
 use baton_core::timeline::{Change, Entry, Event, HARNESS};
 use tokio::time::Instant;
 
-/// A wait that has begun.
+/// A wait with a time limit.
 pub(super) struct Wait {
     began: Instant,
     limit: Duration,
-    /// It ends sooner if nobody has done anything by then.
+    /// Ends the wait early if nothing has happened by then.
     silence: Option<Duration>,
     granted: bool,
 }
@@ -24,7 +24,7 @@ impl Wait {
         }
     }
 
-    /// How long is waited at most, as things are now.
+    /// Longest duration of the wait, as things are now.
     pub(super) fn time(&self) -> Duration {
         self.silence.unwrap_or(self.limit)
     }
@@ -33,7 +33,7 @@ impl Wait {
         self.began + self.time()
     }
 
-    /// Goes on for longer than was intended; whether it does: once, and not again.
+    /// Extends the wait once; returns whether it was extended.
     pub(super) fn grant(&mut self, more: Duration) -> bool {
         if self.granted {
             return false;
@@ -44,7 +44,7 @@ impl Wait {
         true
     }
 
-    /// Takes in what has happened meanwhile.
+    /// Handles the events since the last call.
     pub(super) fn take(&mut self, news: &[Entry]) {
         if news.iter().any(is_sign_of_life) {
             self.silence = None;
@@ -52,7 +52,8 @@ impl Wait {
     }
 }
 
-/// Whether somebody else than the harness did something. Nodes do not count: kubelets renew them all the time.
+/// Checks whether an entry is activity of another client than the harness. Nodes do not count: kubelets renew them all
+/// the time.
 fn is_sign_of_life(entry: &Entry) -> bool {
     match &entry.event {
         Event::Revision(revision) => {

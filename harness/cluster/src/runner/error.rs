@@ -1,4 +1,4 @@
-//! Why there is no timeline.
+//! Errors of a run that has no timeline.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::target::{Ended, LastWords, TargetError};
 use crate::fleet::FleetError;
 
-/// Why a run could not be carried out, through no fault of what is under test as far as one can tell.
+/// A run that failed for another reason than the behavior of the implementation.
 #[derive(Debug, Error)]
 pub enum RunError {
     /// The target could not be started.
@@ -17,48 +17,48 @@ pub enum RunError {
     /// The fleet cannot be observed.
     #[error("the fleet cannot be observed")]
     Fleet(#[from] FleetError),
-    /// The target does not say that the members are ready.
+    /// The target does not report the members as ready.
     #[error(
         "the controller under test has not reported all members Ready within {waited:?}{}{}",
         in_brackets(seen),
         LastWords(last_lines)
     )]
     NotReady {
-        /// How long was waited.
+        /// Time limit.
         waited: Duration,
-        /// What the Clusters of the members say, where it is not that they are ready.
+        /// Conditions of the members' Clusters that are not ready.
         seen: Vec<String>,
-        /// The last lines that it wrote, if it is a program.
+        /// Last lines of the target's output, if it is a program.
         last_lines: Vec<String>,
     },
-    /// A definition that the case begins with is refused.
+    /// A definition of the case was rejected.
     #[error("the definitions of the case cannot be applied: {0}")]
     Kinds(String),
-    /// What the target needs has ended, and not the target itself.
+    /// A program that the target needs has ended.
     #[error("the environment broke during the run: {0}")]
     Environment(Ended),
-    /// A command of the implementation cannot be run, or does not end, or its metrics cannot be read: nothing can be said of
-    /// the case then.
+    /// A command of the implementation cannot be run or does not end, or its metrics cannot be read, so the case has no
+    /// result.
     #[error("step {step}, {text}: {reason}")]
     Command {
-        /// The number of the step, from 1.
+        /// Number of the step, from 1.
         step: usize,
-        /// What it does.
+        /// Text of the step.
         text: String,
-        /// What is wrong.
+        /// Reason.
         reason: String,
     },
-    /// What a step of the case writes is no such object as the API has: nobody but its author can do anything about it.
+    /// The object that a step writes is invalid: an error of the case's author.
     #[error("error in the case: step {step}, {text}: {reason}")]
     Case {
-        /// The number of the step, from 1.
+        /// Number of the step, from 1.
         step: usize,
-        /// What it does.
+        /// Text of the step.
         text: String,
-        /// What the API server said.
+        /// Error from the API server.
         reason: String,
     },
-    /// Somebody writes without ever waiting, so that no time passes and the members would never be ready.
+    /// A client writes without ever waiting, so that virtual time stands still and the members never become ready.
     #[error("the fleet does not come to rest before the first step: {0}")]
     HotLoop(HotLoop),
 }

@@ -1,4 +1,4 @@
-//! Steps that do something to a cluster's connections or to the target itself.
+//! Steps that act on a cluster's connections or on the target itself.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{
     fleet::{self, Failure, Matching},
 };
 
-/// Where a server says how it is.
+/// Paths of a server's health checks.
 const HEALTH: [&str; 3] = ["/readyz", "/livez", "/healthz"];
 
 impl Run<'_> {
@@ -67,7 +67,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Lets a member say that it is ready, or that it is not.
+    /// Makes a member report that it is ready, or not ready.
     pub(super) async fn say_ready(&mut self, role: &RoleName, ready: bool) -> Result<(), String> {
         for path in HEALTH {
             let failing = Failing {
@@ -98,7 +98,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Taints a cluster for some time.
+    /// Taints a cluster for a limited time.
     pub(super) async fn taint_for(&mut self, cluster: &Place, taint: &Taint, time: Duration) -> StepEnd {
         let (cluster, taint) = (cluster.clone(), taint.clone());
         let untaint = Action::Untaint {
@@ -122,10 +122,10 @@ impl Run<'_> {
         StepEnd::Done
     }
 
-    /// Starts the target with another set-up, and notes what comes of it.
+    /// Starts the target with another configuration, and notes the result.
     pub(super) async fn start_with(&mut self, start: &Start) -> StepEnd {
         self.stop_target().await;
-        // It has as long as for becoming ready.
+        // It gets as much time as for becoming ready.
         let limit = self.timeouts.ready;
         let (runs, said) = match self.target.start_to_hear(self.fleet, &start.setup, self.log).await {
             Ok(mut running) => {
@@ -165,7 +165,7 @@ impl Run<'_> {
         }
     }
 
-    /// Stops the target. What it still wanted to write at a gate is refused.
+    /// Stops the target. Refuses its writes that still wait at a gate.
     pub(super) async fn stop_target(&mut self) {
         if let Some(running) = self.running.take() {
             running.stop().await;
@@ -174,7 +174,7 @@ impl Run<'_> {
     }
 }
 
-/// The end of requests that fail.
+/// A fault that ends the failing of requests.
 pub(super) fn ended(failing: &Failing) -> fleet::Fault {
     fleet::Fault::Fail(failure(&Failing {
         times: 0,

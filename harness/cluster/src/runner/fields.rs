@@ -1,4 +1,5 @@
-//! Fields that the definitions of the control plane lack: what they drop, no implementation can keep.
+//! Fields that the definitions on the control plane lack: the API server drops them, so no implementation can keep
+//! them.
 
 use baton_core::{
     case::model::{Action, Condition, Expect, Mode, Subject},
@@ -11,13 +12,15 @@ use serde_json::Value;
 
 use super::Run;
 
-/// The definition of the kind that carries the state of a failover; its cluster-scoped twin has the same fields.
+/// Name of the definition of ResourceBinding, whose fields carry the state of a failover; ClusterResourceBinding has
+/// the same fields.
 const BINDINGS: &str = "resourcebindings.work.karmada.io";
 
 impl Run<'_> {
-    /// Why a case is not for these definitions: it expects a field of a binding that they do not have.
+    /// Explains why a case does not fit these definitions: it expects a field of a binding that they lack. `None` if it
+    /// fits.
     ///
-    /// The built-in controller has the harness's own definitions, in which nothing may be missing.
+    /// The built-in controller uses the harness's definitions, which must have every field.
     pub(super) async fn lacking_field(&self, plan: &Plan) -> Option<String> {
         if self.target.writers().is_some() {
             return None;
@@ -41,7 +44,7 @@ impl Run<'_> {
     }
 }
 
-/// What a step expects to come true.
+/// The condition that a step expects.
 fn expected(action: &Action) -> Option<&Condition> {
     match action {
         Action::Assert(assertion) if assertion.mode != Mode::Never => Some(&assertion.condition),
@@ -57,13 +60,13 @@ fn of_binding(condition: &Condition) -> Vec<Vec<String>> {
     }
 }
 
-/// Whether objects with this schema can have a field. What all objects have, a schema need not name.
+/// Checks whether objects with this schema can have a field. A schema need not list the fields of all objects.
 fn has(schema: &Value, field: &[String]) -> bool {
     let of_all = |key: &String| matches!(key.as_str(), "apiVersion" | "kind" | "metadata");
     field.first().is_some_and(of_all) || declares(schema, field)
 }
 
-/// Whether a schema keeps a field; lists are passed over, as in the places of a pattern.
+/// Checks whether a schema declares a field. Lists are skipped, as in the paths of a pattern.
 fn declares(schema: &Value, field: &[String]) -> bool {
     let items = &schema["items"];
     if items.is_object() {

@@ -1,4 +1,5 @@
-//! What the harness has written may be heard of later than the answer: an assertion about now does not look too early.
+//! Tests of an observer that learns of writes after their answers: an assertion about the present must not look too
+//! early.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -33,10 +34,10 @@ use crate::{
     observer::{Recorder, Source, recorder::Seen},
 };
 
-/// How much later everything is heard of.
+/// Delay of all events.
 const LATE: Duration = Duration::from_millis(300);
 
-/// A source that is late.
+/// A source with a delay.
 struct Late {
     source: Box<dyn Source>,
     held: VecDeque<(Instant, Seen)>,
@@ -66,7 +67,7 @@ impl Source for Late {
     }
 }
 
-/// An embedded fleet whose observer is late.
+/// An embedded fleet whose observer has a delay.
 struct Lagging(Embedded);
 
 #[async_trait]
@@ -119,14 +120,14 @@ impl Fleet for Lagging {
     }
 }
 
-/// Does nothing.
+/// A target that does nothing.
 #[derive(Debug)]
 struct Idle;
 
 #[async_trait]
 impl Target for Idle {
     fn name(&self) -> &'static str {
-        "nobody"
+        "idle"
     }
 
     fn features(&self) -> BTreeSet<Feature> {

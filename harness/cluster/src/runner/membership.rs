@@ -1,4 +1,4 @@
-//! Members that a case takes out of the federation, and lets join again.
+//! Members that a case removes from the federation and lets join again.
 
 use baton_core::{
     case::model::{Place, Subject},
@@ -15,7 +15,7 @@ use super::{
 use crate::{actions, error_chain::error_chain};
 
 impl Run<'_> {
-    /// Deletes the Cluster object of a member; it may stay as long as a finalizer is on it. The member goes on running.
+    /// Deletes the Cluster object of a member, which stays until its finalizers are gone. The member keeps running.
     pub(super) async fn unjoin(&mut self, role: &RoleName) -> Result<(), String> {
         for member in clusters(&Place::Role(role.clone()), &self.known()) {
             let deleted = self.delete_cluster(&member).await;
@@ -34,9 +34,9 @@ impl Run<'_> {
         self.until_observed(&control, &of).await
     }
 
-    /// Registers a member again as it was, without taints; one that has not been unjoined, or has joined again, is left
-    /// alone. The old Cluster object must be gone first, which may be for the target to allow: if it does not, gives the
-    /// reason why the member cannot join.
+    /// Registers a member again with its former fields, without taints; does nothing if the member is registered. The
+    /// old Cluster object must be gone first, for which the target may have to remove a finalizer: if it does not,
+    /// returns the reason why the member cannot join.
     pub(super) async fn join(&mut self, role: &RoleName) -> Result<Option<String>, String> {
         let control = ClusterName::control();
         for member in clusters(&Place::Role(role.clone()), &self.known()) {
@@ -68,7 +68,7 @@ impl Run<'_> {
     }
 }
 
-/// What a Cluster is registered by, of one that there was.
+/// Fields of a former Cluster for its new registration.
 fn registered_again(cluster: &Value) -> Value {
     let metadata = &cluster["metadata"];
     let mut spec = cluster["spec"].clone();

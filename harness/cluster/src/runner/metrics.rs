@@ -1,4 +1,4 @@
-//! Steps that look at the target's metrics.
+//! Steps that read the target's metrics.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use tokio::time::Instant;
 use super::{MetricsError, Run, Unfinished};
 use crate::error_chain::error_chain;
 
-/// How long it is until the next look.
+/// Interval between two reads.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 impl Run<'_> {
-    /// Looks at a metric when the step begins and then once a second, as long as the mode asks for it. What was said is
-    /// on the timeline; whether that is right is for the judge to say.
+    /// Reads a metric when the step begins and then once a second, as long as the mode requires. Notes the samples on
+    /// the timeline; the judge decides.
     pub(super) async fn metric(&mut self, assertion: &MetricAssertion) -> StepEnd {
         let phase = Phase::Collect;
         let time = match (assertion.mode, assertion.within) {
@@ -31,7 +31,7 @@ impl Run<'_> {
             let held = match self.scrape(assertion).await {
                 Ok(Some(held)) => held,
                 Ok(None) => {
-                    let reason = "the target does not say where its metrics are".to_owned();
+                    let reason = "the target declares no metrics endpoint".to_owned();
                     return StepEnd::Unsupported { reason };
                 }
                 Err(error) => {
@@ -53,7 +53,7 @@ impl Run<'_> {
         }
     }
 
-    /// Looks once; says whether the metric is as it must be, or nothing if the target has no metrics.
+    /// Reads once; returns whether the metric fulfills the assertion, or `None` if the target has no metrics.
     async fn scrape(&mut self, assertion: &MetricAssertion) -> Result<Option<bool>, MetricsError> {
         let Some(running) = &mut self.running else {
             return Err(MetricsError::Stopped);
@@ -62,7 +62,7 @@ impl Run<'_> {
             return Ok(None);
         };
         samples.retain(|sample| is_part(&sample.name, &assertion.metric.name));
-        // Implementations list them in any order.
+        // Implementations list samples in any order.
         samples.sort_by(|one, other| {
             (&one.name, &one.labels, &one.value).cmp(&(&other.name, &other.labels, &other.value))
         });

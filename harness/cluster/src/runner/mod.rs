@@ -1,15 +1,15 @@
-//! Carries out a plan on a fleet. What comes of it is a timeline; whether that is right is for the judge to say.
+//! Carries out a plan on a fleet. The result is a timeline; the judge decides whether it conforms.
 //!
 //! - [`run`]: the steps in order, each between two marks;
-//! - `act`: steps that do something to objects; `fault_injection`: to connections and to the target; `crash_point`: stops it between
-//!   two writes, with `committed` for clusters that tell late of what they have stored;
-//! - `fields`: whether the definitions have what the case expects;
-//! - `clean_up`: what is removed at the end, so that what is left shows;
-//! - `wait`: steps that wait, always on the growing timeline and never by looking again and again; `deadline`: for how long;
-//! - `membership`: members that are taken out of the federation, and join again;
-//! - `metrics`: what the target says of itself;
-//! - `hot_loop`: ends steps in which time cannot pass;
-//! - [`Timeouts`]: how long is waited for what; [`RunError`]: why there is no timeline;
+//! - `act`: steps that act on objects; `fault_injection`: steps that act on connections and the target; `crash_point`:
+//!   stops the target between two writes, with `committed` for clusters whose observers learn of commits late;
+//! - `fields`: checks that the definitions have the fields that the case expects;
+//! - `clean_up`: removes the case's objects at the end, so that leftovers show;
+//! - `wait`: steps that wait for the timeline, without polling; `deadline`: their time limits;
+//! - `membership`: members that leave the federation and join again;
+//! - `metrics`: metrics of the target;
+//! - `hot_loop`: ends steps in which time cannot advance;
+//! - [`Timeouts`]: timeouts per phase; [`RunError`]: errors of runs without a timeline;
 //! - [`Target`]: the implementation under test.
 
 mod act;
@@ -53,14 +53,14 @@ use hot_loop::QuiescenceDetector;
 pub use target::{CommandEnd, Ended, MetricsError, Running, Target, TargetError};
 pub use timeouts::Timeouts;
 
-/// Of what a program wrote, this many lines are told.
+/// Number of lines of a program's output that errors quote.
 const LAST_LINES: usize = 12;
 
-/// Why nothing can be said of a case.
+/// Reason why the case has no result.
 enum Unfinished {
     /// A command could not be run to its end.
     Command(String),
-    /// What a step writes is not valid.
+    /// A step writes an invalid object.
     Case(String),
 }
 
@@ -79,44 +79,44 @@ struct Run<'a> {
     target: &'a dyn Target,
     setup: &'a ControllerSetup,
     timeouts: Timeouts,
-    /// The file that a target which is a program writes to.
+    /// Log file of a target that is a program.
     log: &'a Path,
     recorder: Recorder,
     follower: Follower,
-    /// What was read of the timeline so far.
+    /// Entries of the timeline so far.
     seen: Vec<Entry>,
-    /// Where the present step stands in the plan.
+    /// Position of the present step in the plan.
     standpoint: Standpoint,
     running: Option<Box<dyn Running>>,
-    /// Other instances of it, by name.
+    /// Other instances of the target, by name.
     others: BTreeMap<String, Box<dyn Running>>,
-    /// The Cluster objects of members that are unjoined, as they were.
+    /// Former Cluster objects of members that are unjoined.
     unjoined: BTreeMap<ClusterName, Value>,
-    /// Why nothing can be said of the case from the present step on.
+    /// Set once the case has no result, from the present step on.
     unfinished: Option<Unfinished>,
-    /// That step: its number from 1, its text, and that reason.
+    /// That step: its number from 1, its text, and the reason.
     broken: Option<(usize, String, Unfinished)>,
-    /// What of the target goes on while it is stopped.
+    /// Parts of the target that keep running while it is stopped.
     api: Option<Box<dyn Running>>,
-    /// What the target needs and has ended.
+    /// A program that the target needs and that has ended.
     lost: Option<Ended>,
-    /// That the target is to stop at some moment.
+    /// Set if the target will stop when a condition holds.
     stopping: Option<crash_point::Stopping>,
-    /// Whether the target has ended by itself; then nothing more can be asked of it.
+    /// Set once the target has ended unasked; then it cannot be used any more.
     ended: bool,
 }
 
-/// Carries out a plan; `tell` is called when a step begins, with its number and text. A target that is a program adds
-/// what it writes to the file `log`.
+/// Carries out a plan; calls `tell` at the beginning of each step, with its number and text. A target that is a program
+/// appends its output to the file `log`.
 ///
-/// A target that ends by itself before the first step could not be started; one that ends later is noted on the
-/// timeline, the run ends there, and the case deviates: a crash is the target's own doing.
+/// A target that exits before the first step could not be started. If it exits later, the exit is noted on the
+/// timeline, the run ends, and the case deviates: a crash is a failure of the target.
 ///
-/// The same holds where somebody writes without ever waiting, so that virtual time cannot pass. What is not noticed is
-/// a target that keeps the thread to itself, and one that never waits but changes nothing that is recorded.
+/// The same applies to a client that writes without ever waiting, so that virtual time stands still. Not detected: a
+/// target that blocks the thread, and one that never waits but changes no recorded object.
 ///
 /// # Errors
-/// [`RunError`] if the run could not begin. Once it has, whatever happens is on the timeline.
+/// [`RunError`] if the run could not begin. After that, every failure is noted on the timeline.
 pub async fn run(
     plan: &Plan,
     setup: &ControllerSetup,
@@ -174,7 +174,7 @@ pub async fn run(
     }
     let comes_to_rest = run.carry_out(plan, &mut quiescence, tell).await;
     run.recorder.mark(Mark::CleanUp);
-    // What clean-up costs is not what the case has cost.
+    // The cost of clean-up does not count as a cost of the case.
     let (writes, idle) = (fleet.writes(), fleet.idle_writes());
     if comes_to_rest {
         let end = tokio::select! {
@@ -205,8 +205,8 @@ impl Run<'_> {
         self.wait_until_ready().await
     }
 
-    /// Applies the definitions that the case begins with, before the target starts: one that looks for new kinds every now
-    /// and then would not know them in time, and no requirement says when it must.
+    /// Applies the case's definitions before the target starts: a target that discovers kinds periodically might not
+    /// know them in time otherwise, and no requirement sets a limit for that.
     async fn define_kinds(&mut self, plan: &Plan) -> Result<(), RunError> {
         let is_definition = |object: &Value| object["kind"] == "CustomResourceDefinition";
         let defines = |action: &Action| match action {
@@ -226,8 +226,8 @@ impl Run<'_> {
         }
     }
 
-    /// The steps in order, until one ends so that no other can follow. Says whether time can pass: if not, nothing more
-    /// can be waited for.
+    /// Carries out the steps in order, until one ends in a way that excludes the next. Returns whether time can
+    /// advance: if not, waiting is impossible.
     async fn carry_out(
         &mut self,
         plan: &Plan,
@@ -268,7 +268,7 @@ impl Run<'_> {
         true
     }
 
-    /// Notes that the case asks for what the target cannot have; no step is carried out.
+    /// Notes that the case needs a field that the target cannot have; no step is carried out.
     fn not_for_this_target(&self, plan: &Plan, reason: String) {
         if let Some(first) = plan.steps.first() {
             let text = first.action.to_string();
@@ -278,7 +278,7 @@ impl Run<'_> {
         }
     }
 
-    /// Stops the target; one that goes on writing without ever waiting while it is to stop is not waited for.
+    /// Stops the target, without waiting for one that keeps writing in a hot loop.
     async fn stop_or_leave_target(&mut self, quiescence: &mut QuiescenceDetector) {
         tokio::select! {
             biased;
@@ -317,7 +317,7 @@ impl Run<'_> {
                 self.let_pass(*time).await;
                 StepEnd::Done
             }
-            // What it shows is taken from the timeline afterwards.
+            // Evaluated from the timeline afterwards.
             Action::Snapshot(_) | Action::Order(_) => StepEnd::Done,
             Action::Metric(assertion) => self.metric(assertion).await,
             Action::Inject(fault) => self.inject(fault).await,
@@ -347,7 +347,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the target has ended by itself by now.
+    /// Checks whether the target has exited unasked.
     async fn look_after_target(&mut self) {
         let now = std::future::ready(());
         let ended = tokio::select! {
@@ -358,7 +358,7 @@ impl Run<'_> {
         self.note_end(ended);
     }
 
-    /// Notes that the target has ended by itself, or something that it needs.
+    /// Notes that the target, or a program that it needs, has exited unasked.
     fn note_end(&mut self, ended: Ended) {
         self.ended = true;
         self.recorder.mark(Mark::TargetEnded {
@@ -371,7 +371,7 @@ impl Run<'_> {
     }
 }
 
-/// Completes when one of them has ended by itself; never if neither is there.
+/// Waits until one of them exits unasked; forever if both are `None`.
 async fn first_to_end(running: &mut Option<Box<dyn Running>>, api: &mut Option<Box<dyn Running>>) -> Ended {
     tokio::select! {
         biased;

@@ -1,4 +1,4 @@
-//! `refused`: a request that the API must not accept, and what it answers.
+//! `refused`: a request that the API must reject, and its answer.
 
 use baton_core::{
     case::model::{Action, Refused},
@@ -18,9 +18,9 @@ use crate::{
 };
 
 impl Run<'_> {
-    /// Makes the request, and notes the answer for the judge. An object that was accepted is deleted again.
+    /// Sends the request, and notes the answer for the judge. Deletes an object that was accepted.
     ///
-    /// An API server drops fields that it does not know: nobody can refuse what they say.
+    /// An API server drops unknown fields, so their values cannot be rejected.
     pub(super) async fn refused(&mut self, refused: &Refused) -> StepEnd {
         let request = &refused.request;
         if let Err(lacking @ ActError::Undefined { .. }) = self.look_for_fields(request).await {
@@ -66,7 +66,7 @@ impl Run<'_> {
         StepEnd::Done
     }
 
-    /// Finds out, without storing anything, whether the definitions have the fields of the policies in a request.
+    /// Checks by a dry run whether the definitions have the fields of the policies in a request.
     async fn look_for_fields(&mut self, request: &Action) -> Result<(), ActError> {
         for (cluster, object) in self.objects_of(request) {
             if is_configuration(&object) {
@@ -94,7 +94,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What a request applies, and where.
+    /// The objects that a request applies, with their clusters.
     fn objects_of(&mut self, request: &Action) -> Vec<(ClusterName, Value)> {
         let Action::Apply { on, objects, .. } = request else {
             return Vec::new();

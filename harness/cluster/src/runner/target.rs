@@ -15,50 +15,50 @@ use thiserror::Error;
 
 use crate::fleet::{Fleet, TargetLocation};
 
-/// Why a target does not run.
+/// A target that cannot run.
 #[derive(Debug, Error)]
 pub enum TargetError {
-    /// It does not know a gate or an option that a case needs, or refuses its value.
+    /// A feature gate or an option is unknown to the target, or its value is invalid.
     #[error("{0}")]
     Setup(String),
-    /// It could not be started, or reached.
+    /// The target could not be started, or reached.
     #[error("{0}")]
     Start(String),
-    /// A program of it does not become ready.
+    /// A program of the target does not become ready.
     #[error(
         "{program} has not become ready within {within:?}: {url}: {last}{}",
         LastWords(last_lines)
     )]
     NotReady {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// How long was waited.
+        /// Time limit.
         within: Duration,
-        /// What was to answer.
+        /// URL of the readiness check.
         url: String,
-        /// What came of the last try.
+        /// Result of the last attempt.
         last: String,
-        /// The last lines that it wrote.
+        /// Last lines of its output.
         last_lines: Vec<String>,
     },
-    /// It ended by itself before it was asked anything.
-    #[error("the target ended by itself: {0}")]
+    /// The target exited before the first request.
+    #[error("the target ended unexpectedly: {0}")]
     Ended(Ended),
 }
 
-/// Why metrics cannot be read.
+/// Metrics that cannot be read.
 #[derive(Debug, Error)]
 pub enum MetricsError {
-    /// Nobody answers, or not with metrics.
+    /// The endpoint does not answer, or not with metrics.
     #[error("{url}: {reason}")]
     Unanswered {
-        /// Where they are to be.
+        /// URL of the metrics.
         url: String,
-        /// What came of it.
+        /// Reason.
         reason: String,
     },
-    /// What was answered is not the text format.
-    #[error("they are not in the text format of Prometheus: {0}")]
+    /// The answer is not in the text format of Prometheus.
+    #[error("the metrics are not in the Prometheus text format: {0}")]
     Text(String),
     /// The case has stopped the target.
     #[error("the target has been stopped")]
@@ -68,71 +68,72 @@ pub enum MetricsError {
 /// The implementation under test.
 #[async_trait]
 pub trait Target: fmt::Debug + Send + Sync {
-    /// Its name, as it stands in timelines and reports.
+    /// Name of the target in timelines and reports.
     fn name(&self) -> &str;
 
-    /// Who it is, as reports say it.
+    /// Identity of the implementation, for reports.
     fn implementation(&self) -> Implementation {
         Implementation::named(self.name())
     }
 
-    /// The features that it declares. A case that needs another one is unsupported.
+    /// Features that it declares. A case that needs another one is unsupported.
     fn features(&self) -> BTreeSet<Feature>;
 
-    /// The specification documents that it claims.
+    /// Specification documents that it claims.
     fn documents(&self) -> DocumentClaims {
         DocumentClaims::default()
     }
 
-    /// The defects of it that are known.
+    /// Its known defects.
     fn baseline(&self) -> Baseline {
         Baseline::default()
     }
 
-    /// The user agents under which it writes, if it says so: nobody else is to write its objects then.
+    /// User agents of its writers, if it declares them: then no other client may write its objects.
     fn writers(&self) -> Option<BTreeSet<String>> {
         None
     }
 
-    /// The user agents under which another instance of it writes that has this name, if it says so.
+    /// User agents of another instance's writers, if it declares them.
     fn writers_of(&self, _instance: &str) -> Option<BTreeSet<String>> {
         None
     }
 
-    /// The gates and options that it is started with for a case, as far as the harness says so.
+    /// Feature gates and options for a case, if the harness sets them.
     fn setup_of(&self, case: &Case) -> ControllerSetup {
         case.controller.clone()
     }
 
-    /// Whether the kinds that a case begins with must be there before it starts.
+    /// Requires the kinds of a case before the target starts.
     fn wants_kinds_first(&self) -> bool {
         false
     }
 
-    /// Whether it can be started with these gates and options.
+    /// Checks whether it can be started with these gates and options.
     fn takes(&self, _setup: &ControllerSetup) -> bool {
         true
     }
 
-    /// Where it stands, and with that how it comes to the clusters.
+    /// Location of the target, which determines its path to the clusters.
     fn location(&self) -> TargetLocation {
         TargetLocation::Beside
     }
 
-    /// Why it cannot be set up as a case needs it, though it declares the features; none if it can.
+    /// Explains why it cannot be configured for a case although it declares the features; `None` if it can.
     fn cannot_take(&self, _case: &Case) -> Option<String> {
         None
     }
 
-    /// The definitions that it brings along; if there are none, the control plane gets those of the failover API.
+    /// Definitions of the target; the control plane gets those of the failover API if `None`.
     fn definitions(&self) -> Option<Arc<Vec<Value>>> {
         None
     }
 
-    /// Starts what of it goes on while it is stopped, such as webhooks; none if there is nothing of that kind.
+    /// Starts the parts of the target that keep running while it is stopped, such as webhooks; `None` if there are
+    /// none.
     ///
     /// # Errors
-    /// [`TargetError`] if that does not run.
+    /// [`TargetError`] if they do not run.
     async fn start_api(
         &self,
         _fleet: &dyn Fleet,
@@ -142,7 +143,7 @@ pub trait Target: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Starts it on the control plane of a fleet. If it is a program, what it writes is added to the file `log`.
+    /// Starts the target on the control plane of a fleet. A program appends its output to the file `log`.
     async fn start(
         &self,
         fleet: &dyn Fleet,
@@ -150,10 +151,10 @@ pub trait Target: fmt::Debug + Send + Sync {
         log: &Path,
     ) -> Result<Box<dyn Running>, TargetError>;
 
-    /// Starts another instance of it, under a name of its own.
+    /// Starts another instance of the target under another name.
     ///
     /// # Errors
-    /// [`TargetError`] if that does not run.
+    /// [`TargetError`] if it does not run.
     async fn start_another(
         &self,
         _name: &str,
@@ -164,7 +165,7 @@ pub trait Target: fmt::Debug + Send + Sync {
         self.start(fleet, setup, log).await
     }
 
-    /// Runs a command of the implementation to its end; may be dropped while it runs, and is killed then.
+    /// Runs a command of the implementation to its end. Dropping the future kills it.
     ///
     /// # Errors
     /// [`TargetError`] if there is no such command, or it cannot be started.
@@ -172,7 +173,7 @@ pub trait Target: fmt::Debug + Send + Sync {
         Err(TargetError::Start(format!("the target has no command {name}")))
     }
 
-    /// Starts it with just what is asked for, known to it or not, and listens to what it says.
+    /// Starts the target with exactly this configuration, even if it is unknown, and captures its output.
     async fn start_to_hear(
         &self,
         fleet: &dyn Fleet,
@@ -183,23 +184,23 @@ pub trait Target: fmt::Debug + Send + Sync {
     }
 }
 
-/// How a command of the implementation ended.
+/// Result of a command of the implementation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandEnd {
-    /// Its exit code; none if a signal ended it.
+    /// Exit code; `None` if a signal ended it.
     pub exit: Option<i32>,
-    /// What it wrote, a line each.
+    /// Lines of its output.
     pub said: Vec<String>,
 }
 
-/// How a target ended that nobody had told to.
+/// Exit of a target that was not stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// Its exit status, in words.
+    /// Exit status, such as `exit status: 1`.
     pub status: String,
-    /// The last lines that it wrote.
+    /// Last lines of its output.
     pub last_lines: Vec<String>,
-    /// Whether it is not the implementation that ended but something that it needs.
+    /// Set if a program that the implementation needs has ended, and not the implementation.
     pub environment: bool,
 }
 
@@ -210,7 +211,7 @@ impl fmt::Display for Ended {
     }
 }
 
-/// The last lines of a program, as errors tell them.
+/// The last lines of a program's output, formatted for errors.
 pub(super) struct LastWords<'a>(pub &'a [String]);
 
 impl fmt::Display for LastWords<'_> {
@@ -219,7 +220,7 @@ impl fmt::Display for LastWords<'_> {
     }
 }
 
-/// The last lines that a target wrote, below what there is to say of it.
+/// Writes the last lines of a target's output below a message.
 fn last_words(lines: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if lines.is_empty() {
         return Ok(());
@@ -228,29 +229,30 @@ fn last_words(lines: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     lines.iter().try_for_each(|line| write!(f, "\n  {line}"))
 }
 
-/// A target that runs.
+/// A running target.
 #[async_trait]
 pub trait Running: Send {
-    /// Completes when it has ended by itself, and says how; never for one that cannot. May be dropped while it waits.
+    /// Waits until it exits unasked, and returns how; never completes for a target that cannot exit. May be dropped
+    /// while it waits.
     async fn ended(&mut self) -> Ended {
         std::future::pending().await
     }
 
-    /// What it has said since it was started, a message each, as far as anybody listens. Waits until one of them
-    /// mentions all of these texts, but no longer than it may take.
+    /// Messages that it has written since its start, if they are captured. Waits until one of them contains all of
+    /// `mentions`, or the time is up.
     async fn said(&mut self, _mentions: &[String], _within: Duration) -> Vec<String> {
         Vec::new()
     }
 
-    /// Ends it without a chance to give anything back; once this returns it writes nothing more.
+    /// Kills it, without a chance to release anything; once this returns it writes nothing more.
     async fn crash(self: Box<Self>) {
         self.stop().await;
     }
 
-    /// Its metrics under the names that cases use; nothing if it does not say where they are.
+    /// Its metrics, under the names that cases use; `None` if it declares no endpoint.
     ///
     /// # Errors
-    /// [`MetricsError`] if it says where they are and they are not there.
+    /// [`MetricsError`] if its declared endpoint does not return metrics.
     async fn metrics(&mut self) -> Result<Option<Vec<Sample>>, MetricsError> {
         Ok(None)
     }

@@ -1,13 +1,13 @@
-//! How long is waited for what.
+//! Timeouts of a run.
 
 use std::time::Duration;
 
 use baton_core::{case::model::Phase, implementation::TargetTimeouts};
 
-/// How long each phase of a migration may take.
+/// Timeout per phase of a migration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Timeouts {
-    /// Until a policy has led to a scheduling result.
+    /// From a policy to a scheduling result.
     pub schedule: Duration,
     /// Until a member's status is in the binding.
     pub collect: Duration,
@@ -15,19 +15,19 @@ pub struct Timeouts {
     pub evict: Duration,
     /// Until the old copy is gone.
     pub purge: Duration,
-    /// Until the new copy is there.
+    /// Until the new copy exists.
     pub create: Duration,
     /// Until something is removed or tidied up.
     pub clear: Duration,
-    /// Until the target says that all members are ready, before the first step.
+    /// Until the target reports all members as ready, before the first step.
     pub ready: Duration,
-    /// What bounds that a case sets itself (`within`) are multiplied by.
+    /// Factor for time limits that a case sets (`within`).
     pub factor: f64,
-    /// What they are extended by after that.
+    /// Added to those limits after that.
     pub slack: Duration,
-    /// How long a wait goes on in which the target does nothing at all; if not given, as long as any other.
+    /// Longest time that a wait goes on without any activity of the target; `None` for no such limit.
     pub silence: Option<Duration>,
-    /// Whether clean-up is given less time, because an earlier one of the same run has failed.
+    /// Shorten clean-up, because an earlier clean-up of the same run has failed.
     pub hurried: bool,
 }
 
@@ -51,7 +51,7 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    /// All of them times a factor, for slow machines.
+    /// Multiplies all timeouts by a factor, for slow machines.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         let scale = |time: Duration| time.mul_f64(factor);
@@ -70,8 +70,8 @@ impl Timeouts {
         }
     }
 
-    /// With the bounds that cases set kept to the letter: where time passes only when nothing happens, it never runs out
-    /// because a machine is slow.
+    /// Enforces the limits of cases exactly: virtual time advances only when nothing happens, so a slow machine cannot
+    /// exceed them.
     #[must_use]
     pub fn exact(self) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Timeouts {
         }
     }
 
-    /// With what a target needs, times the factor so far.
+    /// Replaces timeouts by those of a target, times the present factor.
     #[must_use]
     pub fn of_target(mut self, of_target: &TargetTimeouts) -> Self {
         let factor = self.factor;

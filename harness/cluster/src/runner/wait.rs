@@ -1,4 +1,4 @@
-//! Steps that wait. They look at the timeline as it grows, with the same eyes as the judge.
+//! Steps that wait. They evaluate the growing timeline with the code of the judge.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use tokio::time::{Instant, timeout_at};
 use super::{Ended, LAST_LINES, Run, RunError, TargetError, act::ActError, deadline::Wait, first_to_end};
 use crate::{actions, program::last_lines};
 
-/// Watches lag for milliseconds; much more than a slow machine needs.
+/// Watches lag by milliseconds; this is much more than a slow machine needs.
 const LAG: Duration = Duration::from_secs(5);
 
-/// How much longer than anything else the garbage collector of a cluster may take, which is not the target's. It learns of
-/// new kinds every half a minute.
+/// Additional time for a cluster's garbage collector, which is not a part of the target. It discovers new kinds every
+/// 30 seconds.
 pub(super) const GARBAGE: Duration = Duration::from_secs(60);
 
-/// The revision of an object. They can be compared (Kubernetes, "API concepts", resource versions).
+/// Revision of an object. Revisions can be compared (Kubernetes, "API concepts", resource versions).
 fn revision(object: &Value) -> Option<u64> {
     object.pointer("/metadata/resourceVersion")?.as_str()?.parse().ok()
 }
@@ -41,12 +41,12 @@ impl Run<'_> {
         }
     }
 
-    /// Waits as long as an assertion may still come true. Whether it did is for the judge to say.
+    /// Waits as long as an assertion may still come true. The judge decides whether it did.
     pub(super) async fn assert(&mut self, assertion: &Assertion) -> StepEnd {
         let time = match assertion.mode {
             Mode::Now | Mode::Never => return StepEnd::Done,
             Mode::Consistently(time) => {
-                // Also when it is broken at once: the next step must not come earlier than the case says.
+                // Wait even if it is violated at once: the next step must not begin earlier than the case says.
                 self.let_pass(time).await;
                 return StepEnd::Done;
             }
@@ -61,7 +61,7 @@ impl Run<'_> {
         }
     }
 
-    /// Follows the timeline until a condition is settled; how long was waited if the time is up before.
+    /// Follows the timeline until a condition is decided; returns the elapsed time if the time is up first.
     async fn watch(&mut self, mode: Mode, condition: &Condition, limit: Duration) -> Result<Outcome, Duration> {
         let mut wait = Wait::begin(limit, self.timeouts.silence);
         self.read_on();
@@ -83,7 +83,7 @@ impl Run<'_> {
         }
     }
 
-    /// Follows the timeline until it shows something; how long was waited if the time is up before.
+    /// Follows the timeline until `look` returns a value; returns the elapsed time if the time is up first.
     pub(super) async fn until<T>(
         &mut self,
         time: Duration,
@@ -111,8 +111,8 @@ impl Run<'_> {
         }
     }
 
-    /// Waits for entries of the timeline; nothing if the time is up before, or if nothing more can come because the
-    /// target has ended by itself.
+    /// Waits for entries of the timeline; `None` if the time is up, or if no more can follow because the target has
+    /// exited.
     async fn news(&mut self, wait: &mut Wait) -> Option<Vec<Entry>> {
         if self.ended {
             return None;
@@ -130,8 +130,8 @@ impl Run<'_> {
         None
     }
 
-    /// Waits until the timeline shows what the harness has just written, where that may come later than the answer: an
-    /// assertion about now looked at what was before otherwise. What does not come is told by the step that misses it.
+    /// Waits until the timeline shows a write of the harness, where it may arrive later than the answer: otherwise an
+    /// assertion about the present would see the past. If it does not arrive, the step that needs it reports that.
     pub(super) async fn until_observed(&mut self, cluster: &ClusterName, of: &ObjectRef) -> Result<(), ActError> {
         if !self.recorder.may_lag(cluster, &of.kind) {
             return Ok(());
@@ -142,7 +142,7 @@ impl Run<'_> {
         let shown = self.until(LAG, |world, known| {
             let mut found = select::find(&subject, cluster, world, &known.bindings);
             let shown = found.next().and_then(|(_, it)| revision(it));
-            // Without a revision it is not there. Somebody may have changed it since.
+            // An object without a revision does not exist. Another client may have changed it since.
             (shown >= stored && shown.is_some() == stored.is_some()).then_some(())
         });
         if shown.await.is_err() {
@@ -151,7 +151,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Waits until the kind that a definition brings is observed: what a case creates of it must be on the timeline.
+    /// Waits until the kind of a definition is observed: the case's objects of it must be on the timeline.
     pub(super) async fn until_heard_of(&mut self, cluster: &ClusterName, object: &Value) -> Result<(), ActError> {
         let kind = object.pointer("/spec/names/kind").and_then(Value::as_str);
         let (Some("CustomResourceDefinition"), Some(kind)) = (object["kind"].as_str(), kind) else {
@@ -174,8 +174,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Waits until the control plane knows that a member serves the kind that a definition brings, where it keeps account
-    /// of that (`status.apiEnablements` of a Cluster): a scheduler that goes by it would not place objects of it before.
+    /// Waits until the control plane reports that a member serves the kind of a definition, if it reports kinds
+    /// (`status.apiEnablements` of a Cluster): a scheduler that checks it would not place such objects earlier.
     pub(super) async fn until_enabled(&mut self, member: &ClusterName, object: &Value) -> Result<(), ActError> {
         let is_definition = object["kind"] == "CustomResourceDefinition";
         if !is_definition || member.is_control() || self.running.is_none() {
@@ -196,13 +196,13 @@ impl Run<'_> {
         })
     }
 
-    /// Takes in what has come without waiting.
+    /// Handles available entries without waiting.
     pub(super) fn read_on(&mut self) {
         let more = self.follower.available();
         self.seen.extend(more);
     }
 
-    /// What is known now: roles, captures, members.
+    /// Present roles, captures and members.
     pub(super) fn known(&mut self) -> Known {
         self.read_on();
         let mut known = Known::default();
@@ -263,7 +263,7 @@ impl Run<'_> {
         }
     }
 
-    /// Lets time pass; what happens meanwhile is on the timeline.
+    /// Lets time pass; events in that time are on the timeline.
     pub(super) async fn let_pass(&mut self, time: Duration) {
         let mut wait = Wait::begin(time, None);
         while let Some(more) = self.news(&mut wait).await {
@@ -271,7 +271,7 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until the target reports every member Ready: a case begins on a fleet that works.
+    /// Waits until the target reports every member as Ready: a case begins on a healthy fleet.
     pub(super) async fn wait_until_ready(&mut self) -> Result<(), RunError> {
         let waited = self.timeouts.ready;
         let condition = [("type", "Ready"), ("status", "True")]
@@ -315,7 +315,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether `status.apiEnablements` has the kind of a definition, in one of the versions that it serves.
+/// Checks whether `status.apiEnablements` contains the kind of a definition, in one of its served versions.
 fn are_enabled(enablements: &Value, definition: &Value) -> bool {
     let spec = &definition["spec"];
     let versions = spec["versions"].as_array().into_iter().flatten();
@@ -337,7 +337,7 @@ fn are_enabled(enablements: &Value, definition: &Value) -> bool {
     resources.any(|resource| resource["kind"] == spec["names"]["kind"])
 }
 
-/// A captured value as text; nothing is captured of what is not there yet, or is no single value.
+/// A captured value as text; `None` for missing values, maps and lists.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
