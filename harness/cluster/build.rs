@@ -1,4 +1,4 @@
-//! Takes the fixtures that the harness needs at run time into the binary, so that a new file needs no other change.
+//! Embeds the fixtures that the harness needs at run time, so that adding a file needs no other change.
 
 use std::{
     env,
@@ -17,11 +17,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     writeln!(code, "/// Files of `fixtures/simulator`: name and text, by name.")?;
     writeln!(code, "pub(crate) const SIMULATOR: &[(&str, &str)] = &[")?;
     for file in files(&fixtures.join("simulator"))? {
-        let name = file.file_name().and_then(OsStr::to_str).ok_or("a name is no UTF-8")?;
+        let name = file
+            .file_name()
+            .and_then(OsStr::to_str)
+            .ok_or("a file name is not UTF-8")?;
         writeln!(code, "    ({name:?}, {:?}),", fs::read_to_string(&file)?)?;
     }
     writeln!(code, "];")?;
-    // As JSON, which is read many times faster, each time that a fleet boots.
+    // As JSON: parsing it is many times faster than YAML, and every fleet parses it when it boots.
     writeln!(code, "/// The objects in `fixtures/crds`, by file, as JSON.")?;
     writeln!(code, "pub(crate) const CRDS: &[&str] = &[")?;
     for file in files(&fixtures.join("crds"))? {
@@ -38,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The YAML files in a folder, by name; none if it is not there. Cargo looks at them again when they change.
+/// Lists the YAML files in a folder by name; empty if the folder does not exist. Cargo watches them for changes.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut files = Vec::new();

@@ -1,4 +1,4 @@
-//! How long fleets take to boot, and workloads to become ready on them: a table. `cargo bench -p baton-cluster`.
+//! Measures how long fleets take to boot, and workloads to become ready on them. `cargo bench -p baton-cluster`.
 
 use std::{
     error::Error,
@@ -18,12 +18,12 @@ use baton_core::{
 };
 use serde_json::{Value, json};
 
-/// How often everything is done.
+/// Number of measurements per row.
 const TIMES: usize = 20;
 
 type Failure = Box<dyn Error>;
 
-/// What is measured, and how it is done once.
+/// Name of a row, and the function that measures it once.
 type Row = (&'static str, Box<dyn Fn() -> Result<Duration, Failure>>);
 
 fn main() -> Result<(), Failure> {
@@ -55,7 +55,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Does something on a runtime of its own, on paused time.
+/// Runs a measurement on a new runtime with paused time.
 fn measure(work: impl Future<Output = Result<Duration, Failure>>) -> Result<Duration, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -19,7 +19,7 @@ use baton_core::{
 };
 use common::fleet;
 
-/// Does nothing but run commands.
+/// A target that does nothing but run commands.
 #[derive(Debug)]
 struct WithCommands;
 

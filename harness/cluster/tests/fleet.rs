@@ -1,4 +1,4 @@
-//! Embedded fleets: what they have when they are booted, what faults do, what is recorded, what is left.
+//! Embedded fleets: their contents after boot, their faults, their timelines, and their removal.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what fails here fails a test")]
 
@@ -100,7 +100,7 @@ async fn deleting_a_workload_removes_its_pods() {
     fleet.shut_down().await.unwrap();
 }
 
-/// Writes to a cluster as often as asked, one object after the other.
+/// Writes to a cluster `count` times, one object after another.
 async fn write_many(client: Client, writer: usize, count: usize) {
     let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let namespaces: Api<Namespace> = Api::all(client);
@@ -354,7 +354,7 @@ async fn through_the_doors_others_reach_the_clusters_and_nothing_is_left() {
     tokio::net::TcpStream::connect(address).await.unwrap_err();
 }
 
-/// Reaches a member as a target in another process would: by the `Cluster` and its secret alone.
+/// Connects to a member as a target in another process does: only with the `Cluster` and its secret.
 async fn join(control: &Client, spec: &Value) {
     let namespace = spec["secretRef"]["namespace"].as_str().unwrap();
     let secrets: Api<k8s_openapi::api::core::v1::Secret> = Api::namespaced(control.clone(), namespace);

@@ -1,4 +1,4 @@
-//! A target that never waits keeps virtual time from passing; the run ends all the same.
+//! A target that never waits stops virtual time; the run ends all the same.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
@@ -25,18 +25,18 @@ use kube::{
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-/// Says that all members are ready, then rewrites an annotation of `deploy` for ever.
+/// Reports all members as ready, then rewrites an annotation of `deploy` forever.
 #[derive(Debug)]
 struct Hot {
     says_ready: bool,
     stop: Stop,
 }
 
-/// What it does when it is to stop.
+/// Reaction to a stop.
 #[derive(Debug, Clone, Copy)]
 enum Stop {
     AtOnce,
-    /// It wants to wait a second before, which never passes.
+    /// Waits for a second first, which never passes.
     Later,
 }
 
@@ -116,7 +116,7 @@ async fn run(action: Action, target: &dyn Target) -> Result<Timeline, RunError> 
     ran
 }
 
-/// Says that all members are ready, then writes 200 objects, each 30 times, in turn.
+/// Reports all members as ready, then writes 200 objects, each 30 times, in turn.
 #[derive(Debug)]
 struct Busy;
 

@@ -1,4 +1,4 @@
-//! What becomes of faults of kind and of the container engine. Both are scripts here that say what the real ones say.
+//! Faults of kind and of the container engine, simulated by scripts that print the messages of the real programs.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
@@ -10,7 +10,7 @@ use baton_cluster::fleet::{
 };
 use tempfile::TempDir;
 
-/// A folder with a `kind` and a `docker` that write down how they are called. What they do can be told by files.
+/// A folder with scripts `kind` and `docker` that log their arguments. Files in the folder control their behavior.
 struct Host(TempDir);
 
 const KIND: &str = r#"#!/bin/sh
@@ -97,7 +97,7 @@ impl Host {
         self.clusters().boot().await.unwrap_err()
     }
 
-    /// How kind was called, without what differs from run to run.
+    /// Logged invocations of kind, without the parts that differ between runs.
     fn calls(&self, begin: &str) -> Vec<String> {
         let calls = fs::read_to_string(self.path("calls")).unwrap_or_default();
         let mut calls: Vec<String> = calls
@@ -326,7 +326,7 @@ async fn clusters_of_the_names_are_there() {
         matches!(&error, KindError::Exists { clusters } if clusters == &["baton-member1"]),
         "{error}"
     );
-    // They are somebody's.
+    // They belong to another user.
     assert!(host.calls("kind create").is_empty() && host.deleted().is_empty());
 }
 

@@ -1,5 +1,5 @@
-//! Kubeconfigs that no one wrote in good faith: whatever comes is a cluster or an error. Where there is a nightly
-//! toolchain, cargo-fuzz looks for its way by coverage (`fuzz/`).
+//! Malicious kubeconfigs: each leads to a cluster or an error. With a nightly toolchain, cargo-fuzz explores them by
+//! coverage (`fuzz/`).
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,10 @@ use baton_cluster::{
 use baton_core::names::ClusterName;
 use kube::config::Kubeconfig;
 
-/// It names no program and no file: whoever uses a kubeconfig trusts it with that.
+/// Names no program and no file: using a kubeconfig means trusting it to run them.
 const GOOD: &str = include_str!("../fuzz/seeds/kubeconfigs/two.yaml");
 
-/// Pieces that parsers take notice of.
+/// Strings that are significant to parsers.
 const PIECES: [&str; 14] = [
     "",
     "\n",
@@ -31,7 +31,7 @@ const PIECES: [&str; 14] = [
     "https://[::",
 ];
 
-/// What came of it: how many contexts lead to a cluster.
+/// Number of contexts that lead to a cluster.
 async fn read(text: &str) -> Option<usize> {
     let kubeconfig = Kubeconfig::from_yaml(text).ok()?;
     let mut all = Vec::new();
@@ -44,7 +44,7 @@ async fn read(text: &str) -> Option<usize> {
     }
     let found = all.len();
     if let Some(control) = all.pop() {
-        // That two of them are the same is an error like others.
+        // Two equal clusters are an error like others.
         drop(Clusters::new(control, all));
     }
     Some(found)

@@ -1,4 +1,4 @@
-//! Programs that the harness starts do not outlive it.
+//! Programs that the harness starts end with it.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
@@ -24,7 +24,7 @@ fn start(script: &str, output: &Path) -> Program {
     .unwrap()
 }
 
-/// A pipe into which a script says when it is ready; at its end, all that held it are gone.
+/// A pipe to which a script writes when it is ready; it ends when all its writers are gone.
 fn fifo(folder: &Path) -> std::path::PathBuf {
     let path = folder.join("fifo");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -48,14 +48,14 @@ async fn it_inherits_no_environment_and_stands_in_its_folder() {
     let (output, own) = (folder.path().join("log"), folder.path().join("own"));
     fs::create_dir(&own).unwrap();
     let program = Path::new("sh");
-    // Cargo has set a good many for this test.
+    // Cargo has set many variables for this test.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     let script = "pwd; env | sed 's/=.*//' | sort";
     let mut program = Program::start(program, ["-c", script], [("WHO", "baton")], &own, &output).unwrap();
     program.ended().await.unwrap();
     let mut lines = last_lines(&output, 20);
     assert_eq!(lines.remove(0), own.canonicalize().unwrap().display().to_string());
-    // The shell adds some of its own.
+    // The shell adds some variables.
     lines.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(&name.as_str()));
     assert_eq!(lines, ["HOME", "PATH", "TMPDIR", "WHO"]);
 }
@@ -77,7 +77,7 @@ async fn one_that_has_hardly_begun_can_be_ended() {
     let folder = tempfile::tempdir().unwrap();
     for grace in [Duration::ZERO, Duration::from_secs(60)] {
         let program = start("exec sleep 600", &folder.path().join("log"));
-        // It has not said yet who it is. What is not ended now is not ended at all.
+        // It has not reported its process group yet. A signal that is lost now is lost for good.
         let stopped = tokio::time::timeout(Duration::from_secs(120), program.stop(grace)).await;
         stopped.unwrap().unwrap();
     }
@@ -87,7 +87,7 @@ async fn one_that_has_hardly_begun_can_be_ended() {
 async fn one_that_does_not_end_is_killed_with_all_that_it_started() {
     let folder = tempfile::tempdir().unwrap();
     let (output, fifo) = (folder.path().join("log"), fifo(folder.path()));
-    // Both hold the pipe open: its end is read only when both are gone.
+    // Both hold the pipe open: it ends only when both are gone.
     let script = "trap '' TERM; exec 3>\"$0\"; sleep 600 & echo ready >&3; while :; do wait; done";
     let args = ["-c", script, fifo.to_str().unwrap()];
     let mut program = Program::start(Path::new("sh"), args, [], folder.path(), &output).unwrap();

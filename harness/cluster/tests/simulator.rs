@@ -1,4 +1,4 @@
-//! The bundled rules on embedded members: workloads go the way that they go on a real cluster.
+//! The bundled rules on embedded members: workloads behave as on a real cluster.
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
@@ -15,7 +15,7 @@ use kube::{Api, api::ListParams};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The values that a field of a status went through, without repetitions.
+/// The values of a status field over time, without repetitions.
 fn course(statuses: &[Value], field: &str) -> Vec<Value> {
     let mut values: Vec<Value> = statuses.iter().map(|status| status[field].clone()).collect();
     values.dedup();
@@ -119,7 +119,7 @@ async fn each_pod_of_a_stateful_set_has_its_claims() {
 async fn a_workload_whose_pods_are_refused_is_told_with_the_words_of_the_api() {
     let fleet = fleet(1, Time::Virtual).await;
     let mut set = fixture("workloads/sts.yaml");
-    // Its pods carry their name as a label, which may have 63 characters.
+    // Its pods have their name as a label, which may have at most 63 characters.
     let name = "x".repeat(63);
     set["metadata"]["name"] = json!(name);
     apply(&fleet.members()[0], &set).await;
@@ -184,7 +184,7 @@ async fn a_flink_job_gets_an_id_that_differs_by_member_and_not_by_run() {
     assert_ne!(ids[0], ids[2]);
 }
 
-/// What a counting job on a member tells of its records once it has written this checkpoint.
+/// Reported records of a counting job on a member, once it has written this checkpoint.
 async fn records(recorder: &Recorder, number: usize, checkpoint: &str) -> Value {
     let seen = until(recorder, "FlinkDeployment", "counter", |revision| {
         revision.cluster == member(number) && revision.object["status"]["records"]["checkpoint"] == checkpoint

@@ -1,6 +1,6 @@
-//! Reads whatever the fuzzer thinks of as a kubeconfig, and takes each of its contexts for a cluster.
+//! Parses fuzzer input as a kubeconfig, and uses each of its contexts as a cluster.
 //!
-//! A kubeconfig may name programs and files, and whoever uses one trusts it with that: here they are left out.
+//! Programs and files that a kubeconfig names are left out: using a kubeconfig means trusting it to run them.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().build().expect("a runtime"));
 
-/// What a kubeconfig says by itself.
+/// Removes references to programs and files from a kubeconfig.
 fn alone(mut kubeconfig: Kubeconfig) -> Kubeconfig {
     for cluster in kubeconfig.clusters.iter_mut().filter_map(|it| it.cluster.as_mut()) {
         cluster.certificate_authority = None;

@@ -1,4 +1,4 @@
-//! What the tests of fleets share.
+//! Shared helpers of the tests of fleets.
 #![allow(dead_code, reason = "every test uses a part of it")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "this is for tests alone")]
 
@@ -17,16 +17,16 @@ use baton_core::{
 };
 use serde_json::{Value, json};
 
-/// The namespace that tests work in.
+/// The namespace of tests.
 pub const NAMESPACE: &str = "default";
 
-/// A fleet on virtual time, or on real time on other runtimes.
+/// A fleet on virtual time, or on real time in other runtimes.
 pub async fn fleet(members: usize, time: Time) -> Box<dyn Fleet> {
     let options = Options::new(members, time);
     Box::new(Embedded::boot(options).await.unwrap())
 }
 
-/// Begins to observe a fleet.
+/// Starts to observe a fleet.
 pub fn observe(fleet: &dyn Fleet) -> Recorder {
     let members = fleet.members().iter().map(|member| member.name().clone());
     fleet
@@ -44,14 +44,14 @@ pub fn observe(fleet: &dyn Fleet) -> Recorder {
         .unwrap()
 }
 
-/// Reads a fixture of one object.
+/// Reads a fixture with one object.
 pub fn fixture(path: &str) -> Value {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/");
     let text = std::fs::read_to_string(format!("{folder}{path}")).unwrap();
     baton_core::yaml::plain::read(&text).unwrap()
 }
 
-/// A fixture with an annotation of the simulator.
+/// Reads a fixture, and adds an annotation of the simulator.
 pub fn annotated(path: &str, setting: &str, value: &str) -> Value {
     let mut object = fixture(path);
     object["metadata"]["annotations"] = json!({format!("simulator.baton.dev/{setting}"): value});
@@ -72,8 +72,8 @@ pub fn reference(api_version: &str, kind: &str, name: &str) -> ObjectRef {
     }
 }
 
-/// Follows the timeline until a revision of a kind on a member is as asked; gives all revisions of that object's
-/// kind and name until then.
+/// Follows the timeline until a revision of a kind on a member fulfills the condition; returns all revisions of objects
+/// of that kind and name until then.
 pub async fn until(recorder: &Recorder, kind: &str, name: &str, is: impl Fn(&Revision) -> bool) -> Vec<Revision> {
     let mut follower = recorder.follow();
     let mut seen = Vec::new();
@@ -95,7 +95,7 @@ pub async fn until(recorder: &Recorder, kind: &str, name: &str, is: impl Fn(&Rev
     panic!("the timeline ended; seen until then: {seen:#?}");
 }
 
-/// As [`until`], but not longer than ten minutes of the clusters' time.
+/// Like [`until`], but for at most ten minutes of the clusters' time.
 pub async fn until_status(recorder: &Recorder, kind: &str, name: &str, field: &str, value: Value) -> Vec<Value> {
     let pointer = format!("/status/{field}");
     let found = until(recorder, kind, name, |revision| {
