@@ -1,4 +1,4 @@
-//! The kinds of characters that the scanner tells apart, beyond ASCII by Unicode's categories as Go does.
+//! Character classes of the scanner; beyond ASCII they follow Unicode's categories, as in Go.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ static LETTER_OR_DIGIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"
 /// Decimal digits of any script.
 static DIGIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{Nd}$").ok());
 
-/// Characters that are visible, and the space.
+/// Visible characters and the space.
 static PRINTABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$").ok());
 
 fn is_one(category: Option<&Regex>, c: char) -> bool {
@@ -18,7 +18,7 @@ fn is_one(category: Option<&Regex>, c: char) -> bool {
     category.is_some_and(|category| category.is_match(c.encode_utf8(&mut bytes)))
 }
 
-/// Whether a bare word, or the key after `..`, may begin with the character.
+/// Returns true if a bare word, or the key after `..`, may begin with the character.
 pub(crate) fn begins_word(c: char) -> bool {
     if c.is_ascii() {
         return c == '_' || c.is_ascii_alphanumeric();
@@ -26,13 +26,13 @@ pub(crate) fn begins_word(c: char) -> bool {
     is_one(LETTER_OR_DIGIT.as_ref(), c)
 }
 
-/// Whether the character begins or goes on with a number. One of another script than ASCII's makes no number that can
-/// be read, and is reported as such.
+/// Returns true if the character begins or continues a number. A digit of another script than ASCII's does not form a
+/// readable number, and is reported as such.
 pub(crate) fn is_digit(c: char) -> bool {
     c.is_ascii_digit() || (!c.is_ascii() && is_one(DIGIT.as_ref(), c))
 }
 
-/// Whether a word or a key ends before the character.
+/// Returns true if a word or a key ends before the character.
 pub(crate) fn ends_word(c: char) -> bool {
     matches!(
         c,
@@ -40,7 +40,7 @@ pub(crate) fn ends_word(c: char) -> bool {
     )
 }
 
-/// A character as Go names it: `U+007B '{'`.
+/// Formats a character as Go does: `U+007B '{'`.
 pub(crate) fn code_point(c: char) -> String {
     let number = format!("U+{:04X}", u32::from(c));
     if is_one(PRINTABLE.as_ref(), c) {

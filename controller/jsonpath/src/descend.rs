@@ -1,4 +1,4 @@
-//! `..` by hand: Kubernetes visits every object, list and text that is not empty, parents before children.
+//! Implements `..`: Kubernetes visits every non-empty object, list and text, parents before children.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::error::EvaluateErrorKind;
 use crate::item::{Item, Work};
 use crate::limits::MAX_DEPTH;
 
-/// Everything that `..` visits from each input, in order.
+/// Returns everything that `..` visits from each input, in order.
 pub(crate) fn descend<'a>(input: &[Item<'a>], work: &mut Work) -> Result<Vec<Item<'a>>, EvaluateErrorKind> {
     let mut visited = Vec::new();
     let mut waiting: Vec<Item<'a>> = input.iter().rev().copied().collect();
@@ -26,8 +26,8 @@ pub(crate) fn descend<'a>(input: &[Item<'a>], work: &mut Work) -> Result<Vec<Ite
     Ok(visited)
 }
 
-/// Whether a query may descend into `value`: it calls itself for each level and keeps the path of each value as text,
-/// so a very deep value, or a very long key above many values, is refused.
+/// Checks that a query may descend into `value`. A query recurses for each level and keeps the path of each value as
+/// text, so a very deep value, or a very long key above many values, is refused.
 pub(crate) fn check_query(value: &Value, work: &mut Work) -> Result<(), EvaluateErrorKind> {
     const BYTES_PER_WORK: usize = 64;
     let mut waiting = vec![(value, 1_usize, 1_usize)];

@@ -1,42 +1,42 @@
-//! What can go wrong, where, and what was expected instead.
+//! Errors of templates: position, cause, and expected input.
 //!
-//! The messages begin in the words of the original, so that what people find on the web for one helps with the other;
-//! the column, what was expected, and the nearest key are ours.
+//! Messages begin with the words of the original, so that search results for one help with the other. The column, the
+//! expected input and the nearest key are additions.
 
 use thiserror::Error;
 
 use crate::limits::{MAX_BRACKETS, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_TEMPLATE_BYTES, MAX_WORK};
 
-/// A template that does not parse.
+/// Error in a template that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{kind} at column {column}: expected {expected}")]
 pub struct ParseError {
-    /// The byte of the template, counted from 0.
+    /// Byte offset in the template, from 0.
     pub offset: usize,
-    /// The character of the template, counted from 1.
+    /// Column in the template in characters, from 1.
     pub column: usize,
-    /// What should have stood there.
+    /// Expected input at this position.
     pub expected: &'static str,
-    /// What was wrong.
+    /// Cause of the error.
     pub kind: ParseErrorKind,
 }
 
-/// What is wrong with a template.
+/// Cause of a parse error.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseErrorKind {
     /// A `{` without its `}`.
     #[error("unclosed action")]
     UnclosedAction,
-    /// A character that begins nothing; as `U+007C '|'`.
+    /// A character that cannot begin a step, formatted as `U+007C '|'`.
     #[error("unrecognized character in action: {0}")]
     UnrecognizedCharacter(String),
     /// A `[` without its `]`.
     #[error("unterminated array")]
     UnterminatedArray,
-    /// What is between `[` and `]` is no index, slice or quoted key.
+    /// The text between `[` and `]` is neither an index nor a slice nor a quoted key.
     #[error("invalid array index {0}")]
     InvalidIndex(String),
-    /// A part of a slice that is no number, or none that fits.
+    /// A part of a slice is not a number, or does not fit into 64 bits.
     #[error("array index {0} is not a number")]
     IndexNotANumber(String),
     /// A `[?(` without its `)`.
@@ -54,19 +54,19 @@ pub enum ParseErrorKind {
     /// A quote without its partner.
     #[error("unterminated quoted string")]
     UnterminatedQuote,
-    /// An escape in a quoted text that is none.
+    /// An invalid escape in a quoted text.
     #[error("unquote string {0} error invalid syntax")]
     InvalidEscape(String),
     /// The template is longer than [`MAX_TEMPLATE_BYTES`].
     #[error("the template is longer than {MAX_TEMPLATE_BYTES} bytes")]
     TooLong,
-    /// Brackets within brackets, more than [`MAX_BRACKETS`].
+    /// Brackets are nested deeper than [`MAX_BRACKETS`].
     #[error("brackets are nested deeper than {MAX_BRACKETS}")]
     TooDeep,
 }
 
 impl ParseErrorKind {
-    /// What should have stood there instead.
+    /// Returns the expected input.
     pub(crate) fn expected(&self) -> &'static str {
         match self {
             Self::UnclosedAction => "`}` before the end of the line",
@@ -88,20 +88,20 @@ impl ParseErrorKind {
     }
 }
 
-/// A template that cannot be evaluated against a value.
+/// Error in the evaluation of a template against a value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{kind} (column {column})")]
 pub struct EvaluateError {
-    /// The byte of the template, counted from 0, at which the step begins that failed.
+    /// Byte offset in the template at which the failed step begins, from 0.
     pub offset: usize,
-    /// The character of the template, counted from 1.
+    /// Column in the template in characters, from 1.
     pub column: usize,
-    /// What was wrong.
+    /// Cause of the error.
     pub kind: EvaluateErrorKind,
 }
 
 impl EvaluateError {
-    /// What to do about it, when that can be said: ``did you mean `readyReplicas`?``
+    /// Suggests a correction, if there is one: ``did you mean `readyReplicas`?``
     pub fn help(&self) -> Option<String> {
         match &self.kind {
             EvaluateErrorKind::NotFound { nearest: Some(key), .. } => Some(format!("did you mean `{key}`?")),
@@ -116,15 +116,15 @@ impl EvaluateError {
     }
 }
 
-/// What went wrong while a template was evaluated.
+/// Cause of an evaluation error.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EvaluateErrorKind {
-    /// No value that the step was applied to has the key.
+    /// None of the values that the step was applied to has the key.
     #[error("{key} is not found")]
     NotFound {
-        /// The key that was looked for.
+        /// Missing key.
         key: String,
-        /// A key that is there and is spelt almost the same.
+        /// Existing key with almost the same spelling.
         nearest: Option<String>,
     },
     /// A bare word other than `range`, `end`, `true` and `false`.
@@ -133,50 +133,50 @@ pub enum EvaluateErrorKind {
     /// An `end` outside any range.
     #[error("not in range, nothing to end")]
     NothingToEnd,
-    /// An index or slice of something that is no list.
+    /// An index or slice was applied to a value that is not a list.
     #[error("{found} is not array or slice")]
     NotAList {
-        /// The type of what was found.
+        /// Type of the value.
         found: &'static str,
     },
-    /// A filter of something that is no list.
+    /// A filter was applied to a value that is not a list.
     #[error("{found} is not array or slice and cannot be filtered")]
     NotFilterable {
-        /// The value that was found, shortened.
+        /// The value, shortened.
         found: String,
     },
     /// An index that the list does not have.
     #[error("array index out of bounds: index {index}, length {length}")]
     OutOfBounds {
-        /// The index, counted from the list's beginning.
+        /// Index, counted from the beginning of the list.
         index: i64,
-        /// The number of values in the list.
+        /// Length of the list.
         length: usize,
     },
     /// A slice that ends before it starts.
     #[error("starting index {start} is greater than ending index {end}")]
     StartAfterEnd {
-        /// Where the slice starts.
+        /// Start of the slice.
         start: i64,
-        /// Where it ends.
+        /// End of the slice.
         end: i64,
     },
     /// A slice with a step of 0 or less.
     #[error("step must be > 0")]
     StepNotPositive,
-    /// A side of a comparison that is several values.
+    /// A side of a comparison yields several values.
     #[error("can only compare one element at a time")]
     SeveralOperands,
-    /// A side of a comparison that is null, a list or an object, or an order of booleans.
+    /// A side of a comparison is null, a list or an object, or booleans are ordered.
     #[error("invalid type for comparison")]
     InvalidTypeForComparison,
-    /// Sides of a comparison that are of different types.
+    /// The sides of a comparison have different types.
     #[error("incompatible types for comparison")]
     IncompatibleTypes,
     /// `=`, `<>`, `===`
     #[error("unrecognized filter operator {0}")]
     UnknownOperator(String),
-    /// More than [`MAX_WORK`] values were touched.
+    /// The evaluation touches more than [`MAX_WORK`] values.
     #[error("the path touches more than {MAX_WORK} values")]
     TooMuchWork,
     /// Ranges, or the value itself, are nested deeper than [`MAX_DEPTH`].
@@ -188,13 +188,13 @@ pub enum EvaluateErrorKind {
     /// The query library refused a query.
     #[error("the query failed: {reason}")]
     Query {
-        /// What it said.
+        /// Reason given by the library.
         reason: String,
     },
 }
 
 impl EvaluateErrorKind {
-    /// Whether nothing may be made of it: a filter without an operator overlooks other errors.
+    /// Returns true if the error must be reported: a filter without an operator ignores all other errors.
     pub(crate) fn is_fatal(&self) -> bool {
         matches!(
             self,
@@ -203,12 +203,12 @@ impl EvaluateErrorKind {
     }
 }
 
-/// A step that failed, before its column is known.
+/// A failed step, before its column is known.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub at: usize,
     pub kind: EvaluateErrorKind,
-    /// Whether the step would have handed on values with its error. A filter without an operator counts them.
+    /// True if the step would have returned values along with its error. A filter without an operator counts them.
     pub has_values: bool,
 }
 
@@ -235,7 +235,7 @@ impl Failure {
     }
 }
 
-/// The offset within the text, on a character's boundary, and the column of it.
+/// Returns the offset in the text, moved to a character boundary, and its column.
 pub(crate) fn position(source: &str, at: usize) -> (usize, usize) {
     let mut offset = at.min(source.len());
     while !source.is_char_boundary(offset) {

@@ -1,13 +1,13 @@
-//! Properties that hold for every input; run by the fuzz target and by the property tests.
+//! Properties that hold for every input, checked by the fuzz target and the property tests.
 
 use serde_json::Value;
 
 use crate::Template;
 
-/// Parses and evaluates, and checks what must hold: no panic, errors that point into the template, the same answer
-/// twice. Returns what does not hold.
+/// Parses and evaluates the input, and checks its properties: no panic, errors that point into the template, the same
+/// result twice. Returns the property that does not hold.
 ///
-/// The input is a template and, after the first NUL, a value in JSON (null without one).
+/// The input is a template and, after the first NUL, a value in JSON (null if missing).
 pub fn exercise(input: &str) -> Result<(), String> {
     let (source, json) = input.split_once('\0').unwrap_or((input, ""));
     let value: Value = serde_json::from_str(json).unwrap_or_default();

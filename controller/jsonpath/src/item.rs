@@ -1,17 +1,17 @@
-//! The values that go from step to step, and the work that is left to do.
+//! Values passed from step to step, and the remaining work budget.
 
 use serde_json::Value;
 
 use crate::error::EvaluateErrorKind;
 use crate::limits::MAX_WORK;
 
-/// A value between two steps: a part of the evaluated value, or something that the template brought along.
+/// A value between two steps: a part of the evaluated value, or a literal of the template.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Item<'a> {
     Json(&'a Value),
-    /// No value at all: what a template is evaluated against when that is null.
+    /// No value: the input of a template that is evaluated against null.
     Nothing,
-    /// A byte of a text that a wildcard took apart.
+    /// A byte of a text that a wildcard split.
     Byte(u8),
     Text(&'a str),
     Int(i64),
@@ -20,7 +20,7 @@ pub(crate) enum Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// The value that a template, or the body of a range, begins with.
+    /// Returns the initial value of a template or of the body of a range.
     pub fn start(value: &'a Value) -> Self {
         if value.is_null() {
             Self::Nothing
@@ -29,7 +29,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The same for a result that a range goes through.
+    /// Returns the initial value of a range body for this result.
     pub fn as_start(self) -> Self {
         match self {
             Self::Json(value) => Self::start(value),
@@ -37,7 +37,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The value of a key, if this is an object that has it.
+    /// Returns the value of a key, if this is an object with that key.
     pub fn get(&self, key: &str) -> Option<Self> {
         match self {
             Self::Json(value) => value.get(key).map(Self::Json),
@@ -45,7 +45,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The keys of an object, in order; none of anything else.
+    /// Returns the keys of an object in order; empty for other values.
     pub fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let object = match self {
             Self::Json(value) => value.as_object(),
@@ -54,7 +54,7 @@ impl<'a> Item<'a> {
         object.into_iter().flat_map(|object| object.keys().map(String::as_str))
     }
 
-    /// Every value directly inside: of an object in the order of its keys, of a text its bytes.
+    /// Returns the direct children: the values of an object in the order of its keys, the bytes of a text.
     pub fn children(&self) -> Vec<Self> {
         match self {
             Self::Json(Value::Object(object)) => object.values().map(Self::Json).collect(),
@@ -65,7 +65,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The name of the type in the words of the original's messages, by which people search for them.
+    /// Returns the type name in the words of the original's messages, because users search for them.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Json(Value::Object(_)) => "map[string]interface {}",
@@ -82,7 +82,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The work that an evaluation may still do.
+/// Remaining work budget of an evaluation.
 #[derive(Debug)]
 pub(crate) struct Work(u64);
 
@@ -91,7 +91,7 @@ impl Work {
         Self(MAX_WORK)
     }
 
-    /// Takes note of `values` touched, and of the step itself.
+    /// Charges one step that touches `values` values.
     pub fn spend(&mut self, values: usize) -> Result<(), EvaluateErrorKind> {
         let cost = u64::try_from(values).unwrap_or(u64::MAX).saturating_add(1);
         self.0 = self.0.checked_sub(cost).ok_or(EvaluateErrorKind::TooMuchWork)?;

@@ -1,9 +1,10 @@
 //! Kubernetes JSONPath templates: `job-{.jobStatus.jobId}` and a status give `job-e6fdb5c0…`.
 //!
-//! The language is the one of `kubectl -o jsonpath` and of the state preservation rules in a `PropagationPolicy`
-//! (requirements STP-05, STP-06 and STP-07). It is older than RFC 9535 and differs from it: it is a template, a missing
-//! key is an error, an operand of another type is an error, and some of its corners are accidents that people rely on.
-//! `fixtures/jsonpath/` holds answers of the original; the tests compare all of them.
+//! The language is that of `kubectl -o jsonpath` and of the state preservation rules in a `PropagationPolicy`
+//! (requirements STP-05, STP-06 and STP-07): a failover reads the state to preserve with these templates. It is older
+//! than RFC 9535 and differs from it: it is a template, a missing key is an error, an operand of another type is an
+//! error, and users rely on some of its accidents. `fixtures/jsonpath/` holds answers of the original; the tests
+//! compare all of them.
 //!
 //! ```
 //! use baton_jsonpath::Template;
@@ -21,14 +22,14 @@
 //!
 //! Read in this order:
 //!
-//! - `node`: what a template is after parsing;
-//! - `parse`: text to nodes, with `characters` for what it tells apart and `quote` for quoted texts;
-//! - `lookup`: the steps that are queries of the crate `jsonpath-rust`, and why the others are not;
+//! - `node`: the parsed template;
+//! - `parse`: text to nodes, with `characters` for character classes and `quote` for quoted texts;
+//! - `lookup`: the steps that run as queries of the crate `jsonpath-rust`, and why the others do not;
 //! - `evaluate`: nodes and a value to text, with `slice` and
 //!   `filter` for the bracketed steps and `descend` for `..`;
 //! - `print`: values as Kubernetes prints them;
-//! - `error`: what can go wrong, where, and what was expected instead;
-//! - [`limits`]: what keeps a hostile path from running away;
+//! - `error`: errors with position, cause and expected input;
+//! - [`limits`]: limits against hostile paths;
 //! - [`exercise`]: the function that the fuzz target and the property tests run.
 
 mod characters;
@@ -49,7 +50,7 @@ use serde_json::Value;
 
 pub use error::{EvaluateError, EvaluateErrorKind, ParseError, ParseErrorKind};
 
-/// A template that has been parsed and can be evaluated any number of times.
+/// A parsed template, which can be evaluated any number of times.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
     source: String,
@@ -57,9 +58,9 @@ pub struct Template {
 }
 
 impl Template {
-    /// Parses a template such as `{.jobStatus.jobId}`; text outside braces stands for itself.
+    /// Parses a template such as `{.jobStatus.jobId}`. Text outside braces is copied unchanged.
     ///
-    /// A [`ParseError`] says at which byte and column, and what was expected there.
+    /// A [`ParseError`] contains the byte, the column and the expected input.
     pub fn parse(source: &str) -> Result<Self, ParseError> {
         let parts = parse::parse(source)?;
         Ok(Self {
@@ -68,26 +69,27 @@ impl Template {
         })
     }
 
-    /// The text that the template makes of `value` (for a preservation rule: the status of the workload).
+    /// Evaluates the template against `value` (for a preservation rule: the status of the workload).
     ///
-    /// Several results of one action are joined by a space. A key that is not there is an error ([`EvaluateError`])
-    /// and never an empty text; a list that a filter leaves empty is an empty text, as in Kubernetes.
+    /// Several results of one action are joined by a space. A missing key is an error ([`EvaluateError`]), never an
+    /// empty text; a list that a filter leaves empty yields an empty text, as in Kubernetes.
     pub fn evaluate(&self, value: &Value) -> Result<String, EvaluateError> {
         self.find(value).map(Option::unwrap_or_default)
     }
 
-    /// The same; `None` if the text is empty because no value was found. An empty text that was found is one.
+    /// Like [`Template::evaluate`], but returns `None` if no value was found. An empty text that was found is a value.
     pub fn find(&self, value: &Value) -> Result<Option<String>, EvaluateError> {
         evaluate::evaluate(&self.parts, value).map_err(|failure| failure.locate(&self.source))
     }
 
-    /// The template as it was written.
+    /// Returns the source of the template.
     pub fn as_str(&self) -> &str {
         &self.source
     }
 
-    /// The keys that each action reads first, from the value's root: `{.a.b[0].c}-{.d}` gives `a.b` and `d`. Actions in
-    /// and after a range are left out, as they begin elsewhere. For those who know which keys a value can have.
+    /// Returns the keys that each action reads first, from the root of the value: `{.a.b[0].c}-{.d}` gives `a.b` and
+    /// `d`. Actions in and after a range are left out, because they start elsewhere. Useful to callers who know the
+    /// keys of the value.
     pub fn leading_keys(&self) -> Vec<Vec<&str>> {
         let actions = self.parts.iter().filter_map(|part| match part {
             node::Part::Text(_) => None,
@@ -99,7 +101,7 @@ impl Template {
             .collect()
     }
 
-    /// Whether the template reads anything from the value: a path without braces is plain text and does not.
+    /// Returns true if the template reads from the value. A path without braces is plain text and does not.
     pub fn reads_value(&self) -> bool {
         self.parts.iter().any(|part| match part {
             node::Part::Text(_) => false,

@@ -1,4 +1,4 @@
-//! The steps that are queries of the crate `jsonpath-rust` (RFC 9535), and why the others are not.
+//! Steps that run as queries of the crate `jsonpath-rust` (RFC 9535), and why the others do not.
 //!
 //! | step | by | why |
 //! |---|---|---|
@@ -11,8 +11,8 @@
 //! | `[?(@.a==1)]` | hand | a missing key or another type is an error in Kubernetes; false in the RFC, where 1 is also 1.0 |
 //! | text, quotes, `range`, `end` | hand | the RFC has no templates |
 //!
-//! A query finds; it does not say what it did not find. So when one finds nothing, the keys are walked again by hand to
-//! name the first that is missing.
+//! A query does not report which key it did not find. If it finds nothing, the keys are looked up again by hand to name
+//! the first missing one.
 
 use std::cmp::Ordering;
 
@@ -25,10 +25,10 @@ use crate::error::{EvaluateErrorKind, Failure};
 use crate::item::{Item, Work};
 use crate::node::{Filter, Key, Lookup, Node, NodeKind};
 
-/// Keys in one query. It keeps the path of what it visits as text, so a longer row is cut to keep that small.
+/// Maximum number of keys in one query. A query keeps the path of each visited value as text, so longer rows are split.
 const KEYS_IN_QUERY: usize = 64;
 
-/// Makes one [`Lookup`] of every row of keys, with the `..` before it.
+/// Joins each row of keys, with the `..` before it, into one [`Lookup`].
 pub(crate) fn join_keys(nodes: Vec<Node>) -> Vec<Node> {
     let mut joined: Vec<Node> = Vec::with_capacity(nodes.len());
     for node in nodes {
@@ -74,7 +74,7 @@ fn first_key(descend: bool, key: Key) -> Lookup {
     }
 }
 
-/// The condition of a filter without an operator: a query when it is nothing but keys.
+/// Returns the condition of a filter without an operator; conditions of keys alone become queries.
 pub(crate) fn exists(condition: Vec<Node>) -> Filter {
     match condition.as_slice() {
         [
@@ -91,7 +91,7 @@ pub(crate) fn exists(condition: Vec<Node>) -> Filter {
     }
 }
 
-/// Runs a query against one value.
+/// Runs a query against a value.
 pub(crate) fn run<'a>(query: &JpQuery, value: &'a Value) -> Result<Vec<Item<'a>>, EvaluateErrorKind> {
     let found = js_path_process(query, value).map_err(|source| EvaluateErrorKind::Query {
         reason: source.to_string(),
@@ -99,7 +99,7 @@ pub(crate) fn run<'a>(query: &JpQuery, value: &'a Value) -> Result<Vec<Item<'a>>
     Ok(found.into_iter().map(|found| Item::Json(found.val)).collect())
 }
 
-/// What the keys lead to from each input; an error that names the first key that no input has.
+/// Looks up the keys in each input. Fails with the first key that no input has.
 pub(crate) fn look_up<'a>(lookup: &Lookup, input: &[Item<'a>], work: &mut Work) -> Result<Vec<Item<'a>>, Failure> {
     let at = lookup.keys.first().map_or(0, |key| key.at);
     let fatal = |kind| Failure::new(at, kind);
@@ -120,7 +120,7 @@ pub(crate) fn look_up<'a>(lookup: &Lookup, input: &[Item<'a>], work: &mut Work) 
     Ok(results)
 }
 
-/// Walks the keys by hand to the first that is missing. `None` when there was nothing to look in, which is no error.
+/// Looks up the keys by hand and reports the first missing one; `None` if the input was empty, which is not an error.
 fn nothing_found(lookup: &Lookup, input: &[Item<'_>], work: &mut Work) -> Option<Failure> {
     let mut current = input.to_vec();
     if lookup.descend {
@@ -149,7 +149,7 @@ fn nothing_found(lookup: &Lookup, input: &[Item<'_>], work: &mut Work) -> Option
     None
 }
 
-/// The key that was probably meant, if one is near enough.
+/// Returns the most similar key, if one is similar enough.
 fn nearest<'k>(wanted: &str, keys: impl Iterator<Item = &'k str>) -> Option<String> {
     const NEAR_ENOUGH: f64 = 0.84;
     const TOO_LONG: usize = 128;

@@ -1,8 +1,8 @@
-//! What a template is after parsing.
+//! The parsed template.
 
 use jsonpath_rust::parser::model::JpQuery;
 
-/// A part of a template: text as it stands, or an action in braces.
+/// A part of a template: literal text, or an action in braces.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Part {
     Text(String),
@@ -23,9 +23,9 @@ pub(crate) enum NodeKind {
     Int(i64),
     Float(f64),
     Bool(bool),
-    /// A bare word: `range`, `end`, or a mistake that shows when it is evaluated.
+    /// A bare word: `range`, `end`, or an error that evaluation reports.
     Word(String),
-    /// `.key`, before the keys in a row have been made one [`Lookup`].
+    /// `.key`, before rows of keys are joined into a [`Lookup`].
     Field(String),
     /// `.*`
     Wildcard,
@@ -41,20 +41,20 @@ pub(crate) enum NodeKind {
     Lookup(Lookup),
 }
 
-/// `[start:end:step]`; `None` where nothing was written.
+/// `[start:end:step]`; `None` for omitted parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slice {
     pub start: Option<i64>,
     pub end: Option<i64>,
     pub step: Option<i64>,
-    /// The end was not written but follows from the start: `[3]` is `[3:4]`, and `[-1]` ends at the list's end.
+    /// True if the end follows from the start: `[3]` is `[3:4]`, and `[-1]` ends at the end of the list.
     pub single: bool,
 }
 
 /// The condition of a filter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Filter {
-    /// `[?(@.a)]` where the condition is nothing but keys: a query of `jsonpath-rust`.
+    /// `[?(@.a)]` with a condition of keys alone: a query of `jsonpath-rust`.
     HasKeys(JpQuery),
     /// Any other condition without an operator.
     Exists(Vec<Node>),
@@ -65,7 +65,7 @@ pub(crate) enum Filter {
     },
 }
 
-/// The operator of a filter. Kubernetes accepts any row of `!<>=` and complains when it compares.
+/// Operator of a filter. Kubernetes accepts any sequence of `!<>=` and reports errors when it compares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Operator {
     Less,
@@ -84,17 +84,17 @@ pub(crate) struct Key {
     pub name: String,
 }
 
-/// Keys in a row, and the query that finds them.
+/// A row of keys, and the query that finds them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Lookup {
-    /// After `..`: the first key is looked for at every depth.
+    /// True after `..`: the first key is searched at every depth.
     pub descend: bool,
     pub keys: Vec<Key>,
     pub query: JpQuery,
 }
 
 impl Part {
-    /// The byte of the template at which its first step begins, where that is known.
+    /// Returns the byte of the template at which the first step begins, if known.
     pub fn at(&self) -> usize {
         match self {
             Self::Text(_) => 0,
@@ -104,12 +104,12 @@ impl Part {
 }
 
 impl Node {
-    /// Whether this is the word `range`.
+    /// Returns true for the word `range`.
     pub fn begins_range(&self) -> bool {
         matches!(&self.kind, NodeKind::Word(word) if word == "range")
     }
 
-    /// The keys of a step that is nothing but keys from where it begins.
+    /// Returns the leading keys of a step, if it consists of keys from the start.
     pub fn leading_keys(&self) -> Option<Vec<&str>> {
         match &self.kind {
             NodeKind::Lookup(lookup) if !lookup.descend => {
@@ -119,7 +119,7 @@ impl Node {
         }
     }
 
-    /// Whether this step depends on the value that the template is evaluated against.
+    /// Returns true if this step depends on the value that the template is evaluated against.
     pub fn reads_value(&self) -> bool {
         match &self.kind {
             NodeKind::Text(_) | NodeKind::Int(_) | NodeKind::Float(_) | NodeKind::Bool(_) | NodeKind::Word(_) => false,

@@ -1,9 +1,9 @@
-//! Text to nodes.
+//! Parses templates into nodes.
 //!
-//! Kubernetes has no grammar for its templates, only a scanner, and what the scanner does is the language. It has
-//! consequences that a grammar would not have, and they are kept: a `]` in a quoted key ends the bracket, a comma
-//! in a quoted key makes a union, and a key in brackets is read like a key after a dot (`['a b']` is not one key).
-//! So what stands in brackets is parsed as if it stood in braces by itself, as in the original.
+//! Kubernetes has no grammar for its templates, only a scanner, which defines the language. Its side effects, which a
+//! grammar would not have, are preserved: a `]` in a quoted key ends the bracket, a comma in a quoted key makes a
+//! union, and a key in brackets is read like a key after a dot (`['a b']` is not one key). Therefore the text in
+//! brackets is parsed as if it were a separate action in braces, as in the original.
 
 use crate::characters::{begins_word, code_point, ends_word, is_digit};
 use crate::error::{ParseError, ParseErrorKind, position};
@@ -40,7 +40,7 @@ pub(crate) fn parse(source: &str) -> Result<Vec<Part>, ParseError> {
     })
 }
 
-/// What is wrong, and at which byte of the whole template.
+/// A parse error with its byte offset in the whole template.
 struct Wrong {
     at: usize,
     kind: ParseErrorKind,
@@ -51,10 +51,10 @@ type Scanned<T> = Result<T, Wrong>;
 struct Scanner<'t> {
     input: &'t str,
     pos: usize,
-    /// Where, in the whole template, the input begins after its first `prefix` bytes.
+    /// Offset in the whole template of the input after its first `prefix` bytes.
     origin: usize,
     prefix: usize,
-    /// Brackets around this input.
+    /// Number of brackets around this input.
     depth: usize,
 }
 
@@ -75,7 +75,7 @@ impl Scanner<'_> {
         Ok(parts)
     }
 
-    /// The steps up to and with `}`.
+    /// Parses the steps up to and including `}`.
     fn action(&mut self) -> Scanned<Vec<Node>> {
         let mut nodes = Vec::new();
         loop {
@@ -124,7 +124,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// A key up to what ends one; a backslash takes the next character along, and is itself left out.
+    /// Parses a key up to its end. A backslash escapes the next character and is dropped.
     fn field(&mut self, start: usize) -> Node {
         let from = self.pos;
         while let Some(c) = self.peek() {
@@ -191,7 +191,7 @@ impl Scanner<'_> {
         )
     }
 
-    /// What stands between `[` and the next `]`: a union, a key in single quotes, or a slice.
+    /// Parses the text between `[` and the next `]`: a union, a key in single quotes, or a slice.
     fn bracket(&mut self, start: usize, nodes: &mut Vec<Node>) -> Scanned<()> {
         let inside = self.pos;
         loop {
@@ -258,7 +258,7 @@ impl Scanner<'_> {
         })
     }
 
-    /// The condition after `[?(`, up to and with `)]`. A `)` does not end it between the first two quotes.
+    /// Parses the condition after `[?(`, up to and including `)]`. Between the first two quotes a `)` does not end it.
     fn filter(&mut self, start: usize) -> Scanned<Filter> {
         let inside = self.pos;
         let mut quote = None;
@@ -286,7 +286,7 @@ impl Scanner<'_> {
         })
     }
 
-    /// Parses a part of this input as if it stood in braces by itself, between `before` and `after`.
+    /// Parses a part of this input as a separate action in braces, with `before` and `after` around it.
     fn inner(&self, before: &str, text: &str, after: &str, at: usize) -> Scanned<Vec<Node>> {
         if self.depth >= MAX_BRACKETS {
             return self.wrong(at, ParseErrorKind::TooDeep);
@@ -319,7 +319,7 @@ impl Scanner<'_> {
         })
     }
 
-    /// The byte of the whole template that a byte of this input is.
+    /// Converts an offset in this input to an offset in the whole template.
     fn whole(&self, at: usize) -> usize {
         self.origin + at.saturating_sub(self.prefix)
     }
@@ -357,7 +357,7 @@ impl From<&str> for Operator {
     }
 }
 
-/// The two sides of the first row of operator characters, which leaves at least one character to the right.
+/// Splits at the first sequence of operator characters, leaving at least one character on the right.
 fn comparison(text: &str) -> Option<(&str, &str, &str)> {
     const OPERATORS: [char; 4] = ['!', '<', '>', '='];
     let start = text.find(OPERATORS).filter(|start| *start > 0)?;

@@ -1,4 +1,4 @@
-//! Values as Kubernetes prints them: texts bare, objects and lists as compact JSON, floats as Go prints them.
+//! Prints values as Kubernetes does: texts without quotes, objects and lists as compact JSON, floats as in Go.
 
 use serde_json::{Number, Value};
 
@@ -6,10 +6,10 @@ use crate::error::EvaluateErrorKind;
 use crate::item::Item;
 use crate::limits::{MAX_DEPTH, MAX_OUTPUT_BYTES};
 
-/// Below this, a float that is whole holds exactly the number that was written.
+/// Below this limit, a whole float represents exactly the number that was written.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The text so far; `None` until something is printed.
+/// Output so far; `None` until something is printed.
 pub(crate) struct Printer(Option<String>);
 
 impl Printer {
@@ -21,7 +21,7 @@ impl Printer {
         self.0
     }
 
-    /// Prints the results of one action, a space between each two.
+    /// Prints the results of one action, separated by spaces.
     pub fn print(&mut self, results: &[Item<'_>]) -> Result<(), EvaluateErrorKind> {
         for (index, item) in results.iter().enumerate() {
             if index > 0 {
@@ -86,7 +86,7 @@ impl Printer {
     }
 }
 
-/// A value for a message, as Go's `%v` shows it: `map[a:1 b:[x <nil>]]`. What is very long is cut.
+/// Formats a value for a message, as Go's `%v` does: `map[a:1 b:[x <nil>]]`. Long values are cut.
 pub(crate) fn shortened(item: &Item<'_>) -> String {
     const LONGEST: usize = 1_000;
     let mut text = String::new();
@@ -105,7 +105,7 @@ pub(crate) fn shortened(item: &Item<'_>) -> String {
     }
 }
 
-/// Every level adds to the text before it goes deeper, so the length bounds the depth as well.
+/// Each level appends text before it recurses, so the length limit bounds the depth as well.
 fn go_value(value: &Value, longest: usize, text: &mut String) {
     if text.len() > 4 * longest {
         return;
@@ -138,19 +138,19 @@ fn go_value(value: &Value, longest: usize, text: &mut String) {
     }
 }
 
-/// A number of the value. A float that is whole is printed with its digits (STP-07): Kubernetes' API servers write it
-/// without a point, and what they write is read as a whole number.
+/// Formats a number of the value. Whole floats are printed with all digits (STP-07): Kubernetes API servers write them
+/// without a decimal point, and clients read them as whole numbers.
 fn number_text(number: &Number) -> String {
     match number.as_f64() {
-        // Whole as well, and what is read of `-0`; the sign of nothing is no part of a number's digits.
+        // Zero is whole too, including `-0`; its sign is not printed.
         Some(0.0) => "0".to_owned(),
         Some(float) if number.is_f64() && !(float.fract() == 0.0 && float.abs() < EXACT) => go_float(float),
         Some(_) | None => json_number(number),
     }
 }
 
-/// A float as Go's `%v` prints it: the fewest digits that mean it, with an exponent of two digits or more outside of
-/// 0.0001 to 999999.9….
+/// Formats a float as Go's `%v` does: the fewest digits that identify it, with an exponent of two digits or more
+/// outside of 0.0001 to 999999.9….
 fn go_float(float: f64) -> String {
     let scientific = format!("{float:e}");
     let Some((digits, exponent)) = scientific.split_once('e') else {
@@ -165,7 +165,7 @@ fn go_float(float: f64) -> String {
     }
 }
 
-/// A number as Go's JSON encoder writes it: an exponent only below 1e-6 and from 1e21 on.
+/// Formats a number as Go's JSON encoder does: with an exponent only below 1e-6 and from 1e21 on.
 fn json_number(number: &Number) -> String {
     let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
         return number.to_string();
@@ -184,7 +184,7 @@ fn json_number(number: &Number) -> String {
     }
 }
 
-/// A text as Go's JSON encoder writes it, which also escapes what HTML gives a meaning.
+/// Formats a text as Go's JSON encoder does, which also escapes characters with a meaning in HTML.
 fn json_text(text: &str) -> String {
     let mut json = String::with_capacity(text.len() + 2);
     json.push('"');

@@ -1,9 +1,9 @@
-//! Quoted texts: Go's escapes, in single or double quotes.
+//! Parses quoted texts with Go's escapes, in single or double quotes.
 
-/// The text between the quotes with its escapes replaced; `None` when an escape is none.
+/// Returns the text between the quotes with its escapes replaced; `None` for an invalid escape.
 ///
-/// `inside` is what stands between two `quote`s. Bytes given as `\xff` or `\377` that do not make up UTF-8 become
-/// U+FFFD, where Go would print the bytes.
+/// `inside` is the text between two `quote`s. Bytes written as `\xff` or `\377` that are not valid UTF-8 become U+FFFD,
+/// where Go would print the bytes.
 pub(crate) fn unquote(inside: &str, quote: char) -> Option<String> {
     if !inside.contains(['\\', quote]) {
         return Some(inside.to_owned());

@@ -1,4 +1,4 @@
-//! `[0]`, `[1:3]`, `[::2]`, `[*]`: strict where RFC 9535 is lenient, and with the original's corners.
+//! Evaluates `[0]`, `[1:3]`, `[::2]`, `[*]`: strict where RFC 9535 is lenient, and with the original's special cases.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::error::{EvaluateErrorKind, Failure};
 use crate::item::{Item, Work};
 use crate::node::Slice;
 
-/// The values of every input's slice. A slice of no values ends the step, also for the inputs after it.
+/// Returns the values of each input's slice. An empty slice ends the step, for the remaining inputs too.
 pub(crate) fn slice<'a>(
     slice: Slice,
     at: usize,
@@ -35,7 +35,7 @@ pub(crate) fn slice<'a>(
     Ok(results)
 }
 
-/// Start, end and step within a list of `length` values; `None` when start and end are the same.
+/// Returns start, end and step within a list of `length` values; `None` if start and end are equal.
 fn bounds(slice: Slice, length: usize) -> Result<Option<(usize, usize, usize)>, EvaluateErrorKind> {
     let whole = i64::try_from(length).unwrap_or(i64::MAX);
     let from_end = |index: i64| if index < 0 { index.saturating_add(whole) } else { index };

@@ -1,4 +1,4 @@
-//! The rest of the language, beyond `fixtures/jsonpath/vectors.jsonl`: what follows from the rules of the original.
+//! The rest of the language, beyond `fixtures/jsonpath/vectors.jsonl`: consequences of the rules of the original.
 
 use baton_jsonpath::{EvaluateErrorKind, ParseErrorKind, Template, limits};
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ fn filters_compare_one_type() {
         ),
         ("{.items[?(@.gone==1)].name}", "execute: gone is not found"),
         ("{.items[?(@.extra)].name}", "c"),
-        // Without a left side the right one is not looked at.
+        // Without a left side the right one is not evaluated.
         ("{.items[?(@.ports[0:0].p==@.gone)].name}", ""),
         ("{.items[?(@.gone)].name}", ""),
         ("{.items[?(@.labels.x\\.io/y=='2')].name}", "b"),
@@ -400,7 +400,7 @@ fn a_value_that_would_exhaust_the_query_is_refused() {
     );
 }
 
-/// Everything that calls itself does so on a stack far smaller than any thread has.
+/// Recursive functions succeed on a stack far smaller than that of any thread.
 #[test]
 fn a_small_stack_is_enough() {
     let paths = [
@@ -425,14 +425,14 @@ fn a_small_stack_is_enough() {
     thread.join().expect("the stack is large enough");
 }
 
-/// A message shows the value that could not be filtered, but not a whole status.
+/// Messages show the value that could not be filtered, but not a whole status.
 #[test]
 fn messages_are_not_long() {
     let value = json!({"a": [1, 2.5, null, "x", {"b": true, "a": []}], "z": vec![nested(500, "y"); 10], "zz": "é".repeat(9_000)});
     let error = Template::parse("{[?(@.a)]}")
         .expect("parses")
         .evaluate(&value)
-        .expect_err("is no list");
+        .expect_err("not a list");
     let text = error.to_string();
     assert!(
         text.starts_with("map[a:[1 2.5 <nil> x map[a:[] b:true]] z:[[[["),

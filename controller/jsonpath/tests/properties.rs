@@ -1,9 +1,9 @@
-//! What must hold for any input, with inputs that look like templates.
+//! Properties of any input, tested with inputs that resemble templates.
 
 use baton_jsonpath::exercise::exercise;
 use proptest::prelude::*;
 
-/// Pieces that the language gives a meaning, and some that it does not.
+/// Pieces with a meaning in the language, and some without.
 const PIECES: &[&str] = &[
     "{",
     "}",

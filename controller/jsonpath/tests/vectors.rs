@@ -1,8 +1,8 @@
-//! Every answer of the original in `fixtures/jsonpath/`.
+//! Compares with every answer of the original in `fixtures/jsonpath/`.
 //!
-//! `vectors.jsonl` was given; `measured.jsonl` holds what client-go v0.34.1 answered to 548 generated paths, those left
-//! out whose answer depends on the order of a Go map, and what v0.36.2, with maps in the order of their keys, answered to
-//! 181 more: the kinds of answers among 270,000.
+//! `vectors.jsonl` was given. `measured.jsonl` holds the answers of client-go v0.34.1 to 548 generated paths, except
+//! those that depend on the order of a Go map, and the answers of v0.36.2, with maps in the order of their keys, to 181
+//! more: one for each kind of answer among 270,000.
 
 use baton_jsonpath::Template;
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn all_measured_answers_agree() {
     );
 }
 
-#[expect(clippy::expect_used, reason = "a line that is no JSON is a broken fixture")]
+#[expect(clippy::expect_used, reason = "a line that is not JSON is a broken fixture")]
 fn parsed(line: &str) -> Value {
     serde_json::from_str(line).expect("a line is JSON")
 }

@@ -1,4 +1,4 @@
-//! Runs [`baton_jsonpath::exercise::exercise`] on whatever the fuzzer thinks of: a template, a NUL, a value in JSON.
+//! Runs [`baton_jsonpath::exercise::exercise`] on fuzzed input: a template, a NUL, a value in JSON.
 #![no_main]
 
 use baton_jsonpath::exercise::exercise;

@@ -1,4 +1,4 @@
-//! `[?(@.a=="b")]`: comparisons of one value with one value of the same type, as Go templates compare.
+//! Evaluates `[?(@.a=="b")]`: compares one value with one value of the same type, as Go templates do.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ use crate::lookup;
 use crate::node::{Filter, Node, Operator};
 use crate::print::shortened;
 
-/// The values of every input list for which the condition holds.
+/// Returns the elements of every input list for which the condition holds.
 pub(crate) fn filter<'a>(
     filter: &'a Filter,
     at: usize,
@@ -38,7 +38,7 @@ pub(crate) fn filter<'a>(
             }
             Filter::Compare { left, operator, right } => {
                 for element in elements.iter().map(Item::Json) {
-                    // The right side is not looked at, and its errors do not matter, where there is no left side.
+                    // Without a left side, the right side is not evaluated and its errors do not matter.
                     let Some(left) = operand(left, element, at, run)? else {
                         continue;
                     };
@@ -57,7 +57,7 @@ pub(crate) fn filter<'a>(
     Ok(results)
 }
 
-/// Whether the condition leads to a value. Its errors are overlooked; what a failed step would hand on is counted.
+/// Returns true if the condition yields a value. Its errors are ignored; values that a failed step would return count.
 fn exists<'a>(condition: &'a [Node], element: Item<'a>, run: &mut super::Run) -> Result<bool, Failure> {
     match list(condition, vec![element], run) {
         Ok(found) => Ok(!found.is_empty()),

@@ -1,7 +1,7 @@
-//! Nodes and a value to text.
+//! Evaluates nodes against a value.
 //!
-//! `range` and `end` are not brackets in Kubernetes but switches that steps throw while they are evaluated, so that a
-//! range without an `end` runs to the template's end for every value and then once more. [`Run`] holds the switches.
+//! In Kubernetes `range` and `end` are not brackets but switches that steps change during evaluation, so that a range
+//! without an `end` runs to the end of the template for every value and then once more. [`Run`] holds the switches.
 
 mod filter;
 
@@ -17,7 +17,7 @@ use crate::print::Printer;
 use crate::slice::slice;
 use filter::filter;
 
-/// The text that the parts make of the value; `None` if nothing was printed.
+/// Returns the text that the parts produce for the value; `None` if nothing was printed.
 pub(crate) fn evaluate(parts: &[Part], value: &Value) -> Result<Option<String>, Failure> {
     let mut run = Run {
         work: Work::new(),
@@ -31,21 +31,21 @@ pub(crate) fn evaluate(parts: &[Part], value: &Value) -> Result<Option<String>, 
     Ok(printer.into_text())
 }
 
-/// What steps have to know of each other.
+/// State shared by the steps of one evaluation.
 pub(crate) struct Run {
     pub work: Work,
-    /// Times `range` was seen and has not yet begun a block.
+    /// Number of `range` steps that have not begun a block yet.
     begun: usize,
-    /// Blocks around the present one.
+    /// Number of blocks around the current one.
     inside: usize,
-    /// Times `end` was seen and has not yet ended a block.
+    /// Number of `end` steps that have not ended a block yet.
     ended: usize,
-    /// The part that ended a block last.
+    /// Part that ended a block most recently.
     last_end: Option<usize>,
 }
 
-/// Evaluates the parts from the given one to the end of its block. Without a printer the block is only gone through,
-/// which a range without values does to find its end.
+/// Evaluates the parts from the given one to the end of its block. Without a printer the block is only traversed: a
+/// range without values does this to find its end.
 fn block(
     parts: &[Part],
     from: usize,
@@ -91,7 +91,7 @@ fn block(
     Ok(())
 }
 
-/// Evaluates the steps of one action, each on what the one before it found.
+/// Evaluates the steps of an action, each on the results of the previous one.
 pub(crate) fn list<'a>(nodes: &'a [Node], input: Vec<Item<'a>>, run: &mut Run) -> Result<Vec<Item<'a>>, Failure> {
     nodes.iter().try_fold(input, |current, node| step(node, current, run))
 }
@@ -106,7 +106,7 @@ fn step<'a>(node: &'a Node, input: Vec<Item<'a>>, run: &mut Run) -> Result<Vec<I
         NodeKind::Bool(value) => Ok(vec![Item::Bool(*value); input.len()]),
         NodeKind::Word(word) => self::word(word, node.at, input, run),
         NodeKind::Lookup(lookup) => look_up(lookup, &input, &mut run.work),
-        // The parser leaves no field by itself; it would be a lookup of one key.
+        // Not produced by the parser on its own; equivalent to a lookup of one key.
         NodeKind::Field(key) => Ok(input.iter().filter_map(|item| item.get(key)).collect()),
         NodeKind::Slice(bounds) => slice(*bounds, node.at, &input, &mut run.work),
         NodeKind::Filter(condition) => filter(condition, node.at, &input, run),
