@@ -112,7 +112,7 @@ fn chunk<'a>(lua: &Lua, script: &'a str) -> Chunk<'a> {
 /// Runs a script on an object. `time_is_up` is called repeatedly while the script runs.
 ///
 /// # Errors
-/// [`Problem`] if the script does not return true or false.
+/// [`Problem`] if it does not say true or false.
 pub fn is_healthy(object: &Value, script: &str, time_is_up: impl Fn() -> bool + 'static) -> Result<bool, Problem> {
     if script.len() > LONGEST {
         return Err(Problem::TooLong);

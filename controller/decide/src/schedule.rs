@@ -206,7 +206,7 @@ fn fitting(snapshot: Snapshot<'_>, placement: &Placement, chosen: &[String]) -> 
     (fitting.into_iter().map(|(_, name)| name).collect(), again)
 }
 
-/// Whether a new copy may go to the cluster.
+/// Returns true if a new copy may run on the cluster.
 fn fits(spec: &BindingSpec, placement: &Placement, cluster: &Cluster) -> bool {
     let leaves_on_prefer = spec
         .failover

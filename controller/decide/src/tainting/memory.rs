@@ -12,7 +12,7 @@ use crate::conditions;
 /// the cluster's conditions (CTP-16).
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// Whether the conditions of each policy match, and since which time.
+    /// Match state of each policy's conditions, and the time since which it holds.
     windows: BTreeMap<(String, Side), (bool, Timestamp)>,
     /// Taints that each policy added, with the times.
     added: BTreeMap<String, Added>,
