@@ -1,9 +1,9 @@
-//! What is known of all clusters, and which keys a change concerns.
+//! In-memory cache of all clusters, which also determines the keys that a change affects.
 //!
-//! - here: what reconcilers ask for
-//! - `updates`: what watches and answers bring, and which keys that concerns, with `affected` and `dependencies`
-//! - `unconfirmed`: what only an answer has brought
-//! - `decode`: objects as they come
+//! - this file: reads for reconcilers
+//! - `updates`: changes from watches and responses, and the keys they affect, with `affected` and `dependencies`
+//! - `unconfirmed`: objects seen only in a response
+//! - `decode`: decoding of objects
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,24 +27,24 @@ mod updates;
 pub use decode::{key_of, with_kind};
 pub use unconfirmed::Unconfirmed;
 
-/// Everything that is known.
+/// Cache of the control plane and all members.
 #[derive(Debug, Default)]
 pub struct Cache {
     policies: BTreeMap<Scope, Table<Policy>>,
     bindings: BTreeMap<Scope, Table<CompactObject<Binding>>>,
-    /// Bindings that want what their resource depends on to follow it, with that resource.
+    /// Bindings that propagate dependencies, with their resource.
     asking: BTreeMap<ObjectKey, TemplateKey>,
-    /// Bindings that others require: their resource, and those others.
+    /// Bindings required by others: their resource, and the bindings that require it.
     required: BTreeMap<ObjectKey, (TemplateKey, BTreeSet<ObjectKey>)>,
     works: Table<CompactObject<Work>>,
     works_of: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     clusters: Table<Cluster>,
-    /// The clusters by name, in a map that readers share.
+    /// Clusters by name, in a map that readers share.
     by_name: Arc<BTreeMap<String, Arc<Cluster>>>,
     taint_policies: Table<ClusterTaintPolicy>,
     customizations: Table<Customization>,
     templates: BTreeMap<Gvk, Table<CompactObject<Value>>>,
-    /// Kinds that policies select or bindings refer to, and that are not watched yet.
+    /// Kinds that policies select or bindings refer to, but that are not watched yet.
     new_kinds: BTreeSet<Gvk>,
     objects: BTreeMap<String, BTreeMap<Gvk, Table<CompactObject<Value>>>>,
     recent: Arc<RecentObjects>,
@@ -52,11 +52,11 @@ pub struct Cache {
     unconfirmed: Vec<Unconfirmed>,
 }
 
-/// The keys that a change concerns.
+/// Keys to reconcile after a change.
 pub type Keys = Vec<Key>;
 
 impl Cache {
-    /// Whether our own API has been listed completely.
+    /// Returns true once our own API has been listed completely.
     pub fn is_synced(&self) -> bool {
         let scopes = [Scope::Namespaced, Scope::Cluster];
         let both = |synced: &dyn Fn(&Scope) -> Option<bool>| scopes.iter().all(|scope| synced(scope) == Some(true));
@@ -68,34 +68,34 @@ impl Cache {
             && self.customizations.is_synced()
     }
 
-    /// All policies.
+    /// Returns all policies.
     pub fn policies(&self) -> impl Iterator<Item = &Arc<Policy>> {
         self.policies
             .values()
             .flat_map(|table| table.iter().map(|(_, policy)| policy))
     }
 
-    /// A policy.
+    /// Returns a policy.
     pub fn policy(&self, key: &ObjectKey) -> Option<&Arc<Policy>> {
         self.policies.get(&scope_of(key))?.get(key)
     }
 
-    /// All bindings.
+    /// Returns all bindings.
     fn bindings(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<CompactObject<Binding>>)> {
         self.bindings.values().flat_map(Table::iter)
     }
 
-    /// A binding.
+    /// Returns a binding.
     pub fn binding(&self, key: &ObjectKey) -> Option<Arc<Binding>> {
         self.bindings.get(&scope_of(key))?.get(key)?.get()
     }
 
-    /// A Work.
+    /// Returns a Work.
     pub fn work(&self, key: &ObjectKey) -> Option<Arc<Work>> {
         self.works.get(key)?.get()
     }
 
-    /// The Works of a binding, by cluster.
+    /// Returns the Works of a binding, by cluster.
     pub fn works_of(&self, binding: &ObjectKey) -> BTreeMap<String, Arc<Work>> {
         let keys = self.works_of.get(binding).into_iter().flatten();
         keys.filter_map(|key| {
@@ -105,17 +105,17 @@ impl Cache {
         .collect()
     }
 
-    /// All clusters by name.
+    /// Returns all clusters by name.
     pub fn clusters(&self) -> Arc<BTreeMap<String, Arc<Cluster>>> {
         Arc::clone(&self.by_name)
     }
 
-    /// A cluster.
+    /// Returns a cluster.
     pub fn cluster(&self, name: &str) -> Option<&Arc<Cluster>> {
         self.by_name.get(name)
     }
 
-    /// All taint policies.
+    /// Returns all taint policies.
     pub fn taint_policies(&self) -> Vec<Arc<ClusterTaintPolicy>> {
         self.taint_policies
             .iter()
@@ -123,7 +123,7 @@ impl Cache {
             .collect()
     }
 
-    /// The script for the health of a kind, with the name of its customization.
+    /// Returns the health script of a kind, with the name of its customization.
     pub fn health_script(&self, gvk: &Gvk) -> Option<(String, String)> {
         let all = self
             .customizations
@@ -133,27 +133,27 @@ impl Cache {
         Some((name.to_owned(), script.to_owned()))
     }
 
-    /// The resources of a kind on the control plane, once they have been listed.
+    /// Returns the resources of a kind on the control plane, once they have been listed.
     pub fn templates(&self, gvk: &Gvk) -> Option<&Table<CompactObject<Value>>> {
         self.templates.get(gvk).filter(|table| table.is_synced())
     }
 
-    /// Our objects of a kind on a member, once they have been listed.
+    /// Returns our objects of a kind on a member, once they have been listed.
     pub fn objects(&self, cluster: &str, gvk: &Gvk) -> Option<&Table<CompactObject<Value>>> {
         self.objects.get(cluster)?.get(gvk).filter(|table| table.is_synced())
     }
 
-    /// A member is no longer there, or another one has its name: what was known of its objects is void.
+    /// Drops the objects of a member that was removed or replaced by another one of the same name.
     pub fn forget_member(&mut self, cluster: &str) {
         self.objects.remove(cluster);
     }
 
-    /// Takes the kinds that have come into use since the last call, through policies or bindings.
+    /// Takes the kinds that policies or bindings have referred to since the last call.
     pub fn take_new_kinds(&mut self) -> BTreeSet<Gvk> {
         std::mem::take(&mut self.new_kinds)
     }
 
-    /// Sees to it that the resources of a kind are watched.
+    /// Requests a watch on the resources of a kind.
     pub fn use_kind(&mut self, gvk: Gvk) {
         if !self.templates.contains_key(&gvk) {
             self.new_kinds.insert(gvk);

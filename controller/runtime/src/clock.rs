@@ -1,4 +1,4 @@
-//! The time, which is handed in.
+//! The controller's clock, provided by the caller.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Objects kept as JSON text until they are read: as trees they take many times the memory, and there may be thousands.
+//! Objects stored as JSON text until they are read: decoded objects need many times the memory, and there may be
+//! thousands.
 
 use std::any::Any;
 use std::fmt;
@@ -9,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// How many decoded objects are kept: about what the concurrent reconcilers read between two writes.
+/// Number of decoded objects to keep: about as many as concurrent reconcilers read between two writes.
 const RECENT: u64 = 256;
 
-/// Keeps the objects that were read last, of any type, because they are likely to be read again soon.
+/// The objects read most recently, of any type, because they are likely to be read again soon.
 #[derive(Default)]
 pub struct RecentObjects {
     last: Mutex<Last>,
@@ -20,9 +21,9 @@ pub struct RecentObjects {
 
 #[derive(Default)]
 struct Last {
-    /// How many have been added so far.
+    /// Number of objects added so far.
     taken: u64,
-    /// The last of them, by number modulo their number.
+    /// The most recent objects, at the index of their number modulo the capacity.
     objects: Vec<Taken>,
 }
 
@@ -32,7 +33,7 @@ struct Taken {
 }
 
 impl RecentObjects {
-    /// Adds an object, and returns the number under which it can be found while it is kept.
+    /// Adds an object, and returns the number that finds it while it is kept.
     fn take(&self, object: Arc<dyn Any + Send + Sync>) -> u64 {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let number = last.taken;
@@ -66,14 +67,14 @@ impl fmt::Debug for RecentObjects {
 #[derive(Debug)]
 pub struct CompactObject<T> {
     json: Box<[u8]>,
-    /// Its number among the recent objects. A weak reference would keep the memory of dropped objects.
+    /// Number of the decoded object in `recent`. A weak reference would keep the memory of dropped objects.
     number: AtomicU64,
     recent: Arc<RecentObjects>,
     typed: PhantomData<fn() -> T>,
 }
 
 impl<T: DeserializeOwned + Send + Sync + 'static> CompactObject<T> {
-    /// Stores an object; also returns it decoded.
+    /// Stores an object, and returns it decoded as well.
     pub fn new(object: &Value, recent: &Arc<RecentObjects>) -> Result<(Self, Arc<T>), serde_json::Error> {
         let read = Arc::new(T::deserialize(object)?);
         let compact = Self {
@@ -85,7 +86,7 @@ impl<T: DeserializeOwned + Send + Sync + 'static> CompactObject<T> {
         Ok((compact, read))
     }
 
-    /// The object. It could be decoded when it was stored, so there is one.
+    /// Returns the decoded object. Decoding succeeded when the object was stored, so it succeeds here.
     pub fn get(&self) -> Option<Arc<T>> {
         let is_recent = self.recent.find(self.number.load(Ordering::Relaxed));
         if let Some(object) = is_recent.and_then(|object| object.downcast().ok()) {

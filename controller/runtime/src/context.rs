@@ -1,4 +1,4 @@
-//! What reconcilers share.
+//! State shared by the reconcilers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,18 +30,18 @@ use crate::queue::{Key, Urgency};
 use crate::source::Source;
 use crate::watch::{self, WatchEvent};
 
-/// How long to wait before something is asked for again.
+/// Pause before a request is repeated.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long a member may take to answer.
+/// Time that a member may take to answer.
 pub const MEMBER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A reconciler could not do its work; it is run again after a pause.
+/// Error of a reconciler; its key is reconciled again after a pause.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A write, or a read before it, failed.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A kind could not be found.
+    /// A kind was not found.
     #[error(transparent)]
     Kind(#[from] KindError),
     /// A member cannot be connected to.
@@ -50,15 +50,15 @@ pub enum Failure {
     /// A member did not answer in time.
     #[error("no answer within {} s", MEMBER_TIMEOUT.as_secs())]
     Slow,
-    /// A member is not in reach; what was tried has been reported.
+    /// A member is not reachable; the attempt has been reported.
     #[error("{0}")]
     Blocked(String),
 }
 
-/// How a reconciler ends: done until something changes, or until this time.
+/// Result of a reconciler: done until something changes, or until this time.
 pub type Outcome = Result<Option<Timestamp>, Failure>;
 
-/// Everything that a reconciler needs.
+/// State and clients that reconcilers need.
 #[derive(Clone)]
 pub struct Context {
     inner: Arc<Inner>,
@@ -79,7 +79,7 @@ struct Inner {
 }
 
 impl Context {
-    /// Puts it together.
+    /// Creates the context.
     pub fn new(
         control: Client,
         members: Arc<dyn Members>,
@@ -103,27 +103,27 @@ impl Context {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The time.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         (self.inner.clock)()
     }
 
-    /// The gates and options that decisions depend on.
+    /// Returns the feature gates and options that decisions depend on.
     pub fn settings(&self) -> &Settings {
         &self.inner.options.settings
     }
 
-    /// All options.
+    /// Returns all options.
     pub fn options(&self) -> &Options {
         &self.inner.options
     }
 
-    /// A client of the control plane, and its kinds.
+    /// Returns the kinds of the control plane and a client for it.
     pub fn control(&self) -> &Kinds {
         &self.inner.control
     }
 
-    /// Forgets what only whoever leads knows: another instance may have led meanwhile.
+    /// Forgets state that is valid only while this instance leads; another instance may have led since.
     pub fn forget_decisions(&self) {
         *self.evictions() = EvictionQueue::default();
         *self.inner.affected.lock().unwrap_or_else(PoisonError::into_inner) = Affected::default();
@@ -134,22 +134,22 @@ impl Context {
             .clear();
     }
 
-    /// What is known. Not to be held over an await.
+    /// Locks the cache. Must not be held across an await.
     pub fn cache(&self) -> MutexGuard<'_, Cache> {
         self.inner.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connections to members. Not to be held over an await.
+    /// Locks the connections to members. Must not be held across an await.
     pub fn connections(&self) -> MutexGuard<'_, MemberConnections> {
         self.inner.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The eviction queue. Not to be held over an await.
+    /// Locks the eviction queue. Must not be held across an await.
     pub fn evictions(&self) -> MutexGuard<'_, EvictionQueue> {
         self.inner.evictions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An entry of the eviction queue has been processed.
+    /// Records that an entry of the eviction queue was processed.
     pub fn finish_eviction(&self, entry: &Entry, outcome: queue::Outcome, rate: f64) {
         let finished = self.evictions().finish(entry, outcome, rate, self.now());
         if let Some(finished) = finished {
@@ -157,13 +157,13 @@ impl Context {
         }
     }
 
-    /// A cluster has recovered: the figures of its evictions begin anew.
+    /// Resets the eviction figures of a cluster that has recovered.
     pub fn forget_evictions(&self, cluster: &str) {
         self.evictions().forget_cluster(cluster);
         self.inner.metrics.forget_cluster(cluster);
     }
 
-    /// The metrics as text.
+    /// Returns the metrics as text.
     pub fn metrics(&self) -> String {
         let clusters = self.cache().clusters();
         let faulty = clusters.values().filter(|cluster| evict::is_faulty(cluster)).count();
@@ -172,7 +172,7 @@ impl Context {
             .text(&self.evictions(), faulty, clusters.len(), self.now())
     }
 
-    /// When the taints of a cluster have the binding leave it (EVQ-05, EVQ-06).
+    /// Returns when the taints of a cluster evict the binding (EVQ-05, EVQ-06).
     pub fn eviction(&self, binding: &ObjectKey, spec: &BindingSpec, cluster: &Cluster) -> Eviction {
         let mut affected = self.inner.affected.lock().unwrap_or_else(PoisonError::into_inner);
         affected.eviction(binding, spec, cluster, self.settings())
@@ -184,13 +184,13 @@ impl Context {
         affected.keep_only(binding, clusters);
     }
 
-    /// Decides with what is remembered of a cluster's conditions.
+    /// Runs a decision with the memory about a cluster's conditions.
     pub fn with_tainting<T>(&self, cluster: &str, decide: impl FnOnce(&mut tainting::Memory) -> T) -> T {
         let mut memories = self.inner.tainting.lock().unwrap_or_else(PoisonError::into_inner);
         decide(memories.entry(cluster.to_owned()).or_default())
     }
 
-    /// The cluster is gone, and with it what is remembered of it.
+    /// Forgets the conditions of a cluster that is gone.
     pub fn forget_tainting(&self, cluster: &str) {
         self.inner
             .tainting
@@ -199,17 +199,17 @@ impl Context {
             .remove(cluster);
     }
 
-    /// Has a key looked at.
+    /// Reconciles a key soon.
     pub fn wake(&self, key: Key) {
         self.wake_at(key, Urgency::Wanted);
     }
 
     fn wake_at(&self, key: Key, urgency: Urgency) {
-        // The loop that listens is gone only when the controller stops.
+        // The receiving loop is gone only when the controller stops.
         let _ = self.inner.events.send(WatchEvent::Enqueue(key, urgency));
     }
 
-    /// Takes note of an object that an answer brought.
+    /// Records an object from a response.
     pub fn note(&self, source: &Source, object: Value) {
         let (urgency, concerned) = self.cache().note(source, object);
         for key in concerned {
@@ -217,7 +217,7 @@ impl Context {
         }
     }
 
-    /// Takes note that an object is not there.
+    /// Records that an object does not exist.
     pub fn note_missing(&self, source: &Source, key: &ObjectKey) {
         let concerned = self.cache().miss(source, key);
         for key in concerned {
@@ -225,7 +225,7 @@ impl Context {
         }
     }
 
-    /// Confirms with GET that an object exists, until there is an answer.
+    /// Confirms with GET that an object exists; repeats until there is an answer.
     pub async fn confirm(self, object: Unconfirmed) {
         let (source, key, _) = &object;
         let Some(resource) = source.resource() else { return };
@@ -243,12 +243,13 @@ impl Context {
         }
     }
 
-    /// Where an object on the control plane is written.
+    /// Returns the endpoint of an object on the control plane.
     pub fn object_api<'a>(&'a self, resource: &'a ApiResource, key: &ObjectKey) -> ObjectApi<'a> {
         ObjectApi::new(self.inner.control.client(), resource, key)
     }
 
-    /// Makes `new` of `old`, of our own API, and takes note of the answer. Returns whether anything was written.
+    /// Changes an object of our own API from `old` to `new`, and records the response. Returns true if it wrote
+    /// anything.
     pub async fn change<S, T>(
         &self,
         source: &Source,
@@ -272,7 +273,7 @@ impl Context {
             }
             Ok(None) => Ok(false),
             Err(error) => {
-                // The cache is out of date: read what is really there for the next decision.
+                // The cache is out of date: read the current object for the next decision.
                 if matches!(error, WriteError::Conflict { .. }) || error.is_not_found() {
                     match api.get().await? {
                         Some(object) => self.note(source, object),
@@ -284,7 +285,7 @@ impl Context {
         }
     }
 
-    /// A connection to the member that this cluster object stands for; made if there is none yet.
+    /// Returns a connection to the member of this cluster object; connects if there is none yet.
     pub async fn connect_to(&self, name: &str, cluster: &Cluster) -> Result<Kinds, Failure> {
         let identity = Identity::of(cluster);
         if let Some(connection) = self.connections().get(name, &identity) {
@@ -319,7 +320,7 @@ impl Context {
         self.connections().watched(name, None, handle.abort_handle());
     }
 
-    /// Sees to it that our objects of this kind on the member are watched.
+    /// Watches our objects of this kind on the member, unless they are watched already.
     pub fn watch_objects(&self, name: &str, gvk: &Gvk, kinds: &Kinds, resource: &ApiResource) {
         let mut connections = self.connections();
         if connections.is_watched(name, Some(gvk)) {
@@ -338,13 +339,13 @@ impl Context {
         connections.watched(name, Some(gvk.clone()), tokio::spawn(run).abort_handle());
     }
 
-    /// Where watches report to.
+    /// Returns the sender for watch events.
     pub fn events(&self) -> UnboundedSender<WatchEvent> {
         self.inner.events.clone()
     }
 }
 
-/// Waits for a member's answer, but not for ever.
+/// Waits for a member's answer, for a limited time.
 pub async fn patiently<T, E>(answer: impl Future<Output = Result<T, E>>) -> Result<T, Failure>
 where
     Failure: From<E>,

@@ -1,4 +1,4 @@
-//! The loop: events come in, keys are reconciled, and each says when to look again.
+//! The controller's loop: receives watch events, reconciles keys, and sets timers for the next look.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -33,13 +33,13 @@ use crate::source::Source;
 use crate::watch::{self as watches, WatchEvent};
 use crate::webhook::{Registration, Webhook, WebhookError};
 
-/// The furthest that a timer is set; what is due later is looked at again then.
+/// Longest timer; a key that is due later is checked again then.
 const FURTHEST: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 /// The reference controller.
 pub struct Controller;
 
-/// A controller that runs. It stops when this is dropped.
+/// A running controller. It stops when this is dropped.
 pub struct Running {
     stop: CancellationToken,
     task: Option<JoinHandle<()>>,
@@ -51,8 +51,8 @@ pub struct Running {
 impl Controller {
     /// Starts the controller on the current runtime.
     ///
-    /// `control` is a client of the control plane, `members` knows how to reach members. Stopping is like a crash, and as
-    /// harmless: what is under way is left where it is, and the next controller finds its way from there.
+    /// `control` is a client of the control plane; `members` connects to members. Stopping is as harmless as a crash:
+    /// work in progress is abandoned, and the next controller continues from the stored objects.
     pub fn start(control: Client, members: Arc<dyn Members>, clock: Clock, options: Options) -> Running {
         for warning in &options.warnings {
             tracing::warn!("{warning}");
@@ -82,15 +82,15 @@ impl Controller {
 }
 
 impl Running {
-    /// The metrics, in the text format of Prometheus (OBS-01).
+    /// Returns the metrics in the text format of Prometheus (OBS-01).
     pub fn metrics(&self) -> String {
         self.context.metrics()
     }
 
-    /// Serves the metrics at `/metrics` of an address, as long as the controller runs.
+    /// Serves the metrics at `/metrics` of an address while the controller runs.
     ///
     /// # Errors
-    /// If the address cannot be listened on.
+    /// Fails if it cannot listen on the address.
     pub async fn serve_metrics(&self, address: SocketAddr) -> std::io::Result<()> {
         let context = self.context.clone();
         let serving = metrics::serve(address, move || context.metrics()).await?;
@@ -98,11 +98,11 @@ impl Running {
         Ok(())
     }
 
-    /// Serves the admission webhook at an address, as long as the controller runs, and makes it known to the control
-    /// plane, which reaches it at `url`, or at the address. Of several instances only the one that leads is made known.
+    /// Serves the admission webhook at an address while the controller runs, and registers it with the control plane
+    /// under `url`, or under the address. Of several instances only the leader is registered.
     ///
     /// # Errors
-    /// [`WebhookError`] if it cannot be served, or the control plane does not take it.
+    /// [`WebhookError`] if it cannot be served, or the control plane rejects the registration.
     pub async fn serve_webhook(&self, address: SocketAddr, url: Option<&str>) -> Result<(), WebhookError> {
         let webhook = Webhook::listen(address, url).await?;
         let registration = webhook.registration();
@@ -127,8 +127,8 @@ impl Running {
         });
     }
 
-    /// Stops the controller and waits until it has stopped. If it leads, the next instance need not wait for the lease
-    /// to end.
+    /// Stops the controller and waits until it has stopped. If it leads, it releases the lease, so that the next
+    /// instance need not wait for its end.
     pub async fn stop(mut self) {
         self.end().await;
         if let Some(election) = self.election.take()
@@ -138,7 +138,7 @@ impl Running {
         }
     }
 
-    /// Ends the controller as a crash does, and waits until it writes nothing more.
+    /// Stops the controller as a crash would, and waits until it writes nothing more.
     pub async fn crash(mut self) {
         self.end().await;
     }
@@ -159,7 +159,7 @@ impl Drop for Running {
     }
 }
 
-/// Makes a webhook known whenever its instance begins to lead.
+/// Registers a webhook each time this instance becomes the leader.
 async fn put_while_leading(webhook: Registration, context: Context, mut is_leader: watch::Receiver<bool>) {
     while is_leader.wait_for(|leads| *leads).await.is_ok() {
         if let Err(error) = webhook.put(context.control().client()).await {
@@ -174,7 +174,8 @@ async fn put_while_leading(webhook: Registration, context: Context, mut is_leade
     }
 }
 
-/// An identity for an instance that has not been given one: its host, which is its pod in a cluster, and its process.
+/// Returns an identity for an instance without a configured one: the host name, which is the pod in a cluster, and the
+/// process.
 fn made_up() -> String {
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "baton-controller".to_owned());
     format!("{host}_{}", std::process::id())
@@ -189,7 +190,7 @@ struct Loop {
     watches: JoinSet<()>,
     templates: BTreeMap<Gvk, tokio::task::AbortHandle>,
     definitions: broadcast::Sender<()>,
-    /// Whether this instance leads. One that does not keeps what there is to do for the moment when it does.
+    /// True if this instance leads. Other instances keep their queue for the time when they do.
     is_leader: watch::Receiver<bool>,
 }
 
@@ -234,7 +235,7 @@ impl Loop {
         }
     }
 
-    /// Another instance may have led before: everything is looked at anew.
+    /// Another instance may have led before: reconcile everything.
     fn leadership_changed(&mut self) {
         if *self.is_leader.borrow_and_update() {
             self.context.forget_decisions();
@@ -264,7 +265,7 @@ impl Loop {
             self.learn(item);
         }
         self.watch_new_kinds();
-        // Those that have found out are let go.
+        // Collect the watches that have ended.
         while self.watches.try_join_next().is_some() {}
         let unconfirmed = self.context.cache().take_unconfirmed();
         for object in unconfirmed {
@@ -309,7 +310,7 @@ impl Loop {
         }
     }
 
-    /// A member answers: its Works are tried again, and its health is probed.
+    /// Returns the keys to reconcile when a member answers: its Works and its health probe.
     fn of_member(&self, source: &Source) -> Vec<Key> {
         let Some(cluster) = member_of(source) else {
             return Vec::new();
@@ -319,10 +320,10 @@ impl Loop {
         keys
     }
 
-    /// Kinds come and go with their definitions: those who look for one look again.
+    /// Notifies those who wait for a kind when definitions change.
     fn definitions_changed(&self, source: &Source) {
         match source {
-            // An error means that there is no receiver.
+            // Sending fails only without receivers.
             Source::Definitions(None) => {
                 let _ = self.definitions.send(());
             }
@@ -362,7 +363,7 @@ impl Loop {
     fn finish(&mut self, key: Key, outcome: Outcome) {
         match outcome {
             Ok(next) => self.queue.done(key, next.map(|at| self.instant(at))),
-            // What is really there has been read again: nothing to wait for.
+            // The current object has been read again: reconcile without a pause.
             Err(Failure::Write(WriteError::Conflict { what })) => {
                 tracing::debug!(?key, what, "conflict; deciding again");
                 self.queue.done(key.clone(), None);

@@ -1,9 +1,9 @@
-//! The definitions of the API as YAML, one file each.
+//! Writes the `CustomResourceDefinition`s as YAML, one file each.
 
 use std::io;
 use std::path::Path;
 
-/// Writing the definitions failed.
+/// Error while writing the definitions.
 #[derive(Debug, thiserror::Error)]
 pub enum CrdsError {
     /// A definition could not be written as YAML.
@@ -12,14 +12,14 @@ pub enum CrdsError {
     /// A file could not be written.
     #[error("cannot write {path}")]
     Io {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: String,
-        /// What went wrong.
+        /// Cause of the error.
         source: io::Error,
     },
 }
 
-/// File names and contents: `<plural>.<group>.yaml`.
+/// Returns file names and contents: `<plural>.<group>.yaml`.
 pub fn files() -> Result<Vec<(String, String)>, CrdsError> {
     let file = |crd: k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition| {
         let name = crd.metadata.name.clone().unwrap_or_default();
@@ -28,7 +28,7 @@ pub fn files() -> Result<Vec<(String, String)>, CrdsError> {
     baton_decide::api::crds::all().into_iter().map(file).collect()
 }
 
-/// Writes the files into a folder, which is made if it is not there.
+/// Writes the files into a folder, which is created if missing.
 pub fn write(folder: &Path) -> Result<(), CrdsError> {
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -46,7 +46,7 @@ pub fn write(folder: &Path) -> Result<(), CrdsError> {
 mod tests {
     use super::*;
 
-    /// Where the definitions are kept.
+    /// Folder of the stored definitions.
     const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/crds");
 
     #[test]

@@ -1,4 +1,4 @@
-//! The command that drains a cluster: it marks the Cluster, and reports how far the controller is (DRN-01).
+//! The command that drains a cluster: marks the Cluster and reports the progress (DRN-01).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,36 +21,36 @@ use crate::clock::Clock;
 use crate::object_api::{ObjectApi, Part, WriteError};
 use crate::source::{Scope, Source};
 
-/// What is drained, and how.
+/// Arguments of a drain.
 #[derive(Clone, Debug)]
 pub struct Drain {
-    /// The cluster.
+    /// Name of the cluster.
     pub cluster: String,
-    /// How workloads leave it.
+    /// Options for workloads that leave the cluster.
     pub request: Request,
-    /// How long the command waits at most.
+    /// Maximum time that the command waits.
     pub timeout: Duration,
 }
 
-/// The arguments of the command, as its program and whoever runs it as a library take them.
+/// Arguments of the command, for the program and for library users.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "drain")]
 pub struct DrainArgs {
-    /// The cluster.
+    /// Name of the cluster.
     cluster: String,
-    /// How long to wait at most.
+    /// Maximum time to wait.
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
     timeout: Duration,
-    /// How workloads leave whose policy has no failover.cluster, in the place of the controller's option.
+    /// Purge mode for workloads whose policy has no failover.cluster; overrides the controller's option.
     #[arg(long, value_name = "MODE", value_parser = ["Directly", "Gracefully"])]
     purge_mode: Option<String>,
-    /// How long old copies wait at most under Gracefully, if their policy does not say.
+    /// Grace period under Gracefully for workloads whose policy has none.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i32).range(1..))]
     grace_period: Option<i32>,
 }
 
 impl DrainArgs {
-    /// The drain that they ask for.
+    /// Converts the arguments into a drain.
     pub fn into_drain(self) -> Drain {
         let mode = self.purge_mode.map(|mode| match mode.as_str() {
             "Directly" => PurgeMode::Directly,
@@ -72,19 +72,19 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(duration).map_err(|_| "a time cannot be negative".to_owned())
 }
 
-/// How a drain ended.
+/// Result of a drain.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Drained {
-    /// Nothing of this federation is left on the cluster.
+    /// The cluster holds no workloads any more.
     Empty,
-    /// Something was left when the time was up. The controller goes on.
+    /// The time is up and workloads are left. The controller continues.
     TimedOut,
-    /// There is no such cluster.
+    /// The cluster does not exist.
     NoCluster,
 }
 
 impl Drained {
-    /// The exit code of the program.
+    /// Returns the exit code of the program.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Empty => 0,
@@ -94,10 +94,10 @@ impl Drained {
     }
 }
 
-/// Drains a cluster; `tell` is called with a line whenever there is something new to say.
+/// Drains a cluster; calls `tell` with a line whenever the progress changes.
 ///
 /// # Errors
-/// If the cluster cannot be read or marked.
+/// Fails if the cluster cannot be read or marked.
 pub async fn run(
     control: Client,
     clock: Clock,
@@ -128,7 +128,7 @@ pub async fn run(
             tell(text.clone());
             told = text;
         }
-        // What is there is counted before the first of it leaves.
+        // Count the workloads before the first of them leaves.
         if !is_marked && !mark(&control, &clock, drain).await? {
             tell(format!("there is no cluster {name}"));
             return Ok(Drained::NoCluster);
@@ -150,7 +150,7 @@ async fn get(control: &Client, name: &str) -> Result<Option<Cluster>, WriteError
     Ok(object.map(serde_json::from_value).transpose()?)
 }
 
-/// Marks the cluster; says whether it is there.
+/// Marks the cluster; returns false if it does not exist.
 async fn mark(control: &Client, clock: &Clock, drain: &Drain) -> Result<bool, WriteError> {
     let Some(kind) = Source::Clusters.resource() else {
         return Ok(false);
@@ -164,19 +164,19 @@ async fn mark(control: &Client, clock: &Clock, drain: &Drain) -> Result<bool, Wr
         let marked = drain::mark(&cluster, drain.request, clock());
         match api.change(&cluster, &marked, Part::Main).await {
             Ok(_) => return Ok(true),
-            // The controller writes to it too; what is there now is read again.
+            // The controller writes to the cluster too: read it again.
             Err(WriteError::Conflict { .. }) => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// What the watches have shown.
+/// Objects reported by the watches.
 #[derive(Default)]
 struct Seen {
     works: BTreeMap<ObjectKey, Work>,
     bindings: BTreeMap<ObjectKey, Binding>,
-    /// Which of the watches have listed everything.
+    /// True for each watch that has listed everything.
     listed: [bool; SOURCES.len()],
 }
 
@@ -220,7 +220,7 @@ impl Seen {
 
 type Watched = BoxStream<'static, (usize, Event<DynamicObject>)>;
 
-/// The cluster's Works and all bindings. A watch that breaks is tried again.
+/// Watches the cluster's Works and all bindings. A watch that breaks is retried.
 fn watches(control: &Client, cluster: &str) -> SelectAll<Watched> {
     let of = |(index, source): (usize, Source)| {
         let resource = source.resource()?;

@@ -1,6 +1,6 @@
-//! Errors as people read them.
+//! Formatting of errors for users.
 
-/// An error with its causes, in one line.
+/// Formats an error with its causes in one line.
 pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

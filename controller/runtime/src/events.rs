@@ -1,4 +1,4 @@
-//! Events: what people see without logs.
+//! Kubernetes events: what users see without reading logs.
 
 use baton_decide::names::{self, MANAGER};
 use jiff::Timestamp;
@@ -9,29 +9,29 @@ use crate::error_chain::error_chain;
 use crate::source::resource;
 use baton_decide::keys::ObjectKey;
 
-/// What an event is about.
+/// Object that an event refers to.
 #[derive(Clone, Debug)]
 pub struct About {
     /// API version of the object.
     pub api_version: String,
     /// Kind of the object.
     pub kind: String,
-    /// The object.
+    /// Namespace and name of the object.
     pub key: ObjectKey,
-    /// Its UID.
+    /// UID of the object.
     pub uid: Option<String>,
 }
 
-/// How serious an event is.
+/// Severity of an event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum EventType {
-    /// It goes as it should.
+    /// Expected behaviour.
     Normal,
-    /// Someone should look at it.
+    /// A user should look at the object.
     Warning,
 }
 
-/// Writes an event. That it cannot be written stops nothing: it is logged.
+/// Writes an event. Failures are logged and have no other effect.
 pub async fn publish(context: &Context, about: &About, event_type: EventType, reason: &str, message: &str) {
     let now = context.now();
     let namespace = about.key.namespace.as_deref().unwrap_or("default");
@@ -78,7 +78,7 @@ fn event_name(about: &About, reason: &str, message: &str, now: Timestamp) -> Str
     format!("{}.{}", base.replace(':', "."), names::hash(identity.as_bytes()))
 }
 
-/// Event times have no fractions.
+/// Formats a time without fractions, as events require.
 fn seconds(at: Timestamp) -> String {
     Timestamp::from_second(at.as_second()).unwrap_or(at).to_string()
 }

@@ -1,4 +1,4 @@
-//! A fence around what an instance writes: open while the instance surely leads, and closed before another one can.
+//! A fence around the writes of an instance: open while the instance certainly leads, and closed before another can.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,34 +12,34 @@ use tower::BoxError;
 
 use crate::members::{ConnectError, Members};
 
-/// Whether this instance may write, and until when.
+/// Time until which this instance may write, if it may.
 #[derive(Clone, Debug, Default)]
 pub struct Fence(Arc<Mutex<Option<Instant>>>);
 
-/// A write came too late: another instance may lead by now.
+/// A write was refused because another instance may lead by now.
 #[derive(Debug, thiserror::Error)]
 #[error("this instance does not lead, and may not write")]
 struct NotLeading;
 
 impl Fence {
-    /// Opens it until this moment.
+    /// Opens the fence until this moment.
     pub fn open_until(&self, until: Instant) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
     }
 
-    /// Closes it.
+    /// Closes the fence.
     pub fn close(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Until when it is open; none if it is closed.
+    /// Returns the time until which the fence is open; `None` if it is closed.
     pub fn until(&self) -> Option<Instant> {
         let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         until.filter(|until| *until > Instant::now())
     }
 
-    /// A client that reads as ever, and writes only while the fence is open. That is asked when a request is sent; how
-    /// long it may be under way is what the lease lasts beyond the fence.
+    /// Returns a client that reads without restriction and writes only while the fence is open. The fence is checked
+    /// when a request is sent; the request may be in flight for as long as the lease outlasts the fence.
     pub fn around(&self, client: Client) -> Client {
         let fence = self.clone();
         let namespace = client.default_namespace().to_owned();
@@ -64,7 +64,7 @@ pub struct FencedMembers {
 }
 
 impl FencedMembers {
-    /// Puts the fence around what is written to these members.
+    /// Puts the fence around writes to these members.
     pub fn new(members: Arc<dyn Members>, fence: Fence) -> Arc<Self> {
         Arc::new(Self { members, fence })
     }

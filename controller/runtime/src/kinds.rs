@@ -1,4 +1,4 @@
-//! Which resource a kind is, as the API server of a cluster tells.
+//! Looks up the resource of a kind at the API server of a cluster.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,21 +9,21 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::discovery;
 use kube::error::DiscoveryError;
 
-/// The status of an answer about something that is not there.
+/// Status code of responses about missing objects.
 const NOT_FOUND: u16 = 404;
 
-/// A kind cannot be found.
+/// A kind cannot be looked up.
 #[derive(Debug, thiserror::Error)]
 pub enum KindError {
-    /// The API server does not have it.
+    /// The API server does not serve the kind.
     #[error("the API server does not serve {0}")]
     Unknown(Gvk),
-    /// The API server cannot be asked.
+    /// The API server does not answer.
     #[error("the API server cannot be asked for its kinds: {0}")]
     Api(Box<kube::Error>),
 }
 
-/// The kinds of one cluster, each looked up once. A kind that is not there is asked for again each time.
+/// Kinds of one cluster, each looked up once. Missing kinds are looked up again each time.
 #[derive(Clone)]
 pub struct Kinds {
     client: Client,
@@ -31,7 +31,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// The kinds that are found through this client.
+    /// Looks up kinds through this client.
     pub fn new(client: Client) -> Self {
         Self {
             client,
@@ -39,12 +39,12 @@ impl Kinds {
         }
     }
 
-    /// The client.
+    /// Returns the client.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Finds a kind.
+    /// Looks up a kind.
     pub async fn find(&self, gvk: &Gvk) -> Result<ApiResource, KindError> {
         if let Some(resource) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(gvk) {
             return Ok(resource.clone());
@@ -58,8 +58,8 @@ impl Kinds {
                 | DiscoveryError::MissingResource(_)
                 | DiscoveryError::EmptyApiGroup(_),
             ) => KindError::Unknown(gvk.clone()),
-            // For a group that it does not have an API server answers with a text, of which kube makes a status of another
-            // reason.
+            // For an unknown group an API server answers with plain text, which kube converts to a status with a
+            // different reason.
             kube::Error::Api(status) if status.code == NOT_FOUND => KindError::Unknown(gvk.clone()),
             other => KindError::Api(Box::new(other)),
         })?;

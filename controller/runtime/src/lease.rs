@@ -1,8 +1,8 @@
-//! Leader election by a Lease: of several instances one works, and another one goes on when it is gone (EVQ-07).
+//! Leader election by a Lease: one of several instances works, and another takes over when it is gone (EVQ-07).
 //!
-//! The leader renews the Lease every [`RETRY_PERIOD`]. An instance that sees no renewal for [`LEASE_DURATION`], by its own
-//! clock, takes it over. What the leader writes goes through a [`Fence`], which is open for [`RENEW_DEADLINE`] from the
-//! moment at which the last renewal was sent, so that it has closed before anybody else can lead.
+//! The leader renews the Lease every [`RETRY_PERIOD`]. An instance that sees no renewal for [`LEASE_DURATION`], by its
+//! local clock, takes it over. The leader writes through a [`Fence`], which is open for [`RENEW_DEADLINE`] from the
+//! moment at which the last renewal was sent: it closes before another instance can lead.
 
 use std::time::Duration;
 
@@ -25,32 +25,32 @@ use crate::fence::Fence;
 const NAMESPACE: &str = "karmada-system";
 /// Name of the Lease.
 const NAME: &str = "baton-controller";
-/// How long a Lease lasts that nobody renews.
+/// Time after which a Lease that is not renewed expires.
 const LEASE_DURATION: Duration = Duration::from_secs(15);
-/// How long a leader goes on that cannot renew.
+/// Time that a leader may continue without renewing.
 const RENEW_DEADLINE: Duration = Duration::from_secs(10);
-/// How often the leader renews, and how long it waits after a failure.
+/// Time between two renewals, and between two attempts after a failure.
 const RETRY_PERIOD: Duration = Duration::from_secs(2);
 
-/// One instance that wants to lead.
+/// An instance that takes part in the election.
 pub struct Candidate {
     api: Api<Lease>,
     control: Client,
     clock: Clock,
     identity: String,
     fence: Fence,
-    /// Whether it leads: told to the loop.
+    /// Tells the loop whether this instance leads.
     leads: watch::Sender<bool>,
-    /// The Lease as it was last seen, and since when it has looked like that.
+    /// The Lease as last observed, and the time since which it has not changed.
     seen: Option<(Lease, Instant)>,
-    /// When it tries next, if nothing is seen before.
+    /// Time of the next attempt, if the Lease does not change before.
     next_try: Instant,
 }
 
 type Sightings = BoxStream<'static, watcher::Result<Option<Lease>>>;
 
 impl Candidate {
-    /// An instance of this identity; `control` is a client outside the fence.
+    /// Creates a candidate with this identity; `control` is a client outside the fence.
     pub fn new(control: Client, clock: Clock, identity: String, fence: Fence, leads: watch::Sender<bool>) -> Self {
         Self {
             api: Api::namespaced(control.clone(), NAMESPACE),
@@ -84,7 +84,8 @@ impl Candidate {
         }
     }
 
-    /// Gives the Lease back, so that nobody has to wait until it ends. What this instance still wrote is over by then.
+    /// Releases the Lease, so that the next leader need not wait for its expiry. This instance has finished all writes
+    /// by then.
     pub async fn give_back(mut self) {
         self.fence.close();
         let held = self
@@ -141,7 +142,7 @@ impl Candidate {
         self.next_try = Instant::now() + RETRY_PERIOD;
     }
 
-    /// Somebody has written the Lease meanwhile: what it is now decides who leads.
+    /// Reads the Lease after another instance changed it: its current content decides who leads.
     async fn look_again(&mut self, deadline: Instant) {
         let Ok(Ok(lease)) = timeout_at(deadline, self.api.get_opt(NAME)).await else {
             return;
@@ -166,7 +167,7 @@ impl Candidate {
         }
     }
 
-    /// Takes the Lease, or renews it.
+    /// Acquires or renews the Lease.
     async fn write(&self) -> Result<Lease, kube::Error> {
         let present = self.seen.as_ref().map(|(lease, _)| lease);
         let lease = next(present, &self.identity, MicroTime((self.clock)()));
@@ -201,7 +202,7 @@ fn revision(lease: &Lease) -> Option<String> {
     lease.resource_version()
 }
 
-/// When an instance may take a Lease that has looked like this since that moment: at once if nobody else holds it.
+/// Returns when an instance may take an unchanged Lease: at once if no other instance holds it.
 fn free_at(seen: Option<&(Lease, Instant)>, identity: &str) -> Instant {
     let now = Instant::now();
     let Some((lease, since)) = seen else { return now };
@@ -215,7 +216,7 @@ fn free_at(seen: Option<&(Lease, Instant)>, identity: &str) -> Instant {
     }
 }
 
-/// The Lease as this instance writes it.
+/// Returns the Lease as this instance writes it.
 fn next(present: Option<&Lease>, identity: &str, now: MicroTime) -> Lease {
     let mut lease = present.cloned().unwrap_or_default();
     lease.metadata.name = Some(NAME.to_owned());

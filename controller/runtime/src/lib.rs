@@ -1,19 +1,20 @@
-//! The reference controller: watch, gather, decide, write.
+//! The reference controller for failover of stateful workloads across clusters.
 //!
-//! Everything that can be wrong is decided in `baton_decide`; here is what that takes. Read in this order:
+//! All decisions are in `baton_decide`; this crate watches, gathers their input and writes their results. Read in this
+//! order:
 //!
-//! - [`options`]: feature gates and flags; [`members`] and `member_connections`: how members are reached
+//! - [`options`]: feature gates and flags; [`members`] and `member_connections`: connections to members
 //! - `controller`: the main loop; `queue`: the keys to reconcile next
-//! - `cache`: what the watches have seen, kept in `table`s of `compact` objects by `source`; `watch`: the watches
-//! - `context`: what reconcilers share; `object_api`: reads and writes of single objects; `events`: Kubernetes events;
-//!   `kinds`: the resource of a kind
-//! - `lease`: which of several instances works; `fence`: no other one writes
-//! - [`metrics`]: what is counted, and where it is served; [`webhook`]: what policies may not say
-//! - `reconcile`: the components, each of them gather, decide, apply, status
-//! - [`drain`]: the command that drains a cluster; [`crds`]: the definitions of the API as YAML
+//! - `cache`: the observed objects, kept in `table`s of `compact` objects by `source`; `watch`: the watches
+//! - `context`: state shared by reconcilers; `object_api`: reads and writes of single objects; `events`: Kubernetes
+//!   events; `kinds`: the resource of a kind
+//! - `lease`: elects one of several instances; `fence`: keeps the others from writing
+//! - [`metrics`]: metrics and their endpoint; [`webhook`]: validation of policies
+//! - `reconcile`: the components; each gathers, decides, applies and updates the status
+//! - [`drain`]: the command that drains a cluster; [`crds`]: the `CustomResourceDefinition`s as YAML
 //!
-//! Nothing polls: a reconciler runs again when something that it looked at changes, or at a time that a decision named.
-//! The only clock is the one that is handed in; timers are tokio's, so that all of it runs on a paused clock.
+//! Nothing polls: a reconciler runs again when one of its inputs changes, or at a time that a decision named. The only
+//! clock is the one passed by the caller; timers are tokio's, so that everything runs on a paused clock in tests.
 
 mod cache;
 mod clock;

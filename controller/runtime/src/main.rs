@@ -27,14 +27,14 @@ struct Arguments {
 enum Command {
     /// Write the definitions of the API (`CustomResourceDefinition`s) into a folder.
     Crds {
-        /// The folder.
+        /// Folder to write to; created if missing.
         folder: PathBuf,
     },
-    /// Move everything off a cluster, and report how far that is.
+    /// Move all workloads off a cluster and report the progress.
     ///
-    /// The running controller does the work. Nothing new is put on the cluster until the taint
-    /// cluster.karmada.io/drain is removed by hand. Exit code: 0 if nothing is left on it, 1 if something was left when
-    /// the time was up, 2 if there is no such cluster.
+    /// The running controller moves the workloads. It schedules no new ones to the cluster until the taint
+    /// cluster.karmada.io/drain is removed by hand. Exit code: 0 if nothing is left on the cluster, 1 if something was
+    /// left when the time was up, 2 if the cluster does not exist.
     Drain {
         #[command(flatten)]
         drain: DrainArgs,
@@ -45,10 +45,10 @@ enum Command {
 
 #[derive(Args, Debug)]
 struct Run {
-    /// Kubeconfig of the control plane; `KUBECONFIG`, `~/.kube/config` or the cluster it runs in if not given.
+    /// Kubeconfig of the control plane; defaults to `KUBECONFIG`, `~/.kube/config`, or the surrounding cluster.
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig.
+    /// Context of the kubeconfig; defaults to the current one.
     #[arg(long)]
     context: Option<String>,
 }
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line: what is declared here, and a flag for each option of the table.
+/// Returns the command line: the declarations in this file, and a flag for each option of the table.
 fn command() -> clap::Command {
     Arguments::command().args(TABLE.iter().map(|spec| {
         let flag = Arg::new(spec.name).long(spec.name).value_name(spec.value);
@@ -128,7 +128,7 @@ fn start(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Drains a cluster; a line on standard output says what has changed.
+/// Drains a cluster; prints a line whenever the progress changes.
 async fn empty(arguments: &Run, drain: &Drain) -> anyhow::Result<Drained> {
     let client = arguments.client().await?;
     let mut tell = |line: String| println!("{line}");
@@ -147,7 +147,7 @@ async fn run(arguments: &Run, options: Options) -> anyhow::Result<()> {
     if let Some(address) = metrics_address
         && let Err(error) = controller.serve_metrics(address).await
     {
-        // Another controller on this machine may have the address; this one works all the same.
+        // Another controller on this machine may use the address; this one works without metrics.
         tracing::warn!(%address, %error, "metrics are not served");
     }
     tracing::info!("the controller runs; interrupt it to stop");
@@ -157,7 +157,7 @@ async fn run(arguments: &Run, options: Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns on Ctrl-C or on SIGTERM, which service managers and Kubernetes send.
+/// Returns on Ctrl-C, or on the SIGTERM that service managers and Kubernetes send.
 async fn interrupted() -> std::io::Result<()> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {

@@ -1,4 +1,4 @@
-//! The members that the controller has a connection to.
+//! Connections to members.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::kinds::Kinds;
 /// A connection to a member.
 pub struct MemberConnection {
     identity: Identity,
-    /// Its kinds, and the client.
+    /// Kinds of the member, and its client.
     pub kinds: Kinds,
     watches: BTreeMap<Option<Gvk>, AbortHandle>,
 }
 
-/// What makes a connection another one when it changes.
+/// Fields of the cluster object that require a new connection when they change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Identity {
     uid: Option<String>,
@@ -24,7 +24,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The identity of the member that this cluster object stands for now.
+    /// Returns the identity of the member that this cluster object refers to.
     pub fn of(cluster: &Cluster) -> Self {
         let spec = ClusterSpec {
             taints: Vec::new(),
@@ -37,17 +37,17 @@ impl Identity {
     }
 }
 
-/// The connections, by cluster.
+/// Connections by cluster.
 #[derive(Default)]
 pub struct MemberConnections(BTreeMap<String, MemberConnection>);
 
 impl MemberConnections {
-    /// The connection, if it is to this very member.
+    /// Returns the connection, if it belongs to this member.
     pub fn get(&self, name: &str, identity: &Identity) -> Option<&MemberConnection> {
         self.0.get(name).filter(|connection| connection.identity == *identity)
     }
 
-    /// A connection was made; an earlier one of that name ends.
+    /// Stores a new connection; closes an earlier one to the same cluster.
     pub fn put(&mut self, name: &str, identity: Identity, kinds: Kinds) {
         let connection = MemberConnection {
             identity,
@@ -57,19 +57,19 @@ impl MemberConnections {
         self.0.insert(name.to_owned(), connection);
     }
 
-    /// The connection ends.
+    /// Closes the connection.
     pub fn close(&mut self, name: &str) {
         self.0.remove(name);
     }
 
-    /// Whether the kind is watched on the member already; `None` stands for its definitions.
+    /// Returns true if the kind is watched on the member; `None` stands for its definitions.
     pub fn is_watched(&self, name: &str, gvk: Option<&Gvk>) -> bool {
         self.0
             .get(name)
             .is_some_and(|connection| connection.watches.contains_key(&gvk.cloned()))
     }
 
-    /// A watch was started.
+    /// Records that a watch was started.
     pub fn watched(&mut self, name: &str, gvk: Option<Gvk>, handle: AbortHandle) {
         match self.0.get_mut(name) {
             Some(connection) => {

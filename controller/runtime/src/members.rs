@@ -1,4 +1,4 @@
-//! How a member is reached.
+//! Connects to members.
 
 use std::sync::Arc;
 
@@ -7,43 +7,43 @@ use baton_decide::api::Cluster;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, Config};
 
-/// A member cannot be reached, because of what is known of it.
+/// A member cannot be connected to, because its cluster object or secret is incomplete or invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The cluster object says too little.
+    /// The cluster object lacks a field.
     #[error("cluster has no {0}")]
     Incomplete(&'static str),
     /// The secret cannot be read.
     #[error("secret {namespace}/{name} cannot be read")]
     Secret {
-        /// Its namespace.
+        /// Namespace of the secret.
         namespace: String,
-        /// Its name.
+        /// Name of the secret.
         name: String,
-        /// What went wrong.
+        /// Cause of the error.
         source: Box<kube::Error>,
     },
-    /// What is known makes no client.
+    /// The endpoint, the token or the certificate is invalid.
     #[error("{0}")]
     Client(String),
 }
 
-/// Gives a client for a member. Asked once per cluster, and again when its endpoint or secret reference changes or when
-/// it was removed and joined again.
+/// Provides clients for members. Called once per cluster, and again when its endpoint or secret reference changes or
+/// when it was removed and joined again.
 #[async_trait]
 pub trait Members: Send + Sync + 'static {
-    /// A client for the member that this `Cluster` stands for.
+    /// Returns a client for the member that this `Cluster` refers to.
     async fn connect(&self, cluster: &Cluster) -> Result<Client, ConnectError>;
 }
 
-/// Members in push mode: endpoint and secret (`token`, `caBundle`) are named in the `Cluster`.
+/// Members in push mode: their `Cluster` refers to endpoint and secret (`token`, `caBundle`).
 #[derive(Clone)]
 pub struct PushMembers {
     control: Client,
 }
 
 impl PushMembers {
-    /// Reads the secrets through this client.
+    /// Creates a provider that reads the secrets through this client.
     pub fn new(control: Client) -> Arc<Self> {
         Arc::new(Self { control })
     }
@@ -100,7 +100,7 @@ impl Members for PushMembers {
     }
 }
 
-/// The certificates of a bundle, as DER.
+/// Returns the certificates of a bundle as DER.
 fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, ConnectError> {
     let bundle = pem::parse_many(pem).map_err(|error| ConnectError::Client(format!("caBundle: {error}")))?;
     Ok(bundle.into_iter().map(pem::Pem::into_contents).collect())

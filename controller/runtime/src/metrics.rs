@@ -20,7 +20,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 
-/// What the text is served as.
+/// Content type of the metrics.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Upper bounds of the buckets of waiting times, in seconds.
 const BUCKETS: [f64; 13] = [
@@ -30,7 +30,7 @@ const BUCKETS: [f64; 13] = [
 type Labels = Vec<(&'static str, String)>;
 type Figure = Gauge<f64, AtomicU64>;
 
-/// What is counted over time; everything else is read from the queue when it is asked for.
+/// Metrics that are counted over time; all others are computed from the queue on request.
 #[derive(Debug)]
 pub struct Metrics {
     latency: Family<Labels, Histogram, fn() -> Histogram>,
@@ -46,18 +46,18 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// An entry of the eviction queue has been processed.
+    /// Records a processed entry of the eviction queue.
     pub fn finished(&self, finished: &Finished) {
         let latency = self.latency.get_or_create(&of_cluster(&finished.cluster));
         latency.observe(finished.waited.as_secs_f64().max(0.0));
     }
 
-    /// A cluster has recovered: its figures begin anew.
+    /// Resets the figures of a cluster that has recovered.
     pub fn forget_cluster(&self, cluster: &str) {
         self.latency.remove(&of_cluster(cluster));
     }
 
-    /// The metrics as text. `faulty` of `all` clusters are faulty.
+    /// Returns the metrics as text. `faulty` of `all` clusters are faulty.
     pub fn text(&self, queue: &EvictionQueue, faulty: usize, all: usize, now: Timestamp) -> String {
         let mut registry = Registry::default();
         let mut gauges = |name: &str, help: &str| {
@@ -123,10 +123,10 @@ fn number(count: u64) -> f64 {
     count as f64
 }
 
-/// Serves the text at `/metrics`, until this is dropped or aborted.
+/// Serves the metrics at `/metrics`, until the returned future is dropped or aborted.
 ///
 /// # Errors
-/// If the address cannot be listened on.
+/// Fails if it cannot listen on the address.
 pub async fn serve(
     address: SocketAddr,
     metrics: impl Fn() -> String + Send + Sync + 'static,

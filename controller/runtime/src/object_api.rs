@@ -1,5 +1,5 @@
-//! Reads and writes of single objects. A write carries the resourceVersion it was decided on; a write that would change
-//! nothing is not sent.
+//! Reads and writes single objects. A write carries the resourceVersion that its decision was based on; a write without
+//! changes is not sent.
 
 use baton_decide::api::Resource;
 use baton_decide::keys::ObjectKey;
@@ -13,21 +13,21 @@ use serde_json::{Map, Value, json};
 
 use crate::cache::with_kind;
 
-/// A write, or a read before it, failed.
+/// Error of a write, or of a read before it.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The object has changed since it was read: decide again.
     #[error("{what} has changed since it was read")]
     Conflict {
-        /// The object.
+        /// Description of the object.
         what: String,
     },
     /// The API server refused the request or did not answer.
     #[error("{what}: {source}")]
     Api {
-        /// The object.
+        /// Description of the object.
         what: String,
-        /// What went wrong.
+        /// Cause of the error.
         source: Box<kube::Error>,
     },
     /// An object is not valid JSON.
@@ -39,17 +39,17 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// Whether the API server says that there is no such thing.
+    /// Returns true if the API server reports that the object does not exist.
     pub fn is_not_found(&self) -> bool {
         self.status().is_some_and(kube::core::Status::is_not_found)
     }
 
-    /// Whether the API server says that it is there already.
+    /// Returns true if the API server reports that the object already exists.
     pub fn is_already_exists(&self) -> bool {
         self.status().is_some_and(kube::core::Status::is_already_exists)
     }
 
-    /// What the API server says, if it answers.
+    /// Returns the status in the API server's response, if there is one.
     pub fn status(&self) -> Option<&kube::core::Status> {
         match self {
             Self::Api { source, .. } => match source.as_ref() {
@@ -61,7 +61,7 @@ impl WriteError {
     }
 }
 
-/// The API endpoint of one object.
+/// API endpoint of one object.
 pub struct ObjectApi<'a> {
     client: &'a Client,
     resource: &'a ApiResource,
@@ -69,7 +69,7 @@ pub struct ObjectApi<'a> {
 }
 
 impl<'a> ObjectApi<'a> {
-    /// For one object.
+    /// Creates the endpoint of an object.
     pub fn new(client: &'a Client, resource: &'a ApiResource, key: &ObjectKey) -> Self {
         Self {
             client,
@@ -98,7 +98,7 @@ impl<'a> ObjectApi<'a> {
         })
     }
 
-    /// Reads the object; `None` if it is not there.
+    /// Reads the object; `None` if it does not exist.
     pub async fn get(&self) -> Result<Option<Value>, WriteError> {
         match self
             .send(self.request().get(&self.key.name, &GetParams::default())?)
@@ -120,7 +120,7 @@ impl<'a> ObjectApi<'a> {
             .await
     }
 
-    /// Makes `new` of `old`, or fails if the object is no longer `old`. `None` if they are the same.
+    /// Changes the object from `old` to `new`; fails if it no longer equals `old`. `None` if both are equal.
     pub async fn change<S, T>(
         &self,
         old: &Resource<S, T>,
@@ -131,7 +131,7 @@ impl<'a> ObjectApi<'a> {
         S: PartialEq + Serialize,
         T: PartialEq + Serialize,
     {
-        // Most decisions change nothing, and to find that out must be cheap.
+        // Most decisions change nothing, so this check must be cheap.
         if part.is_same(old, new) {
             return Ok(None);
         }
@@ -153,15 +153,15 @@ impl<'a> ObjectApi<'a> {
         self.send(request).await.map(Some)
     }
 
-    /// Applies the fields of the object, over those of others.
+    /// Applies the fields of the object, taking over fields of other managers.
     pub async fn apply(&self, object: &Value) -> Result<Value, WriteError> {
         let params = PatchParams::apply(MANAGER).force();
         self.send(self.request().patch(&self.key.name, &params, &Patch::Apply(object))?)
             .await
     }
 
-    /// Deletes the object with this UID, and gives the answer: the object if it is not gone yet, or a status. `None` if
-    /// it is not there, or is another one by now.
+    /// Deletes the object with this UID and returns the response: the object if it still exists, or a status. `None` if
+    /// the object does not exist, or has been replaced by another one.
     pub async fn delete(&self, uid: Option<String>, mut params: DeleteParams) -> Result<Option<Value>, WriteError> {
         params.preconditions = uid.map(|uid| Preconditions {
             uid: Some(uid),
@@ -175,7 +175,7 @@ impl<'a> ObjectApi<'a> {
     }
 }
 
-/// Which part of an object is written: the API server keeps them apart.
+/// Part of an object to write; the API server handles them separately.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Part {
     /// Metadata and spec.
@@ -192,7 +192,7 @@ impl Part {
         }
     }
 
-    /// An object without its other part.
+    /// Returns the object without its other part.
     fn of<S: Serialize, T: Serialize>(self, object: &Resource<S, T>) -> Result<Value, serde_json::Error> {
         let mut fields = Map::new();
         match self {
@@ -208,7 +208,7 @@ impl Part {
     }
 }
 
-/// An object of our own API, to be created.
+/// Returns an object of our own API as JSON for its creation.
 pub fn to_create<S: Serialize, T: Serialize>(object: &Resource<S, T>, kind: &ApiResource) -> Result<Value, WriteError> {
     let mut object = with_kind(object, kind)?;
     if let Some(fields) = object.as_object_mut() {
@@ -217,7 +217,7 @@ pub fn to_create<S: Serialize, T: Serialize>(object: &Resource<S, T>, kind: &Api
     Ok(object)
 }
 
-/// The merge patch that makes `new` of `old`; `None` if they are the same.
+/// Returns the merge patch from `old` to `new`; `None` if they are equal.
 fn difference(old: &Value, new: &Value) -> Option<Value> {
     let (Value::Object(before), Value::Object(after)) = (old, new) else {
         return (old != new).then(|| new.clone());

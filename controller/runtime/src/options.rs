@@ -1,7 +1,7 @@
 //! Feature gates and options, checked once, at start-up (GAT-05, GAT-09).
 //!
-//! [`TABLE`] has them all: the program's flags are made of it, and whoever starts the controller as a library sets the
-//! same options by the same names with [`Options::set`].
+//! [`TABLE`] contains all options: the program derives its flags from it, and library users set the same options by
+//! name with [`Options::set`].
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -15,21 +15,21 @@ use jiff::SignedDuration;
 /// The options of a controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// What decisions depend on.
+    /// Feature gates and options that decisions depend on.
     pub settings: Settings,
-    /// What to warn about at start-up.
+    /// Warnings to log at start-up.
     pub warnings: Vec<String>,
-    /// How member objects are deleted.
+    /// Deletion of dependents of member objects.
     pub deletion: Deletion,
-    /// Where the program serves metrics; nowhere if unset.
+    /// Address of the metrics endpoint; not served if unset.
     pub metrics_address: Option<SocketAddr>,
-    /// Where the program serves its admission webhook; nowhere if unset.
+    /// Address of the admission webhook; not served if unset.
     pub webhook_address: Option<SocketAddr>,
-    /// Where the control plane reaches the webhook; at its address if unset.
+    /// URL under which the control plane reaches the webhook; defaults to its address.
     pub webhook_url: Option<String>,
-    /// Whether of several instances only one works.
+    /// Runs only one of several instances, elected by a Lease.
     pub leader_elect: bool,
-    /// The name by which this instance stands for election; made up if unset.
+    /// Identity of this instance in the election; generated if unset.
     pub identity: Option<String>,
 }
 
@@ -48,34 +48,35 @@ impl Default for Options {
     }
 }
 
-/// How member objects are deleted.
+/// Order of deletion of member objects and their dependents.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Deletion {
-    /// What an object owns (pods) goes before it, so that gone means gone. Needs a garbage collector on the member.
+    /// Dependents (pods) are deleted first, so that nothing of the object is left when it is gone. Needs a garbage
+    /// collector on the member.
     #[default]
     Foreground,
-    /// What an object owns goes after it.
+    /// Dependents are deleted afterwards.
     Background,
 }
 
-/// One option: a flag of the program, and a name for [`Options::set`].
+/// An option: a flag of the program, and a name for [`Options::set`].
 #[derive(Clone, Copy, Debug)]
 pub struct OptionSpec {
-    /// Its name, without dashes before it.
+    /// Name of the option, without leading dashes.
     pub name: &'static str,
-    /// What its value is.
+    /// Placeholder of the value in the help.
     pub value: &'static str,
-    /// The value that counts if it is not given; none if it has no effect then.
+    /// Default value; `None` if the option then has no effect.
     pub default: Option<&'static str>,
-    /// What it does.
+    /// Description of the option.
     pub help: &'static str,
     set: fn(&mut Options, &str) -> Result<(), Refusal>,
 }
 
-/// A value was refused: what was expected.
+/// Reason for refusing a value: the expected input.
 type Refusal = String;
 
-/// All options.
+/// Table of all options.
 pub const TABLE: &[OptionSpec] = &[
     OptionSpec {
         name: "feature-gates",
@@ -88,7 +89,7 @@ pub const TABLE: &[OptionSpec] = &[
         name: "no-execute-taint-eviction-purge-mode",
         value: "MODE",
         default: Some("Gracefully"),
-        help: "How workloads leave a tainted cluster if their policy has no failover.cluster: Directly or Gracefully",
+        help: "Purge mode of workloads whose policy has no failover.cluster: Directly or Gracefully",
         set: |options, value| options.set_purge_mode(value),
     },
     OptionSpec {
@@ -115,7 +116,7 @@ pub const TABLE: &[OptionSpec] = &[
         name: "unhealthy-cluster-threshold",
         value: "SHARE",
         default: Some("0.55"),
-        help: "The share of faulty clusters above which evictions slow down or stop, from 0 to 1",
+        help: "Share of faulty clusters above which evictions slow down or stop, from 0 to 1",
         set: |options, value| {
             let share = value.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
             options.settings.unhealthy_cluster_threshold = share.ok_or("expected a share from 0 to 1")?;
@@ -126,7 +127,7 @@ pub const TABLE: &[OptionSpec] = &[
         name: "large-cluster-num-threshold",
         value: "COUNT",
         default: Some("10"),
-        help: "The number of clusters above which a federation is large",
+        help: "Number of clusters above which a federation is large",
         set: |options, value| {
             let count = value.parse().map_err(|_| "expected a whole number, 0 or more")?;
             options.settings.large_cluster_num_threshold = count;
@@ -137,7 +138,7 @@ pub const TABLE: &[OptionSpec] = &[
         name: "graceful-eviction-timeout",
         value: "DURATION",
         default: Some("10m"),
-        help: "How long an old copy waits for its healthy successor at most, if its policy does not say",
+        help: "Maximum time that an old copy waits for its healthy successor, if its policy does not set it",
         set: |options, value| {
             let timeout = value.parse().ok().filter(SignedDuration::is_positive);
             options.settings.graceful_eviction_timeout = timeout.ok_or("expected a duration above 0, such as 10m")?;
@@ -148,7 +149,7 @@ pub const TABLE: &[OptionSpec] = &[
         name: "evict-plugins",
         value: "NAMES",
         default: Some("ResourceHealth"),
-        help: "The plugins that end a graceful eviction, comma-separated; known is ResourceHealth, none is allowed",
+        help: "Plugins that end a graceful eviction, comma-separated: ResourceHealth, or an empty list",
         set: |options, value| options.set_evict_plugins(value),
     },
     OptionSpec {
@@ -177,7 +178,7 @@ pub const TABLE: &[OptionSpec] = &[
         name: "metrics-bind-address",
         value: "ADDRESS",
         default: Some("127.0.0.1:8080"),
-        help: "Where the program serves metrics, at /metrics; 0 for nowhere",
+        help: "Address to serve /metrics at; 0 to disable",
         set: |options, value| {
             let refusal = "expected an address such as 127.0.0.1:8080, or 0";
             options.metrics_address = address(value).map_err(|()| refusal)?;
@@ -188,7 +189,7 @@ pub const TABLE: &[OptionSpec] = &[
         name: "webhook-bind-address",
         value: "ADDRESS",
         default: Some("0"),
-        help: "Where the program serves the admission webhook for policies; 0 for nowhere",
+        help: "Address to serve the admission webhook for policies at; 0 to disable",
         set: |options, value| {
             let refusal = "expected an address such as 127.0.0.1:9443, or 0";
             options.webhook_address = address(value).map_err(|()| refusal)?;
@@ -199,7 +200,7 @@ pub const TABLE: &[OptionSpec] = &[
         name: "webhook-url",
         value: "URL",
         default: None,
-        help: "Where the control plane reaches the webhook, such as https://host:9443; at webhook-bind-address if not given",
+        help: "URL under which the control plane reaches the webhook, such as https://host:9443; defaults to webhook-bind-address",
         set: |options, value| {
             if !value.starts_with("https://") {
                 return Err("expected a URL such as https://host:9443".to_owned());
@@ -212,7 +213,7 @@ pub const TABLE: &[OptionSpec] = &[
         name: "leader-elect",
         value: "BOOL",
         default: Some("false"),
-        help: "Whether instances elect one of them by the Lease karmada-system/baton-controller, which then works alone",
+        help: "Run only one of several instances, elected by the Lease karmada-system/baton-controller",
         set: |options, value| {
             options.leader_elect = bool::from_str(value).map_err(|_| "expected true or false")?;
             Ok(())
@@ -222,7 +223,7 @@ pub const TABLE: &[OptionSpec] = &[
         name: "member-deletion",
         value: "ORDER",
         default: Some("foreground"),
-        help: "Whether what a member object owns (pods) goes before it or after it: foreground or background",
+        help: "Delete dependents (pods) of member objects first (foreground) or afterwards (background)",
         set: |options, value| {
             options.deletion = match value {
                 "foreground" => Deletion::Foreground,
@@ -234,25 +235,25 @@ pub const TABLE: &[OptionSpec] = &[
     },
 ];
 
-/// An option that was refused.
+/// Error for an option that was refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum OptionsError {
-    /// There is no such option.
+    /// The option does not exist.
     #[error("the reference controller has no option {0}")]
     Unknown(String),
-    /// An option's value makes no sense.
+    /// The value of an option is invalid.
     #[error("option {option} is {value:?}: {reason}")]
     Value {
-        /// The option.
+        /// Name of the option.
         option: &'static str,
-        /// The value that was given.
+        /// Value that was given.
         value: String,
-        /// What was expected.
+        /// Expected value.
         reason: String,
     },
 }
 
-/// The feature gates that are known. The last is deprecated and has no effect.
+/// Known feature gates. The last one is deprecated and has no effect.
 const FEATURE_GATES: [&str; 3] = ["Failover", "StatefulFailoverInjection", "GracefulEviction"];
 
 impl Options {
@@ -337,12 +338,12 @@ impl Options {
     }
 }
 
-/// The items of a comma-separated list.
+/// Splits a comma-separated list.
 fn names(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
 
-/// An address to listen on; none for `0`.
+/// Parses an address to listen on; `None` for `0`.
 fn address(value: &str) -> Result<Option<SocketAddr>, ()> {
     match value {
         "0" => Ok(None),

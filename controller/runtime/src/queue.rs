@@ -1,7 +1,7 @@
-//! What to work on next: keys, each at most once, first come first served, some of them later.
+//! Work queue of the reconcilers: each key at most once, first in, first out, some keys delayed.
 //!
-//! What is wanted goes before what is only reported: when a cluster with a thousand workloads fails, all of them are moved
-//! before the first of them are reported on.
+//! Changes to the desired state precede mere reports: when a cluster with a thousand workloads fails, all of them are
+//! moved before the status of the first is updated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,16 +10,16 @@ use baton_decide::keys::{ObjectKey, TemplateKey};
 use baton_decide::names::cluster_of_space;
 use tokio::time::Instant;
 
-/// The most reconcilers that run at a time in one lane.
+/// Maximum number of concurrent reconcilers in one lane.
 const LANE_WIDTH: usize = 32;
 /// One in this many keys is the oldest regardless of urgency, so that reports are not starved.
 const OLDEST_IN: u64 = 8;
-/// How long a key waits after its first failure; doubled with each further one.
+/// Delay of a key after its first failure; doubled with each further one.
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
-/// How long a key waits at most after a failure.
+/// Maximum delay of a key after a failure.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
 
-/// Something to reconcile.
+/// An object to reconcile.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Key {
     /// A member's health.
@@ -36,16 +36,16 @@ pub enum Key {
     Work(ObjectKey),
 }
 
-/// How soon a key is to run.
+/// Urgency of a key.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Urgency {
-    /// Something is wanted that was not wanted before, or something is gone.
+    /// The desired state changed, or an object is gone.
     Wanted,
-    /// An object reports something, and what is wanted of it has not changed.
+    /// An object reports its status; its desired state has not changed.
     Report,
 }
 
-/// Keys that share a limit, so that one member that hangs holds up no other.
+/// Keys that share a limit, so that one hanging member does not block the others.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Lane {
     Probes,
@@ -72,7 +72,7 @@ impl Key {
     }
 }
 
-/// Keys and when they are due, each once.
+/// Keys with the time at which they are due, each once.
 #[derive(Debug, Default)]
 struct Due {
     by_key: BTreeMap<Key, Instant>,
@@ -80,7 +80,7 @@ struct Due {
 }
 
 impl Due {
-    /// The earliest time that was named counts.
+    /// Adds a key; the earliest of several times counts.
     fn add(&mut self, key: Key, at: Instant) {
         if self.by_key.get(&key).is_some_and(|due| *due <= at) {
             return;
@@ -107,13 +107,13 @@ impl Due {
     }
 }
 
-/// Where a key that is ready stands.
+/// Position of a key that is ready: urgency, and number in order of arrival.
 type Place = (Urgency, u64);
 
-/// The queue. A key that is added while it runs is run once more afterwards.
+/// The queue. A key that is added while it runs is run again afterwards.
 #[derive(Debug, Default)]
 pub struct Queue {
-    /// What is ready, each with its number in the order of coming.
+    /// Keys that are ready, by lane and position.
     ready: BTreeMap<Lane, BTreeMap<Place, Key>>,
     added: u64,
     taken: u64,
@@ -125,7 +125,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Adds a key, to run as soon as there is room and nothing else goes before it.
+    /// Adds a key, to run after more urgent and earlier keys of its lane.
     pub fn add(&mut self, key: Key, urgency: Urgency) {
         let lane = key.lane();
         if self.running.get(&lane).is_some_and(|running| running.contains(&key)) {
@@ -151,7 +151,7 @@ impl Queue {
         self.ready.entry(lane).or_default().insert((urgency, number), key);
     }
 
-    /// The next key to run.
+    /// Returns the next key to run.
     pub fn next(&mut self) -> Option<Key> {
         let (lane, place) = self.first(self.taken % OLDEST_IN == OLDEST_IN - 1)?;
         let keys = self.ready.get_mut(&lane)?;
@@ -166,7 +166,7 @@ impl Queue {
         Some(key)
     }
 
-    /// The key that goes before all others in lanes that have room; the oldest, or the most urgent.
+    /// Returns the first key among lanes with free capacity: the oldest, or the most urgent.
     fn first(&self, oldest: bool) -> Option<(Lane, Place)> {
         let has_room = |lane: &Lane| self.running.get(lane).is_none_or(|running| running.len() < LANE_WIDTH);
         let with_room = self.ready.iter().filter(|(lane, _)| has_room(lane));
@@ -183,7 +183,7 @@ impl Queue {
         first.map(|(lane, place)| (lane.clone(), place))
     }
 
-    /// A key has run well and asks for its next look, if it knows when.
+    /// Completes a key that succeeded, and schedules its next run, if any.
     pub fn done(&mut self, key: Key, next: Option<Instant>) {
         self.failures.remove(&key);
         if let Some(at) = next {
@@ -192,7 +192,7 @@ impl Queue {
         self.leave(key);
     }
 
-    /// A key has failed and is tried again after a pause, or at once if something changes before.
+    /// Completes a key that failed, and schedules a retry after a pause, or earlier if something changes.
     pub fn failed(&mut self, key: Key, now: Instant) {
         let failures = self.failures.entry(key.clone()).or_default();
         *failures = failures.saturating_add(1);
@@ -212,7 +212,7 @@ impl Queue {
         }
     }
 
-    /// When the next key becomes due.
+    /// Returns when the next key becomes due.
     pub fn next_due(&self) -> Option<Instant> {
         self.due.first()
     }

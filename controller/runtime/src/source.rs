@@ -1,19 +1,19 @@
-//! What is watched, and where.
+//! Watched resources and their clusters.
 
 use kube::core::ApiResource;
 
 use baton_decide::keys::Gvk;
 
-/// Whether a kind is the namespaced or the cluster-scoped one of its pair.
+/// Scope of a kind that exists in both scopes.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Scope {
-    /// In a namespace.
+    /// Namespaced.
     Namespaced,
-    /// In none.
+    /// Cluster-scoped.
     Cluster,
 }
 
-/// One watch.
+/// A watch.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Source {
     /// `PropagationPolicy`, `ClusterPropagationPolicy`.
@@ -28,13 +28,13 @@ pub enum Source {
     TaintPolicies,
     /// `ResourceInterpreterCustomization`.
     Customizations,
-    /// Definitions of kinds: on the control plane, or on a member.
+    /// `CustomResourceDefinition`s on the control plane (`None`) or on a member.
     Definitions(Option<String>),
     /// Resources of a kind on the control plane.
     Templates(Gvk),
-    /// Objects of ours of a kind on a member.
+    /// Our objects of a kind on a member.
     Objects {
-        /// The member.
+        /// Name of the member.
         cluster: String,
         /// The kind.
         gvk: Gvk,
@@ -42,7 +42,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The watches on our own API, which are there from the start.
+    /// Watches on our own API, which start with the controller.
     pub const FIXED: [Self; 8] = [
         Self::Clusters,
         Self::Policies(Scope::Namespaced),
@@ -54,7 +54,7 @@ impl Source {
         Self::Customizations,
     ];
 
-    /// The resource, where it is known without asking; `None` for kinds that the API server must be asked for.
+    /// Returns the resource, if it is known statically; `None` for kinds that must be looked up at the API server.
     pub fn resource(&self) -> Option<ApiResource> {
         let (group, version, kind, plural) = match self {
             Self::Policies(Scope::Namespaced) => (
@@ -101,7 +101,7 @@ impl Source {
         Some(resource(group, version, kind, plural))
     }
 
-    /// The bindings of this scope.
+    /// Returns the watch on bindings of this scope.
     pub fn bindings(namespace: Option<&str>) -> Self {
         Self::Bindings(if namespace.is_some() {
             Scope::Namespaced
@@ -111,7 +111,7 @@ impl Source {
     }
 }
 
-/// Puts a resource together.
+/// Creates a resource.
 pub fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
     let api_version = if group.is_empty() {
         version.to_owned()

@@ -1,29 +1,29 @@
-//! What is known of one kind on one cluster.
+//! Cached objects of one kind on one cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_decide::keys::ObjectKey;
 
-/// Whether a revision that was seen is new.
+/// Result of recording a revision.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Sight<T> {
-    /// It is known already, or was newer before.
+    /// The revision is known, or a newer one was recorded before.
     Old,
-    /// It is new; this is what was known before.
+    /// The revision is new; contains the previous object.
     New(Option<Arc<T>>),
 }
 
-/// The objects of one kind, fed by a watch and by the answers to our own writes.
+/// Objects of one kind, fed by a watch and by the responses to our writes.
 ///
-/// An older revision never replaces a newer one, so that an answer that overtakes the watch is not undone by it. Nor does
-/// an answer that the watch has overtaken bring back what is gone.
+/// An older revision never replaces a newer one, so that the watch does not undo a response that overtook it. A
+/// response that the watch overtook does not restore a deleted object.
 #[derive(Debug)]
 pub struct Table<T> {
     objects: BTreeMap<ObjectKey, Row<T>>,
-    /// Revisions at which objects were deleted, while the watch has not said so yet.
+    /// Revisions at which objects were deleted, until the watch reports the deletion.
     deleted: BTreeMap<ObjectKey, u64>,
-    /// The last revision at which the watch said that something is gone.
+    /// Last revision at which the watch reported a deletion.
     lost_at: u64,
     listing: u64,
     is_listing: bool,
@@ -33,12 +33,12 @@ pub struct Table<T> {
     is_synced: bool,
 }
 
-/// What tells one state of an object from another.
+/// Version of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Version {
-    /// Its revision.
+    /// Revision of the object.
     pub revision: u64,
-    /// How often what is wanted of it has changed, if its kind counts that.
+    /// Generation of the desired state, if the kind has one.
     pub generation: Option<i64>,
 }
 
@@ -46,7 +46,7 @@ pub struct Version {
 struct Row<T> {
     revision: u64,
     generation: Option<i64>,
-    /// The listing that was going on when the object was last seen.
+    /// Number of the listing that was in progress when the object was last seen.
     listing: u64,
     object: Arc<T>,
 }
@@ -66,54 +66,54 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// The object.
+    /// Returns an object.
     pub fn get(&self, key: &ObjectKey) -> Option<&Arc<T>> {
         self.objects.get(key).map(|row| &row.object)
     }
 
-    /// All objects, in the order of their keys.
+    /// Returns all objects in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<T>)> {
         self.objects.iter().map(|(key, row)| (key, &row.object))
     }
 
-    /// Whether an object in that state tells of nothing new but what it reports: what is wanted of it has not changed.
+    /// Returns true if this version only reports status: the desired state has not changed.
     pub fn is_report(&self, key: &ObjectKey, version: Version) -> bool {
         let known = self.objects.get(key).and_then(|row| row.generation);
         known.is_some() && known == version.generation
     }
 
-    /// Whether everything has been listed once.
+    /// Returns true once everything has been listed.
     pub fn is_synced(&self) -> bool {
         self.is_synced
     }
 
-    /// A listing begins.
+    /// Begins a listing.
     pub fn begin(&mut self) {
         self.listing += 1;
         self.is_listing = true;
         self.unconfirmed.clear();
     }
 
-    /// The object was seen in a response, not by the watch.
+    /// Marks an object that was seen in a response but not by the watch.
     pub fn mark_unconfirmed(&mut self, key: &ObjectKey) {
         if self.is_listing && self.objects.contains_key(key) {
             self.unconfirmed.insert(key.clone());
         }
     }
 
-    /// Takes what was only seen in responses while the list went on, each with its revision.
+    /// Takes the objects seen only in responses during the listing, each with its revision.
     pub fn take_unconfirmed(&mut self) -> Vec<(ObjectKey, u64)> {
         let keys = std::mem::take(&mut self.unconfirmed).into_iter();
         keys.filter_map(|key| Some((key.clone(), self.objects.get(&key)?.revision)))
             .collect()
     }
 
-    /// Whether an object is known at this very revision.
+    /// Returns true if an object is cached at exactly this revision.
     pub fn is_at(&self, key: &ObjectKey, revision: u64) -> bool {
         self.objects.get(key).is_some_and(|row| row.revision == revision)
     }
 
-    /// Leaves out an object as if it had never been seen at this revision.
+    /// Removes an object as if it had never been seen at this revision.
     pub fn leave_out(&mut self, key: &ObjectKey, revision: u64) -> Option<Arc<T>> {
         if !self.is_at(key, revision) {
             return None;
@@ -121,7 +121,7 @@ impl<T> Table<T> {
         self.objects.remove(key).map(|row| row.object)
     }
 
-    /// The listing is complete: what was not seen since it began is gone. Its last known versions are returned.
+    /// Completes a listing: removes and returns the objects not seen since it began.
     pub fn complete(&mut self) -> Vec<(ObjectKey, Arc<T>)> {
         self.is_synced = true;
         self.is_listing = false;
@@ -137,14 +137,14 @@ impl<T> Table<T> {
             .collect()
     }
 
-    /// The object was seen. It is only decoded if it is new; what cannot be decoded is skipped.
+    /// Records an object. It is decoded only if it is new; objects that cannot be decoded are skipped.
     pub fn see(&mut self, key: &ObjectKey, version: Version, make: impl FnOnce() -> Option<T>) -> Sight<T> {
         let Version { revision, generation } = version;
         self.unconfirmed.remove(key);
         if self.deleted.get(key).is_some_and(|deleted| *deleted >= revision) {
             return Sight::Old;
         }
-        // A watch tells in the order of revisions: it has told of this one, and then that the object is gone.
+        // A watch reports in order of revisions: it has reported this one, and then the deletion.
         if revision < self.lost_at && !self.objects.contains_key(key) {
             return Sight::Old;
         }
@@ -165,7 +165,7 @@ impl<T> Table<T> {
         Sight::New(self.objects.insert(key.clone(), row).map(|row| row.object))
     }
 
-    /// The watch says that the object is gone. Returns what was known of it.
+    /// Removes an object that the watch reports as deleted. Returns the cached object.
     pub fn lose(&mut self, key: &ObjectKey, revision: u64) -> Option<Arc<T>> {
         self.deleted.remove(key);
         self.lost_at = self.lost_at.max(revision);
@@ -175,7 +175,7 @@ impl<T> Table<T> {
         self.objects.remove(key).map(|row| row.object)
     }
 
-    /// An answer says that the object is gone, before the watch does. Returns what was known of it.
+    /// Removes an object that a response reports as deleted, before the watch does. Returns the cached object.
     pub fn forget(&mut self, key: &ObjectKey) -> Option<Arc<T>> {
         let row = self.objects.remove(key)?;
         self.deleted.insert(key.clone(), row.revision);

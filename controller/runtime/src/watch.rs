@@ -1,4 +1,4 @@
-//! Watches, as one stream of events.
+//! Watches, merged into one stream of events.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::queue::{Key, Urgency};
 use crate::source::Source;
 
-/// How long a watch waits before it is tried again; doubled with each further failure.
+/// Delay before a broken watch is retried; doubled with each further failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// How long it waits at most.
+/// Maximum delay before a watch is retried.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What the controller's loop receives.
+/// Event for the controller's loop.
 #[derive(Debug)]
 pub enum WatchEvent {
     /// A list began.
@@ -80,8 +80,8 @@ fn watch_event(event: Event<DynamicObject>, resource: &ApiResource, source: &Sou
     }
 }
 
-/// The object as JSON, with its kind, which items of lists do not have, and without `managedFields`, which are dropped
-/// here already because they take long to be written.
+/// Returns the object as JSON with its kind, which items of lists lack, and without `managedFields`, which are dropped
+/// here because serializing them takes long.
 fn raw(mut object: DynamicObject, resource: &ApiResource) -> Value {
     object.metadata.managed_fields = None;
     let mut value = object.data;
@@ -95,7 +95,7 @@ fn raw(mut object: DynamicObject, resource: &ApiResource) -> Value {
     value
 }
 
-/// Watches the resources of a kind that may not be there yet: whenever a definition changes it is looked for again.
+/// Watches the resources of a kind that may not exist yet: looks it up again whenever a definition changes.
 pub async fn run_once_known(
     kinds: crate::kinds::Kinds,
     source: Source,
@@ -109,7 +109,7 @@ pub async fn run_once_known(
         match kinds.find(&gvk).await {
             Ok(resource) => return run(kinds.client().clone(), resource, source, events).await,
             Err(crate::kinds::KindError::Unknown(_)) => {
-                // Missed messages are a change too.
+                // Missed messages count as a change too.
                 if definitions.recv().await == Err(RecvError::Closed) {
                     return;
                 }

@@ -1,9 +1,9 @@
-//! The admission webhook: refuses policies that say what no schema could refuse (VAL-02).
+//! The admission webhook: refuses policies with errors that no schema can detect (VAL-02).
 //!
-//! It is served over HTTPS with a certificate that is made at start-up, and made known to the control plane by a
-//! `ValidatingWebhookConfiguration` with that certificate. Its failure policy is `Ignore`: while no controller runs,
-//! policies can still be written, as the very outage may call for that. What got in unchecked is reported by events, and
-//! stops the eviction that needs it.
+//! The webhook is served over HTTPS with a certificate generated at start-up, and registered by a
+//! `ValidatingWebhookConfiguration` with that certificate. Its failure policy is `Ignore`: policies can be written
+//! while no controller runs, which an outage may require. Errors that were admitted without validation are reported by
+//! events, and stop the eviction that needs the policy.
 
 use std::convert::Infallible;
 use std::io;
@@ -33,61 +33,61 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-/// Name of the configuration.
+/// Name of the `ValidatingWebhookConfiguration`.
 const NAME: &str = "baton-controller";
-/// Where reviews are answered.
+/// Path that answers reviews.
 const PATH: &str = "/validate";
-/// Where it answers that it is known to the control plane.
+/// Path that reports whether the webhook is registered.
 const READY: &str = "/readyz";
-/// How large a review may be: an object and what it was before, each of them at most 3 MiB.
+/// Maximum size of a review: an object and its previous version, each at most 3 MiB.
 const MAX_REVIEW: usize = 8 << 20;
-/// How long the API server waits for an answer. Seconds.
+/// Time that the API server waits for an answer. Seconds.
 const TIMEOUT: i32 = 5;
-/// How long a connection may last.
+/// Maximum duration of a connection.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The webhook cannot be served, or not be made known.
+/// The webhook cannot be served or registered.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
-    /// It cannot listen.
+    /// Listening failed.
     #[error("the webhook cannot listen on {address}")]
     Listen {
-        /// Where.
+        /// Address to listen on.
         address: SocketAddr,
-        /// What went wrong.
+        /// Cause of the error.
         source: io::Error,
     },
-    /// The URL is none.
+    /// The URL is invalid.
     #[error("the webhook cannot be reached at {0}: expected a URL such as https://host:9443")]
     Url(String),
-    /// There is no certificate to be had.
-    #[error("no certificate can be made for the webhook: {0}")]
+    /// The certificate cannot be generated.
+    #[error("cannot generate a certificate for the webhook: {0}")]
     Certificate(String),
-    /// The control plane does not take the configuration.
-    #[error("the webhook cannot be made known to the control plane")]
+    /// The control plane rejected the registration.
+    #[error("cannot register the webhook with the control plane")]
     Register(#[from] kube::Error),
 }
 
-/// A webhook that listens. Nobody is answered before it is served.
+/// A listening webhook. It answers only once it is served.
 pub struct Webhook {
     listener: TcpListener,
     acceptor: TlsAcceptor,
     registration: Registration,
 }
 
-/// By what a control plane knows the webhook.
+/// Registration of the webhook with a control plane.
 #[derive(Clone, Debug)]
 pub struct Registration {
     url: String,
-    /// The certificate to trust, as PEM.
+    /// Certificate to trust, as PEM.
     certificate: String,
 }
 
 impl Webhook {
-    /// Begins to listen. `url` is where the control plane reaches it, without a path; the address itself if unset.
+    /// Starts listening. `url` is the address for the control plane, without a path; defaults to the listening address.
     ///
     /// # Errors
-    /// [`WebhookError`] if the address cannot be listened on, the URL is none, or no certificate can be made.
+    /// [`WebhookError`] if it cannot listen on the address, the URL is invalid, or the certificate cannot be generated.
     pub async fn listen(address: SocketAddr, url: Option<&str>) -> Result<Self, WebhookError> {
         let failed = |source| WebhookError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -107,12 +107,12 @@ impl Webhook {
         })
     }
 
-    /// By what the control plane is to know it.
+    /// Returns the registration of this webhook.
     pub fn registration(&self) -> Registration {
         self.registration.clone()
     }
 
-    /// Answers, until this is dropped.
+    /// Answers reviews until the returned future is dropped.
     pub async fn serve(self) {
         let mut connections = JoinSet::new();
         loop {
@@ -131,10 +131,10 @@ impl Webhook {
 }
 
 impl Registration {
-    /// Makes the webhook known, in the place of another instance's.
+    /// Registers the webhook, replacing the registration of another instance.
     ///
     /// # Errors
-    /// If the control plane does not take it.
+    /// Fails if the control plane rejects the registration.
     pub async fn put(&self, control: &Client) -> Result<(), WebhookError> {
         let api: Api<ValidatingWebhookConfiguration> = Api::all(control.clone());
         let apply = PatchParams::apply(MANAGER).force();
@@ -169,7 +169,7 @@ impl Registration {
     }
 }
 
-/// A certificate for a host, as PEM, and TLS that shows it.
+/// Generates a certificate for a host, and returns it as PEM with the TLS configuration.
 fn certified(host: String) -> Result<(String, ServerConfig), String> {
     let key = KeyPair::generate().map_err(|error| error.to_string())?;
     let mut parameters = CertificateParams::new(vec![host]).map_err(|error| error.to_string())?;
@@ -190,7 +190,7 @@ async fn connection(stream: TcpStream, acceptor: TlsAcceptor) {
         return;
     };
     let service = service_fn(|request| async { Ok::<_, Infallible>(respond(request).await) });
-    // A call is one request. How it ends is the caller's affair.
+    // A call is one request, and its caller handles failures.
     let _ = hyper::server::conn::http1::Builder::new()
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
@@ -226,7 +226,7 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     response
 }
 
-/// The answer to an `AdmissionReview`; none if it is not one.
+/// Answers an `AdmissionReview`; `None` if the value is not one.
 fn answer(review: &Value) -> Option<Value> {
     let request = review
         .get("request")
@@ -241,7 +241,7 @@ fn answer(review: &Value) -> Option<Value> {
     Some(json!({"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}))
 }
 
-/// What is wrong with an object that somebody writes. An object that is being deleted must be let go.
+/// Validates an object that a user writes. An object that is being deleted must be admitted.
 fn what_is_wrong(request: &Value) -> Vec<Invalid> {
     if !request["object"]["metadata"]["deletionTimestamp"].is_null() {
         return Vec::new();
@@ -260,7 +260,7 @@ fn what_is_wrong(request: &Value) -> Vec<Invalid> {
     .unwrap_or_default()
 }
 
-/// The object and what it was before. What cannot be read is refused by the schema.
+/// Returns the object and its previous version. The schema refuses what cannot be decoded.
 fn versions<T: DeserializeOwned>(request: &Value) -> (Option<T>, Option<T>) {
     let read = |field: &str| T::deserialize(&request[field]).ok();
     (read("object"), read("oldObject"))

@@ -1,4 +1,4 @@
-//! Which keys a change concerns, and how soon they are to run.
+//! Determines the keys that a change affects, and their urgency.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::source::Source;
 use crate::table::{Table, Version};
 
 impl Cache {
-    /// All Works: what a script says of their objects may have changed.
+    /// Returns all Works, because a script may now report a different health for their objects.
     pub(super) fn all_works(&self) -> Keys {
         self.works.iter().map(|(key, _)| Key::Work(key.clone())).collect()
     }
 
-    /// Everything that there is to reconcile.
+    /// Returns all keys.
     pub fn all_keys(&self) -> Keys {
         let clusters = self.by_name.keys();
         let clusters = clusters.flat_map(|name| [Key::Cluster(name.clone()), Key::Probe(name.clone())]);
@@ -41,7 +41,7 @@ impl Cache {
             .collect()
     }
 
-    /// The Works on a cluster; they are looked at again when it answers again.
+    /// Returns the Works on a cluster, to reconcile when the cluster answers again.
     pub fn works_on(&self, cluster: &str) -> Keys {
         let space = names::execution_space(cluster);
         let here = self
@@ -51,7 +51,7 @@ impl Cache {
         here.map(|(key, _)| Key::Work(key.clone())).collect()
     }
 
-    /// How soon those are to run whom an object in that state concerns.
+    /// Returns the urgency of reconciling after an object changed to this version.
     pub(super) fn urgency(&self, source: &Source, key: &ObjectKey, version: Version) -> Urgency {
         let is_report = match source {
             Source::Bindings(scope) => {
@@ -63,7 +63,7 @@ impl Cache {
                 let table = self.objects(cluster, gvk);
                 table.is_some_and(|table| table.is_report(key, version))
             }
-            // What these report is what others wait for.
+            // Other components wait for what these objects report.
             Source::Policies(_)
             | Source::Clusters
             | Source::TaintPolicies
@@ -74,7 +74,7 @@ impl Cache {
         if is_report { Urgency::Report } else { Urgency::Wanted }
     }
 
-    /// A cluster changed in what the scheduler looks at: any binding may gain or lose by it.
+    /// Returns the keys affected by a cluster that the scheduler sees differently: any binding may gain or lose it.
     pub(super) fn affected_by_cluster(&self, name: &str) -> Keys {
         let space = names::execution_space(name);
         let works = self
@@ -87,7 +87,7 @@ impl Cache {
         concerned
     }
 
-    /// The resources that a policy selects, or selected before it changed.
+    /// Returns the resources that a policy selects, or selected before the change.
     pub(super) fn affected_by_policy(&self, key: &ObjectKey, versions: &[&Arc<Policy>]) -> Keys {
         let selectors = || versions.iter().flat_map(|policy| &policy.spec.resource_selectors);
         let kinds: BTreeSet<Gvk> = selectors()

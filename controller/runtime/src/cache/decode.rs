@@ -1,4 +1,4 @@
-//! Objects as they come: their keys, their types, and whether they are still there.
+//! Decodes objects: keys, types, and whether they are gone.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::compact::{CompactObject, RecentObjects};
 
-/// The key of an object; `None` for what has no name.
+/// Returns the key of an object; `None` if the object has no name.
 pub fn key_of(object: &Value) -> Option<ObjectKey> {
     let metadata = object.get("metadata")?;
     Some(ObjectKey::new(
@@ -23,8 +23,8 @@ pub(super) fn revision_of(object: &Value) -> u64 {
     revision.and_then(|revision| revision.parse().ok()).unwrap_or(u64::MAX)
 }
 
-/// An object without finalizers that is marked for deletion is gone: an answer says so before the watch does. Objects
-/// with a grace period, such as pods, stay a while.
+/// Returns true for an object that is marked for deletion and has no finalizers: it is gone, and a response shows this
+/// before the watch does. Objects with a grace period, such as pods, remain for a while.
 pub(super) fn is_gone(object: &Value) -> bool {
     let metadata = object.get("metadata");
     let field = |key: &str| {
@@ -48,7 +48,7 @@ pub(super) fn typed<T: DeserializeOwned>(object: Value) -> Option<T> {
         .ok()
 }
 
-/// Packs an object, and has a look at it before.
+/// Compacts an object; `look` sees it before.
 pub(super) fn compact<T>(object: &Value, recent: &Arc<RecentObjects>, look: impl FnOnce(&T)) -> Option<CompactObject<T>>
 where
     T: DeserializeOwned + Send + Sync + 'static,
@@ -64,7 +64,7 @@ fn log_undecodable(key: Option<ObjectKey>, error: &serde_json::Error) {
     tracing::error!(name, %error, "cannot decode an object; it is skipped");
 }
 
-/// The object with its kind, as the API server wants it.
+/// Returns the object with `apiVersion` and `kind`, as the API server requires.
 pub fn with_kind<S: serde::Serialize, T: serde::Serialize>(
     resource: &Resource<S, T>,
     kind: &kube::core::ApiResource,

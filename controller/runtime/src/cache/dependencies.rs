@@ -1,4 +1,4 @@
-//! Who depends on what.
+//! Index of dependencies between bindings.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use baton_decide::keys::{ObjectKey, TemplateKey};
 
 use super::Cache;
 
-/// The key of a binding that requires another one.
+/// Returns the key of the binding in a `requiredBy` entry.
 pub(super) fn requirer(snapshot: &BindingSnapshot) -> ObjectKey {
     ObjectKey::new(snapshot.namespace.as_deref(), &snapshot.name)
 }
@@ -35,7 +35,7 @@ impl Cache {
         self.required.remove(key);
     }
 
-    /// The bindings of those that need a resource. None while it is not known what others need.
+    /// Returns the bindings that need a resource; `None` while the dependencies of others are not known.
     pub fn required_by(&self, resource: &TemplateKey) -> Option<Vec<BindingSnapshot>> {
         let mut found = Vec::new();
         let near = self
@@ -59,7 +59,7 @@ impl Cache {
         Some(found)
     }
 
-    /// The resources that a binding requires, as their bindings say.
+    /// Returns the resources whose bindings list this binding in `requiredBy`.
     pub fn required_of(&self, binding: &ObjectKey) -> BTreeSet<TemplateKey> {
         let of = self
             .required
@@ -68,7 +68,7 @@ impl Cache {
         of.map(|(resource, _)| resource.clone()).collect()
     }
 
-    /// Whether the binding of a resource says of another one what it says now.
+    /// Returns true if the binding of the resource already contains this `requiredBy` entry.
     pub fn is_required_as(&self, resource: &TemplateKey, snapshot: &BindingSnapshot) -> bool {
         let binding = self.binding(&resource.binding());
         binding.is_some_and(|binding| binding.spec.required_by.contains(snapshot))

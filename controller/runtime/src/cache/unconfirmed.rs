@@ -13,7 +13,7 @@ use crate::source::Source;
 pub type Unconfirmed = (Source, ObjectKey, u64);
 
 impl Cache {
-    /// A listing is complete.
+    /// Completes a listing and returns the keys that it affects.
     pub fn complete(&mut self, source: &Source) -> Keys {
         let concerned = self.complete_tables(source);
         let unconfirmed = match source {
@@ -37,7 +37,7 @@ impl Cache {
         std::mem::take(&mut self.unconfirmed)
     }
 
-    /// A response contained an object. Returns the keys that it concerns.
+    /// Records an object from a response. Returns the keys that it affects.
     pub fn note(&mut self, source: &Source, object: Value) -> (Urgency, Keys) {
         let key = key_of(&object);
         let concerned = self.see(source, object);
@@ -57,7 +57,7 @@ impl Cache {
         concerned
     }
 
-    /// An unconfirmed object does not exist.
+    /// Removes an unconfirmed object that does not exist. Returns the keys that this affects.
     pub fn miss_unconfirmed(&mut self, (source, key, revision): &Unconfirmed) -> Keys {
         let is_that = match source {
             Source::Policies(scope) => self.policies.get(scope).map(|table| table.is_at(key, *revision)),

@@ -1,4 +1,4 @@
-//! What watches and answers bring: listings, objects that are there, objects that are gone.
+//! Updates of the cache from watches and responses: listings, objects that exist, objects that are gone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::source::{Scope, Source};
 use crate::table::{Sight, Table, Version};
 
 impl Cache {
-    /// A listing begins.
+    /// Begins a listing.
     pub fn begin(&mut self, source: &Source) {
         match source {
             Source::Policies(scope) => self.policies.entry(*scope).or_default().begin(),
@@ -73,7 +73,7 @@ impl Cache {
             Source::Templates(gvk) => {
                 let table = self.templates.entry(gvk.clone()).or_default();
                 let gone = table.complete();
-                // Those that are here may have been looked at while the listing went on, and put off until now.
+                // Reconciles of these resources may have been postponed until the listing is complete.
                 let here = table.iter().map(|(key, _)| TemplateKey {
                     gvk: gvk.clone(),
                     key: key.clone(),
@@ -89,7 +89,7 @@ impl Cache {
             Source::Objects { cluster, gvk } => {
                 let table = self.member_table(cluster, gvk);
                 let gone = table.complete().into_iter().map(|(_, object)| object);
-                // Whoever looks for what is not here asks the member.
+                // Reconcilers that miss an object here ask the member.
                 let unconfirmed = table.take_unconfirmed().into_iter();
                 let left_out = unconfirmed.filter_map(|(key, revision)| table.leave_out(&key, revision));
                 gone.chain(left_out)
@@ -100,7 +100,7 @@ impl Cache {
         }
     }
 
-    /// An object was seen. Returns the keys that it concerns; none if nothing is new.
+    /// Records an object. Returns the keys that it affects; none if it contains nothing new.
     pub fn see(&mut self, source: &Source, object: Value) -> (Urgency, Keys) {
         if is_gone(&object) {
             return (Urgency::Wanted, self.forget(source, &object));
@@ -114,7 +114,7 @@ impl Cache {
     }
 
     pub(super) fn take_in(&mut self, source: &Source, key: ObjectKey, version: Version, mut object: Value) -> Keys {
-        // Field ownership is never read, and is often longer than the rest.
+        // Field ownership is never read, and is often larger than the rest.
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }
@@ -150,19 +150,19 @@ impl Cache {
         }
     }
 
-    /// The watch says that an object is gone.
+    /// Removes an object that the watch reports as deleted.
     pub fn lose(&mut self, source: &Source, object: &Value) -> Keys {
         let Some(key) = key_of(object) else { return Keys::new() };
         self.remove(source, &key, Some(revision_of(object)))
     }
 
-    /// An answer says that an object is gone.
+    /// Removes an object that a response reports as deleted.
     fn forget(&mut self, source: &Source, object: &Value) -> Keys {
         let Some(key) = key_of(object) else { return Keys::new() };
         self.remove(source, &key, None)
     }
 
-    /// An object was looked for and not found.
+    /// Removes an object that was requested and not found.
     pub fn miss(&mut self, source: &Source, key: &ObjectKey) -> Keys {
         self.remove(source, key, None)
     }
@@ -341,7 +341,7 @@ mod tests {
             json!({"apiVersion": "apps/v1", "kind": "Deployment",
                 "metadata": {"name": "deploy", "namespace": "default", "resourceVersion": "7"}}),
         );
-        assert!(cache.templates(&gvk).is_none(), "nobody knows yet what there is");
+        assert!(cache.templates(&gvk).is_none(), "the kind has not been listed yet");
         let complete = cache.complete(&source);
         assert!(
             !seen.is_empty() && seen.iter().all(|key| complete.contains(key)),

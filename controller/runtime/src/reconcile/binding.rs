@@ -1,4 +1,4 @@
-//! Everything about one binding, one component after the other, so that no two of them ever act on it at once.
+//! Reconciles a binding: runs its components one after the other, so that no two of them act on it at the same time.
 
 use baton_decide::keys::ObjectKey;
 use baton_decide::names::BINDING_FINALIZER;
@@ -33,7 +33,7 @@ pub async fn run(context: &Context, key: &ObjectKey) -> Outcome {
     Ok(notes.again)
 }
 
-/// The binding goes when its Works are gone (POL-08).
+/// Removes the finalizer once the binding's Works are gone (POL-08).
 async fn end(context: &Context, key: &ObjectKey, view: View) -> Outcome {
     works::run(context, key).await?;
     let has_works = gather(context, key).is_some_and(|view| !view.works.is_empty());

@@ -1,4 +1,4 @@
-//! The cluster object, and the health of the member that it stands for.
+//! Reconciles a cluster object, and probes the health of its member.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::kinds::Kinds;
 use crate::object_api::{Part, WriteError};
 use crate::source::{Source, resource};
 
-/// Taints the cluster as policies want it (CTP), and dates the taints of others.
+/// Taints the cluster as policies require (CTP), and dates the taints of others.
 pub async fn run(context: &Context, name: &str) -> Outcome {
     let Some(cluster) = context.cache().cluster(name).cloned() else {
         context.connections().close(name);
@@ -49,7 +49,7 @@ pub async fn run(context: &Context, name: &str) -> Outcome {
     Ok(decision.again)
 }
 
-/// Writes down what a policy has done. Where its definition has no status, that is kept in memory alone.
+/// Writes the status of a policy. If its definition has no status, the record is kept in memory alone.
 async fn record(
     context: &Context,
     policy: &Arc<ClusterTaintPolicy>,
@@ -67,7 +67,7 @@ async fn record(
     }
 }
 
-/// Events on the cluster: what policies have changed, or could not change.
+/// Publishes events on the cluster: changes made by policies, and changes that failed.
 async fn tell(context: &Context, cluster: &Cluster, notes: &[String], failed: Option<&WriteError>) {
     let about = About {
         api_version: "cluster.karmada.io/v1alpha1".to_owned(),
@@ -78,7 +78,7 @@ async fn tell(context: &Context, cluster: &Cluster, notes: &[String], failed: Op
     for note in notes {
         match failed {
             None => events::publish(context, &about, EventType::Normal, "TaintClusterSucceed", note).await,
-            // It is decided anew at once.
+            // The change is decided again at once.
             Some(WriteError::Conflict { .. }) => {}
             Some(error) => {
                 let message = format!("{note}; not written: {}", error_chain(error));
@@ -88,7 +88,7 @@ async fn tell(context: &Context, cluster: &Cluster, notes: &[String], failed: Op
     }
 }
 
-/// Asks the member how it is, and writes down what it says.
+/// Probes the member and writes the result to the cluster's status.
 pub async fn probe(context: &Context, name: &str) -> Outcome {
     let Some(cluster) = context.cache().cluster(name).cloned() else {
         return Ok(None);
@@ -97,7 +97,7 @@ pub async fn probe(context: &Context, name: &str) -> Outcome {
         make_room(context, name).await?;
     }
     let probe = ask(context, name, &cluster).await;
-    // The cluster may have changed while the member took its time.
+    // The cluster may have changed during the probe.
     let Some(cluster) = context.cache().cluster(name).cloned() else {
         return Ok(None);
     };
@@ -127,7 +127,7 @@ fn key_of(name: &str) -> ObjectKey {
     ObjectKey::new(None, name)
 }
 
-/// The namespace of the cluster's Works.
+/// Creates the namespace of the cluster's Works.
 pub async fn make_room(context: &Context, name: &str) -> Result<(), Failure> {
     let space = names::execution_space(name);
     let kind = resource("", "v1", "Namespace", "namespaces");

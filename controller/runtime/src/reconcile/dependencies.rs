@@ -1,4 +1,4 @@
-//! What a workload depends on is looked at again when the workload goes elsewhere (APP-12, APP-16).
+//! Reconciles the dependencies of a workload when the workload moves (APP-12, APP-16).
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::view::gather;
 use crate::context::Context;
 use crate::queue::Key;
 
-/// Wakes the resources whose bindings do not say yet where this binding's resource is.
+/// Wakes the resources whose bindings do not contain the current clusters of this binding yet.
 pub fn run(context: &Context, key: &ObjectKey) {
     let before = context.cache().required_of(key);
     let view = gather(context, key).filter(|view| view.binding.spec.propagate_deps == Some(true));

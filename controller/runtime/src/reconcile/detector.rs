@@ -1,5 +1,5 @@
-//! Policy and resource make a binding; when either goes, so does the binding (POL-01, POL-03, POL-08). So do a resource
-//! and those that need it (APP-12).
+//! Creates the binding of a resource from its policy, and deletes it when either is gone (POL-01, POL-03, POL-08). A
+//! resource that other resources need gets a binding too (APP-12).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::context::{Context, Outcome};
 use crate::object_api::{Part, to_create};
 use crate::source::Source;
 
-/// What there is and what there should be.
+/// The current binding and the desired one.
 struct Gathered {
     existing: Option<Arc<Binding>>,
     wanted: Option<Binding>,
@@ -47,13 +47,13 @@ pub async fn run(context: &Context, template: &TemplateKey) -> Outcome {
                 .delete(existing.metadata.uid.clone(), DeleteParams::background())
                 .await?;
         }
-        // A binding on its way out makes room for the next one; nothing is where nothing should be.
+        // A binding that is being deleted must be gone before the next one is created; an unwanted one is left alone.
         (Some(_) | None, _) => {}
     }
     Ok(None)
 }
 
-/// `None` while it is not known which resources there are.
+/// Gathers the input; `None` while the resources have not been listed.
 fn gather(context: &Context, template: &TemplateKey) -> Option<Gathered> {
     let cache = context.cache();
     let object = cache

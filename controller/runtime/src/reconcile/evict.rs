@@ -1,4 +1,4 @@
-//! A cluster failed: what runs there is queued, and leaves it with its state when its turn comes (STP, TNT, EVQ, RAT).
+//! Evicts workloads from a failed cluster: queues them, and moves each with its state at its turn (STP, TNT, EVQ, RAT).
 
 use baton_decide::aggregate;
 use baton_decide::api::{Cluster, GracefulEvictionTask};
@@ -19,30 +19,30 @@ use crate::object_api::Part;
 use crate::queue::Key;
 use crate::source::Source;
 
-/// Reason of the event: a binding waits for its eviction.
+/// Reason of the event that a binding waits for its eviction.
 const QUEUED: &str = "EvictionQueued";
-/// Reason of the event: a binding waits no longer, its cluster recovered.
+/// Reason of the event that a binding no longer waits, because its cluster recovered.
 const DROPPED: &str = "EvictionDropped";
-/// Reason of the event: a binding was evicted.
+/// Reason of the event that a binding was evicted.
 pub const EVICTED: &str = "EvictWorkloadFromClusterSucceed";
-/// Reason of the event: a binding cannot be evicted at present.
+/// Reason of the event that a binding cannot be evicted at present.
 pub const NOT_EVICTED: &str = "EvictWorkloadFromClusterFailed";
 
-/// What is to happen to the copy on one cluster.
+/// Next step for the copy on one cluster.
 enum Step {
-    /// It stays.
+    /// The copy stays.
     Stay,
-    /// It leaves at this time, if the taint is still there then.
+    /// The copy leaves at this time, if the taint is still there.
     Wait(jiff::Timestamp),
-    /// It cannot leave, and this is why.
+    /// The copy cannot leave, with the reason.
     Blocked(Outcome, ConditionUpdate),
-    /// It leaves when it is its turn.
+    /// The copy leaves at its turn in the queue.
     Evict(Box<GracefulEvictionTask>),
-    /// It leaves now, on purpose.
+    /// The copy leaves now, because the cluster is drained.
     Drain(Box<GracefulEvictionTask>),
 }
 
-/// Evicts the binding from clusters that failed, as far as it is its turn.
+/// Evicts the binding from failed clusters, as far as it is its turn.
 pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Result<(), Failure> {
     let Some(view) = gather(context, key) else {
         return Ok(());
@@ -125,7 +125,8 @@ fn decide(context: &Context, view: &View, entry: &Entry) -> Step {
     }
 }
 
-/// Gates, rates and tolerations have no say when a cluster is drained; but nobody is sent nowhere (DRN-01).
+/// Decides the step on a drained cluster. Gates, rates and tolerations do not apply, but a workload leaves only if
+/// another cluster can run it (DRN-01).
 fn decide_drain(context: &Context, view: &View, entry: &Entry, cluster: &Cluster) -> Step {
     let (spec, name) = (&view.binding.spec, &entry.cluster);
     let occupied = view.occupied();
@@ -151,7 +152,7 @@ fn decide_drain(context: &Context, view: &View, entry: &Entry, cluster: &Cluster
     }
 }
 
-/// Returns true if the binding is to leave the cluster, now or later.
+/// Returns true if the binding must leave the cluster, now or later.
 fn leaves(context: &Context, view: &View, entry: &Entry) -> bool {
     let by_taint = |cluster| context.eviction(&entry.binding, &view.binding.spec, cluster).time;
     let cluster = view.clusters.get(&entry.cluster);
@@ -183,14 +184,11 @@ async fn take_turn(
     };
     match turn {
         Turn::Later => {
-            notes.wait(wait("Queued", "others are before it in the queue"));
+            notes.wait(wait("Queued", "other bindings precede it in the queue"));
             return Ok(());
         }
         Turn::At(at) => {
-            notes.wait(wait(
-                "RateLimited",
-                "it is the next, as soon as the eviction rate allows",
-            ));
+            notes.wait(wait("RateLimited", "it is next, as soon as the eviction rate allows"));
             notes.look_at(Some(at));
             return Ok(());
         }
@@ -228,13 +226,13 @@ fn rate(context: &Context, view: &View) -> f64 {
     queue::rate(faulty, all, context.settings())
 }
 
-/// How many clusters are faulty, of how many.
+/// Returns the number of faulty clusters, and of all clusters.
 fn faulty(view: &View) -> (usize, usize) {
     let faulty = view.clusters.values().filter(|cluster| is_faulty(cluster)).count();
     (faulty, view.clusters.len())
 }
 
-/// Takes a binding that is gone out of the queue.
+/// Removes a deleted binding from the queue.
 pub fn leave_queue(context: &Context, key: &ObjectKey) {
     keep_only(context, key, &[]);
 }
@@ -246,15 +244,15 @@ fn keep_only(context: &Context, key: &ObjectKey, clusters: &[&str]) {
     wake_next_unless(context, before.as_ref());
 }
 
-/// The cluster is well again, or tolerated: what waited for its eviction stays (EVQ-02).
+/// Drops the queued eviction of a workload whose cluster recovered or is tolerated: the workload stays (EVQ-02).
 fn recovered(context: &Context, view: &View, entry: &Entry, notes: &mut Notes) {
     if context.evictions().has(entry) {
-        notes.tell(DROPPED, format!("is no longer to be evicted from {}", entry.cluster));
+        notes.tell(DROPPED, format!("no longer has to leave {}", entry.cluster));
         finish(context, view, entry, Outcome::Dropped);
     }
 }
 
-/// The entry has been processed: the next one has its turn.
+/// Records that the entry was processed, and wakes the next one.
 fn finish(context: &Context, view: &View, entry: &Entry, outcome: Outcome) {
     let rate = rate(context, view);
     let before = context.evictions().head().cloned();

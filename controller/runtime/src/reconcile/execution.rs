@@ -1,4 +1,4 @@
-//! One Work on its member: the object is made or removed there, and what it reports comes back to the Work.
+//! Reconciles a Work: applies or removes its object on the member, and reports the object's status in the Work.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::options::Deletion;
 use crate::source::{Source, resource};
 use kube::core::ApiResource;
 
-/// The member's side of a Work.
+/// The member of a Work.
 struct Member {
     client: kube::Client,
     resource: ApiResource,
@@ -59,7 +59,7 @@ pub async fn run(context: &Context, key: &ObjectKey) -> Outcome {
     }
 }
 
-/// The cluster has been removed from the federation: nothing can be removed there, and nothing has to be.
+/// Releases a Work whose cluster has left the federation: nothing can be removed there.
 async fn without_cluster(context: &Context, key: &ObjectKey, work: &Arc<Work>) -> Outcome {
     if work.is_being_deleted() {
         release(context, key).await?;
@@ -85,7 +85,7 @@ async fn on_member(
     };
     let kinds = context.connect_to(name, cluster).await?;
     let found = match patiently(kinds.find(&target.gvk)).await {
-        // Nothing can be there of a kind that the member does not serve.
+        // A member that does not serve the kind cannot hold an object of it.
         Err(Failure::Kind(KindError::Unknown(_))) if work.is_being_deleted() => {
             return release(context, key).await.map(|()| None);
         }
@@ -117,7 +117,10 @@ async fn on_member(
             .await
         }
         Action::Conflict => {
-            let why = format!("{} is there already and is not ours", execute::describe(work));
+            let why = format!(
+                "{} already exists and is not managed by this controller",
+                execute::describe(work)
+            );
             finish(context, key, None, ConditionUpdate::no("Conflict", why)).await
         }
         Action::Apply(object) => {
@@ -138,7 +141,7 @@ fn applied() -> ConditionUpdate {
     ConditionUpdate::yes("AppliedSuccessful", "the object has been applied")
 }
 
-/// The object on the member: from the watch if it is complete, else asked for.
+/// Returns the object on the member: from the watch if it is complete, otherwise by a request.
 async fn look(context: &Context, member: &Member, name: &str) -> Result<Option<Arc<Value>>, Failure> {
     {
         let cache = context.cache();
@@ -148,7 +151,7 @@ async fn look(context: &Context, member: &Member, name: &str) -> Result<Option<A
             return Ok(Some(object));
         }
     }
-    // The watch sees our objects only; an object that it does not have may exist and belong to others.
+    // The watch covers only our objects; an object that it lacks may exist and belong to others.
     Ok(patiently(member.object_api().get()).await?.map(Arc::new))
 }
 
@@ -160,7 +163,7 @@ fn resolution(context: &Context, work: &Work) -> ConflictResolution {
         .unwrap_or_default()
 }
 
-/// Applies the object, in a namespace that is made if the member does not have it.
+/// Applies the object; creates its namespace if the member lacks it.
 async fn apply(member: &Member, object: &Value) -> Result<Value, Failure> {
     match patiently(member.object_api().apply(object)).await {
         Err(Failure::Write(error)) if error.is_not_found() && member.target.key.namespace.is_some() => {
@@ -184,7 +187,7 @@ async fn make_namespace(member: &Member) -> Result<(), Failure> {
     }
 }
 
-/// Deletes the object and looks what is left of it: an answer that the deletion was accepted does not say that it is gone.
+/// Deletes the object and returns what is left of it: an accepted deletion does not mean that the object is gone.
 async fn delete(context: &Context, member: &Member, uid: Option<String>) -> Result<Option<Value>, Failure> {
     let params = match context.options().deletion {
         Deletion::Foreground => DeleteParams::foreground(),
@@ -209,12 +212,12 @@ async fn removed_or_wait(
     match execute::decide(work, left, resolution) {
         Action::Release => release(context, key).await.map(|()| None),
         Action::AwaitRemoval(removal) => await_removal(context, key, work, &removal).await,
-        // The next look decides.
+        // Reconcile again at once.
         _ => Ok(Some(context.now())),
     }
 }
 
-/// The object is marked and still there. Whoever looks at the Work is to see what holds it.
+/// Reports in the Work what holds an object that is marked for deletion.
 async fn await_removal(context: &Context, key: &ObjectKey, work: &Arc<Work>, removal: &Removal) -> Outcome {
     match removal.notice(context.now()) {
         Some(condition) if work.is_being_deleted() => {
@@ -228,7 +231,7 @@ async fn await_removal(context: &Context, key: &ObjectKey, work: &Arc<Work>, rem
     }
 }
 
-/// The object is gone: the Work may go.
+/// Releases the Work of an object that is gone.
 async fn release(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
     let Some(work) = context.cache().work(key) else {
         return Ok(());
@@ -243,7 +246,7 @@ async fn release(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
     }
 }
 
-/// Writes what was seen, and whether the object is applied.
+/// Writes the observed status, and whether the object is applied.
 async fn finish(
     context: &Context,
     key: &ObjectKey,

@@ -1,4 +1,5 @@
-//! The health of an object on a member: by the script of its kind if there is one, else by the rule of its kind (APP-10).
+//! Determines the health of an object on a member: by the script of its kind if there is one, else by the rule of its
+//! kind (APP-10).
 
 use std::time::{Duration, Instant};
 
@@ -12,21 +13,21 @@ use super::status::concerned;
 use crate::context::Context;
 use crate::events::{self, About, EventType};
 
-/// Reason of the event: a script does not say whether an object is healthy.
+/// Reason of the event that a script does not determine the health of an object.
 const FAILED: &str = "InterpretHealthFailed";
 
-/// How long a script may take. Others wait for it: this is what it may cost, not what is to be expected.
+/// Time limit of a script. Other work waits while it runs, so this is the worst case, far above the usual time.
 const SCRIPT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is known of an object's health.
+/// Health of an object, as far as it could be determined.
 pub struct Interpreted {
-    /// Its health.
+    /// Health of the object.
     pub health: ResourceHealth,
-    /// Why a script does not say it.
+    /// Reason why a script does not determine the health.
     pub problem: Option<String>,
 }
 
-/// Interprets the health of an object.
+/// Determines the health of an object.
 pub fn health(context: &Context, gvk: &Gvk, object: &Value) -> Interpreted {
     let script = context.cache().health_script(gvk);
     let Some((name, script)) = script else {
@@ -48,14 +49,14 @@ pub fn health(context: &Context, gvk: &Gvk, object: &Value) -> Interpreted {
         Err(problem) => Interpreted {
             health: ResourceHealth::Unknown,
             problem: Some(format!(
-                "the ResourceInterpreterCustomization {name} does not say whether it is healthy: {problem}"
+                "the ResourceInterpreterCustomization {name} does not determine the health of the object: {problem}"
             )),
         },
     }
 }
 
 impl Interpreted {
-    /// The condition of the Work that follows, if there is anything to say.
+    /// Returns the condition for the Work, if its health has to be reported.
     pub fn condition(&self, work: &Work) -> Option<ConditionUpdate> {
         let failed_before = conditions::status(&work.status.conditions, conditions::HEALTH_INTERPRETED).is_some();
         match &self.problem {
@@ -64,7 +65,7 @@ impl Interpreted {
         }
     }
 
-    /// Whether the Work does not say yet what is wrong.
+    /// Returns true if the Work does not report this problem yet.
     pub fn is_news(&self, work: &Work) -> bool {
         let known = conditions::get(&work.status.conditions, conditions::HEALTH_INTERPRETED);
         let known = known.map(|condition| condition.message.as_str());
@@ -72,7 +73,7 @@ impl Interpreted {
     }
 }
 
-/// Events about a script that fails: on the Work, its binding and the resource.
+/// Publishes events about a failing script: on the Work, its binding and the resource.
 pub async fn tell(context: &Context, key: &ObjectKey, work: &Work, problem: &str) {
     let mut about = vec![About {
         api_version: "work.karmada.io/v1alpha1".to_owned(),

@@ -1,11 +1,11 @@
-//! The components. Each gathers what it needs, has it decided, applies the decision and reports.
+//! The components of the controller. Each gathers its input, decides, applies the decision and reports.
 //!
-//! - [`detector`]: policy and resource make a binding
-//! - [`binding`]: everything about one binding, one after the other: [`evict`], [`unhealthy`], [`schedule`],
+//! - [`detector`]: creates bindings from policies and resources
+//! - [`binding`]: runs the components of one binding in order: [`evict`], [`unhealthy`], [`schedule`],
 //!   [`dependencies`], [`works`], [`purge`], [`status`]
-//! - [`execution`]: one Work on its member, and what the member reports back; [`interpret`]: its health
+//! - [`execution`]: one Work on its member, and the status from the member; [`interpret`]: the health of its object
 //! - [`cluster`]: the cluster object and the member's health
-//! - [`policy`]: what is wrong with a policy
+//! - [`policy`]: errors in a policy
 
 mod binding;
 mod cluster;

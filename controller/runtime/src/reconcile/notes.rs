@@ -1,25 +1,25 @@
-//! What the components of a binding report to its status.
+//! Results that the components of a binding pass to its status.
 
 use baton_decide::conditions::ConditionUpdate;
 use jiff::Timestamp;
 
-/// What the components found out on the way.
+/// Results of the components of one reconcile.
 #[derive(Default)]
 pub struct Notes {
-    /// When to look again.
+    /// Time of the next reconcile.
     pub again: Option<Timestamp>,
     /// The condition `Scheduled`.
     pub scheduled: Option<ConditionUpdate>,
-    /// What keeps a failover from going on.
+    /// Condition `FailoverBlocked`: the reason why a failover is blocked.
     pub blocked: Option<ConditionUpdate>,
-    /// The condition `EvictionPending`: why an eviction waits.
+    /// Condition `EvictionPending`: the reason why an eviction waits.
     pub pending: Option<ConditionUpdate>,
-    /// What happened and is worth an event: reason and message (OBS-02).
+    /// Events to publish: reason and message (OBS-02).
     pub events: Vec<(&'static str, String)>,
 }
 
 impl Notes {
-    /// The earliest time that was asked for counts.
+    /// Requests a reconcile at this time; the earliest time counts.
     pub fn look_at(&mut self, at: Option<Timestamp>) {
         self.again = match (self.again, at) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -27,17 +27,17 @@ impl Notes {
         };
     }
 
-    /// Something happened that is worth an event.
+    /// Adds an event.
     pub fn tell(&mut self, reason: &'static str, message: String) {
         self.events.push((reason, message));
     }
 
-    /// The first eviction that waits counts.
+    /// Sets the condition `EvictionPending`; the first eviction counts.
     pub fn wait(&mut self, condition: ConditionUpdate) {
         self.pending.get_or_insert(condition);
     }
 
-    /// The first obstacle that was found counts.
+    /// Sets the condition `FailoverBlocked`; the first obstacle counts.
     pub fn block(&mut self, condition: ConditionUpdate) {
         self.blocked.get_or_insert(condition);
     }

@@ -1,4 +1,4 @@
-//! What is wrong with a policy and no schema could refuse (VAL-02).
+//! Reports errors in a policy that no schema can detect (VAL-02).
 
 use baton_decide::keys::ObjectKey;
 use baton_decide::preserve;

@@ -1,4 +1,4 @@
-//! Evictions that are over are cleared from the binding.
+//! Clears evictions that are complete from the binding.
 
 use baton_decide::aggregate;
 use baton_decide::keys::ObjectKey;
@@ -11,7 +11,7 @@ use crate::context::{Context, Failure};
 use crate::object_api::Part;
 use crate::source::Source;
 
-/// Clears the tasks that are over.
+/// Clears the tasks that are complete.
 pub async fn run(context: &Context, key: &ObjectKey, notes: &mut Notes) -> Result<(), Failure> {
     let Some(view) = gather(context, key) else {
         return Ok(());

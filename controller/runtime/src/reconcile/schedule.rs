@@ -1,4 +1,4 @@
-//! The binding gets its clusters.
+//! Assigns clusters to the binding.
 
 use baton_decide::keys::ObjectKey;
 use baton_decide::schedule::{self, Snapshot};

@@ -1,4 +1,4 @@
-//! What the binding's Works report, and what keeps a failover from going on, becomes its status.
+//! Updates the status of a binding: the status of its Works, and obstacles to a failover.
 
 use baton_decide::aggregate;
 use baton_decide::api::{Binding, BindingStatus, Work};
@@ -14,8 +14,8 @@ use crate::events::{self, About, EventType};
 use crate::object_api::Part;
 use crate::source::Source;
 
-/// Reads what is known of a binding. If it is to leave the cluster, what its Works report of it becomes its status first:
-/// the state is taken from what the binding shows (STP-11).
+/// Gathers a binding. If the binding must leave the cluster, first writes the status that its Works report to the
+/// binding, because the state to preserve is read from there (STP-11).
 pub async fn gather_collected(
     context: &Context,
     key: &ObjectKey,
@@ -39,8 +39,8 @@ pub async fn gather_collected(
     Ok(gather(context, key))
 }
 
-/// Writes the binding's status, and events on binding and resource: about evictions, and when a failover is blocked or
-/// goes on again.
+/// Writes the binding's status, and events on binding and resource about evictions and about failovers that are blocked
+/// or unblocked.
 pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<(), Failure> {
     let Some(view) = gather(context, key) else {
         return Ok(());
@@ -54,9 +54,9 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<()
         .blocked
         .clone()
         .or_else(|| obstacle(&view, notes.scheduled.as_ref()));
-    let over = ConditionUpdate::no("NotBlocked", "what blocked the failover is gone");
+    let over = ConditionUpdate::no("NotBlocked", "the failover is no longer blocked");
     set_while(&mut status, conditions::FAILOVER_BLOCKED, blocked, over, now);
-    let over = ConditionUpdate::no("NotPending", "no eviction waits");
+    let over = ConditionUpdate::no("NotPending", "no eviction is waiting");
     set_while(
         &mut status,
         conditions::EVICTION_PENDING,
@@ -98,7 +98,7 @@ pub async fn run(context: &Context, key: &ObjectKey, notes: &Notes) -> Result<()
     Ok(())
 }
 
-/// A condition that appears when there is something to say, and turns `False` when it is over.
+/// Sets a condition that appears when there is something to report, and becomes `False` afterwards.
 fn set_while(
     status: &mut BindingStatus,
     type_: &str,
@@ -112,8 +112,8 @@ fn set_while(
     }
 }
 
-/// What keeps a failover from going on, apart from the eviction itself: an old copy that cannot be removed (PRG-02,
-/// PRG-04), no cluster to go to (GRE-02), rules that can never work (VAL-02).
+/// Returns an obstacle to a failover apart from the eviction: an old copy that cannot be removed (PRG-02, PRG-04), no
+/// fitting cluster (GRE-02), rules that can never work (VAL-02).
 fn obstacle(view: &View, scheduled: Option<&ConditionUpdate>) -> Option<ConditionUpdate> {
     let spec = &view.binding.spec;
     let stuck = view.works.iter().find_map(|(cluster, work)| stuck(cluster, work));
@@ -156,7 +156,7 @@ fn stuck(cluster: &str, work: &Work) -> Option<ConditionUpdate> {
     })
 }
 
-/// Binding and resource: events appear on both.
+/// Returns binding and resource: events appear on both.
 pub(super) fn concerned(binding: &Binding, key: &ObjectKey) -> [About; 2] {
     let kind = if key.namespace.is_some() {
         "ResourceBinding"

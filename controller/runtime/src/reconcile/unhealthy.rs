@@ -1,4 +1,4 @@
-//! An application that is not healthy leaves its cluster (APP).
+//! Evicts an unhealthy application from its cluster (APP).
 
 use baton_decide::conditions::ConditionUpdate;
 use baton_decide::evict;

@@ -1,4 +1,4 @@
-//! What is known of one binding.
+//! A binding together with the objects that belong to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use serde_json::Value;
 
 use crate::context::Context;
 
-/// A binding and what belongs to it, as it is known now.
+/// A binding and the objects that belong to it, from the cache.
 pub struct View {
     /// The binding.
     pub binding: Arc<Binding>,
-    /// Its resource on the control plane, if known.
+    /// Resource of the binding on the control plane, if known.
     pub template: Option<Arc<Value>>,
-    /// Its Works by cluster.
+    /// Works of the binding by cluster.
     pub works: BTreeMap<String, Arc<Work>>,
     /// All clusters.
     pub clusters: Arc<BTreeMap<String, Arc<Cluster>>>,
 }
 
 impl View {
-    /// The clusters that have a Work of this binding.
+    /// Returns the clusters that have a Work of this binding.
     pub fn occupied(&self) -> BTreeSet<String> {
         self.works.keys().cloned().collect()
     }
 }
 
-/// Reads what is known of a binding. Called anew after each write, because each write changes it.
+/// Gathers a binding from the cache. Called again after each write, because each write changes it.
 pub fn gather(context: &Context, key: &ObjectKey) -> Option<View> {
     let cache = context.cache();
     let binding = cache.binding(key)?;

@@ -1,4 +1,4 @@
-//! The binding's Works are made, changed and deleted.
+//! Creates, changes and deletes the Works of a binding.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::context::{Context, Failure};
 use crate::object_api::{Part, to_create};
 use crate::source::Source;
 
-/// Brings the binding's Works in line with it.
+/// Brings the Works in line with the binding.
 pub async fn run(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
     let Some(view) = gather(context, key) else {
         return Ok(());
@@ -39,7 +39,7 @@ pub async fn run(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Deletes Works whose binding is gone; that happens when its finalizer is removed by hand.
+/// Deletes Works whose binding is gone, which happens when its finalizer is removed by hand.
 pub async fn remove_orphans(context: &Context, key: &ObjectKey) -> Result<(), Failure> {
     let orphans = context.cache().works_of(key);
     for work in orphans.values().filter(|work| !work.is_being_deleted()) {
@@ -56,13 +56,13 @@ async fn create(context: &Context, work: &Work) -> Result<(), Failure> {
     let api = context.object_api(&kind, &key);
     match api.create(&to_create(work, &kind)?).await {
         Ok(created) => context.note(&Source::Works, created),
-        // It is there already and not known yet: what is there is what to decide on.
+        // The Work exists but is not in the cache yet: the next decision is based on the existing one.
         Err(error) if error.is_already_exists() => {
             if let Some(existing) = api.get().await? {
                 context.note(&Source::Works, existing);
             }
         }
-        // The namespace of the cluster's Works is not there: it is made, and the Work with the next try.
+        // The namespace of the cluster's Works is missing: create it now, and the Work with the next attempt.
         Err(error) if error.is_not_found() => {
             if let Some(cluster) = keys::cluster_of(work) {
                 super::cluster::make_room(context, cluster).await?;

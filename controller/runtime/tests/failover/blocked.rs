@@ -1,4 +1,4 @@
-//! What blocks a failover is seen, and the failover goes on by itself when it no longer does.
+//! A blocked failover is reported, and continues without intervention once the obstacle is gone.
 
 use std::time::Duration;
 
@@ -131,7 +131,7 @@ async fn a_value_that_is_no_label_value() {
     );
 }
 
-/// Of a kind that a member does not serve nothing can be there: the copy is not applied, and nothing is left of it.
+/// A member that does not serve the kind cannot hold a copy: it is not applied, and nothing is left of it.
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_the_member_does_not_serve() {
     let mut fleet = Fleet::start(&["member1"]).await;

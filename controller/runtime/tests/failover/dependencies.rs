@@ -1,4 +1,4 @@
-//! What a pod template names goes where the workload goes, also by application failover and over a restart.
+//! Resources that a pod template names follow the workload, in application failover and over a restart too.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn with_settings(failover: &Value) -> Fleet {
     fleet
 }
 
-/// What became of the `ConfigMap` on a member, with the positions.
+/// Changes of the `ConfigMap` on a member, with their positions.
 fn settings_on(fleet: &Fleet, member: &str) -> Vec<(usize, Change)> {
     let positions = fleet.positions(|record| {
         record.cluster == member && record.commit.kind == "ConfigMap" && record.at("/metadata/name") == "settings"
@@ -39,7 +39,7 @@ fn settings_on(fleet: &Fleet, member: &str) -> Vec<(usize, Change)> {
         .collect()
 }
 
-/// The workload is on `member2` alone, and so is what it needs, which nobody took away under it.
+/// The workload is on `member2` alone, and so are its dependencies, which were never removed before the workload.
 fn assert_moved(fleet: &Fleet) {
     assert_eq!(fleet.copies("deploy"), ["member2"]);
     fleet.assert_never_two_copies();

@@ -1,4 +1,4 @@
-//! Directly: the old copy goes, then the new one comes, with the state.
+//! Directly: the old copy is removed, then the new copy is created with the state.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn the_state_is_carried_over() {
             "preservedLabelState": {"failover.karmada.io/replicas": "2", "failover.karmada.io/readyReplicas": "2"}})
     );
     fleet.assert_never_two_copies();
-    // Seven in a row, the date of the taint, the namespace on the new member, and statuses beside them.
+    // Seven in a row, the date of the taint, the namespace on the new member, and statuses.
     let until_born =
         |record: &&Record| record.commit.revision <= created.commit.revision && record.commit.kind != "Event";
     let in_a_row: Vec<_> = fleet.writes(tainted).filter(until_born).map(fleet::line).collect();

@@ -1,4 +1,4 @@
-//! A control plane and members in this process, a stand-in for kubelets, and the record of everything that was stored.
+//! A control plane and members in this process, a stand-in for kubelets, and a record of all writes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// How long anything may take before the test has failed.
+/// Time after which a wait fails the test.
 const TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// A commit and the cluster that it was made on.
@@ -35,7 +35,7 @@ impl Record {
     }
 }
 
-/// The fleet.
+/// A control plane with its members.
 pub struct Fleet {
     /// The controller, while it runs.
     pub controller: Option<Running>,
@@ -65,7 +65,7 @@ impl Members for InProcess {
 }
 
 impl Fleet {
-    /// A control plane with our definitions, members that are joined, a namespace `ns` on the control plane.
+    /// Starts a control plane with our definitions, joined members, and a namespace `ns` on the control plane.
     pub async fn start(members: &[&str]) -> Self {
         let began = Instant::now();
         let start: jiff::Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
@@ -142,7 +142,7 @@ impl Fleet {
         self.controller = Some(self.instance(agent, client, options));
     }
 
-    /// Starts an instance of the controller that writes under a name of its own, and reaches the control plane by this
+    /// Starts an instance of the controller that writes under a separate name, and reaches the control plane by this
     /// client.
     pub fn instance(&self, agent: &'static str, control: Client, options: Options) -> Running {
         let members = self.members.clone();
@@ -157,7 +157,7 @@ impl Fleet {
         }
     }
 
-    /// A fleet with a Deployment that runs on `member1` and whose status has been collected.
+    /// Starts a fleet with a Deployment that runs on `member1` and whose status has been collected.
     pub async fn with_deployment(members: &[&str], failover: &Value, options: Options) -> Self {
         let mut fleet = Self::start(members).await;
         fleet.control(options);
@@ -173,7 +173,7 @@ impl Fleet {
         fleet
     }
 
-    /// The binding as it was stored last.
+    /// Returns the binding as last stored.
     pub fn binding(&self) -> Value {
         let last = self
             .records
@@ -182,7 +182,7 @@ impl Fleet {
         last.map(|record| (*record.commit.object).clone()).unwrap_or_default()
     }
 
-    /// What a condition of the binding says: status and reason.
+    /// Returns status and reason of a condition of the binding.
     pub fn condition(&self, type_: &str) -> (String, String) {
         let binding = self.binding();
         let conditions = binding["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -194,7 +194,7 @@ impl Fleet {
         (text("status"), text("reason"))
     }
 
-    /// The clusters that hold a Deployment of this name now.
+    /// Returns the clusters that hold a Deployment of this name now.
     pub fn copies(&self, name: &str) -> Vec<String> {
         let mut copies = std::collections::BTreeSet::new();
         for record in self.records.iter().filter(|record| record.cluster != "control") {
@@ -208,7 +208,7 @@ impl Fleet {
         copies.into_iter().collect()
     }
 
-    /// No two members ever held a copy at once.
+    /// Asserts that no two members held a copy at the same time.
     pub fn assert_never_two_copies(&self) {
         let mut records: Vec<&Record> = self
             .records
@@ -277,7 +277,7 @@ impl Fleet {
             .await;
     }
 
-    /// Waits for a record that comes from now on, or has come since the position.
+    /// Waits for a matching record after the position.
     pub async fn until(&mut self, from: usize, what: &str, wanted: impl Fn(&Record) -> bool) -> Record {
         let mut at = from;
         let deadline = Instant::now() + TIMEOUT;
@@ -296,7 +296,7 @@ impl Fleet {
         }
     }
 
-    /// Lets time pass and takes note of what happens meanwhile.
+    /// Lets time pass and records what happens.
     pub async fn pass(&mut self, time: Duration) {
         let deadline = Instant::now() + time;
         while let Ok(Some(record)) = tokio::time::timeout_at(deadline, self.commits.next()).await {
@@ -304,19 +304,19 @@ impl Fleet {
         }
     }
 
-    /// The position after all that has been recorded.
+    /// Returns the position after the last record.
     pub fn now(&self) -> usize {
         self.records.len()
     }
 
-    /// Positions of the records that match.
+    /// Returns the positions of the records that match.
     pub fn positions(&self, wanted: impl Fn(&Record) -> bool) -> Vec<usize> {
         (0..self.records.len())
             .filter(|at| wanted(&self.records[*at]))
             .collect()
     }
 
-    /// What the controller wrote since the position.
+    /// Returns the controller's writes since the position.
     pub fn writes(&self, from: usize) -> impl Iterator<Item = &Record> {
         self.records[from..]
             .iter()
@@ -356,7 +356,7 @@ pub fn cluster_path(cluster: &str) -> String {
     format!("/apis/cluster.karmada.io/v1alpha1/clusters/{cluster}")
 }
 
-/// Lets every Deployment become ready: the shortest stand-in for controllers and kubelets.
+/// Makes every Deployment ready: the simplest stand-in for controllers and kubelets.
 async fn kubelet(member: ApiServer) {
     let client = Client::new(member.service("kubelet"), "default");
     let mut commits = member.commits();
@@ -409,12 +409,12 @@ pub fn policy(name: &str, members: &[&str], failover: &Value) -> Value {
     }})
 }
 
-/// The ready replicas that the first item of a binding's aggregated status tells.
+/// Returns the ready replicas in the first item of a binding's aggregated status.
 pub fn collected(record: &Record) -> Value {
     record.at("/status/aggregatedStatus/0/status/readyReplicas")
 }
 
-/// The failover behaviour of the proposal's first case.
+/// Failover behaviour of the proposal's first case.
 pub fn directly() -> Value {
     json!({"cluster": {"purgeMode": "Directly", "statePreservation": {"rules": [
         {"aliasLabelName": "failover.karmada.io/replicas", "jsonPath": "{ .replicas }"},

@@ -1,4 +1,4 @@
-//! Gracefully: the new copy comes, and when it is healthy the old one goes.
+//! Gracefully: the new copy is created, and once it is healthy the old one is removed.
 
 use std::time::Duration;
 

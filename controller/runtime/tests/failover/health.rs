@@ -1,4 +1,4 @@
-//! Members and applications that are not well.
+//! Unhealthy members and applications.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Several instances, of which one leads.
+//! Several instances, one of which leads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +65,7 @@ async fn a_leader_that_is_cut_off_from_the_control_plane_writes_nothing_to_membe
     };
     assert_eq!(made_by(&fleet, at), ["first"]);
 
-    // The last renewal was sent 5 to 7 s before: it may no longer write, and nobody else leads yet.
+    // The last renewal was sent 5 to 7 s before: the leader may no longer write, and no other instance leads yet.
     fleet.pass(Duration::from_secs(6)).await;
     let at = fleet.now();
     fleet.delete("member1", DEPLOYMENT).await;

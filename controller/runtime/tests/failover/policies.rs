@@ -1,4 +1,4 @@
-//! Policies: what they may say, and what follows when they change or go.
+//! Policies: their validation, and the effects of changing or deleting them.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ async fn what_a_schema_can_refuse_is_refused() {
     let rule = |alias: &str, path: &str| json!({"aliasLabelName": alias, "jsonPath": path});
     let with = |rules: Value| json!({"cluster": {"purgeMode": "Directly", "statePreservation": {"rules": rules}}});
     for (what, failover) in [
-        ("alias is no label key", with(json!([rule("not a key", "{.x}")]))),
+        ("alias is not a label key", with(json!([rule("not a key", "{.x}")]))),
         ("alias is empty", with(json!([rule("", "{.x}")]))),
         ("path is not closed", with(json!([rule("k", "{.x")]))),
         ("same alias twice", with(json!([rule("k", "{.x}"), rule("k", "{.y}")]))),
@@ -161,7 +161,7 @@ async fn a_changed_resource_reaches_the_member() {
         last.at("/metadata/labels"),
         json!({"karmada.io/managed": "true", "tier": "web"})
     );
-    // Somebody deletes it on the member: it comes back.
+    // The object is deleted on the member: it comes back.
     fleet.delete("member1", DEPLOYMENT).await;
     fleet.pass(Duration::from_secs(1)).await;
     assert_eq!(fleet.copies("deploy"), ["member1"]);

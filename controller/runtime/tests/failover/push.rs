@@ -1,4 +1,4 @@
-//! Members as the binary reaches them: over HTTPS, by the endpoint and the secret that their `Cluster` names.
+//! Members reached as in production: over HTTPS, by the endpoint and the secret that their `Cluster` names.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -22,7 +22,7 @@ async fn a_failover_in_real_time() {
     fleet.crash().await;
 }
 
-/// How many workloads fail at once must not change what each more of them costs.
+/// The number of workloads that fail at once must not change the cost of each.
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn writes_per_failover_are_constant() {
     let (one, two) = (writes_of_failovers(1).await, writes_of_failovers(2).await);
@@ -31,7 +31,7 @@ async fn writes_per_failover_are_constant() {
     assert_eq!(writes_of_failovers(10).await, one + 9 * each);
 }
 
-/// Lets so many workloads fail at once and counts the writes that moving all of them takes.
+/// Fails this many workloads at once and counts the writes that move all of them.
 async fn writes_of_failovers(count: usize) -> usize {
     let mut options = stateful();
     options.set("resource-eviction-rate", "1e6").unwrap();
