@@ -86,7 +86,6 @@ fn leaving(times: &[f64], faulty: usize, all: usize) -> Story {
 #[case::all_at_once(leaving(&[1.0, 1.1, 1.2], 1, 3), &[], &["RAT-01"])]
 #[case::a_higher_rate(leaving(&[1.0, 1.1, 1.2], 1, 3), &[("resource-eviction-rate", "10")], &[])]
 #[case::a_lower_rate(leaving(&[1.0, 4.0, 7.0], 1, 3), &[("resource-eviction-rate", "0.1")], &["RAT-01"])]
-#[case::switched_off(leaving(&[9.0], 1, 3), &[("resource-eviction-rate", "0")], &["RAT-01"])]
 #[case::many_clusters(leaving(&[1.0, 11.0, 21.0], 7, 12), &[], &[])]
 #[case::many_clusters_too_fast(leaving(&[1.0, 3.0, 5.0], 7, 12), &[], &["RAT-02"])]
 #[case::few_clusters(leaving(&[9.0], 2, 3), &[], &["RAT-03"])]
@@ -97,12 +96,21 @@ fn the_eviction_rate_is_kept(#[case] story: Story, #[case] options: &[(&str, &st
     assert_eq!(found, refuted);
 }
 
+/// No document says what a rate of 0 means.
+#[test]
+fn a_rate_of_zero_is_not_judged() {
+    let options = [("resource-eviction-rate", "0")];
+    let (judged, found) = leaving(&[9.0], 1, 3).judged(Invariant::EvictionRateKept, with(true, &options));
+    assert_eq!((judged, found), (0, vec![]));
+}
+
 #[rstest]
 #[case::of_a_policy(TARGET, failed(), &[])]
 #[case::of_somebody(HANDS, json!([{"key": "other", "effect": "NoExecute"}]), &[])]
 #[case::of_itself(TARGET, json!([{"key": "other", "effect": "NoExecute"}]), &["CTP-08"])]
-// No document forbids one that moves nothing.
+// No document forbids one with another effect.
 #[case::that_moves_nothing(TARGET, json!([{"key": "other", "effect": "NoSchedule"}]), &[])]
+#[case::that_only_some_prefer(TARGET, json!([{"key": "other", "effect": "PreferNoExecute"}]), &[])]
 fn only_policies_taint(#[case] by: &str, #[case] taints: Value, #[case] refuted: &[&str]) {
     let (_, found) = tainted_by(by, taints).judged(Invariant::OnlyPoliciesTaint, with(true, &[]));
     assert_eq!(found, refuted);

@@ -53,7 +53,7 @@ pub enum Invariant {
     GateOffMovesNothing,
     /// No more evictions by taint begin than the rate allows.
     EvictionRateKept,
-    /// The target adds a taint that moves workloads only where a `ClusterTaintPolicy` has it.
+    /// The target adds a `NoExecute` taint only where a `ClusterTaintPolicy` has it.
     OnlyPoliciesTaint,
     /// A `ClusterTaintPolicy` taints no cluster before its conditions have held for its window.
     TaintNotBeforeItsWindow,
@@ -177,7 +177,7 @@ impl Invariant {
             Self::PreservedStateNeverChanges => &["STP-11"],
             Self::ResultAndTaskDisjoint => &["PRG-11"],
             Self::LateEvictionIsExplained => &["STP-06", "OBS-02"],
-            Self::NothingLeftAfterCleanUp => &["POL-08"],
+            Self::NothingLeftAfterCleanUp => &["POL-08", "POL-14"],
             Self::OneInstanceWrites => &["EVQ-07"],
             Self::OneTaskPerCluster => &["PRG-10"],
             Self::OneBindingPerWorkload => &["POL-01"],

@@ -110,7 +110,12 @@ pub(super) fn kept(history: &History<'_>, plan: Option<&Plan>) -> Found {
     let Some(plan) = plan.filter(|plan| (plan.time_factor - 1.0).abs() < f64::EPSILON) else {
         return found;
     };
-    let rates = in_force(history, &Options::of(&plan.controller));
+    let options = Options::of(&plan.controller);
+    // No document says what a rate of 0 means.
+    if options.normal <= 0.0 {
+        return found;
+    }
+    let rates = in_force(history, &options);
     let restarts = restarts(history, plan);
     let other_setup = history.entries.iter().find_map(|entry| match &entry.event {
         Event::Mark(Mark::StepStarted { step, .. }) => {

@@ -69,18 +69,21 @@ fn each(history: &History<'_>, target: &Target<'_>, mut judge: impl FnMut(&Added
     }
 }
 
-/// CTP-08: the implementation adds a taint that moves workloads only where a `ClusterTaintPolicy` has it.
+/// CTP-08: the implementation adds a `NoExecute` taint only where a `ClusterTaintPolicy` has it.
 pub(super) fn only_policies(history: &History<'_>, target: &Target<'_>) -> Found {
     let mut found = Found::default();
     each(history, target, |added, seen| {
-        found.judged += 1;
         let (key, effect) = &added.taint;
+        if effect != "NoExecute" {
+            return;
+        }
+        found.judged += 1;
         if seen.wanting(&added.taint).next().is_none() {
             found.findings.push(finding(
                 Invariant::OnlyPoliciesTaint,
                 added.entry,
                 Some(added.id.clone()),
-                "no taint that no ClusterTaintPolicy has".to_owned(),
+                "no NoExecute taint that no ClusterTaintPolicy has".to_owned(),
                 format!("{key}:{effect}"),
             ));
         }

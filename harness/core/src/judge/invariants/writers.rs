@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Finding, Found, finding, instances};
+use super::{Finding, Found, blaming, finding, instances};
 use crate::{
     case::model::Invariant,
     judge::allowances::Allowances,
@@ -55,13 +55,15 @@ pub(super) fn nothing_left(timeline: &Timeline) -> Found {
         } else {
             &mut found.findings
         };
-        told.push(finding(
+        let requirement = if id.cluster.is_control() { "POL-14" } else { "POL-08" };
+        let left = finding(
             Invariant::NothingLeftAfterCleanUp,
             entry,
             Some(id),
             "nothing of it once policies and workloads are deleted".to_owned(),
             seen,
-        ));
+        );
+        told.push(blaming(left, requirement));
     }
     found
 }
